@@ -12,7 +12,7 @@ import (
 //	Z_{i+1} = Zᵢ + h Σ_{j=0}^{s−1} β_j F_{i−j} + √α h^{s+1/2} ξᵢ,   ξᵢ ~ N(0, I),
 //
 // so that Σ_Z = α h^{2s+1} I [T16; T18, §2.3]. It is stable only if the steps are small
-// compared with the fastest time scale of the problem, and more so for larger s.
+// compared with the fastest time scale of the problem; larger s requires smaller steps.
 type Bashforth struct {
 	// Steps is s, 1 to 5. Zero means 1, which is the forward Euler method.
 	Steps int
@@ -62,7 +62,7 @@ func (a *bashforth) Step(dst []float64, i int, x, theta, xi, scale []float64) er
 	return nil
 }
 
-// LocalError is the difference from the result of the implicit method whose order is
+// LocalError compares the step with the result of the implicit method whose order is
 // one higher.
 func (a *bashforth) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if a.starting(i) {

@@ -1,6 +1,6 @@
 // Package adams has the probabilistic Adams methods of the paper: Moulton, which is
 // implicit [T18, §2], and Bashforth, which is explicit [T16; T18, §2.3]. Both use only
-// exported names of package probode, as a method of your own would. The documentation
+// exported names of package probode, just as your own method would. The documentation
 // of package probode lists the sources.
 //
 // The methods run on uniform grids and on grids whose steps differ. The classical
@@ -9,5 +9,6 @@
 //
 // The code in moulton.go and bashforth.go makes one step in any number of dimensions.
 // In up to three dimensions, the loops in unrolled.go make whole runs of Moulton steps,
-// with results that are the same to the last bit. go generate writes that file.
+// with results that are identical to the last bit. The command go generate writes that
+// file.
 package adams

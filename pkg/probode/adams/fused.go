@@ -8,12 +8,12 @@ import (
 
 //go:generate go run ./internal/unroll
 
-// This file makes runs of Adams–Moulton steps in up to three dimensions and, if they
-// are linearised at the current state, in four. The arithmetic of such a step takes a
-// few nanoseconds, and several times as long if functions pass vectors to each other.
-// So the loops for up to three dimensions keep everything in local variables between
-// the calls of FJ. They perform the same operations as moulton.go, in the same order,
-// so a path has the same bits either way.
+// This file makes runs of Adams–Moulton steps in up to three dimensions, and also in
+// four if the steps are linearised at the current state. The arithmetic of such a step
+// takes a few nanoseconds, but several times as long if functions pass vectors to each
+// other. So the loops for up to three dimensions keep everything in local variables
+// between the calls of FJ. They perform the same operations as the code in moulton.go,
+// in the same order, so a path has the same bits either way.
 
 // Runs is true on uniform grids for problems with few dimensions and a dense FJ, except
 // with Predictor.
@@ -138,7 +138,7 @@ func (a *moulton) before(i, j, k int) float64 {
 	return a.row(i - j)[k]
 }
 
-// alone makes step i in the general way. The loops call it if they cannot trust an
+// alone makes step i with the general code. The loops call it if they cannot trust an
 // inverse.
 func (a *moulton) alone(r *fused, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)

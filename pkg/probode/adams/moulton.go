@@ -28,9 +28,9 @@ type Moulton struct {
 	Linearize Linearization
 }
 
-// Nominal returns the order of the implicit equation, and a text that says what to do
-// if Order is lower. It may be lower if the equation is linearised once at the current
-// state.
+// Nominal returns the order of the implicit equation, and a message that says what to
+// do if Order is lower. Order may be lower if the equation is linearised once at the
+// current state.
 func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
 	return m.Order(), "one linearisation at the current state limits the order to 2; take Linearize: Newton or Predictor"
@@ -43,10 +43,10 @@ type Linearization int
 
 const (
 	// Newton iterates from Zᵢ until the equation is solved; Γ and J of the noise are
-	// evaluated at Zᵢ. It is the default because only Newton keeps both order s+1 for
-	// every s and the stability of the method on stiff problems: Current has a lower order
-	// for s ≥ 2, and Predictor, which linearises at the end of an explicit step, is not
-	// stable on stiff problems. Newton costs two to three times as much as the others.
+	// evaluated at Zᵢ. It is the default because only Newton has order s+1 for every s and
+	// is also stable on stiff problems: Current has a lower order for s ≥ 2, and
+	// Predictor, which linearises at the end of an explicit step, is not stable on stiff
+	// problems. Newton costs two to three times as much as the others.
 	Newton Linearization = iota
 
 	// Current linearises once, at Zᵢ, as the paper does [T18, §2.4]. The remainder of the
@@ -73,9 +73,9 @@ func (l Linearization) String() string {
 }
 
 const (
-	// tolerance ends Newton's method when the largest component of an update is below this
-	// fraction of the largest component of the state. The remaining error is about the
-	// square of the last update, so it is below rounding error.
+	// Newton's method ends when the largest component of an update is below tolerance
+	// times the largest component of the state. The remaining error is about the square of
+	// the last update, so it is below rounding error.
 	tolerance = 1e-9
 	// iterations is the largest number of updates.
 	iterations = 25
@@ -120,16 +120,17 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return a, nil
 }
 
-// A moulton makes the implicit steps. All three linearisations are Newton's method for
+// A moulton makes the implicit steps. All three linearisations apply Newton's method to
 // r(z) = 0, since r has the Jacobian Γ:
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
 // They differ in where they begin and when they stop. Current makes one update from c =
-// Zᵢ; then −r(c) is the paper's w. Predictor makes one update from the Adams–Bashforth
-// value. Newton begins at Zᵢ and makes as many updates as it needs. The noise √α
-// h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation. So Current and Predictor compute
-// mean and noise in one solve, and no Cholesky factor of H is needed [T18, §2.4].
+// Zᵢ; the paper calls −r(c) w in this case. Predictor makes one update from the
+// Adams–Bashforth value. Newton begins at Zᵢ and makes as many updates as it needs. The
+// noise √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation. So Current and Predictor
+// compute mean and noise in one solve, and no Cholesky factor of H is needed [T18,
+// §2.4].
 type moulton struct {
 	past
 	lin       Linearization
@@ -177,7 +178,7 @@ func (a *moulton) set(i int) {
 }
 
 // startNoise adds the noise of a starting step after an event, with J evaluated at the
-// state in which it begins, and with β₋₁ for equal steps.
+// state at which the step begins, and with the value of β₋₁ for equal steps.
 func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
 	a.eval.FJ(a.fc, a.jac, a.g.Times()[i+1], x, theta)
 	if !a.lu.Factorize(1/(a.g.H(i)*a.beta.uniform[0]), a.jac) {
@@ -231,8 +232,8 @@ func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	return nil
 }
 
-// prepare computes the centre c, f and J there, the factors of Γ and, unless it
-// cancels, the known part of r.
+// prepare computes the centre c, f and J at c, and the factors of Γ. It also computes
+// the known part of r, unless that cancels.
 func (a *moulton) prepare(i int, zi, theta []float64) error {
 	fi := a.row(i)
 	copy(a.c, zi)
@@ -312,7 +313,7 @@ func (a *moulton) iterate(next, theta []float64) error {
 			subtract(next, z, 1, a.u)
 			return nil
 		}
-		// From here on jac and fc belong to the trial, and lu still belongs to z.
+		// From here on, jac and fc are at the trial state; lu is still at z.
 		var left float64
 		for lambda = min(1, 4*lambda); ; lambda /= 2 {
 			subtract(next, z, lambda, a.u)
@@ -341,9 +342,9 @@ func (a *moulton) iterate(next, theta []float64) error {
 	}
 }
 
-// LocalError is the difference from the result of the implicit method whose order is
-// one higher. If there are too few earlier steps for that, the step is compared with
-// two steps of half the length.
+// LocalError compares the step with the result of the implicit method whose order is
+// one higher or, if there are too few earlier steps for that, with two steps of half
+// the length.
 func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if i-a.begin < a.steps {
 		if a.steps <= 1 {

@@ -8,7 +8,7 @@ import (
 
 // A past holds what the multistep methods share: the values F_i, F_{i−1}, … of the
 // present segment, and the classical Runge–Kutta method, which makes the first steps,
-// because these have too few earlier values.
+// because too few earlier values exist there.
 type past struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -52,8 +52,8 @@ func (m *past) Start(i int, _, _ []float64) error {
 	return nil
 }
 
-// Recall evaluates f at the states that later steps use, and at one more for the error
-// estimate.
+// Recall evaluates f at the states that later steps use, and at one more state for the
+// error estimate.
 func (m *past) Recall(from, i int, z, theta []float64) {
 	m.begin, m.last = from, i-1
 	for j := max(from, i-m.first-1); j < i; j++ {
@@ -66,8 +66,9 @@ func (m *past) Recall(from, i int, z, theta []float64) {
 func (m *past) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
 
 // quiet reports whether starting steps have no noise. At the start of the path they
-// have none, as in the paper's experiments. After an event they have noise; otherwise
-// the errors after many doses would be ignored.
+// have none, as in the paper's experiments. After an event they have noise; otherwise a
+// problem with many events, such as doses, would have many steps whose errors are
+// ignored.
 func (m *past) quiet() bool { return m.begin == 0 }
 
 // startStep makes a starting step without noise.
@@ -138,7 +139,7 @@ type slopes struct {
 	v, u, w []float64
 }
 
-// differentiator prepares the derivatives for count directions.
+// differentiator prepares the derivatives in count directions.
 func (m *past) differentiator(count int, jacobian bool) *slopes {
 	if m.slopes == nil {
 		m.slopes = &slopes{diff: probode.NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}

@@ -10,7 +10,7 @@ import (
 // coefficients, they come from integrating the interpolating polynomial of f over one
 // step, and they depend only on the ratios of the steps [HNW93, §III.5]. They are
 // computed once for each grid. If a step has the same length as the earlier steps that
-// it uses, they are the classical coefficients to the last bit.
+// it uses, its coefficients are the classical ones to the last bit.
 
 // A table holds the coefficients of one formula on a grid.
 type table struct {

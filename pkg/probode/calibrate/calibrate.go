@@ -22,9 +22,9 @@ type Settings struct {
 	StepSize float64
 	// Mesh, if not nil, makes the grid and takes the place of StepSize.
 	Mesh probode.Mesh
-	// Scaling says how the size of the noise depends on the step; zero is the default of
-	// the grid. ScaleLocal gives the spread that is closest to the error: see
-	// docs/calibration.md. α* belongs to the scaling: see NoiseScale.Settings.
+	// Scaling says how the size of the noise depends on the step; zero means the default
+	// for the grid. ScaleLocal gives the spread that is closest to the error: see
+	// docs/calibration.md. α* is valid only for this scaling: see NoiseScale.Settings.
 	Scaling probode.Scaling
 	// Criterion is the score that α* maximises; zero is LogScore. The paper uses
 	// Bhattacharyya.
@@ -46,28 +46,29 @@ type Settings struct {
 	// change the result.
 	Workers int
 	// Progress, if not nil, is called with the number of evaluations of the score done so
-	// far, and an upper bound on their total number, which increases if α* is outside of
-	// [1e-6, 1e6].
+	// far, and an upper bound on their total number. The bound increases if α* is outside
+	// of [1e-6, 1e6].
 	Progress func(done, total int)
 }
 
 // A NoiseScale is the α* that Run has found, with its uncertainty.
 type NoiseScale struct {
-	// Alpha is α*, and SE its Monte Carlo standard error, by the jackknife over groups of
-	// paths. SE is NaN if a path cannot be solved at a scale close to α*. α* belongs to
-	// the problem, to θ and to the units of the state: with a state ten times as large it
-	// is a hundred times as large.
+	// Alpha is α*. SE is its Monte Carlo standard error, computed by the jackknife over
+	// groups of paths. SE is NaN if a path cannot be solved at a scale close to α*. α* is
+	// valid only for this problem, this θ and these units of the state: in units in which
+	// the state is ten times as large, α* is a hundred times as large.
 	Alpha, SE float64
-	// Scaling is the scaling to which α* belongs, never ScaleDefault: see Settings.
+	// Scaling is the scaling for which α* was found. It is never ScaleDefault: see
+	// Settings.
 	Scaling probode.Scaling
-	// SETime is the standard error of α* that comes from the limited time span, by the
-	// jackknife over ten consecutive blocks of the points in the score. More paths do not
-	// reduce it. It is large if a few errors determine α*.
+	// SETime is the standard error of α* that is due to the limited time span, computed by
+	// the jackknife over ten consecutive blocks of the points in the score. More paths do
+	// not reduce it. It is large if a few errors determine α*.
 	SETime float64
-	// MeanSquare is the mean of E²/v over the points in the score, and Within[k] the share
-	// of points at which |E| is below k+1 standard deviations √v. For a Gaussian error with
-	// that spread they are 1, 68 % and 95 %. An error that keeps its sign and grows is not
-	// Gaussian, so that no α gives all three values.
+	// MeanSquare is the mean of E²/v over the points in the score, and Within[k] is the
+	// share of points at which |E| is below k+1 standard deviations √v. For a Gaussian
+	// error with that spread they are 1, 68 % and 95 %. An error that keeps its sign and
+	// grows is not Gaussian, so that no α gives all three values.
 	MeanSquare float64
 	Within     [2]float64
 	// Warnings are sentences that a user should read before trusting these numbers.
@@ -85,8 +86,9 @@ func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 // solution are wrapped.
 //
 // Run costs less than solving an ensemble of this size ten times. The normals are drawn
-// once and kept, up to half a gigabyte. A tenth of the paths, at most 100, serves to
-// find the neighbourhood of α*; all paths are solved at about four values there.
+// once and kept in memory, as far as half a gigabyte suffices. A tenth of the paths, at
+// most 100, is used to find the neighbourhood of α*; all paths are then solved at about
+// four values there.
 func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*NoiseScale, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {

@@ -20,11 +20,11 @@ const (
 	//
 	// so that the mean squared standardised error at the points in the score is one, as
 	// long as the noise is small [Gneiting & Raftery 2007, §4]. The spread is then as
-	// large as the error, and with ScaleLocal it is so in every component: see
-	// docs/calibration.md for the measurement. A few points with little noise can
+	// large as the error, and with ScaleLocal this holds in every component:
+	// docs/calibration.md has the measurements. A few points with little noise can
 	// determine α*; NoiseScale.SETime shows that. If the error is large, noise as large as
-	// the error may move paths to states from which they cannot be solved; then there is a
-	// warning.
+	// the error may move paths to states from which they cannot be solved;
+	// NoiseScale.Warnings then says so.
 	LogScore Criterion = iota
 
 	// Bhattacharyya is the criterion of the paper, after [C16, §3.1]: minus the
@@ -49,10 +49,10 @@ func (c Criterion) String() string {
 
 // match returns the score of an ensemble from the logarithms of its variances and of
 // the squared errors. width, the mean of (v − E²)/(v + E²), says whether the ensemble
-// is too narrow (−1) or too wide (1) on the whole. With v/E² = e^y Bhattacharyya's
-// distance is ½ log cosh(y/2), in a form that loses no digits and does not overflow
-// where v and E² differ by many orders of magnitude, and the log score is −½(y + e^(−y)
-// − 1).
+// is too narrow (−1) or too wide (1) on the whole. With v/E² = e^y, Bhattacharyya's
+// distance is ½ log cosh(y/2) and the log score is −½(y + e^(−y) − 1). The distance is
+// computed in a form that loses no digits and does not overflow where v and E² differ
+// by many orders of magnitude.
 func (c Criterion) match(logv, loge2 []float64) (score, width float64) {
 	for k, l := range logv {
 		y := l - loge2[k]
@@ -72,8 +72,8 @@ func (c Criterion) match(logv, loge2 []float64) (score, width float64) {
 	return score, width
 }
 
-// fit returns the mean of E²/v, and the shares of points at which |E| is below one and
-// two standard deviations.
+// fit returns the mean of E²/v, and the shares of points at which |E| is below one
+// standard deviation and below two.
 func (c *calibrator) fit(logv []float64) (meanSquare float64, within [2]float64) {
 	n := float64(len(logv))
 	for k, l := range logv {

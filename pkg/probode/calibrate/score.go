@@ -164,9 +164,9 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 
 // choose finds the points that enter the score, and the errors there. It leaves out
 // points with very small errors: because the score depends on ratios, a few points at
-// which an error crosses zero or a state has decayed could otherwise determine α*
-// alone. It also leaves out errors that are not known to 1 %, because they say little,
-// and the initial point and the start-up, where there is no noise.
+// which an error crosses zero or a state has decayed could otherwise determine α* by
+// themselves. It also leaves out errors that are not known to 1 %, because they say
+// little. The initial point and the start-up are left out because there is no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {
@@ -203,7 +203,7 @@ func (c *calibrator) choose(est *Errors) {
 // at eight bytes each.
 const maxKept = 512 << 20 / 8
 
-// warn appends warnings about the errors, which hold for any noise scale.
+// warn appends those warnings about the errors that apply to any noise scale.
 func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if share := c.lost(); share > 0.5 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the error of the classical solution is %.0f %% of the standard deviation of the state over time, so alpha* = %.3g means little: take a smaller step", 100*share, out.Alpha))
@@ -219,8 +219,8 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	}
 }
 
-// lost returns the root mean square of the error divided by the standard deviation of
-// the state over the grid, in the component in which this ratio is largest.
+// lost returns the largest ratio, over the components, of the root mean square error to
+// the standard deviation of the state over the grid.
 func (c *calibrator) lost() float64 {
 	all := moments.NewVector(c.d)
 	for i := 0; i < len(c.z); i += c.d {
@@ -320,8 +320,8 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	return rest.M2
 }
 
-// thin returns n such that standard errors are computed from every n-th used point. A
-// few thousand points remain; neighbours in time add little information.
+// thin returns n such that standard errors are computed from every n-th point in the
+// score. A few thousand points remain; neighbours in time add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
 	if d := c.d; n > 1 && n%d == 0 { // a multiple of d would select one component only
@@ -330,8 +330,8 @@ func (c *calibrator) thin() int {
 	return n
 }
 
-// groups divides the paths 0, …, n−1 into groups and returns the moments of each at the
-// used points, and false if a path failed.
+// groups divides the paths 0, …, n−1 into groups and returns the moments of each group
+// at the points in the score. It returns false if a path failed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough

@@ -9,11 +9,11 @@ import (
 	"github.com/probode/probode/pkg/internal/moments"
 )
 
-// This file finds α*. A scan over many decades with few paths finds its neighbourhood.
-// There all paths are solved at three values of log α, and the variances at values in
-// between are interpolated: their logarithms are nearly linear in log α, with slope one
-// as long as the noise is small. Finding the maximum of the score with these variances
-// takes no further paths.
+// This file finds α*. First, a scan over many decades with few paths finds the
+// neighbourhood of α*. Then all paths are solved at three values of log α there, and
+// the variances at values in between are interpolated: their logarithms are nearly
+// linear in log α, with slope one as long as the noise is small. To find the maximum of
+// the score with these variances, no further paths are needed.
 
 // A scan is the score on a grid of log α, from few paths.
 type scan struct {
@@ -56,7 +56,7 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 			s.best = i
 		}
 	}
-	// The width says on which side the maximum lies, even if the score does not: for
+	// The width says on which side the maximum lies, even if the score does not, for
 	// example if the noise is below the rounding errors of the path, or no path can be
 	// solved.
 	const most = 94 * perDecade // to 1e100, and 1e-100
@@ -165,8 +165,8 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// cutOff returns the optimum from all paths if a path cannot be solved at some α
-// nearby.
+// cutOff returns the optimum from all paths. It is used if a path cannot be solved at
+// some α near the optimum.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}
@@ -193,7 +193,7 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	return nil, failed
 }
 
-// maximum returns the point of [−reach, reach], to within tol, at which the score for
+// maximum returns the point in [−reach, reach], to within tol, at which the score for
 // the errors loge2 is largest. set writes the logarithms of the variances at a point.
 func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []float64), loge2 []float64) float64 {
 	v := make([]float64, len(loge2))

@@ -8,25 +8,25 @@ import (
 )
 
 // BDF is the family of backward differentiation formulas. P is the polynomial through
-// the next state and the last k states. Its derivative at the end of the step is f
-// there, P′(t_{i+1}) = f(t_{i+1}, Z_{i+1}), so that
+// the next state and the last k states. Its derivative at the end of the step equals f,
+// P′(t_{i+1}) = f(t_{i+1}, Z_{i+1}), so that
 //
 //	Z_{i+1} = ψᵢ + γᵢ h f(t_{i+1}, Z_{i+1}),   1/γᵢ = Σ_{j=1}^k h/(t_{i+1} − t_{i+1−j}),
 //
 // with ψᵢ a combination of Zᵢ, …, Z_{i+1−k} [HNW93, §III.1, III.5]. The coefficients
-// belong to the actual steps (variable coefficients); the past is not interpolated to
-// equal steps. CVODE, LSODA and ode15s, with which most published models were fitted,
-// belong to this family. They change the step in other ways, and they end Newton's
-// iteration at a fraction of the tolerance. Here the equation is solved to rounding
-// error, so that Z is a smooth function of (θ, ξ).
+// are computed for the actual steps (variable coefficients); past states are not
+// interpolated to equal steps. CVODE, LSODA and ode15s, with which most published
+// models were fitted, belong to this family. They adapt the step by other rules, and
+// they stop Newton's iteration at a fraction of the tolerance. Here the equation is
+// solved to rounding error, so that Z is a smooth function of (θ, ξ).
 //
 // Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
-// within 86°, 73° and 52° of the negative real axis. With some step sizes they amplify
-// oscillations nearer to the imaginary axis: use Radau there. Long steps also damp
-// components that should grow, so a state that differs from an unstable equilibrium by
-// less than the tolerance may stay there. At loose tolerances small positive states may
-// become negative. If the solution cannot recover from that, as in Robertson's problem,
-// the path diverges.
+// within 86°, 73° and 52° of the negative real axis, respectively. With some step sizes
+// they amplify oscillations whose eigenvalues are closer to the imaginary axis; for
+// these use Radau. Long steps also damp components that should grow, so a state that
+// differs from an unstable equilibrium by less than the tolerance may stay there. At
+// loose tolerances small positive states may become negative. If the solution cannot
+// recover from that, as in Robertson's problem, the path diverges.
 //
 // # Start
 //
@@ -38,8 +38,9 @@ import (
 //
 // # Noise
 //
-// The noise is that of the paper for implicit methods [T18, equations 9 to 11]: the
-// equation of the step holds up to a discrepancy of covariance α h^{2k−1} J Jᵀ,
+// The noise is the one that the paper uses for implicit methods [T18, equations 9 to
+// 11]: the equation of the step holds up to a discrepancy of covariance α h^{2k−1} J
+// Jᵀ,
 //
 //	Z_{i+1} = μ + √α h^{k−1/2} Γ⁻¹ J ξᵢ,   Γ = I/(γᵢh) − J,   ξᵢ ~ N(0, I),
 //
@@ -204,7 +205,7 @@ func (b *bdf) node(i, j int) float64 {
 	return (t[i+1] - t[i+1-j]) / (t[i+1] - t[i])
 }
 
-// gammaOf returns γ of order k for step i.
+// gammaOf returns γ for order k in step i.
 func (b *bdf) gammaOf(i, k int) float64 {
 	var sum float64
 	for j := k; j > 0; j-- {
@@ -213,10 +214,11 @@ func (b *bdf) gammaOf(i, k int) float64 {
 	return 1 / sum
 }
 
-// extrapolate sets w to the weights of the last n states in the value at t_{i+1} of the
-// polynomial through them or, if divided, in ψ. The result is w[0] times the last state
-// minus w[m] times the m-th difference between neighbours, so that a constant component
-// remains constant to the last bit.
+// extrapolate sets w to weights for the last n states, with which combine computes a
+// value from them. If divided is false, that is the value at t_{i+1} of the polynomial
+// through these states; if divided is true, it is ψ. The value is w[0] times the last
+// state minus w[m] times the m-th difference between neighbours, so that a constant
+// component remains constant to the last bit.
 func (b *bdf) extrapolate(w *[bdfWindow]float64, i, n int, divided bool) {
 	for j := 1; j <= n; j++ {
 		v, s := 1.0, b.node(i, j)
@@ -236,7 +238,8 @@ func (b *bdf) extrapolate(w *[bdfWindow]float64, i, n int, divided bool) {
 	w[0] = 1
 }
 
-// combine sets dst to the combination of the last n rows with the weights w.
+// combine sets dst to the combination of the last n rows with the weights w: see
+// extrapolate.
 func combine(dst []float64, rows *[bdfWindow][]float64, w *[bdfWindow]float64, i, n int) {
 	const mask = bdfWindow - 1
 	copy(dst, rows[i&mask])
@@ -326,10 +329,10 @@ func (b *bdf) equal() float64 {
 
 // solveEquation sets z to Z_{i+1} − ψ without noise. It starts from the value
 // extrapolated from past states, where the Jacobian is nearly the same as at the
-// solution. It starts from x if that fails, and also if a component of the extrapolated
-// value has another sign than in x: for a component that cannot be negative, such as a
-// concentration, the equation may have another solution there. In Robertson's problem
-// such a solution diverges.
+// solution. If that fails, it starts from x. It also starts from x if a component of
+// the extrapolated value does not have the same sign as in x: for a component that
+// cannot be negative, such as a concentration, the equation may have another solution
+// there. In Robertson's problem such a solution diverges.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	b.forecast(b.other, i, b.k+1)
 	same := true
@@ -484,15 +487,15 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 	return nil
 }
 
-// A formula of k steps propagates errors by a recursion that depends on the ratios of
-// the steps. If the steps grow too fast for too long, the errors grow, even for f = 0.
+// In a formula of k steps, errors obey a recursion that depends on the ratios of the
+// steps. If the steps grow too fast for too long, the errors grow, even for f = 0.
 // Error control notices that; a grid that the user gives has to be checked in advance.
 
-// checkGrid returns an error for a grid given by the user on which no step follows the
-// start, so that BDF would make none, and for a grid on which errors grow without
-// bound. Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the root
-// 1, because errors add up; the recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does not
-// have it:
+// checkGrid checks a grid that was given by the user. It returns an error if no step
+// follows the start, so that BDF would make no step, or if errors grow without bound.
+// Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the root 1,
+// because errors add up; the recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does not have
+// it:
 //
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.
 //

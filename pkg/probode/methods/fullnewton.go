@@ -9,7 +9,8 @@ import (
 
 // A fullNewton solves the equations of the stages by damped Newton iteration with a
 // Jacobian for each stage. It costs far more than iteration with one Jacobian for all
-// stages, but it succeeds where that fails, as in a step across a fast transient.
+// stages, but it succeeds where the latter fails, for example in a step across a fast
+// transient.
 type fullNewton struct {
 	jac  []*probode.Matrix
 	all  *probode.Matrix // hA⊗J, ordered by component and then by stage, so that a banded J gives a banded matrix
@@ -120,7 +121,7 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	return probode.ErrNewton
 }
 
-// tangent solves the equations of the derivatives, which are linear, and corrects the
+// tangent solves the equations for the derivatives, which are linear, and corrects the
 // solution once for rounding errors.
 func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 	if !e.factorize(s, s.z) {

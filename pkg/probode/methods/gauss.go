@@ -11,19 +11,19 @@ import (
 //
 //	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I),   q = 2·Stages
 //
-// [HLW06, §II.1.3; C16, §2]. It is symplectic and keeps quadratic invariants, so it
-// suits mechanics over long times. This noise destroys both properties; the random
-// steps of RandomStep do not. It is A-stable but does not damp: a component that should
-// decay within a small fraction of a step keeps its size, and its error, from one step
-// to the next. For stiff problems use Radau; its comment also says why the noise is
-// added to the state.
+// [HLW06, §II.1.3; C16, §2]. It is symplectic and keeps quadratic invariants, so it is
+// suited to long simulations in mechanics. This noise destroys both properties; the
+// random steps of RandomStep do not. It is A-stable but does not damp: a component that
+// should decay within a small fraction of a step keeps its size, and its error, from
+// one step to the next. For stiff problems use Radau; its documentation also says why
+// the noise is added to the state.
 //
 // The equations of the stages are solved to rounding error, so that Z is a smooth
-// function of (θ, ξ). Under error control the error is estimated by the difference from
-// a step of Radau, whose order is one higher, from the same state. Radau damps the
-// components that should decay, so the estimate keeps the steps small until they have
-// decayed. Step doubling would not notice them, because two half steps keep them as
-// well.
+// function of (θ, ξ). Under error control the error is estimated by comparison with a
+// step of Radau from the same state; the order of that step is one higher. Radau damps
+// the components that should decay, so the estimate keeps the steps small until they
+// have decayed. Step doubling would not notice them, because two half steps keep them
+// as well.
 type Gauss struct {
 	// Stages is 1 or 2; zero means 1, the implicit midpoint rule.
 	Stages int
@@ -52,7 +52,7 @@ func (m Gauss) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &undamped{implicit: s, damping: damping}, nil
 }
 
-// An undamped is an implicit stepper whose error is estimated by a second method, which
+// undamped is an implicit stepper whose error is estimated by a second method, which
 // damps.
 type undamped struct {
 	*implicit
@@ -60,7 +60,7 @@ type undamped struct {
 	other   *implicit // the second method, made at its first use
 }
 
-// LocalError is the difference from the step of the second method.
+// LocalError compares the step with a step of the second method.
 func (s *undamped) LocalError(dst []float64, i int, x, next, theta []float64) (err error) {
 	if s.other == nil {
 		if s.other, err = newImplicit(s.p, s.g, s.damping); err != nil {
@@ -76,7 +76,7 @@ func (s *undamped) LocalError(dst []float64, i int, x, next, theta []float64) (e
 	return nil
 }
 
-// additive returns the noise √α h^{q+1/2} ξ, added to each component of the state.
+// additive returns the noise that adds √α h^{q+1/2} ξ to the state.
 func additive(d, order int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(order) + 0.5}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// An implicit makes the steps of a collocation method. The equations of the stages, h
-// Σⱼ aᵢⱼ fⱼ − zᵢ = 0, are solved by simplified Newton iteration: with one Jacobian for
-// all stages, the linear systems split into one real or complex system of size d for
-// each eigenvalue of A⁻¹ [HW96, §IV.8].
+// implicit makes the steps of a collocation method. The equations of the stages, h Σⱼ
+// aᵢⱼ fⱼ − zᵢ = 0, are solved by simplified Newton iteration: with one Jacobian for all
+// stages, the linear systems split into one real or complex system of size d for each
+// eigenvalue of A⁻¹ [HW96, §IV.8].
 //
 // The iteration of each step begins at z = 0 with the Jacobian at the beginning of the
 // step, and ends when the residual is below rounding error. So a path depends smoothly
@@ -78,7 +78,7 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 	return nil
 }
 
-// make makes a step from t of length h, without noise.
+// make makes a step of length h from t, without noise.
 func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {
@@ -172,7 +172,7 @@ type system interface {
 	base() []float64
 }
 
-// equations are the equations of the stages of a step from x.
+// equations are the stage equations of a step from x.
 type equations struct {
 	x, theta []float64
 	known    bool // z is 0, and f is the same at all stages
@@ -289,8 +289,9 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
-// norms returns the largest update of a component: each relative to the size of that
-// component, and all relative to the size of the largest one.
+// norms returns the largest element of the update u in two units: each is relative to
+// the size of the same component, and all is relative to the size of the largest
+// component.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
 	for k, v := range x {

@@ -8,7 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode/adams"
 )
 
-// A named is a method with its short name.
+// named is a method with its short name.
 type named struct {
 	name   string
 	method probode.Method
@@ -51,11 +51,11 @@ var variants = func() (list []named) {
 	return list
 }()
 
-// Help says in one line what Parse understands.
+// Help says in one line which names Parse accepts.
 const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), or random:NAME with the name of a one-step method"
 
-// Names returns the short names that Parse understands, without the
-// linearisations of am0 to am4 and without random:NAME.
+// Names returns the short names that Parse accepts, without the linearisations of am0
+// to am4 and without random:NAME.
 func Names() []string {
 	names := make([]string, len(plain))
 	for i, m := range plain {
@@ -67,8 +67,8 @@ func Names() []string {
 // Parse returns the method with the given short name. The name is one of Names; am0 to
 // am4 with a linearisation after a comma, as in am1,current; or random:NAME for random
 // steps around a one-step method. The number in gauss1 and gauss2 is the number of
-// stages; in radau3, radau5 and bdf1 to bdf5 it is the order. Case does not matter. The
-// text of an error is one line.
+// stages; in radau3, radau5 and bdf1 to bdf5 it is the order. Case does not matter. An
+// error message is a single line.
 func Parse(name string) (probode.Method, error) {
 	text := strings.ToLower(strings.TrimSpace(name))
 	if inner, ok := strings.CutPrefix(text, "random:"); ok {
@@ -104,8 +104,8 @@ func parsePlain(text, whole string) (probode.Method, error) {
 	return nil, fmt.Errorf("method %s: want %s", quote(whole), Help)
 }
 
-// oneStep reports whether m uses no earlier steps. It asks the stepper of m for a small
-// problem.
+// oneStep reports whether m uses no earlier steps. To find out, it tries to make random
+// steps around m on a small problem.
 func oneStep(m probode.Method) bool {
 	p := &probode.Problem{F: func(dst []float64, _ float64, _, _ []float64) { clear(dst) }, X0: []float64{0}, Span: [2]float64{0, 1}}
 	g, err := probode.UniformGrid(p, nil, 1./16)

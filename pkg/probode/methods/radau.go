@@ -11,7 +11,7 @@ import (
 //
 //	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I)
 //
-// [HW96, §IV.5; C16, §2]. It is made for stiff problems. It damps fast components with
+// [HW96, §IV.5; C16, §2]. It is suited to stiff problems. It damps fast components for
 // any step size. Its last stage is the next state, so the stiff components of that
 // state satisfy the equation.
 //
@@ -20,10 +20,10 @@ import (
 // is the stability function. For components that are not stiff this is the noise above
 // with hJξ in place of hξ. For stiff components R vanishes, and the noise is √α
 // h^{q−1/2} ξ: larger than the noise above by a factor 1/h, in just those components
-// whose error the method damps. That is why the noise is added to the state here;
-// besides, no Jacobian enters Z. On a frozen grid the scale of the noise is the
-// estimated local error of each component, which is small for damped components: see
-// probode.ScaleLocal.
+// whose error the method damps. That is why the noise is added to the state here.
+// Besides, the noise then does not depend on the Jacobian. On a frozen grid the scale
+// of the noise is the estimated local error of each component, which is small for
+// damped components: see probode.ScaleLocal.
 //
 // The equations of the stages are solved to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by an embedded formula
@@ -59,7 +59,7 @@ func (m Radau) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &filtered{implicit: s}, nil
 }
 
-// A filtered is an implicit stepper that estimates its own error.
+// filtered is an implicit stepper that estimates its own error.
 type filtered struct {
 	*implicit
 	own *probode.LU // factors of γ/h·I − J if no mode has them

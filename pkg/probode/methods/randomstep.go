@@ -17,13 +17,13 @@ import (
 // classical method. Errors are of order min(p, q) in mean square and of weak order
 // min(2p, q).
 //
-// Every path is made of steps of Method, so it keeps whatever Method keeps: linear and
-// quadratic invariants and positivity up to rounding, and energies over long times if
-// Method is symplectic.
+// Every path is made of steps of Method, so it conserves whatever Method conserves:
+// linear and quadratic invariants and positivity up to rounding, and energies over long
+// times if Method is symplectic.
 //
-// A step of length H is computed as a step of Method of length h for the field (H/h)·f.
-// This is the same if f does not depend on t; otherwise it keeps t within [tᵢ, tᵢ + h].
-// H must be positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise fails with
+// To make a step of length H, Method makes a step of length h for the field (H/h)·f. If
+// f does not depend on t, the results are the same; otherwise t stays within [tᵢ, tᵢ +
+// h]. H must be positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise fails with
 // ErrStepSize, and calibration excludes such noise scales.
 //
 // Method must not use earlier steps; of the Adams methods, AB1, AM0 and AM1 qualify. On
@@ -123,7 +123,7 @@ func scaled(p *probode.Problem) *probode.Problem {
 	return &q
 }
 
-// multiply multiplies v by c; c = 1 changes no bit.
+// multiply multiplies v by c; with c = 1, no bit of v changes.
 func multiply(v []float64, c float64) {
 	for k := range v {
 		v[k] *= c

@@ -4,7 +4,7 @@ import "github.com/probode/probode/pkg/probode"
 
 // This file differentiates steps along given directions: see probode.Differentiable.
 
-// A tangent holds the equations of the derivatives of the stages,
+// A tangent holds the equations for the derivatives of the stages,
 //
 //	dzᵢ = Σⱼ aᵢⱼ (h (gⱼ + Jⱼ dzⱼ) + dh fⱼ),
 //
@@ -77,7 +77,7 @@ func (s *implicit) newTangent() {
 	}
 }
 
-// solveTangent solves the equations of the derivatives.
+// solveTangent solves the equations for the derivatives.
 func (s *implicit) solveTangent() error {
 	e := s.tangent
 	clear(e.z)

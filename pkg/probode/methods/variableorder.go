@@ -3,20 +3,21 @@ package methods
 import "math"
 
 // Error control of BDF. As in the other codes of the family, the step length and the
-// order are kept for k+1 steps after a change, because only then are formulas and
-// estimates the ones for equal steps. After that, the order among k−1, k and k+1 that
-// allows the longest step is chosen. Each length is divided by the safety factor that
-// these codes use: 1.2 for the present order, 1.3 for the lower and 1.4 for the higher
-// one. The step is not increased by less than a tenth (Hindmarsh 1983, ODEPACK; Petzold
-// 1983; [HNW93, §III.7]).
+// order are kept for k+1 steps after a change, because only after that many equal steps
+// are the formulas and the error estimates those for equal steps. After that, the order
+// among k−1, k and k+1 that allows the longest step is chosen. Each length is divided
+// by the safety factor that these codes use: 1.2 for the present order, 1.3 for the
+// lower and 1.4 for the higher one. The step is not increased by less than a tenth
+// (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
-// longer returns the factor for the step that changes an error of the given size and of
-// order q in h to one, divided by the safety factor bias.
+// longer returns a factor for the step. It is the factor that changes an error of the
+// given size, proportional to h^q, to one, divided by the safety factor bias.
 func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }
 
-// Choose chooses length and order of the next step, or of a step that failed.
+// Choose chooses the length and the order of the next step or, if the last step failed,
+// of the next attempt.
 func (b *bdf) Choose(i int, size float64, next []float64, units func([]float64) float64) float64 {
 	if b.k == 0 { // Radau5
 		return min(2, longer(size, 1.2, 6))
@@ -52,7 +53,7 @@ func (b *bdf) Choose(i int, size float64, next []float64, units func([]float64) 
 	return min(2, best)
 }
 
-// lower chooses length and order after a step that failed.
+// lower chooses the length and the order after a step that failed.
 func (b *bdf) lower(i int, size float64, next []float64, units func([]float64) float64) float64 {
 	b.since = 0
 	b.fails++

@@ -1,11 +1,11 @@
 // Package estimate estimates the centre and the spread of all or some draws, plain or
-// weighted, with Monte Carlo standard errors. Centre and spread are either the median
-// and half the width of the central 68 % interval, or the mean and the standard
+// weighted, with Monte Carlo standard errors. The centre and the spread are either the
+// median and half the width of the central 68 % interval, or the mean and the standard
 // deviation. For a normal distribution the two pairs are the same.
 //
 // The centre and the logarithm of the spread s are smooth functions of means over the
 // draws. So their errors are the errors of the means of their influence functions
-// [Hampel 1974], with the autocorrelation of the chains:
+// [Hampel 1974], estimated with the autocorrelation of the chains:
 //
 //	quantiles  (½ − 1{y ≤ q½})/f(q½)          (I(p₊) − I(p₋))/2s,  I(p) = (p − 1{y ≤ q_p})/f(q_p)
 //	moments    y − m                          ½ ((y − m)²/v − 1)
@@ -47,14 +47,15 @@ type Value struct {
 	Spread, SpreadSE float64
 }
 
-// A Difference compares the centre and the spread of draws with those under weights.
+// A Difference compares the centre and the spread of plain draws with the centre and
+// the spread of the same draws under weights.
 type Difference struct {
 	Center, CenterSE float64 // centre of the draws minus the centre under weights
 	Ratio, RatioSE   float64 // spread of the draws divided by the spread under weights
 }
 
-// A summary holds centre and spread of draws, and the influence of each draw on the
-// centre and on the logarithm of the spread.
+// A summary holds the centre and the spread of draws, and the influence of each draw on
+// the centre and on the logarithm of the spread.
 type summary struct {
 	center, spread float64
 	influence      func(y float64) (center, log float64)
@@ -150,9 +151,9 @@ func (q weightedQuantiles) slope(p float64) float64 {
 	return math.NaN()
 }
 
-// part summarises those draws x for which in is 1, with weights w; nil stands for all
-// draws and for equal weights. It also returns the influence of draw k of chain c,
-// times its weight and divided by the share of the part.
+// part summarises the draws in x that in marks with 1, with weights w. If in is nil, it
+// uses all draws; if w is nil, the weights are equal. It also returns the influence of
+// draw k of chain c, times its weight and divided by the share of the part.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {
@@ -184,16 +185,17 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	}
 }
 
-// Of returns the centre and spread of the draws for which in is 1.
+// Of returns the centre and the spread of the draws that in marks with 1.
 func (by Measure) Of(x, in [][]float64) Value {
 	center, log := by.Stretches(x, in, len(x[0]))
 	s, _ := by.part(x, nil, in)
 	return Value{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
-// Stretches cuts each chain of x into n parts. For the draws for which in is 1, it
-// returns the contribution of each part to the centre and to the logarithm of the
-// spread, scaled such that centre and logarithm change by the means over the parts.
+// Stretches cuts each chain of x into n parts and uses only the draws that in marks
+// with 1. It returns the contribution of each part to the error of the centre and of
+// the logarithm of the spread, scaled so that the error is the mean of the
+// contributions.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	center, log = make([][]float64, len(x)), make([][]float64, len(x))
@@ -216,16 +218,17 @@ func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) 
 }
 
 // Weighed compares the draws x with the same draws under weights w of mean 1, using
-// only draws for which in is 1. It returns the difference of the centres, in units of
-// the parameter, and the ratio of the spreads. Let φ and ψ be the influence functions
-// of the plain draws, and φ_w and ψ_w the ones of the weighted draws. Then the errors
-// are the errors of the means of φ − w φ_w and ψ − w ψ_w.
+// only the draws that in marks with 1. It returns the difference of the centres, in
+// units of the parameter, and the ratio of the spreads. Let φ and ψ be the influence
+// functions of the plain draws, and φ_w and ψ_w those of the weighted draws. Then the
+// errors are the errors of the means of φ − w φ_w and ψ − w ψ_w.
 //
-// Weighed also returns the accurate centre, which is the centre of all draws, given in
-// all, minus this difference, and the accurate spread, in the same way on a logarithmic
-// scale. The two terms are correlated, because x is among all draws. So the error comes
-// from the influence of the draws since the previous weighed one, center and log, minus
-// φ − w φ_w and ψ − w ψ_w. If all draws are weighed, that is w φ_w and w ψ_w.
+// Weighed also returns the accurate centre and spread. The accurate centre is
+// all.Center, the centre of all draws, minus this difference; the accurate spread is
+// found in the same way on a logarithmic scale. The two terms are correlated, because x
+// is among all draws. So the errors are the errors of the means of center − (φ − w φ_w)
+// and log − (ψ − w ψ_w), where center and log are the influences of the draws since the
+// previous weighed one. If all draws are weighed, these are w φ_w and w ψ_w.
 func (by Measure) Weighed(x, w, in, center, log [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

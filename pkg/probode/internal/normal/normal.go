@@ -1,5 +1,5 @@
-// Package normal draws standard normals in bulk: the same numbers, bit for
-// bit, as rand.New(rand.NewPCG(hi, lo)).NormFloat64(), in half of the time.
+// Package normal draws standard normals in bulk: the same numbers, bit for bit, as
+// rand.New(rand.NewPCG(hi, lo)).NormFloat64(), in half the time.
 //
 // Every solve of a path draws its noise again, and most of the cost of a draw in
 // math/rand/v2 is an interface call for each word. Here the generator, PCG-DXSM with
@@ -62,9 +62,9 @@ func (s *Source) Uint64() uint64 {
 // Fill fills dst with independent standard normals.
 //
 // Each state depends on the one before, so two states are computed at once from the
-// last one. 31 bits of a word and a sign give the number, and seven others choose the
-// strip. Nearly always the point lies in the part of the strip that is entirely below
-// the density.
+// last one. 31 bits of a word and a sign bit give the number, and seven other bits
+// choose the strip. Nearly always the point lies in the part of the strip that is
+// entirely below the density.
 func (s *Source) Fill(dst []float64) {
 	hi, lo := s.hi, s.lo
 	for len(dst) >= 2 {
@@ -100,8 +100,9 @@ func (s *Source) Fill(dst []float64) {
 // integer. It tests 0 ≤ j + inside−1 < 2 inside−1 in one comparison.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
-// reject returns the normal for the word u, whose point is near the edge of its strip,
-// or for words after it, and the state after the last word that it uses.
+// reject returns the normal for the word u, whose point is near the edge of its strip.
+// If the point is above the density, later words replace u. reject also returns the
+// state after the last word used.
 func reject(hi, lo, u uint64) (uint64, uint64, float64) {
 	uniform := func() float64 {
 		hi, lo = next(hi, lo)

@@ -8,7 +8,7 @@ import "math"
 //
 //	x_{i−1} = f⁻¹(area/x_i + f(x_i))
 //
-// [Marsaglia & Tsang 2000]. A point in strip i is j·width for 31 bits j and a sign.
+// [Marsaglia & Tsang 2000]. A point in strip i lies at ±j·width, where j has 31 bits.
 // Widths and heights have single precision, to give the same numbers as math/rand.
 const (
 	layers = 128
@@ -49,7 +49,7 @@ func init() {
 	}
 }
 
-// reaches sets the part of the width that is certainly inside.
+// reaches sets the range that is certainly below the density, a share of the width.
 func (a *stripData) reaches(share float64) {
 	inside := uint32(share * unit)
 	a.less, a.span = inside-1, 2*inside-1

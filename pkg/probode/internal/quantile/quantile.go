@@ -4,7 +4,7 @@
 // For up to Exact vectors these are sample quantiles. For more, they come from a
 // histogram of each element over twice the range of the first Exact vectors, so that
 // memory is bounded. Elements are independent, and workers process them in tiles of a
-// cache line; the result does not depend on their number.
+// cache line; the result does not depend on the number of workers.
 package quantile
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// Exact is the number of vectors up to which quantiles are exact.
+	// Exact is the largest number of vectors for which quantiles are exact.
 	Exact = 4096
 	// Bins is the number of bins of a histogram; two more count the values outside of its
 	// range.
@@ -108,8 +108,9 @@ func (s *Sketch) Quantiles() [][]float64 {
 	return out
 }
 
-// ranks returns the places of the order statistics that the levels need, increasing,
-// and for each level the index in that list of the lower one that it needs.
+// ranks returns the places of the order statistics that the levels need, in increasing
+// order. A level needs one or two neighbouring ones; place has the index in ranks of
+// the lower one for each level.
 func (s *Sketch) ranks() (ranks, place []int) {
 	for _, p := range s.levels {
 		i := min(int(p*float64(s.n-1)), s.n-1)

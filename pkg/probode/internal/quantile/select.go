@@ -10,8 +10,8 @@ type column struct {
 	levels []bucketRoom // one for each depth of selection
 }
 
-// gather sets values to the values of width elements, beginning with element k, each in
-// the order of rows.
+// gather copies width elements of each row, beginning with element k, to values. The
+// values of one element are contiguous, in the order of the rows.
 func (c *column) gather(rows [][]float64, k, width int) {
 	n := len(rows)
 	c.values = slices.Grow(c.values[:0], n*tile)[:n*tile]
@@ -33,7 +33,7 @@ func (c *column) gather(rows [][]float64, k, width int) {
 	}
 }
 
-// bucketRoom is the workspace of one depth of selection.
+// bucketRoom is the workspace for one depth of the recursive selection.
 type bucketRoom struct {
 	of     []uint16  // bucket of each value
 	ends   []int32   // number of values in a bucket and all lower ones

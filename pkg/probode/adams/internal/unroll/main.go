@@ -1,6 +1,6 @@
-// Command unroll writes the loops over the steps of Adams–Moulton methods in one,
-// two and three dimensions, in which every number has a variable of its own. The
-// command go generate runs it in the folder of package adams.
+// Command unroll writes the loops over the steps of Adams–Moulton methods in one, two
+// and three dimensions, in which each number has its own variable. The command go
+// generate runs it in the folder of package adams.
 package main
 
 import (
@@ -42,7 +42,7 @@ func generate() ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// each returns the pattern for k = 0, …, n−1, with # replaced by k.
+// each returns n copies of pattern: in copy k, counted from 0, k replaces #.
 func each(n int, pattern string) []string {
 	out := make([]string, n)
 	for k := range out {
