@@ -25,11 +25,11 @@ type CalibratedAlpha struct {
 }
 
 // CalibrateAlpha returns the noise scale α* at the parameters theta of p, for example at
-// a mode or a draw; see calibrate.Run. It calibrates on the grids of p and for the
-// Scaling of p. It is an error if s has another Scaling, because α has another meaning
-// there. If the Indicator is nil, it uses Richardson's estimate, which needs no
-// reference. Each experiment has its own noise, so the errors of their α* are
-// independent; the first one uses the seed of s.
+// a mode or a draw; see calibrate.Run. It uses the grids and the Scaling of p. It is an
+// error if s has another Scaling, because the meaning of α depends on it. If the
+// Indicator is nil, it uses Richardson's estimate, which needs no reference. Each
+// experiment has its own noise, so the calibration errors of different experiments are
+// independent. The first experiment uses the seed of s.
 func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibrate.Settings) (*CalibratedAlpha, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")

@@ -7,16 +7,16 @@ import (
 )
 
 // A Cell holds the contribution of one value of the data to the derivatives of the log
-// density. Its locations (see Part.Locations) begin at At. The contribution of a missing
-// value is zero.
+// density. At is the index of its first location, see Part.Locations. The contribution of
+// a missing value is zero.
 type Cell struct {
 	At          int
 	Columns     []int     // column whose expected value is the location, −1 if it is a parameter
 	Score       []float64 // derivatives of the log probability with respect to the locations
 	Information []float64 // Fisher's information on the locations, a matrix
 
-	// Certain values have probability 1 and no information, for example a count of 0 if 0 is
-	// expected.
+	// Certain is true for a value that has probability 1 and so contains no information,
+	// for example a count of 0 if 0 is expected.
 	Certain bool
 
 	// If Kinked, the log probability has the term −|U + Slope·dm|, where dm is the change of
@@ -146,7 +146,7 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 	return count
 }
 
-// inform writes the information on m and on the unknown own numbers to c, and reports
+// inform writes the information about m and the unknown own numbers to c, and reports
 // whether it has a closed form.
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)

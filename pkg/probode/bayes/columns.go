@@ -60,10 +60,10 @@ func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	return slices.Index(x.Data.Names, v.Name)
 }
 
-// Spreads returns the parameters that describe the size of the measurement errors, and
-// which can therefore absorb the solver's error. The value is 1 for a parameter that
-// increases with the errors, and −1 for one that decreases. The parameters of a
-// likelihood from outside this package are included if it is a Describer.
+// Spreads returns the parameters that determine the size of the measurement errors. They
+// can absorb the solver's error. The value is 1 if larger parameters mean larger errors,
+// and −1 if they mean smaller errors. A likelihood from outside this package is
+// considered only if it is a Describer.
 func (p *Posterior) Spreads() map[string]float64 {
 	out := map[string]float64{}
 	for i := range p.Experiments {

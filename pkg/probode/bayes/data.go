@@ -23,7 +23,7 @@ type Data struct {
 	Y [][]float64
 	// Names are the names of the columns of Y; they may be nil.
 	Names []string
-	// Time is the name of the times, for figures; empty means "t".
+	// Time is the name of the time variable, for figures; empty means "t".
 	Time string
 }
 
@@ -142,7 +142,8 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 // much fits in memory.
 const maxFile = 256 << 20 // bytes
 
-// ReadFile reads the named file by [ReadCSV]. Errors do not contain the name of the file.
+// ReadFile reads the named file with [ReadCSV]. Errors do not contain the name of the
+// file.
 func ReadFile(path, time string, columns ...string) (*Data, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeNamedPipe {
 		return nil, errors.New("it is a pipe, which may never end: want a file") // <(…) of a shell is a link

@@ -12,7 +12,7 @@ import (
 )
 
 // A Density is a Posterior bound to its Setup. It owns a path for each experiment, with
-// the states of the last solve and the expected values of the data in these states. Only
+// the states of the last solve and the expected values of the data for these states. Only
 // one goroutine may use it; see Clone. On a grid its evaluations do not allocate memory.
 //
 // If a function of the model panics, that solve and every later one fails: see Err.
@@ -33,8 +33,8 @@ type Density struct {
 }
 
 // A life is shared by the densities that one chain uses for one posterior under several
-// setups. It holds the context that ends their solves, the failures, and the work that
-// was done.
+// setups. It contains the context that ends their solves, their failures, and the number
+// of their steps.
 type life struct {
 	ctx    context.Context // solves end when it does
 	bound  int             // calls of Bind
@@ -60,7 +60,7 @@ type Part struct {
 	pick   []int           // components observed, if x.Observe is nil
 	errors []columnErrors  // the likelihood of each column
 
-	// The context that ends the solves of pieces of a path.
+	// These belong to the context that ends the solves of pieces of a path.
 	done    <-chan struct{}
 	release func()
 }
@@ -166,8 +166,8 @@ func (r *Part) on(path probode.Path) {
 	r.grid, _ = path.(probode.Gridded)
 }
 
-// Clone returns a density of the same posterior for another goroutine, on the same
-// grids with the same local errors. Its work counts from zero, and it is not bound to a
+// Clone returns a density of the same posterior for another goroutine, on the same grids
+// with the same local errors. Its count of steps begins at zero, and it is not bound to a
 // context.
 func (e *Density) Clone() *Density {
 	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, life: &life{ctx: context.Background(), fault: e.fault}}
@@ -251,8 +251,8 @@ func (e *Density) PriorLogProb(k int, u float64) float64 {
 	return jacobian + e.p.Params[k].Prior.LogProb(theta)
 }
 
-// PriorQuantile returns the quantile of probability prob of the prior of parameter k, on the
-// unconstrained scale.
+// PriorQuantile returns the quantile of the prior of parameter k for the probability
+// prob, on the unconstrained scale.
 func (e *Density) PriorQuantile(k int, prob float64) float64 {
 	return e.transforms[k].from(e.p.Params[k].Prior.Quantile(prob))
 }
@@ -265,7 +265,8 @@ func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 }
 
 // logLikelihood returns the log likelihood of some of the experiments. xi holds their
-// parts of ξ one after another. Without solve it uses the states that the parts hold.
+// parts of ξ one after another. If solve is false, it uses the states that are stored in
+// the parts.
 func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
 	if e.fault == nil {
@@ -274,8 +275,8 @@ func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) 
 	return e.ll, e.err
 }
 
-// evaluate sets the fields ll and err. It does not return them: Go would allocate memory
-// for results that are set while a panic is recovered.
+// evaluate sets the fields ll and err. It does not return them, because Go would allocate
+// memory for results that a deferred function sets.
 func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.at = parts[0]
 	defer e.recovered(theta)
@@ -315,7 +316,7 @@ func (r *Part) describe(theta []float64) string {
 }
 
 // Err returns an error that says which function of the model panicked, and where. It is
-// nil if none did. The [*probode.PanicError] that it wraps has the stack.
+// nil if none did. It wraps a [*probode.PanicError], which contains the stack.
 func (e *Density) Err() error { return e.fault }
 
 // Bind makes every solve end with the error of ctx soon after ctx ends, until release is
@@ -354,7 +355,7 @@ func (e *Density) With(s probode.Setup) (*Density, error) {
 	return d, nil
 }
 
-// Posterior returns the posterior of which e is the density.
+// Posterior returns the posterior whose density e computes.
 func (e *Density) Posterior() *Posterior { return e.p }
 
 // Dim returns the number of parameters θ.
@@ -382,8 +383,8 @@ func (e *Density) Steps() int {
 	return n
 }
 
-// Expected returns the expected value of each value of the data, by experiment, row and
-// column, at the (θ, ξ) of the last LogLikelihood. It is a view, valid until the next
+// Expected returns what the model expects for each value of the data, by experiment, row
+// and column, at the (θ, ξ) of the last LogLikelihood. It is a view, valid until the next
 // call of LogLikelihood.
 func (e *Density) Expected() []float64 { return e.fit }
 
@@ -453,7 +454,7 @@ func (r *Part) now() probode.Path {
 // Hold replaces each path that jumps as a function of θ, because its steps are chosen at
 // every θ, by a path that is smooth around theta, until release is called. Differences
 // around theta are then differences of a smooth function. If there is no such path at
-// theta, nothing is replaced; a solve there fails, too.
+// theta, nothing is replaced, and a solve at theta fails with or without Hold.
 func (e *Density) Hold(theta []float64) (release func()) {
 	var held []*Part
 	for _, r := range e.parts {

@@ -1,7 +1,7 @@
 // Package bayes describes the inference of the parameters of an ordinary differential
-// equation from data, with the error of the numerical solver as part of the model. With
-// ξ the standard normals of a numerical path and Z(θ, ξ) that path, the joint
-// distribution is
+// equation from data, with the error of the numerical solver as part of the model. Let
+// Z(θ, ξ) be a numerical path, and ξ the standard normal variables that perturb its
+// steps. The joint distribution is
 //
 //	p(θ, ξ | Y) ∝ p(Y | Z(θ, ξ)) p(θ) p(ξ)   [T18, equation 11]
 //
@@ -9,10 +9,10 @@
 //
 // A Posterior has a Model and a Setup. The Model holds the parameters with their priors,
 // and one or more Experiments: an equation, its data, the observed functions of the
-// state, and the distribution of the errors. The Setup says how the equations are
-// solved. NewDensity computes the density, CalibrateAlpha the noise scale of the solver,
-// Predict new data, and Simulate data for tests. The other steps of an inference are
-// packages of their own:
+// state, and the distribution of the errors. The Setup says how the equations are solved.
+// NewDensity returns the density, CalibrateAlpha calibrates the noise scale of the
+// solver, Predict draws new data, and Simulate makes data for tests. The other steps of
+// an inference are packages of their own:
 //
 //	bayes/modes    searches for the modes of a posterior
 //	bayes/sample   draws from it by one of several samplers
@@ -26,9 +26,9 @@
 // p(θ, ξ | Y) is what the paper proposes for a solver that cannot be made more accurate:
 // it is wider where the solver is less certain, and so is the distribution of the path.
 // It does not remove an error that always has the same sign: in seven of the eight cases
-// of the command, with steps so large that the error matters, the bias of the worst
-// parameter stays as it is or grows (docs/why-noise-does-not-help.md). A smaller step,
-// another method, or an accurate solver that checks the draws comes closer to the
+// that come with the command, with steps so large that the error matters, the bias of the
+// worst parameter stays as it is or grows (docs/why-noise-does-not-help.md). A smaller
+// step, another method, or an accurate solver that checks the draws comes closer to the
 // posterior of the exact solution, and usually costs less. Package assess measures which
 // is best for a model.
 //

@@ -10,46 +10,47 @@ import (
 // Likelihoods the information is estimated from draws.
 type Informer interface {
 	Describer
-	// Information writes the expected information of one observation on m and the numbers
-	// of Own, row-major of length (1 + len(own))², with NaN for elements that have no
-	// closed form, and reports whether any element has a closed form at these values.
+	// Information writes the expected information that one observation contains about m
+	// and the numbers of Own. dst is a row-major matrix of length (1 + len(own))². An
+	// element without a closed form is set to NaN. The result reports whether any element
+	// has a closed form at these values.
 	Information(dst []float64, m float64, own []float64) bool
 }
 
-// Information is 1/σ² on m and 2/σ² on σ.
+// Information writes 1/σ² for m and 2/σ² for σ.
 func (Gaussian) Information(dst []float64, _ float64, own []float64) bool {
 	v := 1 / (own[0] * own[0])
 	dst[0], dst[1], dst[2], dst[3] = v, 0, 0, 2*v
 	return own[0] > 0
 }
 
-// Information is 1/(mσ)² on m and 2/σ² on σ.
+// Information writes 1/(mσ)² for m and 2/σ² for σ.
 func (LogNormal) Information(dst []float64, m float64, own []float64) bool {
 	v := 1 / (own[0] * own[0])
 	dst[0], dst[1], dst[2], dst[3] = v/(m*m), 0, 0, 2*v
 	return own[0] > 0 && m > 0
 }
 
-// Information is 1/b² on m and on b.
+// Information writes 1/b² for m and for b.
 func (Laplace) Information(dst []float64, _ float64, own []float64) bool {
 	v := 1 / (own[0] * own[0])
 	dst[0], dst[1], dst[2], dst[3] = v, 0, 0, v
 	return own[0] > 0
 }
 
-// Information is 1/m on m.
+// Information writes 1/m for m.
 func (Poisson) Information(dst []float64, m float64, _ []float64) bool {
 	dst[0] = 1 / m
 	return m > 0
 }
 
-// Information is, with s = (ν + 1)(ν + 3) and ψ₁ the trigamma function, (ν+1)²/(sσ²) on m,
-// 2ν(ν+1)/(sσ²) on σ, −2/(sσ) between ν and σ, and
+// Let s = (ν + 1)(ν + 3), and let ψ₁ be the trigamma function. Information writes
+// (ν+1)²/(sσ²) for m, 2ν(ν+1)/(sσ²) for σ, −2/(sσ) for the pair of ν and σ, and
 //
 //	¼ (ψ₁(ν/2) − ψ₁((ν+1)/2)) − (ν+5)/(2νs)
 //
-// on ν [Lange, Little & Taylor 1989]; It is NaN above ν = 100, where rounding errors
-// dominate this difference.
+// for ν [Lange, Little & Taylor 1989]. The element for ν is NaN for ν ≥ 100, where
+// rounding errors dominate this difference.
 func (StudentT) Information(dst []float64, _ float64, own []float64) bool {
 	nu, sigma := own[0], own[1]
 	if !(nu > 0 && sigma > 0) {
@@ -67,12 +68,12 @@ func (StudentT) Information(dst []float64, _ float64, own []float64) bool {
 	return true
 }
 
-// Information is φ/(m(m+φ)) on m and
+// Information writes φ/(m(m+φ)) for m and
 //
 //	Σ_{j≥0} P(y > j)/(φ + j)² − m/(φ(φ + m))
 //
-// on φ [Lawless 1987]; It is NaN if the sum would have more than 10⁴ terms, or if
-// rounding errors would dominate the difference.
+// for φ [Lawless 1987]. The element for φ is NaN if the sum would have more than 10⁴
+// terms, or if rounding errors would dominate the difference.
 func (NegativeBinomial) Information(dst []float64, m float64, own []float64) bool {
 	phi := own[0]
 	if !(m > 0 && phi > 0) || math.IsInf(m, 1) {
@@ -82,7 +83,7 @@ func (NegativeBinomial) Information(dst []float64, m float64, own []float64) boo
 	if dst[0], dst[3] = phi/(m*(m+phi)), math.NaN(); phi >= 1e4 {
 		return true
 	}
-	// p is P(y = j), which follows from P(y = j−1).
+	// p is P(y = j), computed from P(y = j−1).
 	p := math.Exp(-phi * math.Log1p(m/phi))
 	above, sum, terms := 1.0, 0.0, 0
 	for ; above > 1e-10; terms++ {

@@ -14,9 +14,10 @@ type Likelihood interface {
 	// Own returns the numbers of the distribution other than m, such as a standard
 	// deviation. Each is known or a parameter of the model. It always returns the same.
 	Own() []Value
-	// LogProb returns the log density, or for counts the log probability, of y given m,
-	// including constants; own holds the values of Own. It is −Inf if y is impossible, or
-	// if there is no distribution for m and own.
+	// LogProb returns the log density of y given m, including constants. If y is a count,
+	// it returns the log probability. own contains the values of the numbers that Own
+	// returns. It is −Inf if y is impossible, or if there is no distribution for m and
+	// own.
 	LogProb(y, m float64, own []float64) float64
 	// Rand returns a draw of y given m, or NaN if there is no distribution for m and own.
 	Rand(m float64, own []float64, rng *rand.Rand) float64
@@ -112,7 +113,7 @@ func (Laplace) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return m + own[0]*z
 }
 
-// Kink is y − m with the weight 1/b.
+// Kink returns y − m, its derivative −1, and the weight 1/b.
 func (Laplace) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
 	return y - m, -1, 1 / own[0], own[0] > 0
 }
@@ -224,9 +225,9 @@ func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return Poisson{}.Rand(distuv.Gamma{Alpha: own[0], Beta: own[0] / m, Src: rng}.Rand(), nil, rng)
 }
 
-// A Describer is a Likelihood that describes its numbers and its observations. This lets
-// the package find mistakes, and reports say more. All likelihoods of this package are
-// Describers.
+// A Describer is a Likelihood that describes its numbers and its observations. The
+// package uses the descriptions to find mistakes and to make reports more specific. All
+// likelihoods of this package are Describers.
 type Describer interface {
 	Likelihood
 	Describe() Description
@@ -234,9 +235,9 @@ type Describer interface {
 
 // A Description describes a Likelihood.
 type Description struct {
-	// Of is the described likelihood. If a likelihood inherits the description of an
-	// embedded one, the description does not count, because the outer likelihood may use
-	// the numbers in another way.
+	// Of is the described likelihood. If a likelihood embeds another one and inherits its
+	// description, the description is ignored, because the outer likelihood may use the
+	// numbers in another way.
 	Of Likelihood
 	// Own describes the numbers of Own, all of which must be positive.
 	Own []OwnNumber

@@ -12,8 +12,8 @@ type Mode struct {
 	Theta []float64 // on the natural scale
 	LogP  float64   // log density on the unconstrained scale
 
-	// U is the mode on the unconstrained scale and Cov the inverse of the matrix of
-	// second derivatives of −log density there. Cov is nil if that matrix is not positive
+	// U is the mode on the unconstrained scale. Cov is the inverse of the matrix of
+	// second derivatives of −log density at U. Cov is nil if that matrix is not positive
 	// definite, or if a standard deviation in some direction is above ten: the mode is at
 	// an edge, or the data do not determine all parameters. If the density has kinks (see
 	// Kinked), it has no second derivatives there, and Fisher's information takes their
@@ -34,14 +34,14 @@ type Mode struct {
 	Shape *mat.SymDense
 }
 
-// Modes are the distinct ends of a search, the one with the largest mass first. Ends
-// without a barrier between them count as one mode. Ends that are too low to hold 1e-6 of
-// the mass are left out.
+// Modes are the distinct points at which searches ended, the one with the largest mass
+// first. Ends without a barrier between them count as one mode. Ends whose density is too
+// low for 1e-6 of the mass are left out.
 type Modes struct {
 	Modes []*Mode
 
 	// Searches is the number of searches, and Once is the number of modes in which only
-	// one search ended. Once/Searches is about the share of further searches that would
+	// one search ended. Once/Searches estimates the share of further searches that would
 	// end in new modes; see Missed and Doubtful.
 	Searches, Once int
 
@@ -69,9 +69,9 @@ func (m *Modes) Highest() *Mode {
 	return best
 }
 
-// Missed says in words what a search may have missed: how many of its modes only one
-// search has found, the share of searches below which a mode may have gone unnoticed, and
-// the number of draws from the prior at which the equations could be solved.
+// Missed says in words how much may have been missed: how many modes only one search has
+// found, how rarely searches may reach a mode that was not noticed, and at how many draws
+// from the prior the equations could be solved.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes, %d of these only once", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -81,8 +81,8 @@ func (m *Modes) Missed() string {
 		out += fmt.Sprintf("; about %.2g of further searches would end in others", float64(m.Once)/float64(m.Searches))
 	}
 	// With probability e⁻³, none of n independent searches ends in a mode in which 3/n of
-	// all searches end. Some searches begin at points that others have found, and are not
-	// independent of these, but they are at most a quarter.
+	// all searches end. At most a quarter of the searches are not independent of the
+	// others, because they begin at points that others have found.
 	if n := m.Searches / 4; n > 1 {
 		out += fmt.Sprintf("; a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
 	} else {
@@ -94,8 +94,8 @@ func (m *Modes) Missed() string {
 	return out
 }
 
-// Doubtful reports whether a search has probably not found all modes: more than a tenth
-// of the searches ended in modes that no other search reached, which is about the share
-// of further searches that would end in new modes [Good 1953], or for most draws from the
-// prior the equations could not be solved.
+// Doubtful reports whether some modes have probably not been found. This is so if more
+// than a tenth of the searches ended in modes that no other search reached, because then
+// about as large a share of further searches would end in new modes [Good 1953]. It is
+// also so if the equations could not be solved at most draws from the prior.
 func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }

@@ -13,12 +13,12 @@ import (
 // A Model consists of the parameters θ with their priors, and the experiments whose
 // data they explain. Its parts refer to parameters by name.
 type Model struct {
-	// Params are the parameters θ, in the order in which draws hold them; an empty list
-	// that is not nil means a model without unknown parameters.
+	// Params are the parameters θ, in the same order as in the draws; an empty list that
+	// is not nil means a model without unknown parameters.
 	Params []Param
 
-	// Experiments are the data sets with the equations behind them. Two experiments that
-	// use the same parameter name share that parameter.
+	// Experiments are the data sets with the equations that explain them. Two experiments
+	// that use the same parameter name share that parameter.
 	Experiments []Experiment
 }
 
@@ -33,8 +33,8 @@ type Posterior struct {
 	AlphaParam string
 
 	// GridAt is the θ, in the order of Params, at which the grids of a Frozen mesh are
-	// made and the local errors of ScaleLocal are measured, once for all θ and ξ. Nil
-	// stands for the nominal values of the problems.
+	// made and the local errors of ScaleLocal are measured. This is done once, for all θ
+	// and ξ. Nil stands for the nominal values of the problems.
 	GridAt []float64
 
 	// Modes, if not nil, are the modes of the deterministic posterior, from modes.Find.
@@ -42,8 +42,8 @@ type Posterior struct {
 	Modes *Modes
 }
 
-// SolvedBy returns p with the Setup s. If s has no method or no mesh, the one of p is
-// used. Alpha and Scaling always come from s, even if they are zero.
+// SolvedBy returns p with the Setup s. If s has no method or no mesh, the method or mesh
+// of p is used. Alpha and Scaling always come from s, even if they are zero.
 func (p *Posterior) SolvedBy(s probode.Setup) *Posterior {
 	q := *p
 	q.Setup = s.Or(p.Setup)
@@ -55,10 +55,10 @@ type Param struct {
 	Name  string
 	Prior Distribution
 
-	// Natural makes proposals on the scale of the parameter itself; moves out of the
-	// support are rejected. By default it is false: a parameter with a bounded support is
-	// moved on the scale of its logarithm or logit, which has no bounds. The distribution
-	// of the draws is the same.
+	// If Natural is true, proposals move the parameter on its own scale, and moves out of
+	// the support are rejected. If it is false, as by default, a parameter with a bounded
+	// support is moved on the scale of its logarithm or logit, which has no bounds. The
+	// distribution of the draws is the same.
 	Natural bool
 }
 
@@ -104,12 +104,13 @@ type Experiment struct {
 	// likelihood, but is predicted like the others.
 	Data *Data
 
-	// Observe writes to dst the expected value of each column of the data at time t in the
-	// state x, for the parameters theta of the model in the order of Posterior.Params. It
-	// must be a pure function. If it is nil, each column observes the component of the
-	// state with its name. If no column has the name of a state, the columns observe the
-	// states in order, and there must be one for each state. If columns or states have no
-	// names, the columns observe the first states.
+	// Observe writes to dst the expected value of each column of the data at time t in
+	// the state x, for the parameters theta of the model in the order of
+	// Posterior.Params. It must be a pure function. If it is nil, each column contains
+	// observations of the state component with the same name. If no column has the name
+	// of a component, the columns belong to the components in order, and there must be
+	// one column for each component. If the columns or the components have no names, the
+	// columns belong to the first components, in order.
 	Observe func(dst []float64, t float64, x, theta []float64)
 
 	// ObserveSlopes, if not nil, writes the derivatives of Observe to dst, which is zero
@@ -123,7 +124,8 @@ type Experiment struct {
 	Errors []Likelihood
 }
 
-// Title returns the name of the experiment in messages; i is its number in the model.
+// Title returns the name by which messages call the experiment; i is its number in the
+// model.
 func (x *Experiment) Title(i int) string {
 	if x.Name != "" {
 		return fmt.Sprintf("experiment %q", x.Name)
@@ -131,7 +133,7 @@ func (x *Experiment) Title(i int) string {
 	return fmt.Sprintf("experiment %d", i+1)
 }
 
-// Format returns the parameters theta with their names as text.
+// Format returns the parameters theta as text, each with its name.
 func (p *Posterior) Format(theta []float64) string {
 	out := ""
 	for k, v := range theta {
@@ -149,8 +151,8 @@ func (p *Posterior) index(name string) int {
 	return slices.IndexFunc(p.Params, func(q Param) bool { return q.Name == name })
 }
 
-// pick returns the component of the state that each column of the data observes, for an
-// experiment without Observe.
+// pick returns, for an experiment without Observe, which state component was observed in
+// each column of the data.
 func (x *Experiment) pick() ([]int, error) {
 	columns, d := x.Data.columns(), x.Problem.Dim()
 	if columns > d {
@@ -274,8 +276,8 @@ func (p *Posterior) step() string {
 	return p.Mesh.String()
 }
 
-// Describe describes the model by keys and values, which can distinguish two runs. It
-// cannot describe what functions do.
+// Describe describes the model by keys and values, which can show that two runs differ.
+// It cannot describe what functions do.
 func (p *Posterior) Describe() [][2]string {
 	out := [][2]string{
 		{"method", p.Method.String()},

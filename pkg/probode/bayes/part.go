@@ -6,15 +6,15 @@ import "github.com/probode/probode/pkg/probode"
 // or in pieces, such as particle filters.
 func (e *Density) Part(i int) *Part { return e.parts[i] }
 
-// Title returns the name of the experiment in messages.
+// Title returns the name by which messages call the experiment.
 func (r *Part) Title() string { return r.x.Title(r.number) }
 
 // NoiseLen returns the length of the part of ξ that belongs to the experiment. The parts of
 // all experiments follow each other in ξ.
 func (r *Part) NoiseLen() int { return r.noise }
 
-// Grid returns the path on a grid that solves the experiment, or nil if the mesh has no
-// grid. Only the goroutine of the density may use it.
+// Grid returns the experiment's path on its grid, or nil if the mesh has no grid. Only
+// the goroutine of the density may use it.
 func (r *Part) Grid() probode.Gridded { return r.grid }
 
 // Expected returns the elements of Density.Expected that belong to the experiment.
@@ -33,8 +33,8 @@ func (r *Part) LogLikelihood(theta, xi []float64) (float64, error) {
 	return r.e.logLikelihood(r.alone(), theta, xi, true)
 }
 
-// Observe returns the log likelihood of the states that were solved last: it does not
-// solve again.
+// Observe returns the log likelihood for the states of the last solve, without a new
+// solve.
 func (r *Part) Observe(theta []float64) (float64, error) {
 	return r.e.logLikelihood(r.alone(), theta, nil, false)
 }

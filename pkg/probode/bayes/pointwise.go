@@ -7,9 +7,9 @@ import (
 
 // This file computes the log probability of each value of the data.
 
-// Explain returns why the posterior density at (θ, ξ) is not a positive number: the
-// error of a failed solve, or the first value of the data whose log probability is not
-// finite. It is nil if the density is positive.
+// Explain returns the reason why the posterior density at (θ, ξ) is not a positive
+// number: the error of a failed solve, or the first value of the data whose log
+// probability is not finite. It is nil if the density is positive.
 func (e *Density) Explain(theta, xi []float64) error {
 	for _, r := range e.parts {
 		var err error
@@ -37,7 +37,8 @@ func (e *Density) Explain(theta, xi []float64) error {
 }
 
 // LogLikelihoodOf returns the log probability of the data for the expected values fit, in
-// the order of Expected. The own numbers of the likelihoods come from theta.
+// the order of Expected. The parameters of the likelihoods, such as σ, are taken from
+// theta.
 func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	e.pointwise(e.terms, fit, theta)
 	var sum float64

@@ -27,9 +27,9 @@ type Prediction struct {
 	Fit, Y [][][]float64
 }
 
-// Quantiles returns the quantile of probability prob of new observations of column k, at
-// each time. A draw is NaN, and left out, if the errors have no distribution for the
-// expected value; without any draws the quantile is NaN.
+// Quantiles returns, for each time, the quantile of new observations of column k for the
+// probability prob. A draw is NaN if the errors have no distribution for its expected
+// value. Such draws are left out; if no others remain, the quantile is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y
 	if len(draws) == 0 {

@@ -10,14 +10,15 @@ import (
 )
 
 // Tangents returns, for each experiment, the derivatives of its locations (see
-// Part.Locations) at θ, without noise, along M directions in θ: dtheta is M×p, row-major, and
+// Part.Locations) at θ, without noise. dtheta contains M directions in θ, as a row-major
+// M×p matrix, and
 //
 //	Tangents(...)[i][l*M+m] = d/ds of location l of experiment i at θ + s·dtheta[m], s = 0.
 //
 // They come from the derivatives of the path (see probode.Tangential), and from
 // Experiment.ObserveSlopes or central differences of Observe, which are accurate to about
-// 10⁻⁷. The result is nil where there are none: for an accurate solver, and for steps
-// that are chosen again at every θ and are not held.
+// 10⁻⁷. The result is nil if the path has no derivatives: for an accurate solver, and for
+// steps that are chosen again at every θ and are not held.
 func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
 	for _, r := range e.parts {
 		if _, ok := r.now().(probode.Tangential); !ok {

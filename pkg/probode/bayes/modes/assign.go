@@ -33,8 +33,8 @@ func Shares(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([]float64,
 	return out, nil
 }
 
-// Assign returns, by chain and draw, the mode of m to which a draw belongs: the one
-// with the largest mass times Gaussian density there. It is −1 for a draw outside the
+// Assign returns, by chain and draw, the mode of m to which a draw belongs: the one whose
+// mass times Gaussian density is largest at the draw. It is −1 for a draw outside the
 // supports of the priors. It is an error if the chains belong to another model.
 func Assign(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([][]int, error) {
 	e, err := bayes.NewDensity(context.Background(), p)

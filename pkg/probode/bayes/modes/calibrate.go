@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// Calibrate returns p with an Alpha that is calibrated at the mode of the deterministic
-// posterior, and with its Modes, which it searches for if p has none. If local errors
-// scale the noise (p.Scaling), it also sets GridAt to the mode if p has equal steps and
-// no GridAt.
+// Calibrate returns p with its Modes, and with an Alpha that is calibrated at the mode of
+// the deterministic posterior. It searches for the modes if p has none. It also sets
+// GridAt to the mode if local errors scale the noise (p.Scaling), the steps are equal,
+// and p has no GridAt.
 func Calibrate(ctx context.Context, p *bayes.Posterior, s calibrate.Settings) (*bayes.Posterior, *bayes.CalibratedAlpha, error) {
 	if p == nil {
 		return nil, nil, errors.New("modes: the Posterior is nil")

@@ -173,8 +173,8 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 
 // bent reports whether the log density stays above low along a path from a to b through a
 // maximum near their midpoint in the plane halfway between them. If a straight half of
-// the path falls too low, it is bent in the same way; this recursion goes at most times
-// levels deep.
+// the path falls too low, it is bent in the same way; times limits the depth of this
+// recursion.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	c := &climb{Climb: at(slices.Clone(a), 0)}
 	c.Normal, c.Tolerance = make([]float64, len(a)), 0.1

@@ -19,8 +19,8 @@ import (
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
 // scan evaluates the density along each coordinate through the highest end, unless it has
-// done so for this end before. It returns at most most searches, which begin at the
-// highest summits that a valley separates from the end. It leaves out summits whose
+// done so for this end before. It returns searches that begin at the highest summits that
+// a valley separates from the end; most limits their number. It leaves out summits whose
 // density is not above that of the highest draw from the prior, because they are not
 // better starts.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {

@@ -30,11 +30,12 @@ type Measurement struct {
 	// Prepared is the work of the search for modes.
 	Work, Prepared float64
 
-	// Seconds is the time of the whole run with the available workers: preparation, which
-	// finds modes and starts, burn-in, and draws. If the Posterior already had its Modes,
-	// it includes the time of the search that found them. Preparation is the time of the
-	// preparation, and Drawing the part that is proportional to the number of draws. If
-	// the run is repeated, only these times differ.
+	// Seconds is the time of the whole run with the available workers: preparation,
+	// burn-in, and draws. The preparation finds modes and starts. If the Posterior
+	// already had its Modes, it includes the time of the search that found them.
+	// Preparation is the time of the preparation. Drawing is the part of Seconds that is
+	// proportional to the number of draws. If the run is repeated, only these times
+	// differ.
 	Seconds, Preparation, Drawing float64
 
 	job *job // the job that made it, for More
@@ -47,9 +48,9 @@ func (r Measurement) Rate() float64 { return r.ESS / r.Seconds }
 // A Comparison holds the results of several samplers.
 type Comparison []Measurement
 
-// Compare draws from p by each of the samplers in turn, with the same settings: the
-// same seed, and so the same starts and the same random numbers for the proposals of θ.
-// The results contain the work for a draw, and how much a draw is worth.
+// Compare draws from p by each of the samplers in turn, with the same settings: the same
+// seed, and so the same starts and the same random numbers for the proposals of θ. The
+// results contain the work per draw, and the effective number of draws.
 //
 // The samplers need not draw from the same distribution; each documents its own. An error
 // names the sampler in which it occurred; the results of the samplers before it are

@@ -17,9 +17,9 @@ import (
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
-// where m̃ and m are the predictions with the first and with the second setup. With p*
-// the resulting posterior density, and p*′ the density if the prediction is corrected by
-// the error at θ′ instead,
+// where m̃ and m are the predictions with the first and with the second setup. Let p be
+// the posterior density with the second setup, p* the density with this prediction, and
+// p*′ the density if the prediction is corrected by the error at θ′ instead. Then
 //
 //	θ′ ~ q(· | θ),   goes on with  a(θ, θ′) = min(1, p*(θ′) q(θ|θ′) / p(θ) q(θ′|θ)),
 //	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
@@ -28,16 +28,17 @@ import (
 // So the size of the error of the first stage does not matter, only its change from θ
 // to θ′.
 //
-// Stationary distribution: exactly p₀(θ | Y) of the second setup, or with Noise p(θ, ξ |
-// Y), where θ is moved with ξ fixed, and ξ by pCN as in PCNWithinGibbs. The condition is
-// that the first stage passes every move that the second would accept with a probability
-// that is not negligible. It is not met if, in a part of the posterior of the second
-// setup, the first stage fails or has almost no density: the chain does not enter that
-// part, and nothing in its draws shows it. So the condition is tested while sampling. The
-// second stage also solves one in two of the moves that the first stage rejects during
-// burn-in, and later one in sixteen. If more than one in 200 of the moves that plain
-// Metropolis would accept are at least ten times less likely in two stages, the chain
-// goes on with the second stage alone, and Chains.Notes say from which iteration on.
+// Stationary distribution: exactly p₀(θ | Y) of the second setup. With Noise it is p(θ, ξ
+// | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. This
+// requires that every move that the second stage would accept has a fair chance of
+// passing the first. A move has no such chance if, in a part of the posterior of the
+// second setup, the first stage fails or has almost no density: the chain does not enter
+// that part, and nothing in its draws shows it. So the requirement is tested while
+// sampling: of the moves that the first stage rejects, the second stage solves one in two
+// during burn-in, and later one in sixteen. If more than one in 200 of the moves that
+// plain Metropolis would accept are at least ten times less likely in two stages, the
+// chain goes on with the second stage alone, and Chains.Notes say from which iteration
+// on.
 //
 // Cost: one solve of the first stage for each draw, and one of the second stage for each
 // move that the first accepts. It accepts fewer moves than Deterministic, because the two
@@ -55,9 +56,10 @@ type DelayedAcceptance struct {
 	// twice as long, or for the posterior's setup itself if Second is given.
 	First probode.Setup
 
-	// Second is the setup of the second stage, such as that of reference.Accurate; the
-	// zero value stands for the setup of the posterior. If Second is given, the chains
-	// start at the modes of the posterior solved by Second, and Noise has no meaning.
+	// Second is the setup of the second stage, such as the one from reference.Accurate;
+	// the zero value stands for the setup of the posterior. If Second is given, the
+	// chains start at the modes of the posterior solved by Second, and Noise has no
+	// meaning.
 	Second probode.Setup
 
 	// Noise makes the sampler move ξ, too.
@@ -110,7 +112,8 @@ func (s DelayedAcceptance) Check(d *bayes.Density) error {
 	return nil
 }
 
-// Target returns p₀(θ | Y), of the second setup if there is one; with Noise p(θ, ξ | Y).
+// Target returns p₀(θ | Y) of the second setup, if Second is given. Otherwise it returns
+// p₀(θ | Y), or p(θ, ξ | Y) with Noise.
 func (s DelayedAcceptance) Target() Target {
 	switch {
 	case s.second():
@@ -288,9 +291,9 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 	}
 }
 
-// right returns the log likelihood at theta for the predictions coarse of the first stage
-// there, corrected by the difference between the fine and the coarse predictions at
-// another θ. It returns −Inf for NaN.
+// right returns the log likelihood at theta for corrected predictions. coarse are the
+// predictions of the first stage at theta; they are corrected by the difference between
+// the fine and the coarse predictions at another θ. It returns −Inf for NaN.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

@@ -1,7 +1,8 @@
 // Package sample draws from posteriors of package bayes.
 //
-// Run draws into memory and Store to files; Compare runs several samplers on one model,
-// and Reweight moves the draws of a coarse solver to the posterior of an accurate one.
+// Run keeps the draws in memory, and Store writes them to files. Compare runs several
+// samplers on one model. Reweight gives weights to draws made with a coarse solver, so
+// that they represent the posterior of an accurate one.
 //
 //	sampler              stationary distribution     solves for each draw    when to use it
 //	DelayedAcceptance    p₀(θ | Y) of an accurate    1, and an accurate one  by default, with reference.Accurate; or with

@@ -23,9 +23,9 @@ import (
 // which a stationary distribution exists. Unlike PseudoMarginal, it does not get stuck
 // at an estimate that is too high.
 //
-// Cost: 2M solves and 2M·N·d normals for each draw. That is twice the cost of
-// PseudoMarginal with the same number of paths, whose distribution is exact. Use it to
-// reproduce published results that were obtained in this way.
+// Cost: 2M solves and 2M·N·d standard normal numbers for each draw. That is twice the
+// cost of PseudoMarginal with the same number of paths, whose distribution is exact. Use
+// it to reproduce published results that were obtained in this way.
 type ExpectedLikelihood struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
@@ -45,7 +45,8 @@ func (s ExpectedLikelihood) Check(d *bayes.Density) error {
 	return noisy(s, d)
 }
 
-// Target returns none: the distribution depends on the proposal.
+// Target returns a Target with NoTarget, because the distribution depends on the
+// proposal.
 func (s ExpectedLikelihood) Target() Target { return Target{} }
 
 // Kernel returns the kernel of one chain.

@@ -26,17 +26,17 @@ import (
 // Fisher's scoring finds with some hundreds of solves, and proposals from it are nearly
 // independent draws.
 
-// A gaussian is this approximation, N(m, (UᵀU)⁻¹), for θ on the unconstrained scale and
-// v. The rest of ξ is zero in it.
+// A gaussian is this approximation N(m, (UᵀU)⁻¹) of (θ, v), with θ on the unconstrained
+// scale. It has zeros for the rest of ξ.
 type gaussian struct {
 	blocks []shape.Block
 	mean   []float64
 	u      blas64.Triangular // upper factor of the precision
 }
 
-// findGaussian searches for the Gaussian approximation, starting at u for θ and v = 0.
-// It returns nil if there is none, because the density is not smooth or does not
-// determine all parameters.
+// findGaussian searches for the Gaussian approximation. The search starts at θ given by
+// u, and v = 0. It returns nil if there is none, because the density is not smooth or
+// does not determine all parameters.
 func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []shape.Block) *gaussian {
 	x := make([]float64, len(u)+len(blocks))
 	copy(x, u)
@@ -68,7 +68,7 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 	return &gaussian{blocks, x, chol.RawU().(*mat.TriDense).RawTriangular()}
 }
 
-// A both proposes joint moves of θ and ξ.
+// both is implemented by rules that propose joint moves of θ and ξ.
 type both interface {
 	// propose writes the move from (u, xi) to (uNew, next). It returns log q of the
 	// reverse move minus log q of the move, plus the log ratio of the priors of ξ.

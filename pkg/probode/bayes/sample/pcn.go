@@ -17,14 +17,14 @@ import (
 //	θ′ ~ q(· | θ),              accepted with  min(1, p(Y|Z(θ′,ξ)) p(θ′) q(θ|θ′) / p(Y|Z(θ,ξ)) p(θ) q(θ′|θ))
 //	ξ′ = √(1−β²) ξ + β η,       accepted with  min(1, p(Y|Z(θ,ξ′)) / p(Y|Z(θ,ξ)))
 //
-// the second being preconditioned Crank–Nicolson, which is reversible for
-// p(ξ) = N(0, I) whatever the number of steps [Cotter et al. 2013].
+// The second is a preconditioned Crank–Nicolson move, which is reversible for p(ξ) = N(0,
+// I) whatever the number of steps [Cotter et al. 2013].
 //
 // If the noise of the solver is large, these two moves alone are slow, because the data
 // determine θ only together with ξ. In every second iteration a joint move replaces the
 // move of ξ. It describes ξ by its sums v over blocks of time, which are scaled to be
 // N(0, I) in the prior. It is also a Crank–Nicolson move, about a Gaussian approximation
-// N(m, C) of the posterior of θ, on the unconstrained scale, and v,
+// N(m, C) of the posterior of (θ, v), with θ on the unconstrained scale,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  in all that v leaves open,
@@ -35,16 +35,16 @@ import (
 // the approximation is poor, the move is rarely accepted, but the draws are still
 // correct.
 //
-// Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d normals for each draw,
-// about 2.5 times a deterministic draw. The step β of the move of ξ is tuned during burn-in
-// such that a quarter of the moves is accepted, and then kept. The zero value is ready for
-// use.
+// Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d standard normal numbers
+// for each draw, which is about 2.5 times the cost of a deterministic draw. The step β of
+// the move of ξ is tuned during burn-in such that a quarter of the moves are accepted,
+// and is then kept. The zero value is ready for use.
 type PCNWithinGibbs struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Blocks is the number of intervals of time by which a joint move describes ξ. Zero
+	// Blocks is the number of time intervals with which a joint move describes ξ. Zero
 	// means at most 40, chosen such that ξ is described by at most 64 numbers for all
 	// components and experiments together; if that gives fewer than 4 blocks, there are
 	// no joint moves. A negative number means no joint moves. A larger number is useful
@@ -181,8 +181,8 @@ func (k *pcn) moveBoth() {
 	}
 }
 
-// A tuned step adapts its logarithm by the method of Robbins and Monro until a quarter
-// of the moves is accepted.
+// A tuned step adapts its logarithm by the method of Robbins and Monro until a quarter of
+// the moves are accepted.
 type tuned struct {
 	step float64 // in (0, 1]
 	n    int     // moves so far

@@ -27,12 +27,12 @@ import (
 // belong to one path Z, chosen in proportion to its weight, so that predictions have
 // the distribution p(Z | θ, Y). lp__ holds log p̂.
 //
-// Cost: for each draw Particles solves and Particles·N·d normals. It is an independent
-// check of PCNWithinGibbs, and an alternative to it if the noise of the solver is large
-// compared with the noise of the data and joint moves do not help. If the variance of log
-// p̂ differs much between different θ, for example because σ is unknown and small, a
-// chain sometimes gets stuck at an estimate that is far too high. Check that R̂ is small,
-// or increase Particles.
+// Cost: with P particles, each draw needs P solves and P·N·d standard normal numbers.
+// PseudoMarginal is an independent check of PCNWithinGibbs, and an alternative to it if
+// the noise of the solver is large compared with the noise of the data and joint moves do
+// not help. If the variance of log p̂ differs much between different θ, for example
+// because σ is unknown and small, a chain sometimes gets stuck at an estimate that is far
+// too high. Check that R̂ is small, or increase Particles.
 //
 // Stats.Latent counts pieces of paths: the solved ones as Accepted, and the failed ones
 // as Failed.
@@ -41,23 +41,24 @@ type PseudoMarginal struct {
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Particles is the number of paths. With zero, each chain chooses it in the first half
-	// of the burn-in such that the variance of log p̂ is about 1.5, and then keeps it. An
-	// effective draw needs the least work if the variance is 1 to 3 [Doucet et al. 2015];
-	// the value is in the lower half, because the variance is larger at other θ.
+	// Particles is the number of paths. If it is zero, each chain chooses the number in
+	// the first half of the burn-in such that the variance of log p̂ is about 1.5, and
+	// then keeps it. An effective draw needs the least work if the variance is 1 to 3
+	// [Doucet et al. 2015]; 1.5 is in the lower half of this range, because the variance
+	// is larger at other θ.
 	Particles int
 
-	// Correlation is ρ in [0, 1). If it is positive, the normals U of the estimate are
-	// not drawn anew for θ′ but moved,
+	// Correlation is ρ in [0, 1). If it is positive, the standard normal numbers U behind
+	// the estimate are not drawn anew for θ′ but moved,
 	//
 	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
 	//
 	// so that the errors of both estimates nearly cancel and fewer paths are enough
-	// [Deligiannidis, Doucet & Pitt 2018]. With Particles = 0 their number is then chosen
-	// such that half the mean square of the change of log p̂ is 1.5. The nearer ρ is to
-	// one, the more slowly U moves: 0.8 to 0.9 was best on FitzHugh–Nagumo, and 0.99
-	// needs few paths but long chains. Each chain stores U, which is Particles·N·d
-	// numbers, and sorts the particles before resampling.
+	// [Deligiannidis, Doucet & Pitt 2018]. If Particles is zero, the number of paths is
+	// then chosen such that half the mean square of the change of log p̂ is 1.5. The
+	// nearer ρ is to one, the more slowly U moves: 0.8 to 0.9 was best on
+	// FitzHugh–Nagumo, and 0.99 needs few paths but long chains. Each chain stores U,
+	// which is Particles·N·d numbers, and sorts the particles before resampling.
 	Correlation float64
 }
 

@@ -28,7 +28,8 @@ func (RedrawOnAccept) String() string                 { return "paper" }
 func (s RedrawOnAccept) Proposals() mcmc.Rule         { return s.Proposal }
 func (s RedrawOnAccept) Check(d *bayes.Density) error { return noisy(s, d) }
 
-// Target returns none: the distribution depends on the proposal.
+// Target returns a Target with NoTarget, because the distribution depends on the
+// proposal.
 func (s RedrawOnAccept) Target() Target { return Target{} }
 
 // Kernel returns the kernel of one chain.
@@ -47,8 +48,8 @@ func (k *redraw) Step(rng *rand.Rand) {
 	k.stats.Latent.Proposed++
 	ll, err := k.e.LogLikelihood(k.theta, k.xi)
 	if err != nil || math.IsNaN(ll) {
-		// φ[k+1,k+1] is zero, and the next move that can be evaluated is accepted, as in the
-		// algorithm.
+		// In the paper's notation φ[k+1,k+1] is zero now, so the next move that can be
+		// evaluated is accepted.
 		k.stats.Latent.Failed++
 		k.ll = math.Inf(-1)
 		return

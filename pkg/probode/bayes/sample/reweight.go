@@ -21,12 +21,11 @@ import (
 //
 //	log wₛ = log p(Y | Z_accurate(θₛ)) − log p(Y | Zₛ)
 //
-// The largest weights are replaced by quantiles of a fitted Pareto distribution
-// [Vehtari et al. 2024]. The shape k̂ of this distribution, and the number of effective
-// draws that the weighted draws are worth, say whether the two posteriors are close
-// enough: see Warnings of the chains. If not, use a smaller step for the draws. The
-// equations are solved accurately only once for each θ that is kept, on all cores, and
-// not in each iteration of a chain.
+// The largest weights are replaced by quantiles of a fitted Pareto distribution [Vehtari
+// et al. 2024]. The shape k̂ of this distribution and the effective number of draws say
+// whether the two posteriors are close enough: see Warnings of the chains. If not, use a
+// smaller step for the draws. The equations are solved accurately only once for each θ
+// that is kept, on all cores, and not in each iteration of a chain.
 //
 // Reweight works for draws of every sampler whose distribution is p₀(θ | Y) or p(θ, ξ |
 // Y); for draws with ξ the weights scatter more. It does not work for RedrawOnAccept and
@@ -42,8 +41,8 @@ import (
 // number of cores; it does not change the result.
 //
 // It is an error if chains do not belong to p, if they already have weights, or if there
-// is no accurate solution at any draw. If ctx ends first, the result holds the first
-// draws of each chain, which have weights by then, and the error is ctx.Err().
+// is no accurate solution at any draw. If ctx ends first, the result contains only the
+// first draws of each chain, up to where all have weights, and the error is ctx.Err().
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: Reweight needs a context, a Posterior and Chains, not nil")
@@ -61,7 +60,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	}
 	lik := 1 + len(bound.Expected()) // index of the first log probability of a value
 
-	// A chain stays at its position after a rejection, so each stay needs only one solve.
+	// After a rejection a chain stays at its position. A stay is a run of equal draws,
+	// and needs only one solve.
 	type stay struct{ chain, from, to int }
 	var stays []stay
 	for c, draws := range chains.Draws {
@@ -120,8 +120,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		}
 	})
 	if err != nil {
-		// The stays are sorted by their beginning; all draws before the first missing stay
-		// are complete.
+		// The stays are sorted by the index of their first draw, so all draws before the
+		// first stay that was not solved have weights.
 		n := stays[done].from
 		out.Draws = slices.Clone(out.Draws)
 		for c := range out.Draws {
@@ -155,15 +155,15 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	return &out, err
 }
 
-// Reweighted draws by another sampler with the coarse solver of the Posterior,
-// and then reweights the draws to an accurate one: see Reweight.
+// Reweighted is a Sampler in two stages: another sampler draws with the coarse solver of
+// the Posterior, and then the draws are reweighted to an accurate solver, see Reweight.
 //
 // Stationary distribution: p₀(θ | Y) of the accurate solver, if k̂ says that the weights
 // can be trusted. Cost: the cost of Sampler, and one accurate solve for each different θ
 // among the kept draws, on all cores. Use it if the accurate solver is too slow for a
 // whole chain and the coarse one is nearly good enough; k̂ says whether it was. A short
-// search from 60 draws from the prior looks for modes of the accurate posterior that have
-// far too few draws, and a note names them.
+// search that begins at 60 draws from the prior looks for modes of the accurate posterior
+// that have far too few draws, and a note names them.
 type Reweighted struct {
 	// Sampler makes the draws; nil stands for Deterministic.
 	Sampler Sampler

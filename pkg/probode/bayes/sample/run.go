@@ -17,8 +17,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Run draws from p by the sampler. Parameters are moved on an unconstrained scale,
-// except those with Param.Natural. The proposals learn the shape of the posterior
+// Run draws from p with the given sampler. Parameters are moved on an unconstrained
+// scale, except those with Param.Natural. The proposals learn the shape of the posterior
 // during burn-in and do not change afterwards. Draws are on the natural scale, in the
 // order of p.Params. For each draw Chains.Generated holds the quantities
 //
@@ -29,16 +29,16 @@ import (
 // If s.Start is nil, the chains begin around the modes of the deterministic posterior, or
 // at draws from the prior if no mode is found; Chains.Notes say which. To always begin at
 // draws from the prior, use Posterior.DrawPrior. A zero s.BurnIn means 1000 iterations
-// plus 250 for each parameter. Names are those of p. A move to a θ at which the equations
-// cannot be solved is rejected and counted as failed.
+// plus 250 for each parameter. The names of the parameters are those in p. A move to a θ
+// at which the equations cannot be solved is rejected and counted as failed.
 //
 // With the same seed, different samplers have the same starts and, for each chain, the
 // same random numbers for the proposals of θ and their acceptance. The random numbers
 // for ξ are separate.
 //
 // It is an error if p has a mistake, if no chain can begin, if ctx ends, or if a function
-// of the model or the sampler panics. In the last two cases the chains hold the draws
-// made before. When ctx ends, a solve that takes long is stopped. See mcmc.Run.
+// of the model or the sampler panics. In the last two cases the chains contain the draws
+// made before. When ctx ends, a long solve is stopped. See mcmc.Run.
 func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (*mcmc.Chains, error) {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
@@ -65,7 +65,7 @@ type job struct {
 	late context.Context // the context of solves
 	stop context.CancelCauseFunc
 
-	// How long the parts of the run took.
+	// These are the times that the parts of the run took.
 	preparing, drawing, finishing time.Duration
 }
 

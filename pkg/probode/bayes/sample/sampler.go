@@ -39,11 +39,12 @@ type Sampler interface {
 type Target struct {
 	Distribution TargetDistribution
 
-	// Reweightable says that the draws can be reweighted to another solver: each comes
-	// with the log likelihood of its path, as a draw of p(θ, Z | Y).
+	// Reweightable says that the draws can be reweighted to another solver. This is so if
+	// each draw is a draw from p(θ, Z | Y) and comes with the log likelihood of its path
+	// Z.
 	Reweightable bool
 
-	// Setup is the setup of the Accurate distribution.
+	// Setup is the setup of the accurate solver, if Distribution is Accurate.
 	Setup probode.Setup
 }
 
@@ -82,8 +83,8 @@ func (t Target) Noisy() bool {
 	return t.Distribution != Classical && t.Distribution != Accurate
 }
 
-// A Proposer is a Sampler whose user may choose the proposals of θ. In that case no
-// search for modes is made to guess the shape of the posterior.
+// A Proposer is a Sampler whose user may choose the proposals of θ. If the user does so,
+// no search for modes is made to guess the shape of the posterior.
 type Proposer interface {
 	Sampler
 	// Proposals returns the user's rule; nil stands for the rule of this package.
@@ -93,8 +94,8 @@ type Proposer interface {
 // A Preparer is a Sampler with a computation that is done once for all chains.
 type Preparer interface {
 	Sampler
-	// Prepare returns the sampler whose kernels will run, and notes for the user. d is the
-	// density of which the kernels get clones. mode searches for the mode of the
+	// Prepare returns the sampler whose kernels will run, and notes for the user. The
+	// kernels get clones of the density d. mode searches for the mode of the
 	// deterministic posterior, or returns the known one.
 	Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error)
 }

@@ -117,8 +117,9 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int) (start func(chai
 }
 
 // refined returns the modes of the posterior with an accurate setup. The search begins at
-// the given modes, of which some may be missing or phantoms, and at a few draws from the
-// prior. It returns the given modes if the search fails.
+// the given modes and at a few draws from the prior, because modes may be missing from
+// the given ones, or be phantoms among them. It returns the given modes if the search
+// fails.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, by probode.Setup, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {

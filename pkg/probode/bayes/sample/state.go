@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A state is a position (θ, ξ) with its likelihood, and the Metropolis move of θ that the
-// samplers share. It has all methods of an mcmc.Kernel except Step.
+// A state is a position (θ, ξ) with its likelihood. Its methods are those of an
+// mcmc.Kernel except Step, and the Metropolis move of θ that the samplers share.
 type state struct {
 	e            *bayes.Density
 	rule         mcmc.Rule
@@ -35,9 +35,9 @@ type state struct {
 	like   func(theta, xi []float64) (float64, error) // log p(Y | θ, ξ), or an estimate of log p(Y | θ)
 }
 
-// A chance makes the random decisions of the kernels, except those of the proposals.
-// Tests replace it by a chance that takes all branches, to compute the probabilities of
-// the moves of a kernel.
+// A chance makes the random decisions of the kernels, except those of the proposals. To
+// compute the probabilities of a kernel's moves, tests use a chance that takes all
+// branches.
 type chance interface {
 	// accept decides on a move. The probability of acceptance is min(1, eʳ) with r =
 	// logRatio, or zero if r is NaN. accept always takes the same number of random

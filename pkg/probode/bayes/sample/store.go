@@ -66,8 +66,9 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 	return err
 }
 
-// fields returns the description of the run in a file. ArviZ reads values without
-// blanks as attributes; notes are sentences.
+// fields returns the fields of a file that describe the run. ArviZ reads values without
+// blanks as attributes, so blanks are replaced. Notes keep them, because they are
+// sentences.
 func (j *job) fields(hash string) []mcmc.Field {
 	words := strings.NewReplacer("bayes.", "", "sample.", "", "mcmc.", "", ", ", ",", ": ", ":", " ~ ", "~", " ", "_", "\n", "_")
 	var out []mcmc.Field
@@ -141,8 +142,8 @@ func (q *probe) hash() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// A streamed kernel can also evaluate its model at its position, for the check on
-// resuming.
+// A streamed kernel can also evaluate its model at its position, for the check when a run
+// is resumed.
 type streamed struct {
 	*guard
 	*probe

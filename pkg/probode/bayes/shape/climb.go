@@ -9,8 +9,8 @@ import (
 )
 
 // A Climb maximises a Function by Fisher's scoring with the damping of Levenberg and
-// Marquardt. It computes derivatives at its beginning, and again when a step brings much
-// less rise than they predict. Otherwise it only corrects them after each step.
+// Marquardt. It computes derivatives at its beginning, and again when the density rises
+// much less in a step than they predict. Otherwise it only corrects them after each step.
 //
 // If the log density has kinks, a step leads to the maximum of an expansion that
 // contains the kinks. Modes usually lie at kinks, as a median lies at a data point. The
@@ -22,7 +22,8 @@ type Climb struct {
 	Normal    []float64 // unit normal of the plane in which the climb stays; nil for none
 
 	// Tolerance is the predicted rise at or below which the climb ends. Zero means 10⁻³,
-	// and then the derivatives must have been computed at the end itself.
+	// and in that case the climb ends only at a point where the derivatives have just
+	// been computed.
 	Tolerance float64
 
 	Known  bool // the expansion is valid at X

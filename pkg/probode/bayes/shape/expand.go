@@ -118,7 +118,8 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 	return true
 }
 
-// Follow corrects the derivatives by the change of the locations since the last point.
+// Follow corrects the derivatives, using the change of the locations since the last
+// point.
 func (s *Surface) Follow(point *Point, from []float64) bool {
 	to := point.X
 	for i := range s.parts {

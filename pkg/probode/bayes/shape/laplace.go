@@ -26,10 +26,10 @@ const flat = 10
 // curvature get the length flat, and curvatures of the wrong sign are replaced by their
 // absolute values. Both are nil if the density is not finite around the mode.
 //
-// values evaluates the log density at many points at once, −∞ if it cannot be computed.
-// If the density has kinks it has no second derivatives, and Fisher's information
-// replaces them: over one standard deviation, many kinks together act like this
-// curvature.
+// values evaluates the log density at many points at once; it is −∞ where it cannot be
+// computed. If the density has kinks it has no second derivatives, and Fisher's
+// information replaces them: over one standard deviation, many kinks together act like
+// this curvature.
 func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
 		cov, shape = laplace(func(points [][]float64) []float64 {

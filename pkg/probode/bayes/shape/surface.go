@@ -19,18 +19,19 @@ import (
 // information JᵀIJ, plus the contributions of the priors.
 //
 // J comes from differences of solves, or from derivatives of the path (see Exact). In a
-// model of many experiments, only experiments whose equations depend on a coordinate are
-// solved again, so none is solved again for the size of the measurement errors. From one
-// point of a climb to the next, J is corrected by the change of the locations in the step
-// [Broyden 1965], for each experiment separately and in the coordinates on which it
-// depends [Schubert 1970]. That needs no solve.
+// model of many experiments, a change of a coordinate makes only those experiments be
+// solved again whose equations depend on it. A change of the size of the measurement
+// errors needs no solve. From one point of a climb to the next, J is corrected by the
+// change of the locations in the step [Broyden 1965], for each experiment separately and
+// in the coordinates on which it depends [Schubert 1970]. That needs no solve.
 type Surface struct {
 	// Low and High are the bounds of the coordinates. They are ±∞ unless a coordinate is
 	// moved on the natural scale of its parameter (see Param.Natural).
 	Low, High []float64
 
-	// Steps are the steps of the differences in each coordinate. NewSurface sets them to
-	// 10⁻⁵ of the width of the priors, because posteriors may be much narrower.
+	// Steps are the step sizes of the differences, one for each coordinate. NewSurface
+	// sets them to 10⁻⁵ of the width of the priors, because posteriors may be much
+	// narrower.
 	Steps []float64
 
 	// Forward uses one-sided differences, which take half the work but give only a rough
@@ -41,9 +42,8 @@ type Surface struct {
 	// than differences, but cost more: on models with 3 to 50 parameters, derivatives of
 	// the path took 1.1 to 7 times as long as central differences, and 3 to 12 times as
 	// long as one-sided ones. So differences are the default. If the solver has no
-	// derivatives, as is true of the accurate solver, they come from a Dormand–Prince
-	// method with steps chosen at the point, provided that it predicts nearly the same
-	// data there.
+	// derivatives, like the accurate solver, they come from a Dormand–Prince method with
+	// steps chosen at the point, provided that it predicts nearly the same data there.
 	Exact bool
 
 	// Progress, if not nil, is called before each coordinate of a differentiation.
@@ -83,9 +83,9 @@ func (p *part) row(location int) []float64 {
 	return p.jac[location*w : (location+1)*w]
 }
 
-// NewSurface returns the surface of e, and uses e for its solves. With blocks its
-// coordinates are (θ, v), where v are the sums of ξ over the blocks, which are N(0, 1)
-// in the prior.
+// NewSurface returns the surface of e, and uses e for its solves. If blocks are given,
+// its coordinates are (θ, v), where v are the scaled sums of ξ over the blocks, which are
+// N(0, 1) in the prior.
 func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 	d := e.Dim()
 	n := d + len(blocks)
