@@ -30,8 +30,8 @@ func (a Adaptive) frozen() Frozen {
 
 func (a Adaptive) String() string { return a.Tolerance.String() + ", again at every θ" }
 
-// Bind returns a Path whose steps end at the times, and which is Holdable. It makes a
-// run at the given θ, and returns an error if the tolerance cannot be met there.
+// Bind returns a Path that is Holdable and whose steps end at the times. It makes a run
+// at the given θ, and returns an error if the tolerance cannot be met there.
 func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -141,7 +141,8 @@ func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 // CheckJacobian compares FJ at (t, x, θ) with F and with central differences of F, and
 // returns an error if an entry disagrees by more than 10⁻³ of the largest entry of its
 // row. The error names the entry that disagrees most. Central differences are accurate to
-// about 10⁻⁶, so an entry that is reported is wrong in FJ. With FJ nil it returns nil.
+// about 10⁻⁶, so an entry that is reported is wrong in FJ. If FJ is nil, CheckJacobian
+// returns nil.
 func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	if p.FJ == nil || p.CheckDense(2) != nil { // a method that uses FJ reports that
 		return nil
@@ -215,8 +216,8 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 // checkBand looks for entries outside the declared band by dense one-sided
 // differences at (t, x, θ).
 //
-// Above some hundred dimensions the dense matrix would cost too much. Then it
-// increments a few columns, and checks that f changes only within the band.
+// In more than a few hundred dimensions the dense matrix would cost too much. checkBand
+// then increments a few columns, and checks that f changes only within the band.
 func (p *Problem) checkBand(t float64, x, theta []float64) error {
 	if p.Band == nil {
 		return nil

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// A ComplexLU holds the factors of P(cI − J) = LU for a complex c and a real
-// J, as a conjugate pair of eigenvalues of an implicit Runge–Kutta method needs
-// them [Hairer & Wanner 1996, §IV.8].
+// A ComplexLU holds the factors of P(cI − J) = LU for a complex c and a real J. An
+// implicit Runge–Kutta method needs them for each conjugate pair of its eigenvalues
+// [Hairer & Wanner 1996, §IV.8].
 type ComplexLU struct {
 	d, low, up int // for a banded J, up includes the diagonals that row exchanges may fill
 	banded     bool
@@ -30,15 +30,15 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 	return f
 }
 
-// Factorize sets f to the factors of (re + i·im)I − J. It reports whether that
-// matrix has an inverse: false if a pivot is zero or anything is not finite.
+// Factorize sets f to the factors of (re + i·im)I − J. It reports whether that matrix has
+// an inverse. The result is false if a pivot is zero or an element is not finite.
 func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
 		panic(fmt.Sprintf("probode: matrix of dimension %d, %d subdiagonals: want %d, %d as in NewComplexLU", j.D, j.Lower, f.d, f.low))
 	}
-	// Both kinds of storage have element (i, j) at i*step + j + at. Row exchanges leave
-	// the multipliers of earlier columns in place, because band storage has no room to
-	// move them.
+	// In both kinds of storage element (i, j) has the index i*step + j + at. Row
+	// exchanges leave the multipliers of earlier columns in place, because band storage
+	// has no room to move them.
 	d, a, w := f.d, f.a, f.stride
 	step, at := w, 0
 	if f.banded {
@@ -99,8 +99,8 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	return true
 }
 
-// Solve overwrites the right-hand side re + i·im, two vectors of length d, with the
-// solution.
+// Solve overwrites the right-hand side re + i·im with the solution. re and im have length
+// d.
 func (f *ComplexLU) Solve(re, im []float64) {
 	d, a, b := f.d, f.a, f.b
 	re, im = re[:d], im[:d]

@@ -23,9 +23,9 @@ type Differentiator struct {
 	jac1        *Matrix
 }
 
-// NewDifferentiator returns a Differentiator of p. If p has no FJ, jacobian says
-// whether to compute the Jacobian by differences at each point, which implicit methods
-// need anyway.
+// NewDifferentiator returns a Differentiator of p. If p has no FJ, jacobian says whether
+// to compute the Jacobian by differences at each point. Implicit methods need that
+// Jacobian anyway.
 func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	d, n := p.Dim(), len(p.Theta)
 	e := &Differentiator{p: p}
@@ -75,7 +75,7 @@ func (e *Differentiator) At(t float64, x, theta, f []float64) {
 // F returns f at the point.
 func (e *Differentiator) F() []float64 { return e.f }
 
-// Jacobian returns ∂f/∂x at the point; nil if e does not compute it.
+// Jacobian returns ∂f/∂x at the point, or nil if e does not compute it.
 func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 
 // Along writes to dst the derivative of f when x moves by dx, θ by dtheta and t by dt.
@@ -165,7 +165,8 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 }
 
 // reach returns the factor by which a movement must be multiplied so that the component
-// that moves most, relative to its size, moves by its own size; +Inf if nothing moves.
+// that moves most, relative to its size, moves by its own size. The factor is +Inf if
+// nothing moves.
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {
@@ -200,9 +201,9 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 	restore.back(e.p)
 }
 
-// move sets x1 and theta1. It also moves the ends of the segment in which F is called to
-// their places at theta1, so that a condition on t in F stays on the same side when an
-// event moves.
+// move sets x1 and theta1. F is called only inside a segment. If an end of it moves with
+// θ, move puts that end where it is at theta1, so that a condition on t in F stays on the
+// same side.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	copy(e.theta1, e.theta)
 	for k, v := range dtheta {

@@ -21,7 +21,7 @@ type Settings struct {
 	StepSize float64
 	// Mesh, if not nil, makes the grid and takes the place of StepSize.
 	Mesh Mesh
-	// Scaling says how the size of the noise depends on the step; zero is the
+	// Scaling says how the size of the noise depends on the step; zero stands for the
 	// default of the grid.
 	Scaling Scaling
 	// Alpha ≥ 0 is the noise scale, a multiplier of a variance. Package
@@ -31,12 +31,12 @@ type Settings struct {
 	Theta []float64
 	// Seed determines all random numbers.
 	Seed uint64
-	// Times are the grid points at which the ensemble is described,
-	// increasing; nil means all of them.
+	// Times are the grid points at which the ensemble is described, in increasing order;
+	// nil means all of them.
 	Times []float64
-	// Quantiles are levels in (0, 1) at which quantiles are taken at each of Times. For
-	// up to 4096 paths they are sample quantiles; for more they come from a histogram of
-	// 4096 bins, see Ensemble.Quantile.
+	// Quantiles are levels in (0, 1). Their quantiles are computed at each of Times. For
+	// up to 4096 paths they are sample quantiles; for more they come from a histogram
+	// with 4096 bins: see Ensemble.Quantile.
 	Quantiles []float64
 	// KeepPaths asks for the paths themselves, at Times. Without it memory
 	// does not grow with the number of paths.
@@ -49,8 +49,8 @@ type Settings struct {
 	Progress func(done, total int)
 }
 
-// An Ensemble describes the distribution of the numerical solution by Monte Carlo.
-// Series over time are indexed [component][time].
+// An Ensemble describes the distribution of the numerical solution, estimated by Monte
+// Carlo. Series over time are indexed [component][time].
 type Ensemble struct {
 	Problem *Problem
 	Grid    *Grid
@@ -60,18 +60,18 @@ type Ensemble struct {
 	// Mean and SD are the sample mean and standard deviation of the paths.
 	Mean, SD [][]float64
 	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096 paths it is
-	// interpolated in a histogram of 4096 bins that spans twice the range of the first
-	// 4096: its error is then less than a bin, 1/2048 of that range, in addition to its
-	// Monte Carlo error.
+	// interpolated in a histogram with 4096 bins, which spans twice the range of the
+	// first 4096 paths. In addition to its Monte Carlo error it then has an error of less
+	// than one bin, 1/2048 of that range.
 	Quantile [][][]float64
 	// Deterministic is the classical solution, ξ = 0.
 	Deterministic [][]float64
-	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths; nil for a
-	// path that failed.
+	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths is set; it is nil if
+	// the path failed.
 	Paths [][]float64
-	// N is the number of paths in the moments. Failed is the number of paths that
-	// could not be solved and are left out, and Failure the error of the first
-	// of them.
+	// N is the number of paths from which the moments are computed. Failed is the number
+	// of paths that could not be solved and are left out, and Failure is the error of the
+	// first of them.
 	N, Failed int
 	Failure   error
 }
@@ -326,12 +326,12 @@ func series(rows []float64, d int) [][]float64 {
 	return out
 }
 
-// Ordered calls work(w, i) for i = 0, …, n−1 on the given number of goroutines; w is
-// the number of the goroutine. It calls commit with the results in the order of i, so
-// that sums do not depend on the number of workers. Only a few results wait for their
-// turn at any time. If ctx ends, Ordered starts no more work, commits the results of
-// the work in progress, and returns the cause. If work or commit panics, or work ends
-// its goroutine, Ordered stops with an error; for a panic it is a [*PanicError].
+// Ordered calls work(w, i) for i = 0, …, n−1 on the given number of goroutines; w is the
+// index of the goroutine. It calls commit with the results in the order of i, so that
+// sums do not depend on the number of workers. Only a few results wait for their turn at
+// any time. If ctx ends, Ordered starts no more work, commits the results of the work in
+// progress, and returns the cause. If work or commit panics, or work ends its goroutine,
+// Ordered stops with an error; for a panic it is a [*PanicError].
 func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, commit func(T)) error {
 	type item struct {
 		i     int

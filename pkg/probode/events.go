@@ -22,9 +22,9 @@ type Event struct {
 	// it. If Jump is nil, only f changes at the event.
 	Jump func(x []float64, t float64, theta []float64)
 
-	// SeenAfter says that an observation at the time of the event is of the state after
-	// the jump. Otherwise it is of the state before, as when blood is drawn before a dose
-	// is given.
+	// SeenAfter says that an observation at the time of the event shows the state after
+	// the jump. Otherwise it shows the state before the jump, as when blood is drawn
+	// before a dose is given.
 	SeenAfter bool
 }
 
@@ -54,10 +54,10 @@ func Doses(component int, amount float64, times ...float64) []Event {
 	return out
 }
 
-// An Input is a function of time that is given by values at some times, for use in F of
-// a Problem: an infusion, or a measured forcing. It is linear between two times, and
-// constant before the first time and after the last. With Constant it is constant from
-// each time to the next, and zero before the first.
+// An Input is a function of time that is given by values at some times, for use in F of a
+// Problem: an infusion, or a measured forcing. It is linear between two times, and
+// constant before the first time and after the last. If Constant is set, it is constant
+// from each time to the next, and zero before the first.
 //
 // The function or its slope is discontinuous at the times, so a Problem that uses
 // an Input needs its Events.

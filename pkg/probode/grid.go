@@ -12,12 +12,12 @@ import (
 
 // A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events cut it into
 // segments. At an event two neighbouring grid points have the same time. The first has
-// the state before the event, the second the state after it. The step between them, of
-// length zero, is the event.
+// the state before the event, the second the state after it. The step between them has
+// length zero and stands for the event.
 //
-// Event times may depend on θ. The grid then moves with them: the points of a segment
-// keep their number and their proportions, so that Z is as smooth in θ as the problem.
-// A Grid is made for one θ and can be used at others; a Solver moves a copy of its own.
+// Event times may depend on θ. The grid then moves with them: a segment keeps the number
+// and the relative positions of its points, so that Z is as smooth in θ as the problem. A
+// Grid is made for one θ and can be used at others; each Solver moves its own copy.
 type Grid struct {
 	t      []float64
 	h      float64 // the step of a uniform grid; 0 for any other
@@ -29,9 +29,9 @@ type Grid struct {
 	moving bool
 
 	// local is the size of the local error of the classical path, N×d, on grids of an
-	// error-controlled run or of a Setup with ScaleLocal. Grids of a run also have its
-	// tolerances, and the orders that a Chooser has chosen for the steps, nil if it chose
-	// none.
+	// error-controlled run or of a Setup with ScaleLocal. tol and orders belong to grids
+	// of a run: its tolerances, and the orders that a Chooser has chosen for the steps.
+	// orders is nil if it chose none.
 	local  []float64
 	tol    *Tolerance
 	orders []uint8
@@ -54,13 +54,13 @@ type mark struct {
 	inside bool // it happens within the span
 }
 
-// maxSteps is a bound on the steps of a grid.
+// maxSteps is a bound on the number of steps of a grid.
 const maxSteps = 1 << 30
 
 // epsilon is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52
 
-// NewGrid returns the grid for p at θ (nil for Problem.Theta) with points at
+// NewGrid returns the grid for p at θ, or at Problem.Theta if θ is nil, with points at
 // the ends of the span, at all events, and at the given times.
 func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	if !vector.Finite(times) {
@@ -276,7 +276,7 @@ func (g *Grid) Refined(i int) int {
 // Times returns the times t₀, …, t_N. The caller must not change them.
 func (g *Grid) Times() []float64 { return g.t }
 
-// Steps returns N, the number of steps; events count as one each.
+// Steps returns N, the number of steps; each event counts as one step.
 func (g *Grid) Steps() int { return len(g.t) - 1 }
 
 // H returns the length of the step from t[i] to t[i+1]. On a uniform grid it
@@ -294,7 +294,7 @@ func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
 // String says how the steps were chosen.
 func (g *Grid) String() string { return g.rule }
 
-// Bind returns the Path on g; a Grid is also a Mesh.
+// Bind returns the Path on g. With this method a Grid is also a Mesh.
 func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	return bindGrid(ctx, g, s, p, at, times)
 }
@@ -303,14 +303,14 @@ func (g *Grid) grid(context.Context, *Problem, Method, []float64, []float64) (*G
 	return g, nil
 }
 
-// Local returns the size of the local error of the classical path in each step and
-// component, N×d row-major, at the θ for which the grid was made. It is nil unless the
-// grid comes from an error-controlled run or a Setup with ScaleLocal.
+// Local returns the sizes of the local errors of the classical path at the θ for which
+// the grid was made, N×d row-major: one for each step and component. The result is nil
+// unless the grid comes from an error-controlled run or a Setup with ScaleLocal.
 func (g *Grid) Local() []float64 { return g.local }
 
-// Order returns the order that the error-controlled run which made the grid chose for
-// step i: see Chooser. After Refine, both halves of a step have its order. It is 0 on
-// other grids, for a method of one order, and for an event.
+// Order returns the order of step i, as chosen in the error-controlled run that made the
+// grid: see Chooser. After Refine, both halves of a step have its order. The result is 0
+// on other grids, for a method of one order, and for an event.
 func (g *Grid) Order(i int) int {
 	if g.orders == nil {
 		return 0
@@ -318,14 +318,14 @@ func (g *Grid) Order(i int) int {
 	return int(g.orders[i])
 }
 
-// Tolerance returns the tolerance of the error-controlled run from which the grid
-// comes; nil for any other grid.
+// Tolerance returns the tolerance of the error-controlled run that made the grid, or nil
+// if no such run made it.
 func (g *Grid) Tolerance() *Tolerance { return g.tol }
 
-// Index returns the indices of the grid points at the given times, or of all grid
-// points if times is nil. At an event it is the point before the event, or the point
-// after it if SeenAfter is set. The error names the first time that is not a grid
-// point.
+// Index returns the indices of the grid points at the given times, or of all grid points
+// if times is nil. At the time of an event, the index is that of the point before the
+// event or, if SeenAfter is set, of the point after it. The error names the first time
+// that is not a grid point.
 func (g *Grid) Index(times []float64) ([]int, error) {
 	if times == nil {
 		all := make([]int, len(g.t))
@@ -387,7 +387,7 @@ func (g *Grid) segment(i int) int {
 }
 
 // Segment returns the first and the last grid point of the segment between events to
-// which step i belongs. A multistep method starts at the first.
+// which step i belongs. A multistep method starts at the first of them.
 func (g *Grid) Segment(i int) (from, to int) {
 	j := sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to > i })
 	return g.seg[j].from, g.seg[j].to

@@ -5,25 +5,25 @@ import (
 	"math"
 )
 
-// Between the grid points a path is the polynomial through neighbouring points. With
-// q+1 points, q the order of the method, its error of O(h^{q+1}) falls faster than the
-// O(h^q) of the points themselves. But the error constants of Runge–Kutta methods are
-// so small that at practical steps the interpolation would dominate. One more point is
-// enough for all methods up to order 4. A path then has the order of its method at
-// every time, and steps need not end at the times of the data. Hermite interpolation
-// needs fewer points, but f at each of them, and on a stiff problem f multiplies the
-// error of a state by the stiffness.
+// Between the grid points a path is the polynomial through neighbouring points. With q+1
+// points, where q is the order of the method, its error of O(h^{q+1}) falls faster than
+// the O(h^q) of the points themselves. But the error constants of Runge–Kutta methods are
+// so small that with practical steps the error of the interpolation would dominate. One
+// more point is enough for all methods up to order 4. A path then has the order of its
+// method at every time, and steps need not end at the times of the data. Hermite
+// interpolation needs fewer points, but f at each of them, and on a stiff problem f
+// multiplies the error of a state by the stiffness.
 
 // An Interpolator gives paths at times that need not be grid points. Its value at time t
 // is Lagrange's polynomial
 //
 //	Z(t) = Σⱼ wⱼ(t) Zⱼ,   wⱼ(t) = ∏_{m≠j} (t − t_m)/(t_j − t_m),
 //
-// through q+2 neighbouring grid points, q = Method.Order(), half of them on either side
-// of t, as far as the ends of the grid allow. If the grid has fewer points, all of them
-// are used. The interpolation adds an error of O(h^{q+2}) to the O(h^q) of the method,
-// and does not evaluate f. At a time within 10⁻⁹ h of a grid point, the value is the
-// state at that point.
+// through q+2 neighbouring grid points, q = Method.Order(), half of them on each side of
+// t, as far as the ends of the grid allow. If the grid has fewer points, all of them are
+// used. The interpolation adds an error of O(h^{q+2}) to the O(h^q) of the method, and
+// does not evaluate f. At a time within 10⁻⁹ h of a grid point, the value is the state at
+// that point.
 //
 // The error of DormandPrince is so small that the error of the interpolation may be
 // larger: on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9 at the
@@ -37,8 +37,8 @@ import (
 // events lie close together, use a grid through the times of the data.
 //
 // An Interpolator belongs to the grid of its Solver. If event times do not depend on θ,
-// it never changes, and all Clones of its Solver and any number of goroutines can share
-// it. Otherwise it is valid for its own Solver only, after a solve.
+// it never changes, and all clones of its Solver and any number of goroutines can share
+// it. Otherwise it can be used only with its own Solver, and only after a solve.
 type Interpolator struct {
 	g       *Grid
 	d       int
@@ -58,7 +58,7 @@ func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	}
 	p := &Interpolator{g: g, d: s.d, degree: s.m.Order() + 1, times: times, first: make([]int, len(times)), weights: make([][]float64, len(times))}
 	for n, t := range times {
-		// near is two rounding errors each of t and of the grid, in addition to 10⁻⁹ h.
+		// near is two rounding errors of t plus two of the grid. It is added to 10⁻⁹ h.
 		near, last := 4*epsilon*math.Abs(t), len(g.t)-1
 		if !(t >= g.t[0]-g.near(0)-near && t <= g.t[last]+g.near(last)+near) || math.IsInf(t, 0) {
 			return nil, fmt.Errorf("%s: time %g is outside of the span [%g, %g]", s.p.Title(), t, g.t[0], g.t[last])
@@ -91,7 +91,7 @@ func (p *Interpolator) place(n int) {
 		i++
 	}
 	degree := min(p.degree, last-from)
-	// Half of the points lie on either side. Times are in units of the step at t, counted
+	// Half of the points lie on each side. Times are in units of the step at t, counted
 	// from the nearest grid point, so that no digits are lost if t is much larger than h.
 	h := g.H(max(from, min(i, last-1)))
 	u := (t - g.t[i]) / h

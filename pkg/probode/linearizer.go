@@ -37,7 +37,7 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 func (e *Linearizer) Exact() bool { return e.diff == nil }
 
 // A differencer computes Jacobians by finite differences of F without allocating. In a
-// banded Jacobian it increments all columns at once that share no row, so that kl+ku+1
+// banded Jacobian it increments all columns that share no row at once, so that kl+ku+1
 // evaluations of F are enough for any d (Curtis, Powell & Reid 1974).
 type differencer struct {
 	p          *Problem

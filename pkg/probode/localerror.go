@@ -36,7 +36,8 @@ func remembers(step Stepper) bool {
 //	(next − next₂) · 2^q / (2^q − 1),
 //
 // where q is the order of the method. Doubled makes the same paths as Method. A method
-// that needs the estimate in some of its steps asks the Stepper of the Doubled for it.
+// that needs the estimate only in some of its steps can ask the Stepper of Doubled for
+// it.
 type Doubled struct{ Method }
 
 func (m Doubled) String() string { return m.Method.String() + ", doubled" }
@@ -131,9 +132,9 @@ func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 }
 
 // Strain returns the largest local error of the classical path at θ, divided by the
-// tolerance for which the grid was made. If it is far above one, the grid, which was
-// made at another θ, is too coarse here. It is an error if the grid does not come from
-// an error-controlled run.
+// tolerance for which the grid was made. If it is far above one, the grid, which was made
+// at another θ, is too coarse at this θ. It is an error if the grid does not come from an
+// error-controlled run.
 func (s *Solver) Strain(theta []float64) (float64, error) {
 	if s.g.tol == nil {
 		return 0, fmt.Errorf("%s: the grid (%v) was not made to a tolerance", s.p.Title(), s.g)

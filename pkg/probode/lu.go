@@ -38,8 +38,8 @@ func NewLU(j *Matrix) *LU {
 	return f
 }
 
-// Factorize sets f to the factors of cI − J. It reports whether that matrix
-// has an inverse: false if a pivot is zero or anything is not finite.
+// Factorize sets f to the factors of cI − J. It reports whether that matrix has an
+// inverse. The result is false if a pivot is zero or an element is not finite.
 func (f *LU) Factorize(c float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
 		panic(fmt.Sprintf("probode: matrix of dimension %d, %d subdiagonals: want %d, %d as in NewLU", j.D, j.Lower, f.d, f.low))
@@ -213,7 +213,8 @@ func (f *LU) solveDense(b []float64) {
 	}
 }
 
-// dot4 returns start[m] − Σ_k a[i+m, from+k] x[k] for the four rows from i.
+// dot4 returns start[m] − Σ_k a[i+m, from+k] x[k] for four rows, the first of which is
+// row i.
 func dot4(a []float64, d, i, from int, x, start []float64) (s0, s1, s2, s3 float64) {
 	s0, s1, s2, s3 = start[0], start[1], start[2], start[3]
 	if len(x) == 0 {

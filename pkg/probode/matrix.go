@@ -30,8 +30,8 @@ func NewDense(d int) *Matrix {
 	return &Matrix{D: d, Lower: d - 1, Upper: d - 1, Stride: d, A: make([]float64, d*d)}
 }
 
-// NewBanded returns a d×d matrix of zeros with lower sub- and upper
-// superdiagonals, each in [0, d).
+// NewBanded returns a d×d matrix of zeros that stores a band. lower is the number of
+// subdiagonals and upper the number of superdiagonals, each in [0, d).
 func NewBanded(d, lower, upper int) *Matrix {
 	if d < 1 || lower < 0 || upper < 0 || lower >= d || upper >= d {
 		panic(fmt.Sprintf("probode: band (%d, %d) of a matrix of dimension %d: want each in [0, dimension)", lower, upper, d))
@@ -71,10 +71,10 @@ func (m *Matrix) Set(i, j int, v float64) {
 	m.A[i*m.Stride+j-i+m.Lower] = v
 }
 
-// Columns returns the columns lo ≤ j < hi of row i that are stored.
+// Columns returns the range lo ≤ j < hi of the columns that are stored for row i.
 func (m *Matrix) Columns(i int) (lo, hi int) { return max(0, i-m.Lower), min(m.D, i+m.Upper+1) }
 
-// AddMul adds c·M·x to dst; both have length D and do not overlap.
+// AddMul adds c·M·x to dst; both vectors have length D and must not overlap.
 func (m *Matrix) AddMul(dst []float64, c float64, x []float64) {
 	switch {
 	case m.Banded:

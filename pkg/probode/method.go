@@ -2,9 +2,9 @@ package probode
 
 import "errors"
 
-// This file is the interface to methods. Everything that works with one Method works
-// with all of them, from this module or from outside: ensembles, calibration, samplers,
-// and judgements of the solver's error. No other code knows a method by its name.
+// This file is the interface to methods. Everything that works with one Method works with
+// all of them, from this module or from outside: ensembles, calibration, samplers, and
+// assessments of the solver's error. No other code knows a method by its name.
 
 // A Method solves initial value problems step by step. Its values are plain data.
 type Method interface {
@@ -31,7 +31,7 @@ type Noise struct {
 	// Normals is the number of standard normals for each step.
 	Normals int
 
-	// Exponent is p, for a scale of √α h^p in a step of length h.
+	// Exponent is p in √α h^p, the scale of the noise in a step of length h.
 	Exponent float64
 
 	// Quiet is the number of steps without noise at the beginning of a path, such as the
@@ -52,14 +52,14 @@ type Stepper interface {
 	Start(i int, x, theta []float64) error
 
 	// Step writes the state at t[i+1] to dst, given the state x at t[i]. xi holds the
-	// normals of the step and scale the factor of each; xi is nil for the classical
-	// method.
+	// normals of the step, and scale holds a factor for each of them; xi is nil for the
+	// classical method.
 	Step(dst []float64, i int, x, theta, xi, scale []float64) error
 }
 
-// A Rememberer is a Stepper that remembers earlier steps, like those of multistep
-// methods. A Stepper without these methods is assumed to remember nothing, so that it
-// can continue at any grid point.
+// A Rememberer is a Stepper that remembers earlier steps, as those of multistep methods
+// do. A Stepper without these methods is assumed to remember nothing, so that it can
+// continue at any grid point.
 type Rememberer interface {
 	Stepper
 	// Memory returns the length of the slice that Save fills.
@@ -70,9 +70,9 @@ type Rememberer interface {
 	Restore(i int, src []float64)
 }
 
-// An Estimator is a Stepper that can estimate its local error. Otherwise the error is
-// estimated by step doubling if the Stepper remembers nothing; if it remembers earlier
-// steps, it cannot be used under error control.
+// An Estimator is a Stepper that can estimate its local error. For any other Stepper that
+// remembers nothing, the error is estimated by step doubling. A Stepper that remembers
+// earlier steps and is not an Estimator cannot be used under error control.
 type Estimator interface {
 	Stepper
 	// LocalError writes to dst an estimate of the error of each component in the last
@@ -80,33 +80,34 @@ type Estimator interface {
 	LocalError(dst []float64, i int, x, next, theta []float64) error
 }
 
-// A Chooser is an Estimator that chooses the length of its steps under error control,
-// and their orders if it has several, like codes of variable order. The orders are
-// frozen with the grid of the run, see Grid.Order, so that Z is as smooth as with one
-// order. When a Chooser is made for a run, its grid is still empty. For other Steppers
-// the controller chooses the lengths.
+// A Chooser is an Estimator that chooses the length of its steps under error control, and
+// their orders if it has several, as codes of variable order do. The orders are frozen
+// with the grid of the run, see Grid.Order, so that Z is as smooth as with one order.
+// When a Chooser is made for a run, its grid is still empty. For other Steppers the
+// controller chooses the lengths of the steps.
 type Chooser interface {
 	Estimator
 	// Choose is called after step i, which led from the state given to Step to the state
-	// next. size is its local error in units of the tolerance. If it is at most 1, the
-	// step is accepted; +Inf means that the step failed. units measures another estimate
-	// in the same units. Choose returns the factor for the length of the next step, or of
-	// the same step when it is repeated. After a failed step the factor is ignored, and
-	// the step is repeated with an eighth of its length.
+	// next. size is the local error of the step in units of the tolerance. If size is at
+	// most 1, the step is accepted; +Inf means that the step failed. units measures
+	// another estimate in the same units. Choose returns the factor for the length of the
+	// next step, or of the same step when it is repeated. After a failed step the factor
+	// is ignored, and the step is repeated with an eighth of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
-	// Chosen returns the order of the last step, 0 if the method has only one.
+	// Chosen returns the order of the last step, or 0 if the method has only one.
 	Chosen() int
 }
 
 // A Runner is a Stepper that makes many steps of a segment at once, for speed.
 type Runner interface {
 	Stepper
-	// Run makes the steps from, …, to−1 of the path z. Row from of z is given, and Run
-	// writes rows from+1, …, to. Row i of xi, of n normals, drives step i; xi is nil for
-	// the classical method. scale is the same for all steps. Run returns to or, with an
-	// error, the index of the step that failed.
+	// Run makes the steps from, …, to−1 of the path z. The caller has set the row of z
+	// with index from; Run writes the rows from+1, …, to. Row i of xi holds the n normals
+	// of step i; xi is nil for the classical method. scale is the same for all steps. If
+	// a step fails, Run returns its index and an error; otherwise the first result is
+	// equal to to.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
-	// Runs reports whether Run serves this problem and grid.
+	// Runs reports whether Run can be used for this problem and grid.
 	Runs() bool
 }
 
@@ -128,24 +129,24 @@ type Recaller interface {
 // resulting Mean of the next state. The noise of the step is (Inv·I − J)⁻¹ J times the
 // scaled normals.
 type ImplicitStep struct {
-	// T is the end of the step or, if that is an event, one ulp before it, since F is not
-	// called at the time of an event.
+	// T is the time at the end of the step or, if that is the time of an event, one ulp
+	// before it, since F is not called at the time of an event.
 	T   float64
 	Inv float64
-	// Solved says that Mean solves r(z) = 0. Otherwise it solves the equation
-	// that is linearised at Center.
+	// Solved says that Mean solves r(z) = 0. Otherwise Mean solves the equation
+	// linearised at Center.
 	Solved                       bool
 	Center, FCenter, Known, Mean []float64
 	J                            *Matrix
 	Forecast                     []float64 // the result of an explicit method
 }
 
-// An Implicit is a Stepper that shows the equations of its steps.
+// An Implicit is a Stepper that gives access to the equations of its steps.
 type Implicit interface {
 	Stepper
-	// Implicit writes step i from state x to s, and allocates its slices and matrix if
-	// they are nil. The error is ErrStarting for the first steps of a multistep method,
-	// which are explicit.
+	// Implicit sets s to the equation of step i, which begins in state x. It allocates
+	// the slices and the matrix of s if they are nil. The error is ErrStarting for the
+	// first steps of a multistep method, which are explicit.
 	Implicit(s *ImplicitStep, i int, x, theta []float64) error
 }
 

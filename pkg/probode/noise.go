@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/normal"
 )
 
-// The noise ξ of a path is a value: N·n standard normals, row-major, with row i for the
-// step from tᵢ to t_{i+1}. This file draws ξ, and moves it by preconditioned
-// Crank–Nicolson.
+// The noise ξ of a path is plain data: N·n standard normals, row-major, with row i for
+// the step from tᵢ to t_{i+1}. This file draws ξ and makes preconditioned Crank–Nicolson
+// moves of it.
 
 // noiseBlock is the number of consecutive elements of ξ that come from one
 // stream. Every block has a stream of its own.
@@ -31,8 +31,9 @@ func DrawNoise(xi []float64, seed, path uint64) {
 //
 //	ξ′ = √(1−β²) ξ + β η,   η ~ N(0, I),   0 ≤ β ≤ 1,
 //
-// to dst, which may be xi itself. The move leaves N(0, I) invariant and is reversible for
-// it: β = 1 draws new normals, a small β changes ξ little [Cotter et al. 2013].
+// to dst, which may be xi itself. The move leaves N(0, I) invariant and is reversible
+// with respect to it: β = 1 draws new normals, a small β changes ξ little [Cotter et al.
+// 2013].
 func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	if !(beta >= 0 && beta <= 1) {
 		panic(fmt.Sprintf("probode: pCN step is %g: want [0, 1]", beta))
@@ -46,9 +47,9 @@ func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	}
 }
 
-// Stream returns the random numbers of the given key. Use it for results that do not
-// depend on the number of workers: give each independent piece of work a key of its
-// own.
+// Stream returns a generator whose random numbers depend only on seed and key. Use it for
+// results that do not depend on the number of workers: give each independent piece of
+// work a key of its own.
 func Stream(seed uint64, key ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(streams.Seed(seed, key...)))
 }

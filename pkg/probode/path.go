@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// A Mesh says how the steps of a Setup are chosen. Uniform, Through, Frozen and
-// Adaptive are meshes, and so are a Grid and reference.Accurate. You can use a mesh of
-// your own wherever these are used.
+// A Mesh says how the steps of a Setup are chosen. Uniform, Through, Frozen and Adaptive
+// are meshes, and so are a Grid and reference.Accurate. You can use a mesh of your own
+// wherever these can be used.
 type Mesh interface {
 	// Bind prepares solutions of p by s. times are the times at which states are needed;
 	// nil stands for all grid points, if the mesh has a grid. at is the θ at which a grid
@@ -26,12 +26,12 @@ type Mesh interface {
 // below are abilities that a Path may have: Tangential, Holdable and Gridded.
 type Path interface {
 	// States writes the states at the times to dst, row-major: dst[n*d+k] is component k
-	// at time n. xi, of length NoiseLen, holds the standard normals ξ behind the noise;
-	// nil is ξ = 0, the classical solution. It returns the error of a solve that failed,
-	// or of ctx, which can end a solve early.
+	// at time n. xi, of length NoiseLen, holds the standard normals ξ of the noise; nil
+	// stands for ξ = 0, the classical solution. It returns the error of a solve that
+	// failed, or of ctx, which can end a solve early.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
-	// NoiseLen returns the length of ξ; 0 if there is no noise.
+	// NoiseLen returns the length of ξ, which is 0 if there is no noise.
 	NoiseLen() int
 
 	// Work returns the number of steps of the last solve, including rejected ones.
@@ -64,7 +64,7 @@ type Holdable interface {
 // pieces, as a particle filter does.
 type Gridded interface {
 	Path
-	// Solver returns the solver. The Path shares its α and its moving grid.
+	// Solver returns the solver. It has the same α and the same moving grid as the Path.
 	Solver() *Solver
 	// Interpolator returns the Interpolator that gives the states at the times from a path
 	// of the Solver.
@@ -131,7 +131,7 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 	if m == 0 {
 		return g.States(ctx, dst, theta, xi)
 	}
-	// Few enough directions are computed at a time to bound the memory.
+	// Only a limited number of directions are computed at a time, to bound the memory.
 	const most = 1 << 24
 	each := max(1, min(m, most/len(g.z)))
 	one := make([]float64, len(g.z))

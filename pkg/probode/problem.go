@@ -12,8 +12,8 @@ import (
 //
 //	x′(t) = f(t, x; θ),   x(t₀) = x₀(θ),   t ∈ [t₀, t₁],
 //
-// for a state x ∈ ℝᵈ. It has no state: θ is an argument, so any number of goroutines
-// can use one Problem if its functions allow it.
+// for a state x ∈ ℝᵈ. It stores nothing between calls: θ is an argument, so any number of
+// goroutines can use one Problem if its functions allow it.
 //
 // Grids and Solvers keep a pointer to their Problem, so do not change it after they are
 // made; change a copy instead. Note that a copy shares the elements of Events, X0 and
@@ -36,12 +36,12 @@ type Problem struct {
 	//
 	//	jac[i*(kl+ku+1) + j−i+kl] = ∂fᵢ/∂xⱼ   for  −kl ≤ j−i ≤ ku.
 	//
-	// With FJ nil the Jacobian is taken by finite differences of F.
+	// If FJ is nil, the Jacobian is computed by finite differences of F.
 	FJ func(f, jac []float64, t float64, x, theta []float64)
 
 	// FTheta, if not nil, writes ∂f/∂θ to dst, which is zero on entry, row-major with a
-	// row for each component of f: dst[i*len(theta)+j] = ∂fᵢ/∂θⱼ. Derivatives of a path
-	// use it; without it they use differences of F.
+	// row for each component of f: dst[i*len(theta)+j] = ∂fᵢ/∂θⱼ. It is used for
+	// derivatives of a path; without it they use differences of F.
 	FTheta func(dst []float64, t float64, x, theta []float64)
 
 	// X0 is the initial state; its length is the dimension d.
@@ -60,15 +60,15 @@ type Problem struct {
 	Span [2]float64
 
 	// Events are the moments at which the state jumps or f changes form, in any order. F
-	// is never called with the time of an event: at the end of a step that is an event, it
-	// is called one ulp inside the step.
+	// is never called with the time of an event: where a step begins or ends at an event,
+	// F is called one ulp inside the step.
 	Events []Event
 
 	// Theta is the nominal parameter value, which is used if the caller gives none. It is
 	// nil for a problem without parameters.
 	Theta []float64
 
-	// Band says that the Jacobian is banded; nil is dense. An implicit step then costs
+	// Band, if not nil, says that the Jacobian is banded. An implicit step then costs
 	// O(d·kl·(kl+ku)) instead of O(d³).
 	Band *Band
 
@@ -87,7 +87,7 @@ type Problem struct {
 	window *window // of a problem as steppers see it: see segmented
 }
 
-// Band gives the number of sub- and superdiagonals of a banded Jacobian.
+// Band gives the numbers of sub- and superdiagonals of a banded Jacobian.
 type Band struct {
 	Lower, Upper int // kl, ku ≥ 0
 }
@@ -128,8 +128,8 @@ func (p *Problem) Initial(dst, theta []float64) {
 //
 // so that they can be inferred like any other parameter. Their nominal values are the
 // initial values of p. Their names are the names of the states, without a unit and
-// followed by 0: hare0 for hare, x1_0 for x1. F and FJ of p get θ alone. It panics if p
-// has no such component, or has a parameter of that name already.
+// followed by 0: hare0 for hare, x1_0 for x1. The F and FJ of p are still called with θ
+// alone. It panics if p has no such component, or has a parameter of that name already.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())
@@ -207,7 +207,7 @@ func startName(state string) string {
 	return state + "0"
 }
 
-// Title returns the name of p for messages, "problem" if it has none.
+// Title returns the name of p for messages, or "problem" if it has none.
 func (p *Problem) Title() string {
 	if p == nil || p.Name == "" {
 		return "problem"
@@ -215,7 +215,7 @@ func (p *Problem) Title() string {
 	return p.Name
 }
 
-// Parameters returns a copy of the given θ, or of Theta if that is nil. It is an
+// Parameters returns a copy of the given θ, or of Theta if the given θ is nil. It is an
 // error if the length is wrong or a component is not a finite number.
 func (p *Problem) Parameters(given []float64) ([]float64, error) {
 	if given == nil {

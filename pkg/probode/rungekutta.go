@@ -13,7 +13,7 @@ import (
 // where q is the order of Ψ [C16, §2]. The zero value is the classical
 // fourth-order method.
 type RungeKutta struct {
-	// Tableau is the method; nil means RK4.
+	// Tableau holds the coefficients of the method; nil means RK4.
 	Tableau *Tableau
 }
 
@@ -26,8 +26,8 @@ type Tableau struct {
 	B, C  []float64   // n elements each
 
 	// Embedded, if not nil, holds the weights of an estimate of the local error, h Σ eₗ
-	// kₗ: B minus the weights of an embedded method. With n+1 elements the last belongs
-	// to f at the end of the step.
+	// kₗ: B minus the weights of an embedded method. If there are n+1 weights, the last
+	// is the weight of f at the end of the step.
 	Embedded []float64
 }
 
@@ -156,13 +156,13 @@ func (r *rungeKutta) Step(dst []float64, i int, x, theta, xi, scale []float64) e
 	return nil
 }
 
-// An embedded is a rungeKutta whose tableau estimates the error.
+// An embedded is a rungeKutta whose tableau has weights for an estimate of the error.
 type embedded struct {
 	*rungeKutta
 	last []float64 // f at the end of the step
 }
 
-// LocalError is the difference from the embedded method.
+// LocalError estimates the local error by the difference from the embedded method.
 func (e *embedded) LocalError(dst []float64, i int, _, next, theta []float64) error {
 	h := e.g.H(i)
 	clear(dst)
@@ -245,7 +245,7 @@ func terms(a []float64, h float64) (list []term) {
 	return list
 }
 
-// Runs is true on uniform grids.
+// Runs reports whether the grid is uniform.
 func (r *rungeKutta) Runs() bool { return r.g.h > 0 }
 
 // Run makes the steps of one segment.

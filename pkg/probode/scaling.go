@@ -49,9 +49,9 @@ func (s *Solver) SetAlpha(alpha float64) {
 	s.rescale()
 }
 
-// SetScaling changes how the size of the noise depends on the step. If the grid has no
-// local errors, ScaleLocal measures them along the classical path at θ, which may fail
-// like any solve.
+// SetScaling changes how the size of the noise depends on the step. If scaling is
+// ScaleLocal and the grid has no local errors, SetScaling measures them along the
+// classical path at θ. This may fail like any solve.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
@@ -78,7 +78,7 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	return nil
 }
 
-// Scaling returns how the size of the noise depends on the step: never
+// Scaling returns how the size of the noise depends on the step. It never returns
 // ScaleDefault.
 func (s *Solver) Scaling() Scaling {
 	if s.scaling == ScaleLocal {

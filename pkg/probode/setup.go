@@ -17,8 +17,8 @@ type Setup struct {
 	// reference.Accurate, or one of your own.
 	Mesh Mesh
 
-	// Scaling says how the size of the noise depends on the step; zero is the
-	// default of the grid, see ScaleDefault.
+	// Scaling says how the size of the noise depends on the step; zero stands for the
+	// default of the grid: see ScaleDefault.
 	Scaling Scaling
 
 	// Alpha is the noise scale α ≥ 0, which multiplies a variance. It is calibrated
@@ -41,8 +41,8 @@ func (s Setup) Or(t Setup) Setup {
 	return s
 }
 
-// NeedsMethod reports whether the mesh uses the Method. A mesh that does not, such as
-// reference.Accurate, has a method of the same name that returns false.
+// NeedsMethod reports whether the mesh uses the Method. A mesh that does not use it, such
+// as reference.Accurate, has a method NeedsMethod that returns false.
 func (s Setup) NeedsMethod() bool {
 	m, ok := s.Mesh.(interface{ NeedsMethod() bool })
 	return !ok || m.NeedsMethod()

@@ -2,10 +2,10 @@ package probode
 
 import "math"
 
-// In up to four dimensions the cost of an elimination is the latency of its successive
-// divisions. A direct inverse has only one or two of them. It is as accurate as
-// elimination unless a determinant cancels; in that case the caller uses elimination
-// with pivoting.
+// In up to four dimensions the cost of an elimination is mainly the latency of its
+// successive divisions. A direct inverse has only one or two of them. It is as accurate
+// as elimination unless the terms of a determinant nearly cancel; in that case the caller
+// uses elimination with pivoting.
 
 // cancels is the smallest ratio of a determinant to the sum of the magnitudes of its
 // terms for which the determinant is used: at most seven of its 53 bits are then lost.
@@ -22,11 +22,11 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 	return det != 0 && det-det == 0
 }
 
-// Inverse3 returns (cI − J)⁻¹ by cofactors, row by row, for J given row by row.
-// ok is false if the determinant cancels or is not a number.
+// Inverse3 returns (cI − J)⁻¹ by cofactors, row by row, for J given row by row. ok is
+// false if the terms of the determinant nearly cancel or if it is not a number.
 //
-// The error of a cofactor, ε‖A‖² with A = cI − J, is then harmless: divided by |det| it
-// is at most the error ε‖A‖‖A⁻¹‖² of a stable elimination, times σ₃/σ₂ ≤ 1.
+// The error of a cofactor, ε‖A‖² with A = cI − J, is harmless if ok is true: divided by
+// |det| it is at most the error ε‖A‖‖A⁻¹‖² of a stable elimination, times σ₃/σ₂ ≤ 1.
 func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01, b02, b10, b11, b12, b20, b21, b22 float64, ok bool) {
 	a00, a11, a22 := c-j00, c-j11, c-j22
 	// The signs of two elements outside the diagonal cancel in a product.
@@ -49,9 +49,9 @@ func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01,
 //
 //	cI − J = (P Q; R S),   W = RP⁻¹,   T = S − WQ,
 //
-// and sets f to P⁻¹, Q, W and T⁻¹. It returns false if det P, an element of T or det T
-// cancels, or if an element of W exceeds 4, because the elimination might then be
-// inaccurate.
+// and sets f to P⁻¹, Q, W and T⁻¹. It returns false if the terms of det P, of an element
+// of T or of det T nearly cancel, or if an element of W exceeds 4, because the
+// elimination might then be inaccurate.
 func blocks4(f *[16]float64, c float64, j *[16]float64) bool {
 	p0, p1, p2, p3 := c-j[0], -j[1], -j[4], c-j[5]
 	q0, q1, q2, q3 := -j[2], -j[3], -j[6], -j[7]

@@ -155,8 +155,8 @@ func (s *Solver) MemoryLen() int {
 }
 
 // Bind makes solves of s, and of Solvers that are cloned from it later, stop soon after
-// ctx ends, with the error of ctx. release restores the earlier context; calls must be
-// released in reverse order.
+// ctx ends, with the error of ctx. release restores the earlier context; if Bind is
+// called several times, the calls must be released in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	stop, before, cause := new(atomic.Bool), s.stop, s.cause
 	s.stop, s.cause = stop, func() error { return context.Cause(ctx) }
@@ -172,9 +172,10 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 	}
 }
 
-// Solve writes Z(θ, ξ) to z, row-major: z[i*d+k] is component k at time tᵢ. Row i of xi,
-// of n normals, drives the step from tᵢ to t_{i+1}. Rows of steps without noise, such as
-// events and the first steps of a multistep method, are not used. If xi is nil, ξ is 0.
+// Solve writes Z(θ, ξ) to z, row-major: z[i*d+k] is component k at time tᵢ. Row i of xi
+// holds the n normals of the step from tᵢ to t_{i+1}. Rows of steps without noise, such
+// as events and the first steps of a multistep method, are not used. If xi is nil, ξ is
+// 0.
 //
 // The error is a *SolveError if θ or f is not finite, if the path diverges, if a step
 // fails, or if a function of the problem panics. z then holds the path up to that step.

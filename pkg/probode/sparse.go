@@ -22,8 +22,8 @@ func newPattern(d int) pattern {
 	return pattern{w, make([]uint64, d*w), make([]uint64, d*w)}
 }
 
-// read copies cI − J to f.a and sets the pattern. It returns the number of elements, or
-// −1 if there are so many that the pattern does not help.
+// read copies cI − J to f.a and sets the pattern. It returns the number of elements that
+// may be nonzero, or −1 if there are so many that the pattern does not help.
 func (f *LU) read(c float64, j *Matrix) int {
 	d, a, p := f.d, f.a, &f.pattern
 	clear(a)
@@ -154,7 +154,7 @@ func (f *LU) exchange(k, p int) {
 	sp = sp[:len(sk)]
 	for m, set := range sk {
 		sk[m], sp[m] = sp[m], set
-		// Of the bits in cols, only those of row p are used again.
+		// In cols, only the bits of row p are used again.
 		for differ := set ^ sk[m]; differ != 0; differ &= differ - 1 {
 			q := m<<6 + bits.TrailingZeros64(differ)
 			f.cols[q*w+p>>6] ^= 1 << (p & 63)

@@ -12,14 +12,14 @@ import (
 // gradient of a function of a path, such as a likelihood, follows from the derivative of
 // the path. It is computed along with the path, from step to step.
 
-// A Differentiable is a Stepper that computes the derivative of its steps. Otherwise
-// derivatives of paths are differences of whole solves.
+// A Differentiable is a Stepper that computes the derivative of its steps. For any other
+// Stepper, derivatives of paths are computed as differences of whole solves.
 type Differentiable interface {
 	Stepper
 	// Differentiate writes to dnext, M×d row-major, the derivative of next along the
-	// directions of t. Step with the same arguments has just made next from x.
-	// Differentiate is called after every step since Start. A wrapper around a Stepper
-	// that is not Differentiable returns errors.ErrUnsupported.
+	// directions in t. next is the state that Step has just computed from x with the same
+	// arguments. Differentiate is called after every step since Start. A wrapper around a
+	// Stepper that is not Differentiable returns errors.ErrUnsupported.
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
 
@@ -29,8 +29,8 @@ type Tangents struct {
 	Theta []float64 // derivative of θ, M×p row-major
 	X     []float64 // derivative of the state at the beginning of the step, M×d
 
-	// Time and Length are the derivatives of t[i] and of the length of the step, M each;
-	// nil if event times do not depend on θ.
+	// Time and Length are the derivatives of t[i] and of the length of the step, with M
+	// elements each. They are nil if event times do not depend on θ.
 	Time, Length []float64
 	// Scale is the derivative of the scale of each normal, M×n; nil if the scale is
 	// constant.
@@ -63,16 +63,16 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 //	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
 //
 // If dtheta is the identity matrix, the result is ∂Z/∂θ. If event times depend on θ, the
-// grid points between them move, and the derivative is that of the state at the moving
-// grid point.
+// grid points between them move, and the result is the derivative of the state at the
+// moving grid point.
 //
 // With Problem.FJ and Problem.FTheta the derivative is exact up to rounding; if one is
-// missing, differences of F replace it, with a relative error of about 10⁻⁷. Each
-// direction takes one evaluation of F for every evaluation in the step, or none with
-// FTheta, which costs about as much as one more solve. Where the Jacobian enters Z
-// itself, as in the noise of adams.Moulton, it also takes two evaluations of FJ, and
-// costs about three solves. (In two dimensions, where Solve is fastest, both cost about
-// four times as much.) If the method is not Differentiable, each direction takes a
+// missing, differences of F replace it, with a relative error of about 10⁻⁷. A direction
+// costs about as much as one more solve: it takes one evaluation of F for every
+// evaluation in the step, or none if FTheta is set. Where the Jacobian enters Z itself,
+// as in the noise of adams.Moulton, a direction also takes two evaluations of FJ, and
+// costs about three solves. (In two dimensions, where Solve is fastest, these costs are
+// about four times as large.) If the method is not Differentiable, each direction takes a
 // central difference of two solves.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
@@ -222,8 +222,8 @@ func (w *tangentRun) store(i, d int) {
 	}
 }
 
-// step updates the derivatives after step i with the normals xi, nil if the step had
-// none.
+// step updates the derivatives after step i with the normals xi; xi is nil if the step
+// had none.
 func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	s := w.s
 	if s.g.t[i] == s.g.t[i+1] {
@@ -270,7 +270,8 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	return nil
 }
 
-// ends returns the derivatives in direction m of the times at the two ends of a segment.
+// ends returns the derivatives, in direction m, of the times at which a segment begins
+// and ends.
 func (w *tangentRun) ends(seg, m int) (from, to float64) {
 	if seg > 0 {
 		from = w.marks[(seg-1)*w.M+m]

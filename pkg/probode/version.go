@@ -9,9 +9,9 @@ import (
 // environment/release. Other builds find their version in the build information.
 var release string
 
-// Version returns the version of this module in the running program, such as v1.4.0.
-// For a build of a checkout it is v0.0.0 with the time and hash of the commit, followed
-// by +dirty if there were changes. If the build does not know the version, it is
+// Version returns the version of this module in the running program, such as v1.4.0. In a
+// program built from a checkout it is v0.0.0 with the time and hash of the commit,
+// followed by +dirty if there were changes. If the build does not know the version, it is
 // (devel).
 var Version = sync.OnceValue(func() string {
 	const module = "github.com/probode/probode"

@@ -25,9 +25,9 @@ import (
 // custom, whose renderItem is the name "band".
 //
 // Numbers are rounded to 1e-4 of their axis, and vertices that change the curve by less
-// than a third of a pixel are left out. Large ensembles and samples keep only every kth
-// path or point, and the legend says so; curves of many thousands of values keep their
-// extremes. [PNG] and [SVG] draw everything.
+// than a third of a pixel are left out. Of large ensembles and samples only every kth
+// path or point is drawn, and the legend says so; curves of many thousands of values keep
+// their extremes. [PNG] and [SVG] draw everything.
 func chartOption(g Graphic) ([]byte, error) {
 	ps, show, err := g.pages()
 	if err != nil {
@@ -75,7 +75,7 @@ func option(g Graphic, ps []*page, show int) ([]byte, error) {
 	return json.Marshal(map[string]any{"baseOption": base, "options": frames, "phone": onPhone})
 }
 
-// Options for which go-echarts has no field.
+// These types have options for which go-echarts has no field.
 type (
 	series struct {
 		charts.SingleSeries
@@ -309,7 +309,7 @@ func splits(lo, hi float64, n int) int {
 	return max(2, n*2/3)
 }
 
-// sig removes the digits of an axis limit that no picture can show.
+// sig rounds an axis limit to the digits that a picture can show.
 func sig(v float64) float64 {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
 	return v
@@ -335,7 +335,8 @@ func css(c color.Color) string {
 	return fmt.Sprintf("rgba(%d,%d,%d,%.3g)", n.R, n.G, n.B, float64(n.A)/255)
 }
 
-// chartSeries returns the series of one layer, in a panel that shows lim in frame.
+// chartSeries returns the series of one layer of a panel. lim holds the limits of the
+// panel's axes, and frame is its data area in pixels.
 func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 	k := l.look()
 	q := precision{panel, lim}
@@ -451,7 +452,7 @@ func scatter(k look, data json.RawMessage, size float64) series {
 	return s
 }
 
-// precision writes numbers to 1e-4 of the length of their axis.
+// precision writes numbers rounded to 1e-4 of the length of their axis.
 type precision struct {
 	panel Panel
 	lim   box

@@ -8,11 +8,11 @@ import (
 )
 
 // Contours returns a panel that compares samples of two quantities, X and Y, by the
-// contours of their kernel density estimates: the inner contour holds 50 % of
-// the probability, the fainter outer one 90 %. The true values, if given as a
-// slice of two, are dashed black lines. A sample that has fewer than three
-// draws, or all of them on one line, is an error. Of the samples, only names and
-// coordinates are used.
+// contours of their kernel density estimates: the inner contour encloses 50 % of the
+// probability, and the fainter outer one encloses 90 %. The true values, if given as a
+// slice of two, are dashed black lines. It is an error if a sample has fewer than three
+// draws or if all its draws lie on one line. Only the names and coordinates of the
+// samples are used.
 func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 2 {
 		panic(fmt.Sprintf("viz: %d true values of two quantities", len(truth)))
@@ -61,8 +61,8 @@ func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 	return p, nil
 }
 
-// Bars returns the bars of a histogram: heights[i] between edges[i] and
-// edges[i+1], from zero. It panics unless there is one edge more than heights.
+// Bars returns the bars of a histogram: bar i lies between edges[i] and edges[i+1], and
+// extends from zero to heights[i]. It panics unless there is one edge more than heights.
 func Bars(name string, edges, heights []float64) Band {
 	if len(edges) != len(heights)+1 {
 		panic(fmt.Sprintf("viz: %d bars between %d edges", len(heights), len(edges)))
@@ -79,8 +79,8 @@ func Bars(name string, edges, heights []float64) Band {
 	return b
 }
 
-// Histogram returns the bars of n equal bins over the range of x, scaled to an
-// area of one. Zero bins means about √len(x).
+// Histogram returns the bars of a histogram of x with n equal bins over its range, scaled
+// to an area of one. Zero bins means about √len(x).
 func Histogram(name string, x []float64, n int) Band {
 	if n <= 0 {
 		n = max(1, int(math.Sqrt(float64(len(x)))))

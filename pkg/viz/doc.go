@@ -2,8 +2,8 @@
 // paths, means with their standard deviations, posterior densities, curves of
 // error against step size.
 //
-// A figure is a value. [Figure] holds panels, a [Panel] holds two axes and
-// layers, and four kinds of [Layer] carry everything:
+// A figure is a value. [Figure] holds panels, a [Panel] holds two axes and layers, and
+// everything is drawn by four kinds of [Layer]:
 //
 //	Line    polylines: solutions, ensembles, contours, ellipses, slope guides
 //	Band    the area between two curves: σ bands, histogram bars
@@ -16,10 +16,10 @@
 //
 // The same value is drawn in two ways: [PNG] and [SVG] make a static picture with
 // gonum/plot, [HTML] makes the configuration of an interactive ECharts chart with
-// go-echarts. Both use the same layout, axis limits and colours, so that one can
-// replace the other: the fragment made by [HTML] does so when ECharts can be loaded.
-// [Frames] is a figure with a slider. All output is a function of the figure alone: the
-// same figure gives the same bytes.
+// go-echarts. Both use the same layout, axis limits and colours, so that one can replace
+// the other: the fragment made by [HTML] replaces the picture by the chart if ECharts can
+// be loaded. [Frames] is a figure with a slider. All output is a function of the figure
+// alone: the same figure gives the same bytes.
 //
 // Everything is given as plain slices; the package knows nothing of solvers or
 // samplers. Package viz/plots turns their results into figures.

@@ -7,7 +7,7 @@ import (
 )
 
 // Figure is a grid of panels under a title and a legend. The legend has one entry for
-// each name in the figure; layers of the same name share it, also across panels.
+// each name in the figure; layers with the same name share it, also across panels.
 type Figure struct {
 	Title  string
 	Panels []Panel // row by row; a panel without layers is left blank
@@ -40,10 +40,10 @@ type Axis struct {
 
 // A Layer is one of [Line], [Band], [Points] and [Guide].
 //
-// A layer with an empty Name is not in the legend. A nil Color stands for the next
-// colour of [Palette], the same for all layers of one name, and an Opacity of zero for
-// the default of the kind. Values that are NaN or beyond ±1e280 are not drawn, nor are
-// values below 1e-280 on a logarithmic axis.
+// A layer with an empty Name is not in the legend. A nil Color stands for the next colour
+// of [Palette], which is the same for all layers with one name. An Opacity of zero stands
+// for the default of the kind of layer. Values that are NaN or beyond ±1e280 are not
+// drawn, nor are values below 1e-280 on a logarithmic axis.
 type Layer interface {
 	check() error
 	visit(func(x, y float64)) // all values that the axes must show
@@ -116,7 +116,7 @@ const (
 	DashDotted
 )
 
-// lengths returns the strokes and gaps in pixels, nil for a solid line.
+// lengths returns the strokes and gaps in pixels, or nil for a solid line.
 func (d Dash) lengths() []float64 {
 	switch d {
 	case Dashed:
@@ -140,8 +140,8 @@ const (
 	Ring
 )
 
-// Colours of Okabe and Ito (2008), which people with any of the usual forms of colour
-// blindness can distinguish, and a grey.
+// These are colours of Okabe and Ito (2008), which people with any of the usual forms of
+// colour blindness can distinguish, and a grey.
 var (
 	Black      = color.NRGBA{0x00, 0x00, 0x00, 0xff}
 	Blue       = color.NRGBA{0x00, 0x72, 0xb2, 0xff}
@@ -150,8 +150,8 @@ var (
 )
 
 // Palette holds the colours for layers without a Color, in turn: blue, vermillion, green,
-// purple, orange and sky blue. Black is for references, and the yellow of Okabe and Ito is
-// too faint on white.
+// purple, orange and sky blue. Black is reserved for references, and the yellow of Okabe
+// and Ito is too faint on white.
 var Palette = [...]color.NRGBA{Blue, Vermillion,
 	{0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}}
 
@@ -343,7 +343,8 @@ func or(v, usual float64) float64 {
 	return v
 }
 
-// fade returns c with its opacity multiplied in, nil for a nil c.
+// fade returns c with its opacity multiplied by opacity, where zero stands for usual. If
+// c is nil, it returns nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {
 		return nil

@@ -25,10 +25,10 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // or fails, the picture remains.
 //
 // ECharts comes from the page if the page has loaded it; otherwise from the address in
-// the global JavaScript variable probodeECharts, if the page has set that (a path
-// without a leading slash or dot starts at the root of the Jupyter server); otherwise
-// from a public CDN. RequireJS loads it where the page uses RequireJS. All fragments of
-// a page share one load.
+// the global JavaScript variable probodeECharts, if the page has set that (a path without
+// a leading slash or dot starts at the root of the Jupyter server); otherwise from a
+// public CDN. RequireJS loads it where the page uses RequireJS. All fragments of a page
+// together load it once.
 //
 // The fragment holds the picture once and the data of the chart once. The data are
 // compressed. Browsers from 2023 on can decompress them; older ones show the picture.

@@ -15,20 +15,19 @@ type surface struct {
 	Z    []float64 // len(Y) rows of len(X) values
 }
 
-// kde2 estimates the density of the points (x, y) by Gaussian kernels of
-// covariance
+// kde2 estimates the density of the points (x, y) by Gaussian kernels with covariance
 //
 //	H = f² n^(−1/3) Σ̂
 //
-// with Σ̂ the covariance of the sample: Scott's rule along its principal axes (Scott,
+// where Σ̂ is the covariance of the sample: Scott's rule along its principal axes (Scott,
 // Multivariate Density Estimation, 1992, §6.3). The factor f, where 0 means 1, makes it
 // smoother or rougher. The draws of a Markov chain are worth fewer than n independent
 // draws, so the estimate is rough; f > 1 makes it smoother.
 //
-// The grid has m × m points, where 0 means 128, and reaches four standard
-// deviations of the kernel beyond the sample, so that it holds all of the mass.
-// kde2 panics if the lengths differ or f or m is negative. Fewer than three
-// points, values that are not finite, and points on one line are errors.
+// The grid has m × m points, where 0 means 128, and reaches four standard deviations of
+// the kernel beyond the sample, so that it contains all of the mass. kde2 panics if the
+// lengths differ or f or m is negative. Fewer than three points, values that are not
+// finite, and points on one line are errors.
 func kde2(x, y []float64, f float64, m int) (surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
 		panic(fmt.Sprintf("viz: density of %d by %d values with factor %v on %d points", len(x), len(y), f, m))
@@ -42,8 +41,8 @@ func kde2(x, y []float64, f float64, m int) (surface, error) {
 	}
 	n := float64(len(x))
 	sxx, syy, sxy := stat.Variance(x, nil), stat.Variance(y, nil), stat.Covariance(x, y, nil)
-	// If 1 − r² is below 1e-12, for the correlation r, rounding of the covariance would
-	// determine the kernel.
+	// If 1 − r² is below 1e-12, where r is the correlation, rounding of the covariance
+	// would determine the kernel.
 	if det := sxx*syy - sxy*sxy; !(det > 1e-12*sxx*syy) {
 		return surface{}, errors.New("viz: no density of draws that lie on one line")
 	}
@@ -80,7 +79,7 @@ func kde2(x, y []float64, f float64, m int) (surface, error) {
 	return g, nil
 }
 
-// kde1 estimates the density of x by Gaussian kernels of standard deviation
+// kde1 estimates the density of x by Gaussian kernels with standard deviation
 //
 //	h = f n^(−1/5) σ̂
 //
@@ -153,8 +152,8 @@ func (g surface) mass() float64 {
 }
 
 // levels returns for each p in (0, 1) the density on the edge of the region of highest
-// density that holds the fraction p of the mass (Hyndman, Computing and graphing highest
-// density regions, 1996).
+// density that contains the fraction p of the mass (Hyndman, Computing and graphing
+// highest density regions, 1996).
 func (g surface) levels(p ...float64) []float64 {
 	z := slices.Clone(g.Z)
 	slices.SortFunc(z, func(a, b float64) int {

@@ -187,7 +187,7 @@ func (p *page) place() {
 		p.Panels[i].Title = wrapped(q.Title, typeface(labelSize, true), p.Width/p.cols-2*margin)
 	}
 
-	// The legend: entries in rows, under the title.
+	// The entries of the legend are in rows under the title.
 	y := float64(margin)
 	if p.Title != "" {
 		y += titleHeight(p.Title, titleSize) + 8

@@ -30,7 +30,7 @@ type page struct {
 	selector   int    // height in pixels kept free at the bottom for a slider
 	note       string // in the picture, in place of the slider
 
-	// In pixels from the top left corner of the figure.
+	// These places are in pixels from the top left corner of the figure.
 	frames  []box      // of the data area of each panel
 	entries []vg.Point // left end and middle line of each legend entry
 	header  float64    // height of title and legend
@@ -39,7 +39,7 @@ type page struct {
 type box struct{ x0, x1, y0, y1 float64 }
 
 // The sizes below are in pixels; px converts them to lengths of gonum/plot. With 96
-// pixels to the inch and Liberation Sans, which has the metrics of Arial, a text has the
+// pixels to the inch and Liberation Sans, which has the metrics of Arial, text has the
 // same width in the picture and in the browser.
 const (
 	px = vg.Length(0.75) // points
@@ -119,7 +119,7 @@ func widen(v float64, log bool) (float64, float64) {
 	return v - d, v + d
 }
 
-// onPhone returns the page for the width of a phone: with the panels below each other.
+// onPhone returns the page for the width of a phone: with the panels one below the other.
 func (p *page) onPhone() *page {
 	q := *p
 	q.Width, q.Height, q.Columns, q.entries = phoneWidth, 0, 1, nil

@@ -7,15 +7,16 @@ import (
 )
 
 // PlusMinus writes a number with its standard deviation or error: the error with two
-// digits, and the number with as many decimals, as in 3.092 ± 0.056, 409 ± 10 or
-// (4.10 ± 0.12)·10⁻⁵. A number whose error is zero or not finite has four digits.
+// digits, and the number with as many decimals as the error, as in 3.092 ± 0.056, 409 ±
+// 10 or (4.10 ± 0.12)·10⁻⁵. A number whose error is zero or not finite is written with
+// four digits.
 func PlusMinus(v, sd float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) || !(sd > 0) || math.IsInf(sd, 0) {
 		return fmt.Sprintf("%.4g ± %.2g", v, sd)
 	}
 	size := math.Max(math.Abs(v), sd)
 	if e := int(math.Floor(math.Log10(size))); e < -3 || e > 6 {
-		// Not by Pow10(-e), which may overflow.
+		// Division by Pow10(e) is safe, but Pow10(-e) may overflow.
 		unit := math.Pow10(e)
 		return fmt.Sprintf("(%s)·10%s", PlusMinus(v/unit, sd/unit), superscript(e))
 	}

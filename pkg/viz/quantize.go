@@ -15,9 +15,10 @@ const (
 	paletteStep = 18 // the least difference of two colours of a palette, in some channel
 )
 
-// quantized returns an opaque image with at most paletteSize colours: of those that
-// differ by paletteStep, the ones that occur most often. Every other colour is replaced
-// by the nearest of them. The grey of letters and of the grid stays grey.
+// quantized returns an opaque image with at most paletteSize colours. It takes the
+// colours that occur most often, but none that differs from a more frequent one by less
+// than paletteStep. Every other colour is replaced by the nearest one of these. The grey
+// of letters and of the grid stays grey.
 func quantized(img *image.RGBA) *image.Paletted {
 	pixels := map[color.RGBA]int{}
 	for p := img.Pix; len(p) > 0; p = p[4:] {

@@ -15,7 +15,7 @@ import (
 )
 
 // dpi is the resolution of PNG. It is 1.25 times the resolution of CSS pixels, because
-// many screens and printers have more.
+// many screens and printers have a higher resolution.
 const dpi = 120
 
 // PNG draws the graphic as a PNG picture of 5/4 times its size in CSS pixels, in at

@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// scripts writes a line of text in which superscript and subscript characters
-// are ordinary ones, smaller, raised or lowered. The font of the pictures,
-// Liberation Sans, has some of them, lacks others, such as ⁰, ⁹ and ⁻, and silently
-// omits those.
+// scripts draws a line of text. It draws superscript and subscript characters as ordinary
+// characters that are smaller and raised or lowered. The font of the pictures, Liberation
+// Sans, has only some superscripts and subscripts; others, such as ⁰, ⁹ and ⁻, would be
+// omitted silently.
 type scripts struct{ text.Plain }
 
 var handler text.Handler = scripts{text.Plain{Fonts: font.DefaultCache}}
@@ -26,7 +26,8 @@ var (
 
 const scriptSize, scriptRise, scriptDrop = 0.72, 0.36, 0.16 // in units of the font size
 
-// A segment is a part of a text at one size and height.
+// A segment is a part of a line whose characters have the same size and height above the
+// line.
 type segment struct {
 	text string
 	font font.Font
@@ -61,7 +62,7 @@ func segments(txt string, fnt font.Font) []segment {
 	return out
 }
 
-// Box returns width, height and depth of a line.
+// Box returns the width, height and depth of a line.
 func (h scripts) Box(txt string, fnt font.Font) (width, height, depth vg.Length) {
 	_, height, depth = h.Plain.Box("", fnt)
 	for _, r := range segments(txt, fnt) {

@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// The largest number of vertices of one interactive graphic, all frames together.
-// Compressed, each takes two or three bytes.
+// maxVertices is the largest number of vertices in all frames of one interactive graphic
+// together. A vertex takes two or three bytes after compression.
 const maxVertices = 48000
 
 // A vertex nearer than this to the straight line between its neighbours is left out. The
 // eye does not see differences below half a pixel.
 const tolerance = 0.3 // pixels
 
-// The largest number of vertices of one unbroken line: two or three for each pixel of
-// the width.
+// maxRun is the largest number of vertices of one unbroken line: two or three for each
+// pixel of the width.
 const maxRun = 2400
 
-// The largest number of markers of one layer. ECharts is slow with more.
+// maxMarkers is the largest number of markers of one layer. ECharts is slow with more.
 const maxMarkers = 6000
 
 // thinning returns k such that every kth path and point together have at most about
@@ -43,7 +43,7 @@ func thinning(ps []*page) int {
 	return max(1, (total+maxVertices-1)/maxVertices)
 }
 
-// thinned returns names for the layers that the chart shows only in part.
+// thinned returns new names for the layers that the chart shows only in part.
 func thinned(ps []*page, every int) map[string]string {
 	names := map[string]string{}
 	for _, p := range ps {
