@@ -16,7 +16,7 @@ func PlusMinus(v, sd float64) string {
 	}
 	size := math.Max(math.Abs(v), sd)
 	if e := int(math.Floor(math.Log10(size))); e < -3 || e > 6 {
-		// Division by Pow10(e) is safe, but Pow10(-e) may overflow.
+		// Divide by Pow10(e), because Pow10(-e) may overflow.
 		unit := math.Pow10(e)
 		return fmt.Sprintf("(%s)·10%s", PlusMinus(v/unit, sd/unit), superscript(e))
 	}

@@ -16,9 +16,9 @@ const (
 )
 
 // quantized returns an opaque image with at most paletteSize colours. It takes the
-// colours that occur most often, but none that differs from a more frequent one by less
-// than paletteStep. Every other colour is replaced by the nearest one of these. The grey
-// of letters and of the grid stays grey.
+// colours that occur most often, but skips a colour if one already taken differs from it
+// by less than paletteStep in every channel. Every other colour is replaced by the
+// nearest of those taken. The grey of letters and of the grid stays grey.
 func quantized(img *image.RGBA) *image.Paletted {
 	pixels := map[color.RGBA]int{}
 	for p := img.Pix; len(p) > 0; p = p[4:] {
