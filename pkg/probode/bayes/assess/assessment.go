@@ -16,9 +16,9 @@ type assessment struct {
 	out       *Report
 	certifier *certify.Certifier
 
-	// These are indexed by step: the errors of the solution, the noise scales, the
-	// deterministic runs, and the runs with noise in the model. A run that was not made
-	// is nil.
+	// Each of these has one element per step: the errors of the solution, the noise
+	// scales, the deterministic runs, and the runs with noise in the model. A run that
+	// was not made is nil.
 	paths       []float64
 	scales      []scale
 	runs, noisy []*draws
@@ -28,7 +28,7 @@ type assessment struct {
 	tried []trial // remedies beyond the ladder
 }
 
-// A trial is a remedy that a run measured.
+// A trial holds a remedy and the run that measured its effect.
 type trial struct {
 	kind, name string
 	run        *draws
@@ -42,7 +42,8 @@ type scale struct {
 	warnings []string
 }
 
-// measureBy makes y the accurate posterior, and measures the reference's own error.
+// measureBy lets y represent the accurate posterior, and measures the reference's own
+// error.
 func (a *assessment) measureBy(y *standard) (err error) {
 	a.y = y
 	a.out.ReferenceBy = y.by

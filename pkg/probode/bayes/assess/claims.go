@@ -74,9 +74,9 @@ func (a *assessment) claims(j *judge) []Claim {
 	return *r
 }
 
-// claimEffects adds eight rows for each effect: the median, half the central interval,
-// the mean and the standard deviation, each as a value and as a comparison with the
-// accurate one. It also adds one row for each certificate.
+// claimEffects adds eight rows for each effect. They give the median, half the width of
+// the central interval, the mean and the standard deviation, each as a value and in
+// comparison with the accurate value. It also adds one row for each certificate.
 func (a *assessment) claimEffects(r *rows) {
 	limit := a.out.Threshold
 	for i := range a.out.Steps {
@@ -116,9 +116,9 @@ func (a *assessment) claimEffects(r *rows) {
 	}
 }
 
-// against returns a sentence about a result that contradicts the certificate of step i;
-// "" if there is none. An assessment can contradict a certificate because it also uses
-// draws, and because it searches for modes with more solvers.
+// against returns a sentence about a result that contradicts the certificate of step i,
+// or "" if there is no such result. An assessment can contradict a certificate because it
+// also uses draws, and because it searches for modes with more solvers.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -281,8 +281,8 @@ func (a *assessment) claimSource(r *rows) {
 	}
 }
 
-// claimOrder adds the observed orders at which the error of the solution falls, and says
-// where they are lower than the order of the method.
+// claimOrder adds the observed orders of convergence, and says where they are lower than
+// the order of the method.
 func (a *assessment) claimOrder(r *rows) {
 	if a.out.controlled() || a.paths == nil {
 		return // tolerances have no order
@@ -340,7 +340,7 @@ func (a *assessment) claimAlpha(r *rows) {
 	}
 }
 
-// claimSigma says which parameters for the size of the measurement errors absorb the
+// claimSigma says which parameters of the measurement errors, such as σ, absorb the
 // solver's error.
 func (a *assessment) claimSigma(r *rows) {
 	var names, taken []string
@@ -367,7 +367,7 @@ func (a *assessment) claimSigma(r *rows) {
 }
 
 // nominal returns the order that a user of the method expects, and what to do if the
-// method's order is lower. It is lower, for example, if an Adams–Moulton method is
+// method's order is lower. The order is lower, for example, if an Adams–Moulton method is
 // linearised at the current state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {

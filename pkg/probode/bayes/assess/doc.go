@@ -7,18 +7,18 @@
 //
 // # Tolerances
 //
-// With Settings.Tolerances the solver chooses its steps at every θ, like adaptive
-// solvers inside likelihoods. Its log likelihood jumps where a step changes from
-// accepted to rejected; Report.Profile shows that. Steps frozen at the mode give a
-// smooth likelihood, cost less with explicit methods, and are among the remedies.
+// With Settings.Tolerances the solver chooses its steps anew at every θ, as adaptive
+// solvers inside likelihoods do. Its log likelihood jumps where a step changes from
+// accepted to rejected; Report.Profile shows that. Steps frozen at the mode give a smooth
+// likelihood, cost less with explicit methods, and are among the remedies.
 //
 // # Remedies
 //
 // Report.Remedies lists what could be done about the solver's error, each with its effect
 // and cost, measured on the given model: a smaller step or tolerance, another solver,
-// frozen steps, reweighting, delayed acceptance with the coarse solver before a finer or
-// the accurate one, and noise in the model. The cheapest that reaches the threshold is
-// recommended. Noise in the model is not recommended if it gives worse results than
-// ignoring the error. It often does, because noise with mean zero does not undo an error
-// that always has the same sign.
+// frozen steps, reweighting, delayed acceptance, in which the coarse solver screens the
+// proposals for a finer or the accurate one, and noise in the model. The cheapest remedy
+// that reaches the threshold is recommended. Noise in the model is not recommended if it
+// gives worse results than ignoring the error. This often happens, because noise with
+// mean zero does not undo an error that always has the same sign.
 package assess

@@ -24,22 +24,25 @@ type draws struct {
 	drawing float64  // the part of the run's seconds that is proportional to the number of draws
 	notes   []string // warnings of the sampler
 
-	// estimates holds centre and spread, by measure and quantity; sound says for each
-	// quantity whether their standard errors can be trusted.
+	// estimates holds the centre and the spread of each quantity, indexed by measure and
+	// quantity. sound says for each quantity whether these standard errors can be
+	// trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
-	// visited and visitedReference are the shares of the draws in the modes of the
-	// pairing and of the reference posterior; nil if they are not known.
+	// visited holds the share of the draws in each mode of the pairing, and
+	// visitedReference the share in each mode of the reference posterior. Each is nil if
+	// it is not known.
 	visited, visitedReference []float64
 
 	result sample.Measurement
-	first  int // draws of each chain before any were added
+	first  int // initial number of draws in each chain
 	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced draws, at which the equations are solved accurately
 
-	// raw holds the computed log weights of the draws in few, and weights the smoothed
-	// weights, of mean 1; both are nil at first. shifts and accurate are estimates from
-	// the weights: of the solver's effects and of the accurate posterior, by measure and
+	// raw holds the log weights that have been computed for the draws in few. weights
+	// holds the smoothed weights, whose mean is 1. Both are nil at first. Two kinds of
+	// estimates follow from the weights: shifts describes the solver's effects, and
+	// accurate describes the accurate posterior. Both are indexed by measure and
 	// quantity.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest that can be trusted
@@ -47,20 +50,23 @@ type draws struct {
 	shifts       [measures][]estimate.Difference
 	accurate     [measures][]CenterSpread
 
-	// in and fewIn are the modes of the reference posterior to which the draws in all and
-	// in few belong; nil if there is only one part.
+	// in holds, for each draw in all, the index of the mode of the reference posterior to
+	// which the draw belongs. fewIn does the same for few. Both are nil if the posterior
+	// has only one part.
 	in, fewIn [][]int
 
 	// Each draw in few ends a stretch of draws of its chain. center and log hold the
-	// contributions of the stretches to the errors of centre and log spread, by measure,
-	// quantity, chain and draw in few: see estimate.Measure.Stretches.
+	// contribution of each stretch to the errors of the centre and of the log spread.
+	// They are indexed by measure, quantity, chain and draw in few. See
+	// estimate.Measure.Stretches.
 	center, log [measures][][][]float64
 }
 
-// size returns the number of draws as a multiple of the number before any were added.
+// size returns the number of draws as a multiple of the initial number.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
-// thousand returns the seconds that 1000 effective draws take, NaN if that is not known.
+// thousand returns the time for 1000 effective draws in seconds, or NaN if it is not
+// known.
 func (d *draws) thousand() float64 {
 	if s := 1000 * d.drawing / (d.summed.ESSPerSecond * d.summed.Seconds); s > 0 && !math.IsInf(s, 0) {
 		return s
@@ -68,8 +74,8 @@ func (d *draws) thousand() float64 {
 	return math.NaN()
 }
 
-// cost returns thousand plus the seconds for the search for modes, other preparation and
-// the burn-in.
+// cost returns the time for 1000 effective draws in seconds, including the search for
+// modes, other preparation and the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
 // A sampling makes draws and computes the estimates that are compared.
@@ -128,8 +134,8 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
 	s.summarise(d, r)
-	// The number of weighted draws grows in proportion, and the first of them are those
-	// that had weights before.
+	// The number of weighted draws grows in proportion, so that their spacing stays the
+	// same. The first of them are those that already had weights.
 	n := min(d.first, max(8, s.s.Weighed/len(c.Draws))) * (len(c.Draws[0]) / d.first)
 	d.few = fewer(c, n)
 	if len(s.quantities) > len(s.assessed) {
@@ -243,8 +249,9 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	return out
 }
 
-// resampled returns up to n different draws that represent the accurate posterior: the
-// weighted draws at which the cumulative weight passes (i + ½)/n.
+// resampled returns up to n different draws that represent the accurate posterior. They
+// are the weighted draws at which the cumulative weight passes the fractions (i + ½)/n of
+// its total.
 func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()
 	weights := slices.Concat(d.weights...)

@@ -6,17 +6,17 @@ import (
 )
 
 // With Settings.Auto an assessment adds draws as long as a step is undecided. An interim
-// analysis judges all steps. Then the chains of undecided steps get as many draws as a
-// verdict needs according to the present standard errors, but at least twice as many as
-// before. This is repeated for up to four analyses, as far as the budget allows. Frequent
-// analyses find effects that do not exist, so the analyses share the error probability:
-// each has the confidence
+// analysis judges all steps. The present standard errors predict how many draws a verdict
+// on an undecided step needs. The chains of this step then get that many draws, but at
+// least twice as many as before. This is repeated for up to four analyses, as far as the
+// budget allows. Repeated analyses are more likely to find effects that do not exist. So
+// the analyses share the error probability. Each uses the confidence level
 //
-//	1 − (1 − Confidence)/4,
+//	1 − (1 − Confidence)/4
 //
-// for example 2.50 standard errors in place of 1.96 at 95 % [Bonferroni], no matter how
-// many analyses are made in the end. The chains continue where they ended, so that the
-// results are the same as if all draws had been made at once.
+// [Bonferroni], no matter how many analyses are made in the end. For a confidence of 95 %
+// an interval is then ±2.50 standard errors in place of ±1.96. The chains continue where
+// they stopped, so that the results are the same as if all draws had been made at once.
 
 // interim adds draws until all steps are decided or the budget is used up.
 func (a *assessment) interim() error {
@@ -65,8 +65,8 @@ func (a *assessment) trusted() (all []*draws) {
 }
 
 // wanted returns the sizes of the runs for the next analysis, as multiples of the number
-// of draws in the first one. The run that represents the accurate posterior gets the size
-// of the neediest step, because every step is compared with it.
+// of draws in the first analysis. The run that represents the accurate posterior gets the
+// largest of these sizes, because every step is compared with it.
 func (a *assessment) wanted() map[*draws]int {
 	want, most := map[*draws]int{}, 0
 	for _, d := range a.trusted() {
@@ -89,8 +89,8 @@ func (a *assessment) budget(d *draws) int {
 	return max(1, a.plan.s.MaxDraws/d.first)
 }
 
-// needs returns the size of a run for the next analysis; zero if the run is decided or
-// cannot get more draws.
+// needs returns the size of a run for the next analysis. It returns zero if the run has a
+// verdict or cannot get more draws.
 func (a *assessment) needs(d *draws) int {
 	if d.summed.Verdict != Undecided {
 		return 0

@@ -40,7 +40,7 @@ func (j *judge) judge(d *draws) {
 			known[k%n] = known[k%n] && ok
 			continue
 		}
-		// The draws cannot show the effect of a mode that has none.
+		// Draws cannot show the effect of a mode that they do not visit.
 		if e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize) {
 			e.Mean.Verdict = Undecided
 		}
@@ -181,10 +181,10 @@ func (e Effect) more(threshold, z float64) float64 {
 }
 
 // needed returns the number of draws that each chain needs for a verdict on all
-// parameters, if the estimates do not change. If parameters are beyond the threshold it
-// is the smallest of their numbers, since one of them is enough; otherwise it is the
-// largest number of all parameters. It is NaN if there is a verdict, and +Inf if no
-// number of draws is known to lead to one.
+// parameters, if the estimates do not change. If some estimates are beyond the threshold,
+// it is the smallest number that one of these parameters needs, since one is enough.
+// Otherwise it is the largest number that any parameter needs. It is NaN if there is a
+// verdict, and +Inf if no number of draws is known to lead to one.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()
@@ -209,8 +209,8 @@ func (inf *Inference) needed(threshold float64) float64 {
 	return math.Min(least, most)
 }
 
-// gravest returns the shift that is farthest beyond the threshold, in the whole
-// posterior or within a mode, and the index of the mode, −1 for the whole posterior.
+// gravest returns the shift that is farthest beyond the threshold, in the whole posterior
+// or within a mode. part is the index of that mode, or −1 for the whole posterior.
 func (e Effect) gravest(threshold float64) (worst Shift, part int) {
 	worst, part = e.Median, -1
 	for k, w := range e.Within {
@@ -238,9 +238,9 @@ func (inf *Inference) gravest(threshold float64) (param int) {
 	return param
 }
 
-// largest returns the largest step such that the effect on parameter j is negligible with
-// it and with all smaller steps, zero if there is none. undecidedAbove says whether the
-// next larger step is undecided.
+// largest returns the largest step such that the effect on parameter j is negligible at
+// this step and at all smaller steps. It returns zero if there is no such step.
+// undecidedAbove says whether the next larger step is undecided.
 func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	for _, st := range slices.Backward(a.Steps) {
 		if st.Deterministic == nil {

@@ -13,24 +13,25 @@ const (
 	wellMixed, fewEach = 1.01, 100
 	// mostFailing is the share of failed solves above which a run gets a warning.
 	mostFailing = 0.01
-	// astray is the largest permitted deviation between two estimates of an effect, the
-	// one from weights and the difference between two runs, in standard errors of the
-	// latter. A larger deviation occurs by chance once in 16,000 times.
+	// An effect has two estimates, one from weights and one from the difference between
+	// two runs. astray is the largest permitted difference between them, in standard
+	// errors of the second. A larger one occurs by chance once in 16,000 cases.
 	astray = 4
 
 	// A mode is listed if its mass is above listed; if its mass is above minor, its draws
-	// and its counterpart are checked. If only one of two posteriors has a mode with a
-	// mass above wrongMass, the posteriors count as different for any threshold. A mode
-	// with a mass below rightMass cannot move a median or a central interval so far that
-	// it matters. Between rightMass and wrongMass there is no verdict, so that the Monte
-	// Carlo error of a mass does not decide.
+	// and its counterpart are checked. If only one of two posteriors has a certain mode,
+	// and the mass of this mode is above wrongMass, the posteriors count as different for
+	// any threshold. A mode with a mass below rightMass cannot move a median or a central
+	// interval so far that it matters. Between rightMass and wrongMass there is no
+	// verdict, so that the Monte Carlo error of a mass does not decide the verdict.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
-	// counterpart is the smallest mass of a counterpart, as a fraction of the mode's own
-	// mass.
+	// counterpart is the smallest mass that a counterpart of a mode must have, as a
+	// fraction of the mode's own mass.
 	counterpart = 0.1
-	// judgedPart is the smallest share of the posterior for which a part is judged by
-	// itself. A smaller part has too few draws; the certificate checks its mode.
+	// judgedPart is the smallest share of the posterior that a part must have to be
+	// judged by itself. A smaller part has too few draws, but the certificate still
+	// checks its mode.
 	judgedPart = 0.05
 	// unvisitedSize is the shift of a mean or sd, in units of the threshold, above which a
 	// mode without draws makes both undecided.
@@ -42,9 +43,9 @@ const (
 	// mostFailed is the largest share of the weighted draws at which the reference may
 	// fail.
 	mostFailed = 0.01
-	// mostMissed is the largest share of the reference posterior that the draws which
-	// represent it may miss. If this share of a Gaussian is cut off, its sd becomes 2 %
-	// smaller.
+	// The draws that represent the reference posterior may miss a share of it, but at
+	// most mostMissed. If this share is cut off at one end of a Gaussian, the sd becomes
+	// 2 % smaller.
 	mostMissed = 0.005
 
 	// alphaSteps and alphaTheta are the largest factors by which α* may differ between

@@ -8,15 +8,15 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
 
-// Weights and k̂ say nothing about regions without draws. So this file checks whether
-// the draws that represent the reference posterior miss a part of it: a mode that
-// another search has found, or a region in which their solver fails but the reference
-// does not. A distant mode that is too small to have draws may still change a mean or
-// an sd.
+// Weights and k̂ say nothing about regions without draws. So this file checks whether the
+// draws that represent the reference posterior miss a part of it: a mode that another
+// search has found, or a region in which the solver of these draws fails but the
+// reference does not. A distant mode that is too small to have draws may still change a
+// mean or an sd.
 
 const (
-	// starts is the number of draws around which missedAround checks the posterior, with
-	// two moves from each.
+	// starts is the number of draws from which missedAround makes moves. It makes two
+	// from each.
 	starts = 400
 	// A point counts as not reached if its log density is more than unreached below the
 	// lowest log density of the draws.
@@ -52,10 +52,11 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 	return math.Max(mass, around), nil
 }
 
-// missedAround makes Metropolis moves for the reference posterior from some draws. It
-// returns twice the share of accepted moves to points at which the posterior of the draws
-// has almost no density. If a part of the posterior is cut off, that is about the missed
-// mass. It solves with the reference only for moves to such points.
+// missedAround makes Metropolis moves for the reference posterior, starting from some of
+// the draws. It returns twice the share of accepted moves to points at which the
+// posterior of the draws has almost no density. If a part of the posterior is cut off,
+// the returned value is about the missed mass. It solves with the reference only for
+// moves to such points.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -132,14 +133,14 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 }
 
 // moved returns how far a mode of small mass at x would shift the mean or the sd,
-// whichever is more, in units of the threshold.
+// whichever shifts more, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// unseen returns the mass of a mode that, with probability 5 %, has no draws in the run
-// or among the draws that represent the reference posterior.
+// unseen returns the mass at which a mode has no draws with probability 5 %, either in
+// the run or among the draws that represent the reference posterior.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {
@@ -148,9 +149,8 @@ func (s *sampling) unseen(d *draws, y *standard) float64 {
 	return math.Min(1, 3/least)
 }
 
-// unseenSize returns the largest shift of the mean or sd of assessed parameter j, in
-// units of the threshold, that an unseen mode in the central 99.9 % of the prior could
-// cause.
+// unseenSize returns how far an unseen mode in the central 99.9 % of the prior could
+// shift the mean or sd of assessed parameter j, in units of the threshold.
 func (s *sampling) unseenSize(d *draws, y *standard, j int) (size float64) {
 	for _, p := range []float64{0.0005, 0.9995} {
 		size = math.Max(size, s.moved(y.accurate[byMoments][j], s.unseen(d, y), s.p.Params[s.assessed[j]].Prior.Quantile(p)))

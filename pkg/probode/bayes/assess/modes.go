@@ -12,11 +12,11 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A coarse solver can make modes that do not exist and miss modes that do. So each search
-// for modes, at a step or of the reference posterior, also starts from the modes that the
-// earlier searches found, and those at a step from the modes of the reference. A mode of
-// a step and a mode of the reference are counterparts if a search at the step that starts
-// from the reference's mode ends in the step's mode. A mode of a step is a phantom if its
+// A coarse solver can create modes that do not exist and miss modes that do. So every
+// search for modes also starts from the modes that earlier searches found. In the end
+// each step is searched again from the modes of the reference. A mode of a step and a
+// mode of the reference are counterparts if a search at the step that starts from the
+// reference's mode ends in the step's mode. A mode of a step is a phantom if its
 // counterparts have less than a tenth of its mass; a mode of the reference is missed if
 // its counterpart has less than a tenth of its mass.
 
@@ -101,8 +101,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// pair finds the counterparts among the modes m of p and the modes of the reference,
-// which may be nil.
+// pair finds which of the modes of p, given by m, and which modes of the reference are
+// counterparts. reference may be nil.
 func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
@@ -183,7 +183,7 @@ func (f *pairing) visit(visited []float64, mixed bool) {
 	}
 }
 
-// copy returns a copy of f, for the shares of other draws.
+// copy returns a copy of f that can hold the shares of other draws.
 func (f *pairing) copy() *pairing {
 	g := *f
 	g.own = slices.Clone(f.own)

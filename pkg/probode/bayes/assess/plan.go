@@ -152,7 +152,7 @@ func (pl *plan) report() *Report {
 
 func (pl *plan) finest() int { return len(pl.ladder) - 1 }
 
-// by returns the posterior, solved with s.
+// by returns the posterior with the setup s.
 func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	q := *pl.p
 	q.Setup, q.GridAt = s, nil
@@ -162,8 +162,8 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 // of returns the posterior for the deterministic inference at step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
-// frozen returns the posterior like of, but under error control with the steps that are
-// chosen at mode.
+// frozen returns the same posterior as of, except that under error control the steps are
+// frozen: they are those chosen at mode.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {
@@ -172,8 +172,8 @@ func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	return q
 }
 
-// finer returns posteriors solved with setups that are probably more accurate than the
-// smallest step, the cheap setups first.
+// finer returns posteriors whose setups are probably more accurate than the smallest
+// step. Those with cheap setups come first.
 func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
 	l := &pl.ladder[f]

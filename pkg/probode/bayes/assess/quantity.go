@@ -5,11 +5,12 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-// The posterior of a parameter is judged by its centre and its spread. Median and half
-// the width of the central 68 % interval come first, because a mode that is too small to
-// have draws does not move them. Mean and standard deviation come second. Most papers
-// report these, and for a normal distribution both pairs are the same, but a distant mode
-// with a thousandth of the mass can change mean and standard deviation.
+// The posterior of a parameter is judged by its centre and its spread. The median and
+// half the width of the central 68 % interval come first, because a mode that is too
+// small to have draws does not move them. The mean and the standard deviation come
+// second. Most papers report these, and for a normal distribution both pairs are the
+// same, but a distant mode with a thousandth of the mass can change the mean and the
+// standard deviation.
 
 const (
 	byQuantiles = estimate.Quantiles
@@ -22,14 +23,14 @@ const (
 //
 // The spread of a posterior with several modes is about the distance between them. In
 // units of this spread, a shift of a mode by many times its own width may look
-// negligible. So each part, the draws that belong to one mode, is also judged by itself,
-// in units of its own spread.
+// negligible. The draws that belong to one mode are called a part. Each part is also
+// judged by itself, in units of its own spread.
 type quantity struct {
 	param int // among all parameters
 	part  int // a mode of the reference posterior, −1 for the whole
 }
 
-// quantities lists the quantities, those of the whole posterior first.
+// quantities lists the quantities. Those of the whole posterior come first.
 func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	parts := []int{-1}
 	if reference != nil {

@@ -92,9 +92,9 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	return y, s.advance(1)
 }
 
-// loss returns how many times larger the Monte Carlo error becomes by weighting: the
-// largest ratio, over the parameters, between the error of the bias from the weights and
-// the error of the centre without weights.
+// loss returns the factor by which weighting increases the Monte Carlo error. For each
+// parameter this is the error of the bias, estimated from the weights, divided by the
+// error of the unweighted centre. The largest value counts.
 func (s *sampling) loss(y *standard) (most float64) {
 	for j := range s.assessed {
 		most = math.Max(most, y.shifts[byQuantiles][j].CenterSE/y.estimates[byQuantiles][j].CenterSE)
@@ -235,7 +235,7 @@ func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	return math.Sqrt(sum / float64(n))
 }
 
-// solved returns a density of p that has solved the equations at theta.
+// solved returns a density of p after it has solved the equations at theta.
 func solved(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Density, error) {
 	d, err := bayes.NewDensity(ctx, p)
 	if err != nil {

@@ -43,8 +43,8 @@ func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairi
 	a.tried = append(a.tried, trial{kind, name, d})
 }
 
-// tryDelayed samples by delayed acceptance, with the largest step first and then the
-// smallest step or the accurate solver.
+// tryDelayed samples by delayed acceptance. The first stage uses the largest step, the
+// second the smallest step or the accurate solver.
 func (a *assessment) tryDelayed() error {
 	const kind = "delayed acceptance"
 	f := a.finest()
@@ -75,8 +75,8 @@ func (a *assessment) tryFrozen() error {
 }
 
 // tryOthers finds, without sampling, the step or tolerance at which other methods would
-// be accurate enough. It samples with those that may cost less than the smallest step of
-// the ladder.
+// be accurate enough. It then samples with those methods that may cost less than the
+// smallest step of the ladder.
 func (a *assessment) tryOthers() error {
 	c, fine := a.certifier, a.runs[a.finest()]
 	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
@@ -200,8 +200,8 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	_, most, y := j.span(trusted.summed)
 	switch {
 	case least > most && noisy.Verdict == Matters:
-		// Only with the verdict Matters: by chance some number of an undecided run is
-		// worse than the numbers of a solver with a negligible effect.
+		// Say this only with the verdict Matters. By chance, some number of an undecided
+		// run may be worse than every number of a solver whose effect is negligible.
 		r.Reaches, r.Note = false, sayWorse(x/y)
 	case x >= y:
 		r.Reaches, r.Note = false, noteNotBetter
@@ -211,8 +211,9 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	return r
 }
 
-// span returns a lower and an upper limit for the size of the worst effect, according to
-// its Monte Carlo error, and the size itself, all in units of the threshold.
+// span returns a lower and an upper limit for the size of the worst effect, which follow
+// from its Monte Carlo error, and then the size itself. All are in units of the
+// threshold.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
 	for _, e := range inf.Effects {
 		s, _ := e.gravest(j.threshold)
@@ -226,8 +227,8 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 }
 
 // reweighting compares the weighted draws of a step with those that represent the
-// reference posterior. If they are the same draws, the errors are the Monte Carlo errors
-// of the weighted draws.
+// reference posterior. If these are the same draws, the only errors are the Monte Carlo
+// errors of the weighted draws.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: math.NaN(), Ratio: math.NaN()}
 	verdict, worst := Negligible, 0.0

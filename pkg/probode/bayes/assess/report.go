@@ -43,15 +43,15 @@ type Report struct {
 	// and for all smaller ones; zero if there is none.
 	Largest float64
 
-	// Unseen is the mass of the largest mode, real or phantom, that may be unnoticed:
-	// with probability 5 %, a mode with this mass has no draws, even if the chains move
-	// freely. Such a mode would not move medians and central intervals, but it could move
-	// means and standard deviations. Unseen is NaN if it is not known.
+	// Unseen is the mass of the largest mode, real or phantom, that may have gone
+	// unnoticed. With probability 5 %, a mode with this mass has no draws, even if the
+	// chains move freely. Such a mode would not move medians and central intervals, but
+	// it could move means and standard deviations. Unseen is NaN if it is not known.
 	Unseen float64
 
-	// Profile is the log likelihood with the largest step, with the smallest step and
-	// with the reference, along the parameter that the largest step shifts most; nil if
-	// it is not known.
+	// Profile holds the log likelihood for the largest step, the smallest step and the
+	// reference, along the parameter that the largest step shifts most. It is nil if it
+	// is not known.
 	Profile *certify.Profile
 
 	// Remedies holds the recommended remedy first, then the others that reach the
@@ -143,8 +143,9 @@ func (st *Rung) verdict() Verdict {
 type ModeShare struct {
 	Theta []float64
 	// Gaussian is the share according to the Gaussian approximations. Visited is the
-	// share of the deterministic draws in the mode; NaN without draws. Mass, the share
-	// that verdicts use, is Visited if the draws have mixed, otherwise Gaussian.
+	// share of the deterministic draws in the mode, or NaN if there are no draws. Mass,
+	// the share that verdicts use, is Visited if the draws have mixed, otherwise
+	// Gaussian.
 	Mass, Gaussian, Visited float64
 	// Phantom says that the reference posterior does not have this mode. Missed says that
 	// this is a mode of the reference posterior that the posterior of the step does not
@@ -165,8 +166,9 @@ type Inference struct {
 	Verdict Verdict
 
 	Draws, Chains int // Draws of each chain
-	// Solves is the work including burn-in: the number of steps that the solvers took,
-	// divided by the number that one solution of all equations takes with this step.
+	// Solves is the work, including burn-in, in units of one solution of all equations.
+	// It is the number of steps that the solvers took, divided by the number of steps
+	// that one solution takes at this rung.
 	Solves  int
 	Seconds float64
 	// ESSPerSecond is the smallest bulk effective sample size among the assessed
@@ -184,9 +186,9 @@ type Effect struct {
 	Median Shift // of the median and half the width of the central 68 % interval
 	Mean   Shift // of mean and standard deviation; NaN if the tails are too heavy
 
-	// Within holds the effects within each mode that has at least a twentieth of the mass
-	// of the reference posterior, if there are several such modes, in units of the
-	// accurate spread within that mode.
+	// If several modes have at least a twentieth of the mass of the reference posterior,
+	// Within holds the effects within each of them, in units of the accurate spread
+	// within that mode.
 	Within []Effect
 
 	// Verdict is the verdict on Median in the whole posterior and within all modes.

@@ -17,22 +17,23 @@ import (
 )
 
 // Run finds out whether the numerical error of p.Method matters for the posterior, and
-// down to which step size. It compares three posteriors: the deterministic one, which
-// trusts the solver; the one with the solver's error in the model; and the accurate one.
-// At each step of the ladder Run
+// which step size is small enough. It compares three posteriors: the deterministic one,
+// which trusts the solver; the one with the solver's error in the model; and the accurate
+// one. At each step of the ladder Run
 //
 //   - finds the modes of the deterministic posterior, and calibrates α at one of them and
 //     at three draws, unless α is a parameter, which is then sampled;
-//   - samples by Deterministic and by s.Sampler;
+//   - samples with the samplers Deterministic and s.Sampler;
 //   - compares medians and central 68 % intervals, and then means and standard
-//     deviations, with those of the accurate posterior. The weighed deterministic draws
-//     of the smallest step represent the accurate posterior; if they are too far from
-//     it (k̂ > 0.7), Run tries other solvers: see Report.ReferenceBy.
+//     deviations, with those of the accurate posterior. The weighted deterministic draws
+//     at the smallest step represent the accurate posterior. If they are too far from it
+//     (k̂ above 0.7, or less for few draws), Run tries other solvers: see
+//     Report.ReferenceBy.
 //
 // s.Chains.Seed determines all numbers except times, unless s.MaxTime is set. Run returns
-// an error if p or s has a mistake, if the posterior at the smallest step cannot be
-// sampled, or if ctx ends. The Report then holds the results so far; it is nil if there
-// are none.
+// an error if there is a mistake in p or s, if the posterior at the smallest step cannot
+// be sampled, or if ctx ends. The Report then holds the results so far; it is nil if
+// there are none.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	if ctx == nil {
 		return nil, errors.New("assess: the context is nil")
@@ -56,8 +57,8 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// run does all parts of the work. Those that go through the ladder begin with the
-// smallest step, whose draws represent the accurate posterior.
+// run does all parts of the work. Parts that go through the ladder begin with the
+// smallest step, because its weighted draws usually represent the accurate posterior.
 func (a *assessment) run(w *work, pl *plan) error {
 	found, err := findModes(w, pl)
 	if err != nil {
@@ -77,8 +78,8 @@ func (a *assessment) run(w *work, pl *plan) error {
 	return nil
 }
 
-// certify computes the profile of the log likelihood and, at the modes of the reference
-// posterior and of each step, the certificate of that step.
+// certify computes the profile of the log likelihood and the certificate of each step.
+// The certificate considers the modes of the reference posterior and of the step.
 func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
@@ -97,8 +98,8 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// A phantom of the step shows itself: the reference's climb from there ends far
-		// away.
+		// From a phantom mode of the step the reference's climb ends far away, which the
+		// certificate reports.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)

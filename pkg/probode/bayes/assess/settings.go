@@ -20,10 +20,10 @@ type Settings struct {
 	// Posterior and a half, a quarter and an eighth of it.
 	Steps []float64
 
-	// Tolerances can be given instead of Steps. They are the tolerances with which to
-	// assess the method of the Posterior under error control, which chooses the steps at
-	// every θ, like an adaptive solver inside a likelihood. Noise in the model and some
-	// remedies use steps that are frozen at the mode.
+	// Tolerances can be given instead of Steps. Then the method of the Posterior is
+	// assessed under error control with each of these tolerances. Error control chooses
+	// the steps anew at every θ, as an adaptive solver inside a likelihood does. Noise in
+	// the model and some remedies use steps that are frozen at the mode.
 	Tolerances []probode.Tolerance
 
 	// Sampler is the sampler for the inference with the solver's error in the model; nil
@@ -33,14 +33,14 @@ type Settings struct {
 	// Threshold is the limit below which an error does not matter. The centre of each
 	// parameter must be off by less than Threshold times the accurate spread, and the
 	// spread must be within a factor of 1 + Threshold of the accurate one. This applies
-	// to the median and half the width of the central 68 % interval, and for the mean and
-	// the standard deviation. Zero means 0.1.
+	// to the median and half the width of the central 68 % interval, and also to the mean
+	// and the standard deviation. Zero means 0.1.
 	Threshold float64
 
 	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
-	// each ratio, which must lie on one side of the threshold for a verdict; zero means
-	// 0.95. A true effect exactly at the threshold then gets each of the two verdicts
-	// with probability (1 − Confidence)/2.
+	// each ratio; zero means 0.95. There is a verdict only if the interval lies on one
+	// side of the threshold. A true effect exactly at the threshold then gets each of the
+	// two verdicts with probability (1 − Confidence)/2.
 	Confidence float64
 
 	// Auto adds draws to the chains of deterministic inference, within the budget, as
@@ -48,10 +48,10 @@ type Settings struct {
 	// reached in up to four interim analyses, which share the error probability.
 	Auto bool
 
-	// MaxDraws is the budget of Auto, in draws of each chain; zero means eight times as
-	// many draws as without Auto. MaxTime, if positive, is a second budget: Run starts no
-	// further draws after this time. With MaxTime, the number of draws, and the results
-	// with it, depend on the machine.
+	// MaxDraws is the budget of Auto, in draws per chain; zero means eight times as many
+	// draws as without Auto. MaxTime, if positive, is a second budget: Run starts no
+	// further draws after this time. With MaxTime, the number of draws and the results
+	// depend on the machine.
 	MaxDraws int
 	MaxTime  time.Duration
 
@@ -60,8 +60,8 @@ type Settings struct {
 	// the effective sample size is 4000, or until each chain has 20,000 draws.
 	Chains mcmc.Settings
 
-	// Weighed is the number of draws of each step, all chains together, that are
-	// weighted: there the equations are also solved accurately. It must be at least 50.
+	// Weighed is the number of draws at each step that get weights, counting all chains.
+	// At these draws the equations are also solved accurately. It must be at least 50.
 	// Zero means 4000.
 	Weighed int
 

@@ -17,7 +17,7 @@ import (
 )
 
 // A TextTable has a header, rows with one cell per column, and notes below them; or it
-// has only notes. The columns in Left hold words, all others hold numbers.
+// has only notes. Left lists the columns that contain words; all others contain numbers.
 type TextTable struct {
 	Name   string // "modes", "steps", "alpha", "median", "interval", "bias", "sd", "accurate" or "remedies"
 	Header []string
@@ -253,8 +253,8 @@ func (a *Report) accurateTable() TextTable {
 	return t
 }
 
-// reach returns the time that the cheapest remedy of the given kind takes among those
-// that reach the threshold; NaN if none does.
+// reach returns the time of the cheapest remedy of the given kind that reaches the
+// threshold, or NaN if none does.
 func (a *Report) reach(kind string) float64 {
 	for _, r := range a.Remedies { // sorted by cost
 		if r.Kind == kind && r.Reaches {

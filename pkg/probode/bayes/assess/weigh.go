@@ -14,19 +14,20 @@ import (
 // The accurate posterior p has no chains of its own. Instead, draws θᵢ from the posterior
 // p_h at a step h get the weights
 //
-//	wᵢ ∝ p(Y | x(θᵢ)) / p(Y | Z_h(θᵢ)),   x the accurate solution,
+//	wᵢ ∝ p(Y | x(θᵢ)) / p(Y | Z_h(θᵢ)),
 //
-// With these weights the draws represent p. That costs less than another chain, and it is
-// more precise: the difference between the two means over the same draws,
+// where x is the accurate solution. With these weights the draws represent p. That costs
+// less than another chain, and it is more precise: the difference between the two means
+// over the same draws,
 //
 //	bias = mean θᵢ − mean wᵢθᵢ   (mean wᵢ = 1),
 //
-// has a Monte Carlo error that vanishes with the bias. In the difference between two
-// chains the Monte Carlo error of both would hide a small bias.
+// has a Monte Carlo error that goes to zero with the bias. The difference between two
+// chains has the Monte Carlo errors of both, which would hide a small bias.
 
-// weigh computes accurate solutions at the draws in few that have none yet. From the
-// weights it then estimates the effects of the solver's error and the accurate posterior.
-// If it returns an error, k̂ is infinite.
+// weigh computes an accurate solution at each draw in few that does not have one yet.
+// From the weights it then estimates the effects of the solver's error and the accurate
+// posterior. If it returns an error, k̂ is infinite.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
@@ -55,7 +56,7 @@ func (s *sampling) weigh(d *draws) error {
 	return err
 }
 
-// rawWeights computes the log weights of the draws in few that have none yet.
+// rawWeights computes the log weight of each draw in few that does not have one yet.
 func (s *sampling) rawWeights(d *draws) error {
 	from := 0
 	if d.raw != nil {
@@ -117,8 +118,8 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// effective returns the smallest effective sample size of any assessed parameter among
-// the weighted draws, before weighting.
+// effective returns the effective sample size of the weighted draws before weighting: the
+// smallest over the assessed parameters.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {
@@ -147,9 +148,9 @@ func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// tails returns the weighted draws of parameter k, with draws of almost no weight moved
-// to the median. So their tails are the tails of the accurate posterior, without phantom
-// modes of the solver.
+// tails returns the weighted draws of parameter k after moving those with almost no
+// weight to the median. Their tails are then those of the accurate posterior, without the
+// phantom modes of the solver.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)

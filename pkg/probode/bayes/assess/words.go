@@ -91,7 +91,7 @@ func sayDistrust(r referenceError, threshold float64) string {
 }
 
 // sayWrongShare says that no draw is in the mode, or that the mode's share of the draws
-// differs from its share by the Gaussian approximation; "" if neither is true.
+// differs from its share according to the Gaussian approximation; "" if neither is true.
 func sayWrongShare(m ModeShare) string {
 	if math.IsNaN(m.Visited) || !(max(m.Gaussian, m.Visited) > minor) {
 		return ""
@@ -377,7 +377,7 @@ func (a *Report) SizeName() string {
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
 // sayLargest returns the largest step that is small enough for parameter j: a number,
-// after ≥ if a larger step may also be small enough; "undecided"; or "none".
+// with ≥ in front if a larger step may also be small enough; "undecided"; or "none".
 func (a *Report) sayLargest(j int) string {
 	size, undecidedAbove := a.largest(j)
 	switch {
@@ -394,8 +394,8 @@ func (a *Report) sayLargest(j int) string {
 // at formats a point with the names of the parameters.
 func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
-// where formats the θ of a mode; if there are many parameters, only those in which the
-// modes differ most.
+// where formats the θ of a mode; if there are many parameters, it shows only those in
+// which the modes differ most.
 func where(names []string, theta []float64, all []ModeShare) string {
 	const most = 4
 	order := make([]int, len(theta))
@@ -427,8 +427,8 @@ func twoDigits(v float64) string {
 	return fmt.Sprintf("%.0f", math.Ceil(v/unit)*unit)
 }
 
-// plusMinus formats a number with its standard error. It gives two digits of the error,
-// but at least two and at most four decimals.
+// plusMinus formats a number with its standard error. It shows two significant digits of
+// the error, but never fewer than two or more than four decimals.
 func plusMinus(v, se float64, signed bool) string {
 	if math.IsNaN(v) || math.IsNaN(se) {
 		return "?"
