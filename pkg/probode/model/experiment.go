@@ -39,7 +39,7 @@ type System struct {
 	Events  []equations.Event // Time contains parameters only, Jumps also time and states
 
 	// Switches are the times, as formulas of parameters, at which a condition in the
-	// right-hand sides changes; no step should cross them. Unlocated contains the
+	// right-hand sides changes; no step should cross such a time. Unlocated contains the
 	// conditions that depend on states, or nonlinearly on the time. The times at which
 	// they change cannot be known before a solve.
 	Switches  []*expr.Node

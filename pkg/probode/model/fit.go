@@ -29,8 +29,8 @@ type FitSettings struct {
 	Tolerance probode.Tolerance
 	Method    probode.Method // nil means Radau of order 5
 
-	// Workers is the number of searches that run at a time; zero means one for each
-	// processor. Results do not depend on it.
+	// Workers is the number of searches that run at the same time; zero means one for
+	// each processor. Results do not depend on it.
 	Workers  int
 	Progress func(done, total int) // as in LikelihoodSettings, but it counts searches
 }
@@ -66,8 +66,8 @@ type Optimum struct {
 //
 // Each search uses Fisher's scoring with exact gradients and Levenberg–Marquardt damping,
 // on the scales of the parameters and within their bounds: see shape.Climb. It begins
-// with the solver's Tolerance from the settings and ends with the tighter one that the
-// accuracy of the optima needs. Its expansions keep the kinks of Laplace errors.
+// with the solver tolerance in the settings, and ends with the tighter tolerance that
+// accurate optima need. Its expansions contain the kinks of Laplace errors.
 //
 // If the likelihood cannot be computed at a start, another start is drawn, at most 20
 // times. During a search the log-likelihood is −∞ wherever it cannot be computed.
@@ -166,7 +166,7 @@ func newBox(q *Parameter) (box, error) {
 	case b.closed:
 		b.from, b.span = b.low, b.high-b.low
 	case b.start.Type == "" && q.Nominal-q.Nominal == 0 && !math.IsInf(q.Scale.Of(q.Nominal), 0):
-		// Without bounds searches begin near the nominal value.
+		// A parameter without bounds starts near its nominal value.
 		at := q.Scale.Of(q.Nominal)
 		b.from, b.span = at-1, 2
 		if q.Scale == Lin {

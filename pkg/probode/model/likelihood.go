@@ -19,9 +19,9 @@ import (
 // error of the log-likelihood is below 10⁻⁷, unless rounding errors prevent that.
 type LikelihoodSettings struct {
 	// Tolerance is the tolerance of error-controlled solves. The zero value means a
-	// tolerance as small as needed: for each experiment it begins with a Relative of 10⁻⁷
-	// and is divided by 16 until the experiment's log-likelihood changes by at most 10⁻⁷
-	// divided by the number of experiments, or rounding errors dominate.
+	// tolerance as small as needed. For each experiment, the relative tolerance is first
+	// 10⁻⁷. It is then divided by 16 until the experiment's log-likelihood changes by at
+	// most 10⁻⁷ divided by the number of experiments, or until rounding errors dominate.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
@@ -37,8 +37,8 @@ type LikelihoodSettings struct {
 	// search for steady states.
 	StepSize float64
 
-	// Workers is the number of experiments that are solved at a time; zero means one for
-	// each processor. Results do not depend on it.
+	// Workers is the number of experiments that are solved at the same time; zero means
+	// one for each processor. Results do not depend on it.
 	Workers int
 
 	// Progress, if not nil, is called with the number of experiments done so far and their

@@ -57,8 +57,8 @@ type lowering struct {
 	steadyAsked bool
 }
 
-// lower writes out the model at condition c; pre, if not nil, is the condition of the
-// preequilibration before it.
+// lower derives the equations of the model at condition c. pre, if not nil, is the
+// condition of the preequilibration that comes first.
 func (ix *index) lower(c, pre *Condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
 		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*Row{}}
@@ -200,7 +200,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 	return nil
 }
 
-// start0 writes out a formula as its value at the start.
+// start0 replaces the names in a formula by their values at the start.
 func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -209,7 +209,8 @@ func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	return n.Substitute(by)
 }
 
-// at writes out a formula so that it holds at any time.
+// at replaces the names in a formula by expressions in time, states and parameters. The
+// result is valid at all times.
 func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {

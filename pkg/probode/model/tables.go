@@ -39,7 +39,8 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 	return p
 }
 
-// notInBoth fails on a parameter that both the parameter table and a condition set.
+// notInBoth fails if a parameter is in the parameter table and is also set by a
+// condition.
 func notInBoth(params []Parameter, conditions []Condition) {
 	in := map[string]bool{}
 	for _, q := range params {

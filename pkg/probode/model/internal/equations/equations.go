@@ -20,8 +20,8 @@ type Equations struct {
 	Assignments []Assignment // sorted: each follows those that it uses
 	Events      []Event      // events at the same time happen in this order, unless Unordered
 
-	// Unordered means that events at the same time have no order, as in SBML, where all of
-	// them use the values before the first one.
+	// Unordered means that events at the same time have no order, as in SBML, where all
+	// of them use the values from before the first of them.
 	Unordered bool
 }
 

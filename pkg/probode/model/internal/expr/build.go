@@ -193,7 +193,7 @@ func heaviside(a []*Node) *Node {
 }
 
 // A piecewise without an otherwise is NaN if no condition holds. If the pieces are
-// conditions, the result is a condition made of and, or and not.
+// conditions, the result is a condition made of the operators and, or and not.
 func piecewise(a []*Node) *Node {
 	condition := false
 	for i := 0; i < len(a); i++ {

@@ -11,9 +11,9 @@
 // # Derivatives
 //
 // [Node.Diff] returns the derivative wherever it exists. At a kink it returns a value
-// between the one-sided derivatives, or one of them: the slope of abs is 0 at 0, the
-// slope of min or max is the slope of the first of equal arguments, and the slope of a
-// piecewise is the slope of its active piece. The slope of floor, ceil and sign is 0
+// between the one-sided derivatives, or one of them. The slope of abs is 0 at 0. If the
+// arguments of min or max are equal, the slope is that of the first argument. The slope
+// of a piecewise is the slope of its active piece. The slope of floor, ceil and sign is 0
 // everywhere. The derivative does not include the jump of a state at a switching time:
 // see [Conditions].
 //
@@ -22,7 +22,7 @@
 // to y, is 0 at x = 0 for y > 0, and NaN for x < 0, where it does not exist. Where the
 // inner derivative is 0 because a piece is constant, the whole derivative is 0, even with
 // an infinite outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases an
-// infinite slope in a composed function still gives NaN, such as for the square root of
+// infinite slope in a composed function still gives NaN: an example is the square root of
 // x⁴ at 0.
 //
 // # Simplification
@@ -30,10 +30,10 @@
 // [Node.Simplify] keeps the value, up to rounding, wherever the original is finite: 0·x
 // is 0 and x − x is 0, although they are NaN for an infinite x. Divisors are never
 // cancelled: x/x does not change, because 0/0 may be a mistake in the model. Numbers are
-// combined only if the result neither overflows nor underflows; x^a·x^b are combined only
-// for positive whole a and b. Brackets in sums and products are kept unless terms or
-// factors are joined across them. Joining can add or remove intermediate results beyond
-// 1e±300.
+// combined only if the result neither overflows nor underflows. Powers x^a·x^b are
+// combined only if a and b are positive whole numbers. Brackets in sums and products are
+// kept unless terms or factors are joined across them. Joining can add or remove
+// intermediate results beyond 1e±300.
 package expr
 
 import (

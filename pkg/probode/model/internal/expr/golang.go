@@ -15,12 +15,12 @@ type Assignment struct {
 
 // GoStatements returns Go statements that carry out assignments, one per line, each with
 // the given indentation. Shared parts are assigned to variables t1, t2, …. name(input)
-// returns the Go expression for an input, which must have type float64 and be none of
-// those variables; ok is false for a name that is not defined. The value of a condition
-// is 0 or 1. The results equal those of [Program.Eval] to the last bit, because products
-// are never fused with sums. The statements need the package math if they contain
-// "math.". An assignment must not set an input. The error names the part that cannot be
-// evaluated.
+// returns the Go expression for an input, which must have type float64 and must not be
+// one of these variables. ok is false for a name that is not defined. The value of a
+// condition is 0 or 1. The results equal those of [Program.Eval] to the last bit, because
+// products are never fused with sums. The statements need the package math if they
+// contain "math.". An assignment must not set an input. The error names the part that
+// cannot be evaluated.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node

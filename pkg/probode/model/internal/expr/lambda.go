@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Lambda returns the definition of a function of a model: a body with named parameters.
-// It is an error if a parameter is empty, contains a space or appears twice.
+// Lambda returns the definition of a function that a model defines: a body with named
+// parameters. It is an error if a parameter is empty, contains a space or appears twice.
 func Lambda(params []string, body *Node) (*Node, error) {
 	for i, p := range params {
 		if p == "" || len(strings.Fields(p)) != 1 || strings.Fields(p)[0] != p {

@@ -63,8 +63,9 @@ const (
 func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
-// operators has each operator's names in calls, Go, MathML (if it differs from that in
-// calls) and LaTeX, and the function itself if it is a function of one number.
+// operators has the names of each operator in calls, Go, MathML and LaTeX. The MathML
+// name is empty if it equals the name in calls. eval is set if the operator is a function
+// of one number.
 var operators = [numOps]struct {
 	name, golang, mathML, latex string
 	eval                        func(float64) float64

@@ -7,22 +7,23 @@ import (
 	"strings"
 )
 
-// Parse reads the text of an expression: a formula of PEtab, or an infix formula of
-// SBML with the exceptions below.
+// Parse reads the text of an expression. It accepts PEtab formulas, and infix formulas of
+// SBML unless the list below says otherwise.
 //
-//   - - * / % ^ **           % is the remainder; ^ binds tighter than a sign, and from the right
-//     < <= > >= == !=          not chained
-//     && || !, and or not      && and || mixed need brackets
-//     1  2.5  1e-3  inf  nan   true  false
-//     f(x, y)                  exp ln log10 log2 sqrt root(n, x) pow abs sign floor ceil factorial
-//     min max quotient rem heaviside, sin … arccoth, asin … acoth
-//     log(x), log(x, base)     natural, as in PEtab
-//     piecewise(value, condition, …, otherwise)
-//     `any text`               a name that is not of letters, digits and _
+//	1  2.5  1e-3  inf  nan   true  false
+//	+ - * / % ^ **           % is the remainder; ^ binds tighter than a sign, and from the right
+//	< <= > >= == !=          not chained
+//	&& || !, and or not      && and || mixed need brackets
+//	f(x, y)                  exp ln log10 log2 sqrt root(n, x) pow abs sign floor ceil factorial
+//	min max quotient rem heaviside, sin … arccoth, asin … acoth
+//	log(x), log(x, base)     natural, as in PEtab
+//	piecewise(value, condition, …, otherwise)
+//	`any text`               a name with characters other than letters, digits and _
 //
-// A call of another function is an error unless its name is in functions; [Node.Expand]
-// replaces such calls. Names such as time and t have no special meaning here; for pi and
-// e see [Constant]. The error is a [*SyntaxError] with a message of one line.
+// A call of any other function is an error unless its name is in functions. [Node.Expand]
+// replaces the calls of functions in that list. Names such as time and t have no special
+// meaning here; for pi and e see [Constant]. The error is a [*SyntaxError] with a message
+// of one line.
 func Parse(src string, functions ...string) (*Node, error) {
 	p := &parser{src: src, functions: functions}
 	if err := p.next(); err != nil {

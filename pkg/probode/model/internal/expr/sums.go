@@ -132,7 +132,7 @@ func negative(a *Node) bool {
 	return a.op == opNeg || a.op == opNum && math.Signbit(a.val) && a.val == a.val
 }
 
-// A factor is a part of a product whose factors are being combined.
+// A factor belongs to a product whose factors are being combined.
 type factor struct {
 	base *Node
 	n    float64 // its power, positive and whole
