@@ -17,13 +17,13 @@ import (
 // everywhere in the posterior. But a solver that is unstable at large rates cuts off the
 // part of the posterior with large rates, and nothing at the mode shows that.
 //
-// So the densities by both setups are evaluated along lines through the mode, one for
-// each parameter, on which the other parameters follow as in the Gaussian approximation,
-// and along a diagonal towards the largest differences on these lines. On each line the
-// means of both densities are computed by quadrature. Draws from the prior find
-// differences that lie on no line; each draw represents an equal share of the prior's
-// mass. For d parameters all of this takes at most 50 + 20 d solves, with both setups
-// together.
+// So the densities under both setups are evaluated along lines through the mode. For each
+// parameter there is a line on which it changes and the other parameters follow as in the
+// Gaussian approximation. Another line, the diagonal, leads towards the largest
+// differences on these lines. On each line the means of both densities are computed by
+// quadrature. Draws from the prior find differences that are on no line; each draw
+// represents an equal share of the prior's mass. For d parameters all of this takes at
+// most 50 + 20 d solves, counting both setups.
 //
 // Lines are straight in normal scores z of the prior, z = Φ⁻¹(F(θ)), in which the prior
 // is N(0, I): a few units cover any prior, however heavy its tails.
@@ -58,7 +58,7 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	for i, q := range k.params {
 		k.z[i] = score(q.Prior, l.theta[i])
 		scale[i] = l.dtheta[i] * math.Exp(q.Prior.LogProb(l.theta[i])-distuv.UnitNormal.LogProb(k.z[i]))
-		// A mode so far in the tail of the prior has no usable score.
+		// If the mode is too far in the tail of the prior, its score is not usable.
 		if !(math.Abs(k.z[i]) < outermost && scale[i] != 0) || math.IsInf(scale[i], 0) || math.IsNaN(scale[i]) {
 			k.free[i], k.z[i], scale[i] = true, l.X[i], 1
 		}
@@ -113,8 +113,8 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 }
 
 // probe solves with both setups at t standard deviations along a direction. If both fail,
-// nothing is known about the point; then its density is taken from the Gaussian
-// approximation for the reference, and is zero for the other setup.
+// nothing is known about the point. Then the density of the reference is taken from the
+// Gaussian approximation, and the density of the other setup is zero.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -126,8 +126,8 @@ func (k *look) probe(direction []float64, t float64) probe {
 	return p
 }
 
-// side evaluates points farther and farther along a direction until neither density
-// counts, and then more points around the place where the setups begin to differ.
+// side evaluates points farther and farther along a direction until both densities are
+// negligible, and then more points around the place where the setups begin to differ.
 func (k *look) side(direction []float64, sign float64) line {
 	most := math.Inf(1)
 	for i, v := range direction {
@@ -171,8 +171,8 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	return l, direction, towards
 }
 
-// diagonal returns the line in the direction C w, nil if w is zero. It evaluates only the
-// side towards C w; on the other side both densities are taken to be Gaussian.
+// diagonal returns the line in the direction C w, or nil if w is zero. It evaluates only
+// the side towards C w; on the other side both densities are taken to be Gaussian.
 func (k *look) diagonal(w []float64) line {
 	v := mat.NewVecDense(len(w), nil)
 	v.MulVec(k.cov, mat.NewVecDense(len(w), w))
@@ -190,8 +190,9 @@ func (k *look) diagonal(w []float64) line {
 	return l
 }
 
-// away returns the largest shift of one of the given parameters, in standard deviations,
-// that the lines and the draws show, and the point at which the densities differ most.
+// away returns the largest shift of any of the given parameters that a line or the draws
+// show, in standard deviations. where is the point, on that line or among the draws, at
+// which the densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {
@@ -219,8 +220,9 @@ func (k *look) away(params []int) (shift float64, where probe) {
 	return shift, where
 }
 
-// draws returns the largest shift between the means of both densities over a mode and a
-// stratified sample from the prior. The mode has the mass of its Gaussian approximation.
+// draws returns the largest difference between the means of the two densities, in
+// standard deviations. Each mean is taken over the mode, with the mass of its Gaussian
+// approximation, and over a stratified sample from the prior.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky

@@ -4,32 +4,33 @@ import "github.com/probode/probode/pkg/probode"
 
 // A Certificate bounds what the difference between a Setup and a reference does to a
 // posterior, without sampling. At a mode of the reference's posterior let m be the
-// expected values of the data, G = ∂m/∂u their derivative by the parameters, δ the
-// difference between the values that the two solvers expect, and W the Fisher information
-// of the likelihood about m, which is 1/σ² for a Gaussian error:
+// expected values of the data, G = ∂m/∂u their derivative with respect to the parameters,
+// δ the difference between the values that the two solvers expect, and W the Fisher
+// information of the likelihood about m, which is 1/σ² for a Gaussian error:
 //
 //	D² = δᵀWδ,   Δu = −C GᵀWδ,   C⁻¹ = GᵀWG + precision of the prior.
 //
 // To first order Δu is the shift of the posterior's mode, and also of its mean. Since C
 // GᵀWG C ≼ C, no parameter moves by more than D standard deviations, or √2 D if the
-// likelihood has unknown parameters of its own, such as σ. If the data hardly tell these
-// from the other parameters, the bound is larger. The standard deviations are those of
-// the Gaussian with covariance C at the mode. The posterior may be wider or narrower.
+// likelihood has unknown parameters of its own, such as σ. If the data hardly distinguish
+// these from the other parameters, the bound is larger. The standard deviations are those
+// of the Gaussian with covariance C at the mode. The posterior may be wider or narrower.
 //
 // If the log density of the data has kinks, as with Laplace errors, data close to their
-// kinks move the posterior more than their information says, and the other data move it
-// less. Δu then uses the mean curvature of each datum over the posterior in place of W.
-// The bound assumes that the solver's error affects the data with the largest effect on
-// the posterior; it is about ¾ (n/p)^¼ D for n data and p parameters.
+// kinks move the posterior more than their Fisher information suggests, and the other
+// data move it less. Δu then uses the mean curvature of each datum over the posterior in
+// place of W. The bound then assumes the worst case, in which the solver's error affects
+// those data that move the posterior most. It is about ¾ (n/p)^¼ D for n data and p
+// parameters.
 //
 // The solver's error in G, times the residuals of the data, also moves the mode. This
 // shift is zero on average over data, and is included only if the data are farther from
 // the model than their errors allow.
 //
 // All of this follows from computations at the mode. Away from the mode the two setups
-// are compared along lines and at draws from the prior. If the means of the two densities
-// differ by clearly more than the bound from the mode, their difference becomes the
-// bound.
+// are compared along lines and at draws from the prior. If the difference between the
+// means of the two densities is clearly larger than the bound computed at the mode, it
+// replaces that bound.
 //
 // The distributions of data that the two setups predict differ by a total variation of
 // 2Φ(D/2) − 1 and a Kullback–Leibler divergence of D²/2; both are exact for Gaussian
@@ -59,8 +60,8 @@ type AtMode struct {
 	From  []float64 // where the climb to it began
 
 	// Moved is the largest difference between From and Theta in any parameter, in
-	// standard deviations. Below 5 the solver's error is taken to have moved the mode;
-	// from 5 on the reference is taken to have no mode near From.
+	// standard deviations. If it is below 5, the solver's error is assumed to have moved
+	// the mode. Otherwise the reference is assumed to have no mode near From.
 	Moved float64
 
 	D     float64
@@ -81,11 +82,11 @@ type AtMode struct {
 	Where  []float64
 	Differ float64
 
-	// OwnD is the reference's own error: D between it and a more accurate solution, with
-	// a thousandth of the tolerance of reference.Accurate, a hundredth of another
-	// tolerance, or a tenth of the step; or D between it and a solution with many equal
-	// steps if these detect a pulse that the reference steps over. OwnD is NaN if the
-	// more accurate solution fails.
+	// OwnD is the reference's own error: D between the reference and a more accurate
+	// solution. That solution has a thousandth of the tolerance of reference.Accurate, a
+	// hundredth of any other tolerance, or a tenth of the step. If many equal steps
+	// detect a pulse that the reference steps over, OwnD is at least D between the
+	// reference and these steps. OwnD is NaN if the more accurate solution fails.
 	OwnD float64
 
 	// Found says whether Theta is a mode. If not, the climb ended before it reached one.
@@ -97,15 +98,15 @@ type AtMode struct {
 const (
 	// limitD is the D above which nothing is certified.
 	limitD = 0.5
-	// If a climb goes vanished standard deviations or farther, the reference has no mode
+	// If a climb moves by vanished standard deviations or more, the reference has no mode
 	// where the climb began.
 	vanished = 5
 	// noDifference is the D below which two setups differ by rounding only.
 	noDifference = 1e-12
-	// A shift that is found away from the mode replaces the bound if it is more than
-	// beyond times as large, and at least noticed.
+	// A shift that is found away from the mode replaces the bound if it is at least
+	// noticed, and larger than the bound by more than the factor beyond.
 	beyond, noticed = 1.5, 0.01
-	// minor is the largest mass of a mode that is ignored.
+	// A mode whose mass is at most minor is ignored.
 	minor = 0.01
 )
 
@@ -145,8 +146,8 @@ func (m *AtMode) verdict(threshold float64) verdict {
 	return certified
 }
 
-// Worst returns the index of the mode with the worst verdict for a threshold; among modes
-// with the same verdict, the one with the largest bound.
+// Worst returns the index of the mode with the worst verdict for a threshold. Among modes
+// with the same verdict it takes the one with the largest bound.
 func (c *Certificate) Worst(threshold float64) int {
 	at := 0
 	for i := range c.Modes {

@@ -20,7 +20,7 @@ type EnoughSettings struct {
 	// Gaussian approximation at the mode; zero means 0.1.
 	Threshold float64
 
-	// Strict requires that D, too, is below the threshold, and not only the shifts.
+	// Strict requires that D is below the threshold as well as the shifts.
 	Strict bool
 
 	// Number is the number of draws from the Gaussian approximations at the modes of the
@@ -30,8 +30,8 @@ type EnoughSettings struct {
 
 // Enough is the result of LargestEnough.
 type Enough struct {
-	// Found says that a step size or tolerance is small enough. Setup describes the
-	// largest such setup in words, and At holds its effects.
+	// Found says whether a step size or tolerance was found that is small enough. Setup
+	// describes the largest such setup in words, and At holds its effects.
 	Found bool
 	Setup string
 	At    Level
@@ -60,10 +60,10 @@ type Level struct {
 // away from them as in a certificate, and at 95 % of the draws around them. The
 // absolute tolerance keeps its ratio to the relative one.
 //
-// The search starts from a step of a fifth of the shortest time span, or a tolerance of
-// 0.1, and goes down by factors of two for a step or √10 for a tolerance. Since errors
-// need not fall steadily, it goes on until three successive levels are small enough, and
-// then refines the first of the three.
+// The search starts with a step of one fifth of the shortest time span, or a tolerance of
+// 0.1. It then divides the step by 2, or the tolerance by √10, again and again. Since
+// errors need not fall steadily, it stops only when three successive levels are small
+// enough, and then refines the first of the three.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
 		panic(fmt.Sprintf("certify: Threshold %g and Number %d of EnoughSettings: want numbers ≥ 0", s.Threshold, s.Number))
@@ -194,8 +194,9 @@ func (t *trials) try(size float64) (Level, error) {
 	return l, t.c.ctx.Err()
 }
 
-// effect returns limits for D and for the largest shift of x, which no mode and at most
-// one point in twenty exceed. Draws at which the reference failed count as infinite.
+// effect returns upper limits for D and for the largest shift of x. No mode and at most
+// one point in twenty exceed them. At draws at which the reference failed, both count as
+// infinite.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64

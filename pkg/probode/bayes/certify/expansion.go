@@ -32,21 +32,23 @@ type expansion struct {
 	crossed *mat.SymDense // the part of C⁻¹ between own and other parameters; nil if it is left out
 	chol    mat.Cholesky  // of C⁻¹
 
-	// indefinite is C⁻¹ including crossed if that sum is not positive definite, so that C
-	// leaves crossed out; nil otherwise.
+	// indefinite is the sum of the formula above and the mixed derivatives from cross, if
+	// this sum is not positive definite. Then C does not include the mixed derivatives.
+	// Otherwise indefinite is nil.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C
 	sd  []float64     // roots of its diagonal
 
-	// curved holds the curvature of −log density in the expected value for each datum. It
-	// is the information, except for data with kinks: see average.
+	// curved holds, for each datum, the curvature of its negative log density as a
+	// function of its expected value. This is the Fisher information, except for data
+	// with kinks: see average.
 	curved []float64
 }
 
-// expand expands the posterior that x computes at u. Where the method has no derivatives
-// of its own, they are taken by differences with the half widths widths; nil means 1e-4
-// for each.
+// expand expands the posterior of x about u. If the method does not compute derivatives,
+// central differences replace them. widths holds the step in each parameter; nil means
+// 1e-4 for each.
 func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
 	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}
@@ -74,8 +76,8 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	l.data = x.surface.Data()
 	x.density.Slopes(l.dtheta, u)
 	for k := range d {
-		// A coordinate that neither data nor prior determine gets the standard deviation
-		// 100.
+		// A coordinate that neither the data nor the prior determines gets the standard
+		// deviation 100.
 		l.Information.SetSym(k, k, l.Information.At(k, k)+1e-4)
 		if l.U != nil {
 			l.Curvature.SetSym(k, k, l.Curvature.At(k, k)+1e-4)
@@ -115,10 +117,10 @@ func ownParams(p *bayes.Posterior) (own []int) {
 	return own
 }
 
-// average sets curved. If −log density of a datum is w|r| in its residual r, all of its
-// curvature, 2w, is at the kink r = 0. If the expected value has the standard deviation τ
-// over the Gaussian posterior, the mean curvature is 2w φ(r/τ)/τ, which replaces the
-// Fisher information.
+// average sets curved. If the negative log density of a datum with residual r is w|r|,
+// its curvature is zero except at the kink r = 0, where the slope jumps by 2w. Let τ be
+// the standard deviation of the expected value under the Gaussian posterior. Then the
+// mean curvature is 2w φ(r/τ)/τ. It replaces the Fisher information.
 func (l *expansion) average() {
 	for _, o := range l.data {
 		c := o.Information
@@ -133,11 +135,11 @@ func (l *expansion) average() {
 	}
 }
 
-// cross returns the mixed derivatives of −log likelihood by a parameter of a likelihood
-// and another parameter, −Σᵢ ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. On average over data they
-// are zero. At a mode they balance the prior: if σ grows, the prior pulls the other
-// parameters farther. For data with kinks cross uses the average, zero, because some of
-// their derivatives jump at a mode.
+// cross returns the mixed second derivatives of the negative log likelihood with respect
+// to one of the likelihood's own parameters and another parameter, −Σᵢ ∂²log p(yᵢ |
+// mᵢ)/∂own∂m ∂mᵢ/∂u. On average over data they are zero. At a mode they balance the
+// prior: if σ grows, the prior pulls the other parameters farther. For data with kinks
+// cross uses the average, zero, because some of their derivatives jump at a mode.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)
@@ -162,8 +164,8 @@ func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	return out
 }
 
-// widths returns half widths for differences, small compared with the standard deviations
-// of the posterior.
+// widths returns steps for central differences that are small compared with the standard
+// deviations of the posterior.
 func (l *expansion) widths() []float64 {
 	out := make([]float64, len(l.sd))
 	for k, sd := range l.sd {

@@ -29,7 +29,7 @@ func (p probe) differs() bool { return p.coarse != p.fine && !(math.Abs(p.coarse
 // mode.
 func (p probe) effect() float64 { return math.Abs(math.Exp(p.coarse) - math.Exp(p.fine)) }
 
-// A line holds points on a line through a mode, including the mode.
+// A line holds points on a straight line through a mode, and the mode itself.
 type line []probe
 
 // sort sorts the points by t.
@@ -54,9 +54,9 @@ func (l line) worst() probe {
 }
 
 // densities returns both densities at t, which lies between the points a and b. The log
-// density is interpolated linearly in t², which is exact for a Gaussian, and the
-// difference between the two log densities linearly in t. If a setup fails at one of the
-// points, its density is zero between them.
+// density of the reference is interpolated linearly in t², which is exact for a Gaussian.
+// The difference between the two log densities is interpolated linearly in t. If a setup
+// fails at one of the points, its density is zero between them.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {
@@ -73,8 +73,8 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 }
 
 // shift returns the absolute difference between the means of a function of t under the
-// two densities, in units of its standard deviation under the reference, or of most if
-// that is smaller.
+// two densities. The unit is the standard deviation of the function under the reference,
+// or most if that is smaller.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

@@ -11,7 +11,7 @@ import (
 )
 
 // draws samples from the mixture of the Gaussian approximations at the modes. It returns
-// the expansions of the posterior at the draws, and the number of other draws, at which
+// the expansions of the posterior at the draws, and the number of further draws, at which
 // the reference failed.
 func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, err error) {
 	var modes []*expansion
@@ -59,8 +59,8 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 	return out, lost, nil
 }
 
-// gaussians returns the Cholesky factors of the covariances at the modes, nil for a
-// covariance that is singular in floating point, and the modes' shares of the mass.
+// gaussians returns the Cholesky factors of the covariances at the modes, and the modes'
+// shares of the mass. A factor is nil if its covariance is singular in floating point.
 func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 	top := math.Inf(-1)
 	for _, l := range modes {

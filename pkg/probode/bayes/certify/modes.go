@@ -42,8 +42,9 @@ type anchor struct {
 	at *expansion
 }
 
-// New returns a Certifier for p that uses the Setup by as its reference and has no modes
-// yet. A zero Setup means reference.Accurate. All later work of the Certifier uses ctx.
+// New returns a Certifier for p, to which modes are yet to be added. Its reference is p
+// solved with the given Setup; a zero Setup means reference.Accurate. All later work of
+// the Certifier uses ctx.
 func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
 	if ctx == nil {
 		return nil, errors.New("certify: the context is nil")
@@ -85,10 +86,10 @@ func (c *Certifier) reached() (out []anchor) {
 	return out
 }
 
-// search returns the modes of the posterior that searches with a Setup and with the
-// reference find. A Setup without a mesh gets equal steps of a size that works for most
-// problems. If the search with the Setup fails, the error says so, and only the modes
-// that the reference found are returned.
+// search looks for modes of the posterior, first with a Setup and then with the
+// reference, and returns all that it finds. A Setup without a mesh gets equal steps of a
+// size that works for most problems. If the search with the Setup fails, the error says
+// so, and only the modes that the reference found are returned.
 func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, error) {
 	q := c.p.SolvedBy(coarse)
 	if q.Mesh == nil {

@@ -17,28 +17,28 @@ const (
 	// steepestEdge is the largest permitted slope of the log density along a coordinate
 	// that expandNear leaves out.
 	steepestEdge = 2
-	// muchLarger is the difference in log likelihood by which a better point shows that a
-	// point is not near a mode. In one coordinate, one draw in seventy lies so far below
-	// its mode.
+	// If the log likelihood elsewhere is higher by more than muchLarger, a point is not
+	// near a mode. In one dimension, one draw in seventy is so far below its mode.
 	muchLarger = 3
 )
 
 // expandNear expands the posterior at u without a climb. near says whether u is as near
-// to a mode as a draw from the posterior is: for draws from a Gaussian posterior, gᵀ C g
-// with the gradient g of the log density has the distribution χ² with one degree of
-// freedom for each coordinate. That suffices, because the shift of the mode of a Gaussian
-// posterior is the same wherever the posterior is expanded.
+// to a mode as a draw from the posterior is. If g is the gradient of a Gaussian log
+// density, gᵀ C g at its draws has a χ² distribution with one degree of freedom for each
+// coordinate. Being as near as a draw is enough, because the shift of the mode of a
+// Gaussian posterior is the same wherever the posterior is expanded.
 //
 // At a minimum or a saddle, too, the gradient is zero and the information is positive. So
 // the density must also fall along each axis of the Gaussian.
 //
 // Coordinates whose standard deviation is above 1, about the width of a prior on this
-// scale, are left out: at the edge of a bounded prior the density on the unbounded scale
-// may have its mode far away, although the fit to the data is the same there. Since all
-// slopes vanish near an edge, the likelihood must also not be much larger in the middle
-// of the range.
+// scale, are left out. Near the edge of a bounded prior, the mode of the density on the
+// unbounded scale may be far away, although the model fits the data equally well there.
+// Since all slopes vanish near an edge, the likelihood must also not be much larger in
+// the middle of the range.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
-	// Close to parameters at which the solution blows up only narrow differences succeed.
+	// Close to parameter values at which the solution blows up, only differences with
+	// small steps succeed.
 	widths := []float64(nil)
 	for h := 1e-6; ; h /= 100 {
 		if l, err = expand(x, u, widths); err == nil || h < 1e-8 || x.ctx.Err() != nil {
@@ -63,8 +63,8 @@ func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) 
 	return l, near, x.ctx.Err()
 }
 
-// stationary reports whether the point is near a mode in the coordinates known, by the
-// gradient and the density. full is the precision matrix of all coordinates.
+// stationary uses the gradient and the density to decide whether the point is near a mode
+// in the coordinates listed in known. full is the precision matrix of all coordinates.
 func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	n := len(known)
 	if n == 0 {
@@ -106,8 +106,9 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	return true
 }
 
-// fall returns how far the log density falls over a distance along a direction, as the
-// mean over both senses; +∞ if it cannot be evaluated in one of them.
+// fall returns how far the log density falls over a distance in a direction, averaged
+// over the direction and its opposite. It is +∞ if the density cannot be evaluated at one
+// of the two ends.
 func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	u := make([]float64, len(l.X))
 	for _, step := range []float64{-distance, distance} {
@@ -119,8 +120,8 @@ func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	return mean
 }
 
-// largerInside reports whether the likelihood is much larger where coordinate k alone is
-// in the middle of its range.
+// largerInside reports whether the likelihood becomes much larger if coordinate k alone
+// is moved to the middle of its range.
 func (l *expansion) largerInside(k int) bool {
 	u, theta := slices.Clone(l.X), make([]float64, len(l.X))
 	here := l.x.logLikelihood(l.theta)

@@ -68,9 +68,9 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 	return out, nil
 }
 
-// Profile returns the profile with the setups and the reference, on both sides of the
-// first mode, along the parameter that the first setup shifts most. It returns nil if no
-// mode was reached or if a setup fails.
+// Profile returns the Profile of the setups and the reference through the first mode. It
+// runs along the parameter that the first setup shifts most. It returns nil if no mode
+// was reached or if a setup fails.
 func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	modes := c.reached()
 	if len(modes) == 0 {

@@ -35,10 +35,10 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 	return out, err
 }
 
-// Unseen returns the largest D between s and ManySteps equal steps at the points where s
-// steps over something that these steps detect; zero if there is no such point. It
-// ignores a D that is at most least, or below three times own, the error of s at that
-// point.
+// Unseen returns the largest D between s and ManySteps equal steps. Only points count at
+// which s steps over something that these steps detect; if there are none, Unseen returns
+// zero. It also ignores points at which D is at most least or below three times the error
+// of s, which own holds for each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -56,11 +56,11 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 }
 
 // steppedOver returns D between the reference and many equal steps if the reference has
-// stepped over something, else zero. expected holds the expected data of the reference,
-// of the many steps, and of a quarter as many steps. A jump of f causes a first-order
-// error in the many steps, so that the solution with a quarter as many differs from them
-// three times as much as the reference does. A pulse that the reference steps over does
-// not follow this pattern.
+// stepped over something, and zero otherwise. expected holds the expected data of the
+// reference, of the many steps, and of a quarter as many steps. A jump of f causes a
+// first-order error in the many steps, so that the solution with a quarter as many steps
+// differs from theirs three times as much as the reference does. A pulse that the
+// reference steps over does not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -70,8 +70,8 @@ func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64
 }
 
 // atEach solves with each of the setups at each of the points, and calls do with the data
-// that they expect. These are nil where one of the setups fails, as explicit steps may on
-// a stiff problem.
+// that they predict. These are nil where one of the setups fails, as explicit steps may
+// on a stiff problem.
 func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers int, setups []probode.Setup, do func(i int, x []*evaluator, expected [][]float64)) error {
 	if len(points) == 0 {
 		return nil
@@ -100,12 +100,14 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 	return err
 }
 
-// discrepancy returns D between the expected data of two setups, with the information at
-// the values of x, the finer setup. Relative differences up to rounding are ignored.
+// discrepancy returns D between the expected data of two setups. The Fisher information
+// is taken at the values of the finer setup, which x solves with. Relative differences up
+// to rounding are ignored.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range x.surface.DataAt(finer, theta) {
-		// A value without error is harmless if both setups expect the same.
+		// A datum without measurement error does no harm if both setups predict the same
+		// value.
 		if delta := expected[o.At] - finer[o.At]; math.Abs(delta) > rounding*math.Abs(finer[o.At]) {
 			if o.Certain {
 				o.Information = math.Inf(1)
@@ -116,8 +118,8 @@ func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float
 	return math.Sqrt(d)
 }
 
-// Sufficient searches for a smaller tolerance or step with which the own error of s is at
-// most limit at all points.
+// Sufficient searches for a smaller tolerance or step with which the error of s, as
+// OwnError measures it, is at most limit at all points.
 func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, limit float64, workers int) (enough probode.Setup, found bool, err error) {
 	for range 8 {
 		if a, ok := s.Mesh.(reference.Accurate); ok {
@@ -161,7 +163,7 @@ func ownError(at *expansion) float64 {
 }
 
 // unseen returns D between a reference of type reference.Accurate and the given number of
-// equal steps at a mode, if the reference has stepped over something; else zero.
+// equal steps at a mode, if the reference has stepped over something, and zero otherwise.
 func unseen(at *expansion, steps float64) float64 {
 	p := at.x.density.Posterior()
 	if _, ok := p.Mesh.(reference.Accurate); !ok {

@@ -11,8 +11,8 @@ import (
 // This file computes how far the mode of an expanded posterior moves if another solver
 // computes the expected data, and how far it can move at most.
 
-// focus returns the largest possible ratio between the shift of one of the parameters, in
-// standard deviations, and D, or 1 if that is larger. Let cᵢ be the curvature and wᵢ the
+// focus returns the largest possible ratio of the shift of a parameter, in standard
+// deviations, to D; but it returns at least 1. Let cᵢ be the curvature and wᵢ the
 // information of datum i, aᵢ the covariance of its expected value with the parameter, and
 // s the standard deviation of the parameter. By the Cauchy–Schwarz inequality
 //
@@ -48,8 +48,8 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 		delta := expected[o.At] - l.m[o.At]
 		w := o.Information
 		if o.Certain && delta != 0 {
-			// For the reference this datum is certain, so use the information by the
-			// other solver.
+			// For the reference this datum is certain, so use the information at the
+			// values of the other solver.
 			if w = l.x.surface.DataAt(expected, l.theta)[i].Information; w == 0 {
 				w = math.Inf(1)
 			}

@@ -144,9 +144,9 @@ func (c *Certificate) largest(m *AtMode) string {
 // mostShifts is the largest number of parameters in a row of the table.
 const mostShifts = 6
 
-// mostShifted returns the indices of the mostShifts parameters with the largest shifts in
-// any certificate, or of all parameters if there are no more than that, and the largest
-// shift of the others.
+// mostShifted returns the indices of the parameters with the largest shifts in any
+// certificate, at most mostShifts of them. It also returns the largest shift of the other
+// parameters.
 func mostShifted(all []*Certificate) (index []int, others float64) {
 	most := make([]float64, len(all[0].Params))
 	for k := range most {
