@@ -88,9 +88,9 @@ func (c *Chain) Start(k Kernel) (err error) {
 	return fmt.Errorf("mcmc: chain %d found no start in %d tries; the last error is: %w", c.index+1, startTries, err)
 }
 
-// Finished marks a chain as complete, in place of starting it: all its iterations were
-// made earlier, with the given counts. Advance counts these iterations as done and
-// makes no more.
+// Finished marks a chain as complete without starting it: all its iterations were made
+// earlier, with the given counts. Advance counts these iterations as done and makes no
+// more.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
@@ -232,9 +232,9 @@ func (c *Chain) beginTurn() {
 }
 
 // Advance moves chains to the end of a run with the settings s. Each chain must have
-// been started, or marked as complete by Finished. Advance reports whether they got
-// there before ctx was done or a Sink stopped them. Names are the names of the
-// coordinates, for the R̂ that Progress reports; MinESS is ignored. If Progress, a
+// been started, or marked as complete by Finished. Advance reports whether all of them
+// reached that end before ctx was done or a Sink stopped them. Names are the names of
+// the coordinates, for the R̂ that Progress reports; MinESS is ignored. If Progress, a
 // kernel or a Sink panics, or ends its goroutine, all chains stop and Advance returns
 // an error.
 func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {

@@ -16,7 +16,7 @@ type Metropolis struct {
 	Target LogDensity
 
 	// Proposal is the rule that proposes moves. Nil means AdaptiveMixture{} or, if BurnIn
-	// is zero, for AdaptiveMetropolis{}, which never stops learning.
+	// is zero, AdaptiveMetropolis{}, which never stops learning.
 	Proposal Rule
 
 	// BurnIn is the number of iterations during which the proposal may learn. It should

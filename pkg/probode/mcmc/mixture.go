@@ -181,9 +181,9 @@ func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 		}
 		return 0
 	}
-	// The t distribution is a mixture of Gaussians over w. Given x, w is drawn from its
-	// inverse gamma distribution in that mixture; given w, the move is reversible for the
-	// Gaussian. So q(x|y)/q(y|x) = t(x)/t(y).
+	// The t distribution is a mixture of Gaussians whose covariance is scaled by w. Given
+	// x, w is drawn from its inverse gamma distribution in that mixture; given w, the move
+	// is reversible for the Gaussian. So q(x|y)/q(y|x) = t(x)/t(y).
 	qx := p.squaredDistance(x)
 	var chi2 float64
 	for range pullDegrees + d {
@@ -317,8 +317,8 @@ func (p *mixture) learn() {
 	p.windows[1].Clear()
 }
 
-// choose sets the probability of each move to leastChance plus a share of the rest. The
-// share is proportional to the gain per try.
+// choose sets the probability of each move to leastChance plus a share of the remaining
+// probability. The share is proportional to the gain per try of the move.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64

@@ -30,7 +30,7 @@ type Settings struct {
 	// iterations is kept. Zero means 1. Thinning only saves memory.
 	Thin int
 
-	// Seed determines, with the number of the chain, all its random numbers.
+	// Seed and the number of a chain determine all random numbers of that chain.
 	Seed uint64
 
 	// Start returns the point at which a chain begins, as a new slice at each call. The
@@ -51,8 +51,8 @@ type Settings struct {
 	// MinESS, if positive, lets the chains run until the bulk effective sample size of all
 	// chains together is at least MinESS for every parameter. It is computed whenever each
 	// chain has made another Draws draws, so the result does not depend on the number of
-	// workers. Stopping as soon as this size is large enough makes it a little optimistic,
-	// so set Draws to a few hundred.
+	// workers. Stopping as soon as this size is large enough makes its estimate a little
+	// optimistic, so set Draws to a few hundred.
 	MinESS float64
 
 	// MaxDraws is the number of draws per chain at which a run with MinESS gives up. Zero
@@ -76,7 +76,7 @@ type Settings struct {
 }
 
 // startTries is the number of points at which Run tries to begin a chain. If one in ten
-// points from a prior is good, all of them fail with probability 0.9¹⁰⁰ = 3e-5.
+// points from a prior is good, all these tries fail with probability 0.9¹⁰⁰ = 3e-5.
 const startTries = 100
 
 // Run draws from the distribution that the kernels leave invariant. It calls kernel once
@@ -151,7 +151,7 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 }
 
 // until lets each chain make n draws. While the effective sample size is below MinESS,
-// it then adds Draws draws at a time, up to the limit.
+// each chain then makes another s.Draws draws at a time, up to the limit.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {

@@ -133,8 +133,8 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 	return outFile{"out", path}.write(nil, func(w io.Writer) error { return draw(w, path, plots.LogLikelihoodProfile(profile)) })
 }
 
-// lineWidth is half the width of the figure of -line, in posterior standard deviations.
-// It is about the length of a sampler's move.
+// lineWidth is half the width of the figure that -line draws, in posterior standard
+// deviations. It is about the length of a sampler's move.
 const lineWidth = 0.5
 
 // at returns the point that -at gives, or nil if where is empty.

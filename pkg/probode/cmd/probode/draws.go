@@ -58,7 +58,7 @@ const maxWorkers = 4096
 
 // checkCounts checks the numbers of iterations and chains. Their product must fit into
 // an int. So must a hundred times the number of draws, because a run with -min-ess
-// gives up only there.
+// gives up only after that many.
 func (m *model) checkCounts(burnIn, thin int) error {
 	if err := first(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
 		return err

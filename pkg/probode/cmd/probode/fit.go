@@ -138,7 +138,7 @@ func between(lower, upper float64) string {
 	return "none"
 }
 
-// waterfall shows how far below the best each search ended. It adds one to each
+// waterfall shows how far below the best result each search ended. It adds one to each
 // difference, so that the axis can be logarithmic.
 func waterfall(optima []modelfile.Optimum, name string) viz.Figure {
 	good := viz.Points{Name: "converged"}

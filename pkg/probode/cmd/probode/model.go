@@ -205,8 +205,8 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 	return p, nil
 }
 
-// loadModel reads the file of -model and writes its warnings. It returns an error if an
-// output would replace a file of the model.
+// loadModel reads the file of -model and writes the warnings about it. It returns an
+// error if an output would replace a file of the model.
 func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
 	if name == "" {
 		return nil, errors.New("-model: want the file of a model")

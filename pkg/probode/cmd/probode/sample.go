@@ -64,7 +64,7 @@ posterior predictive distribution.
 
 `
 
-// sampleVerb draws from a posterior into a directory.
+// sampleVerb draws from a posterior and writes the draws to a directory.
 func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	model := newModel(flags)

@@ -66,7 +66,8 @@ func finite(x []float64) bool {
 	return len(x) > 0
 }
 
-// split cuts each chain into two halves, without the middle draw if their number is odd.
+// split cuts each chain into two halves, without the middle draw if the number of draws
+// is odd.
 func split(x [][]float64) [][]float64 {
 	out := make([][]float64, 0, 2*len(x))
 	for _, c := range x {

@@ -10,8 +10,8 @@ import (
 
 // ParetoSmooth replaces raw importance weights by weights of finite variance, and
 // measures how far they can be trusted [Vehtari et al. 2024]. It smooths the tail of
-// the S weights. The tail contains those of the M largest weights that exceed all the
-// others, with
+// the S weights. The tail contains those of the M largest weights that exceed the S − M
+// others, where
 //
 //	M = ⌈min(S/5, 3 √S)⌉
 //
@@ -22,9 +22,9 @@ import (
 // most KHatLimit, the standard error of the mean of S weighted draws is reliable;
 // otherwise only an enormous S would make it reliable.
 //
-// Because the tail excludes weights that are equal to the largest of the S − M others,
-// equal weights at this cut, such as those of a position where a chain stayed, remain
-// equal. The fit shrinks k̂ a little towards ½.
+// The tail excludes weights that are equal to the largest of the S − M others. So equal
+// weights at this cut, such as those of a position where a chain stayed, remain equal.
+// The fit shrinks k̂ a little towards ½.
 //
 // logw are the logarithms of the raw weights up to a constant. Both −Inf and NaN stand
 // for a weight of zero. The smoothed log weights are in the order of logw, and the

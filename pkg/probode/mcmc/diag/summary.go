@@ -30,10 +30,10 @@ type Summary []Marginal
 //
 // logWeights[c][k], if not nil, is the logarithm of the weight of a draw up to a
 // constant. Mean, standard deviation and quantiles are then those of the weighted
-// draws. For weights w that sum to 1, MCSE is, by the delta method, the standard error
-// of the mean of the S terms S wₖ (xₖ − mean), and MCSESD is the standard error of the
-// mean of the S terms S wₖ ((xₖ − mean)²/sd − sd)/2. Both account for the weights and
-// for the correlation of the draws. The effective sample sizes are those of the
+// draws. Let the weights w sum to 1. By the delta method, MCSE is the standard error of
+// the mean of the S terms S wₖ (xₖ − mean). Likewise, MCSESD is the standard error of
+// the mean of the S terms S wₖ ((xₖ − mean)²/sd − sd)/2. Both account for the weights
+// and for the correlation of the draws. The effective sample sizes are those of the
 // unweighted draws times Kish's factor. R̂ ignores the weights: it measures how well
 // the chains have mixed.
 func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summary {

@@ -68,8 +68,9 @@ func excess(sorted []float64, m int) []float64 {
 const heavy = 0.35
 
 // HeavyTails reports whether the tails of the draws are so heavy that means and
-// standard deviations do not describe them, or do not exist. It does so if tailIndex
-// exceeds 0.35 by more than chance alone would cause in one case out of twenty,
+// standard deviations do not describe them, or do not exist. The test is whether
+// tailIndex exceeds 0.35 by more than chance alone would cause in one case out of
+// twenty,
 //
 //	k̂ > 0.35 + 1.645 · 1.35/√m,   m = min(S/5, 3 √S).
 //

@@ -11,7 +11,7 @@ import (
 
 var errLocked = errors.New("another process is at work on this chain")
 
-// lock reserves a chain for this process. It locks the file path, which has no other
+// lock reserves a chain for this process. It locks the file at path, which has no other
 // purpose. The system releases the lock when the process ends, even if it is killed.
 // The file then remains, and the next process uses it again.
 func lock(path string) (*flock.Flock, error) {

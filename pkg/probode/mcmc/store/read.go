@@ -73,7 +73,7 @@ func (s *set) add(path string, t *table) error {
 	return nil
 }
 
-// complete returns an error that names the chains that are missing.
+// complete returns an error that names the missing chains.
 func (s *set) complete(unfinished []string) error {
 	if s.first == nil && len(unfinished) == 0 {
 		return fmt.Errorf("store: no chain-1.csv, chain-2.csv, … in %s", s.where)
@@ -130,9 +130,9 @@ func (s *set) makers() string {
 	return "chains were begun by different builds: " + strings.Join(parts, "; ")
 }
 
-// Read reads the draws that Run has written to dir. It is an error, and there are no
-// draws, if a chain is missing or not finished, if a file is damaged, or if the files
-// are not from the same run.
+// Read reads the draws that Run has written to dir. Read returns an error and no draws
+// if a chain is missing or not finished, if a file is damaged, or if the files are not
+// from the same run.
 //
 // The names are those that the caller of Run gave; quantities whose names end in __
 // come first. Meta is Options.Meta without its notes. These are in Notes, together with
@@ -227,9 +227,9 @@ func Length(dir string) int {
 // Merge collects the chains that one run has written to several directories, for
 // example because every chain ran on a machine of its own, and copies them to dst. It
 // copies the files without changes, and also the states from which the study can be
-// extended. It makes dst if necessary; chains that are already in dst count as well. It
-// is an error, and nothing is copied, if a chain is missing, if a file is damaged, or
-// if the files are not from the same run.
+// extended. It makes dst if necessary; chains that are already in dst count as well.
+// Merge returns an error and copies nothing if a chain is missing, if a file is
+// damaged, or if the files are not from the same run.
 func Merge(dst string, src ...string) error {
 	dirs := slices.Clone(src)
 	if _, err := os.Stat(dst); err == nil {
@@ -269,7 +269,7 @@ func Merge(dst string, src ...string) error {
 		if filepath.Dir(path) == filepath.Clean(dst) {
 			continue
 		}
-		// The state comes first, because a state without draws does no harm.
+		// The state is copied first, because a state without draws does no harm.
 		err := copyFile(statePath(chainPath(dst, k)), statePath(path))
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			err = copyFile(chainPath(dst, k), path)

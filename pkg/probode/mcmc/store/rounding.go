@@ -13,8 +13,8 @@ import (
 )
 
 // A maker records what a file was made with: the versions of probode and Go, the kind
-// of processor, and how these round. It is for information only: whether a chain can
-// continue is decided by its numbers.
+// of processor, and a hash that depends on how they round. It is for information only:
+// whether a chain can continue is decided by its numbers.
 type maker [4]mcmc.Field
 
 func thisMaker(version string) maker {

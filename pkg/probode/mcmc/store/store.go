@@ -2,8 +2,8 @@
 // killed, moved to another machine, resumed and extended.
 //
 // [Run] draws into a directory, [Merge] collects chains from several directories, and
-// [Read] reads them back. The files have the format of CmdStan, which ArviZ, pandas and
-// R can read.
+// [Read] reads the draws back. The files have the format of CmdStan, which ArviZ,
+// pandas and R can read.
 package store
 
 import (
@@ -36,9 +36,9 @@ type Options struct {
 	Checkpoint time.Duration
 }
 
-// A Noter is a Kernel that can describe its chain in sentences, for example the sizes
-// that it has tuned. Run writes each note, on one line, below the draws. Notes must
-// depend on nothing but the State of the kernel.
+// A Noter is a Kernel that can describe its chain in sentences, for example to say
+// which sizes it has tuned. Run writes each note, on one line, below the draws. Notes
+// must depend on nothing but the State of the kernel.
 type Noter interface {
 	Notes() []string
 }
@@ -80,7 +80,7 @@ type Evaluator interface {
 //
 // Run refuses to continue, and changes nothing, if a file is damaged, has another
 // version of the format or does not belong to this package; if the draws in dir were
-// made with other settings, names or fields of Meta; and if another process is at work
+// made with other settings, names or fields of Meta; or if another process is at work
 // on a chain. Before a chain is resumed, its log density is compared with the saved one
 // (see [Evaluator]), and the iterations of its last milliseconds are repeated: the
 // chain continues only if everything is the same, bit for bit. So a changed program
