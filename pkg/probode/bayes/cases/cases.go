@@ -22,7 +22,7 @@ import (
 //	hare0, lynx0 ~ LogNormal(log 10, 1)
 //	log y ~ N(log z, σ²), σ ~ LogNormal(−1, 1) for each species
 //
-// The observations include the counts of the first year. The solver, RK4 with ten steps
+// The counts of the first year are among the observations. The solver, RK4 with ten steps
 // per year, is accurate; choose others to see their effect.
 //
 // Source: Carpenter (2018), Predator-Prey Population Dynamics: the
@@ -70,8 +70,8 @@ func LynxHare(data *bayes.Data) *bayes.Posterior {
 //	beta ~ N(2, 1), gamma ~ N(0.4, 0.5²), both positive
 //	y ~ NegativeBinomial(I, φ), 1/φ ~ Exponential(5)
 //
-// so that phi has an inverse gamma prior. The solver, RK4 with ten steps per day, is
-// accurate.
+// The parameter phi is φ, so its prior is an inverse gamma distribution. The solver, RK4
+// with ten steps per day, is accurate.
 //
 // Source: Grinsztajn, Semenova, Margossian & Riou (2021), Bayesian workflow for
 // disease transmission modeling in Stan, Statistics in Medicine 40, 6209.
@@ -93,10 +93,10 @@ func Influenza(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// FitzHughNagumo returns the model of the paper's §3.2. V and R (the columns, in this
-// order) are observed with Gaussian errors of variance 0.01. The prior is flat on (0,
-// 10)³, and samplers move on this scale, as in the paper. The solver is the backward
-// Euler method, linearised at the current state, with h = 0.05 and α = 0.2.
+// FitzHughNagumo returns the model of the paper's §3.2. The data columns are V and R, in
+// this order. Both have Gaussian errors of variance 0.01. The prior is flat on (0, 10)³,
+// and samplers move on the untransformed scale, as in the paper. The solver is the
+// backward Euler method, linearised at the current state, with h = 0.05 and α = 0.2.
 func FitzHughNagumo(data *bayes.Data) *bayes.Posterior {
 	p := problems.FitzHughNagumo()
 	post := &bayes.Posterior{

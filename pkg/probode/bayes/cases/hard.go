@@ -10,15 +10,15 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// The cases in this file are hard for solvers or for samplers. Except for
-// PKMichaelisMenten, their data are the exact solution, without noise.
+// The cases in this file are hard for solvers or for samplers. Their data are values of
+// the exact solution, without noise, except in PKMichaelisMenten.
 
-// Dragons returns the model y′ = β0 − β1 y from y = 1, with the true β = (10, 1),
-// observed at 0.5, 1, …, 5 with sd 0.1. Its solver is RK4 with h = 0.5, and its priors
-// are log-normal with parameters (ln 10, 2) and (0, 2). Each step multiplies the distance
-// from equilibrium by R(z) = 1 − z + z²/2 − z³/6 + z⁴/24 at z = hβ1. This is not
-// monotone, so that a second value, β1 = 4.911, fits the data as well: a mode that the
-// exact posterior does not have.
+// Dragons returns the model y′ = β0 − β1 y with y(0) = 1 and the true β = (10, 1),
+// observed at t = 0.5, 1, …, 5 with sd 0.1. Its solver is RK4 with h = 0.5, and its
+// priors are log-normal with parameters (ln 10, 2) and (0, 2). Each step multiplies the
+// distance from equilibrium by R(z) = 1 − z + z²/2 − z³/6 + z⁴/24 at z = hβ1. R is not
+// monotone, so that a second value, β1 = 4.911, fits the data as well. There the solver
+// makes a mode that the exact posterior does not have.
 //
 // Source: O'Brien et al. (2025), arXiv:2502.11510.
 func Dragons(data *bayes.Data) *bayes.Posterior {
@@ -47,9 +47,10 @@ func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior
 	}
 }
 
-// Alias returns the oscillator y″ = −ω² y from (y, y′) = (1, 0), with the true ω = 1.3,
-// observed at 1, 2, …, 10 with sd 0.1. The prior of ω is uniform on (0, 2π). ω and 2π − ω
-// give the same data, so that each of two modes holds half of the posterior.
+// Alias returns the oscillator y″ = −ω² y with y(0) = 1, y′(0) = 0 and the true ω = 1.3,
+// observed at t = 1, 2, …, 10 with sd 0.1. The prior of ω is uniform on (0, 2π). The
+// values ω and 2π − ω give the same data, so that the posterior has two modes, each with
+// half of the mass.
 func Alias(data *bayes.Data) *bayes.Posterior {
 	return &bayes.Posterior{
 		Model: bayes.Model{
@@ -70,10 +71,10 @@ func Alias(data *bayes.Data) *bayes.Posterior {
 }
 
 // PKMichaelisMenten returns a model for the concentration c of a drug that is eliminated
-// at the rate v_m c/(k_m + c), from c = 8, observed with log-normal errors of sd 0.1. The
-// data were drawn with v_m = 1.5 and k_m = 0.8. The priors are log-normal with median 1
-// and a standard deviation of 1 on the log scale. The solver is the trapezoidal rule with
-// h = 1/4.
+// at the rate v_m c/(k_m + c). It starts at c = 8, and is observed with log-normal errors
+// of sd 0.1. The data were drawn with v_m = 1.5 and k_m = 0.8. The priors are log-normal
+// with median 1 and a standard deviation of 1 on the log scale. The solver is the
+// trapezoidal rule with h = 1/4.
 func PKMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	wide := distuv.LogNormal{Sigma: 1}
 	return &bayes.Posterior{
@@ -92,10 +93,10 @@ func PKMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// Boluses returns the model y′ = input − k y from y = 5, with the true k = 0.5, observed
-// with sd 0.1. The input gives a dose of 12 at t = 1 and another at t = 2, each at a
-// constant rate for a time width. If events is true, the solver knows the times at which
-// the input jumps; otherwise it may step over a dose.
+// Boluses returns the model y′ = input − k y with y(0) = 5 and the true k = 0.5, observed
+// with sd 0.1. The input gives one dose of 12 at t = 1 and another at t = 2. Each dose is
+// spread over a time of length width, at a constant rate. If events is true, the solver
+// knows the times at which the input jumps; otherwise it may step over a dose.
 func Boluses(data *bayes.Data, width float64, events bool) *bayes.Posterior {
 	input := &probode.Input{Times: []float64{1, 1 + width, 2, 2 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Constant: true}
 	p := &probode.Problem{

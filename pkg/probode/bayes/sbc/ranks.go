@@ -30,13 +30,13 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 // of quantity k and the uniform distribution function, with simultaneous bands, at the L
 // points z = 1/(L+1), …, L/(L+1):
 //
-//	F(z) − z,   F(z) = share of ranks < z (L+1),
+//	F(z) − z,   F(z) = share of ranks < z (L+1)
 //
 // If the ranks are uniform, all differences lie between lo and hi with the given
 // probability, or a slightly larger one since ranks are whole numbers. The differences
 // show small systematic deviations better than a histogram. An arch means that the draws
 // are too high; a curve that rises in the middle means that they scatter too widely, and
-// one that falls in the middle that they scatter too little.
+// one that falls in the middle means that they scatter too little.
 //
 // The bands are those of Säilynoja, Bürkner & Vehtari (2022), computed like those of
 // Histogram.
@@ -54,8 +54,8 @@ func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	return z, diff, lo, hi
 }
 
-// widest returns the largest level at which pointwise bands hold simultaneously with at
-// least the given probability. The largest level gives the narrowest bands.
+// widest returns the largest level at which uniform ranks lie within all pointwise bands
+// with at least the given probability. The largest level gives the narrowest bands.
 func widest(probability float64, joint func(level float64) float64) float64 {
 	a, b := 0.0, 1-probability
 	for range 20 {
@@ -68,11 +68,11 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 	return a
 }
 
-// P returns the p-value of a test that the ranks of quantity k are uniform: the
-// probability that the largest deviation of uniform ranks, in terms of its pointwise
-// probability, is at least that of the observed ranks. It is exact for independent draws.
-// A P below about 10⁻⁴ means that the sampler is wrong, or that its draws are too
-// strongly correlated.
+// P returns the p-value of a test that the ranks of quantity k are uniform. The test
+// looks at the largest deviation of the ranks, judged at each point by its probability
+// there. The p-value is the probability that uniform ranks deviate at least as much as
+// the observed ones. It is exact for independent draws. A P below about 10⁻⁴ means that
+// the sampler is wrong, or that its draws are too strongly correlated.
 func (r *Result) P(k int) float64 {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)
@@ -102,8 +102,8 @@ func (r *Result) cumulated(k int) []int {
 	return c[:r.Draws]
 }
 
-// A binomial computes binomial distributions for up to n items; it holds log 0!, …, log
-// n!.
+// A binomial computes binomial distributions for up to n trials. It contains log 0!, …,
+// log n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {
@@ -114,8 +114,8 @@ func newBinomial(n int) binomial {
 	return l
 }
 
-// prob returns the probability that k of m ≤ n items occur, each of which occurs with
-// probability p < 1.
+// prob returns the probability of k successes in m ≤ n independent trials, each of which
+// succeeds with probability p < 1.
 func (l binomial) prob(m, k int, logp, logq float64) float64 {
 	return math.Exp(l[m] - l[k] - l[m-k] + float64(k)*logp + float64(m-k)*logq)
 }

@@ -3,8 +3,8 @@
 // If θ is a draw from the prior and Y a draw from the model given θ, then θ is also a
 // draw from the posterior given Y. So its rank among L independent draws from that
 // posterior is uniform on 0, …, L. The ranks from many data sets show whether a sampler
-// draws from the posterior that it claims to draw from, even if nothing else is known
-// about that posterior.
+// draws from the posterior that it claims to sample, even if nothing else is known about
+// that posterior.
 package sbc
 
 import (
@@ -34,8 +34,8 @@ type Settings struct {
 	// means 19, for 20 ranks.
 	Ranks int
 
-	// BurnIn is the number of iterations that are dropped. Zero means 1000, and 250
-	// more for each parameter.
+	// BurnIn is the number of iterations that are dropped. Zero means 1000 plus 250 for
+	// each parameter.
 	BurnIn int
 
 	// Independent is the bulk effective sample size, as a multiple of L, that each chain
@@ -50,8 +50,8 @@ type Settings struct {
 	// number of cores. It does not change the result.
 	Workers int
 
-	// Progress, if not nil, is called from time to time with the number of data sets that
-	// are done and the total. Calls do not overlap.
+	// Progress, if not nil, is called from time to time with the number of completed data
+	// sets and the total number. Calls do not overlap.
 	Progress func(done, total int)
 }
 
@@ -79,14 +79,15 @@ type Result struct {
 // missing values as the data of p. Then it samples from the posterior with the sampler,
 // and ranks θ among the sampler's draws.
 //
-// The data come from the model whose posterior the sampler claims to draw from: usually
-// the solution with the solver's noise; for Deterministic, and for DelayedAcceptance
-// without Noise, the classical solution; for Reweighted the accurate solution. The draws
-// of Reweighted are resampled in proportion to their weights.
+// The data come from the model whose posterior the sampler claims to sample. This model
+// usually contains the solution with the solver's noise. It contains the classical
+// solution for Deterministic, and for DelayedAcceptance without Noise, and the accurate
+// solution for Reweighted. The draws of Reweighted are resampled in proportion to their
+// weights.
 //
 // Each data set has one chain, which starts at the θ that generated the data: the test
 // shows whether a chain stays in the right distribution, not whether it finds that
-// distribution. Each data set has random numbers of its own, so that the result does not
+// distribution. Each data set has random numbers of its own. So the result does not
 // depend on the number of workers, and the first n data sets do not depend on how many
 // follow.
 //
