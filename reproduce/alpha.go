@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Section 3.1: the noise scale α* of each method at several step sizes.
+// alpha computes the results of section 3.1: the noise scale α* of each method at several step sizes.
 var alpha = experiment{
 	name: "alpha", title: "Calibration: α* of each method", tables: []string{"alpha"},
 	compute: computeAlpha, section: alphaSection,
@@ -129,8 +129,8 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 	return sec, nil
 }
 
-// paletteOffset is the position in the palette of the first method of a panel. The three
-// explicit methods come first in the figure.
+// paletteOffset returns the index, in the palette, of the colour of a panel's first
+// method. The three explicit methods come first in the figure.
 func paletteOffset(lin string) int {
 	if lin == "none" {
 		return 0
@@ -138,7 +138,7 @@ func paletteOffset(lin string) int {
 	return 3
 }
 
-// The curves behind α*. The LaTeX source of the paper contains a figure of them, commented
+// alphaCurve computes the curves whose maxima are α*. The LaTeX source of the paper contains a figure of them, commented
 // out.
 var alphaCurve = experiment{
 	name: "alphacurve", title: "Log-probability curves of α", tables: []string{"alphacurve"},

@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// Figure 1: the probabilistic backward Euler method on FitzHugh–Nagumo.
+// fig1 makes figure 1: the probabilistic backward Euler method on FitzHugh–Nagumo.
 var fig1 = experiment{
 	name: "fig1", title: "Figure 1: an ensemble of paths", tables: []string{"fig1", "fig1_exact"},
 	compute: computeFig1, section: fig1Section,
@@ -37,9 +37,9 @@ func computeFig1(ctx context.Context, s *study) error {
 	t := &table{name: "fig1", header: []string{"t", "component", "mean", "sd", "deterministic", "reference"}}
 	addEnsemble(t, e, ref)
 
-	// The same ensemble with the exact distribution of each step, which the Gaussian one
-	// approximates. Departure is the difference between the two in the step that begins
-	// at t.
+	// This is the same ensemble, but each step is drawn from its exact distribution, to
+	// which the Gaussian one is an approximation. Departure is the difference between the
+	// two distributions in the step that begins at t.
 	drawn, err := steplaw.Exact{Method: backwardEuler}.Draw(ctx, e.Problem, 200, steplaw.Settings{
 		Mesh: probode.Uniform(0.1), Alpha: 0.2, Seed: s.seed, Workers: s.workers,
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Figure 2: the posterior of (θ2, θ3) under the two Euler methods, classical
+// fig2 makes figure 2: the posterior of (θ2, θ3) under the two Euler methods, classical
 // and probabilistic, for four step sizes.
 var fig2 = experiment{
 	name: "fig2", title: "Figure 2: posteriors", tables: []string{"fig2", "fig2_draws", "fig2_proposal"},
@@ -108,9 +108,9 @@ func computeFig2(ctx context.Context, s *study) error {
 		}
 	}
 
-	// The scheme of the appendix with two other proposals, which do not adapt: steps of
-	// the initial length, and steps 30 times shorter. The correct scheme is there for
-	// comparison.
+	// Run the scheme of the appendix with two other proposals, which do not adapt: with
+	// steps of the initial length, and with steps 30 times shorter. Run the correct
+	// scheme as well, for comparison.
 	for _, scale := range []float64{1, 1. / 30} {
 		fixed := mcmc.AdaptiveMetropolis{AdaptAfter: -1}
 		for _, v := range proposal.Scale {

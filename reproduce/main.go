@@ -139,8 +139,8 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// paths returns the number of paths of an ensemble: the one for a full or a quick run,
-// but at least the value of -paths.
+// paths returns the number of paths of an ensemble: the number for a full or for a quick
+// run, but at least the value of -paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {
 		full = quick

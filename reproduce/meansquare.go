@@ -8,7 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The theorem's part (iii): the mean-square error of the probabilistic method
+// meanSquare tests part (iii) of the theorem: the mean-square error of the probabilistic method
 // falls at twice the order of the classical one.
 var meanSquare = experiment{
 	name: "meansquare", title: "Mean-square order of the probabilistic methods", tables: []string{"meansquare"},

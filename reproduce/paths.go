@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// Path plots of protein activation and FitzHugh–Nagumo, each at its own α*. The LaTeX source
+// paths draws paths of protein activation and FitzHugh–Nagumo, each at its own α*. The LaTeX source
 // of the paper contains them, commented out.
 var paths = experiment{
 	name: "paths", title: "Path plots of two problems", tables: []string{"paths"},

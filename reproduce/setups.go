@@ -64,14 +64,14 @@ func (s *study) eachStep(all []setup, do func(u setup, h float64) error) error {
 	return nil
 }
 
-// The paper's two first-order methods, which fig2.csv calls forward-euler and
+// These are the paper's two first-order methods, which fig2.csv calls forward-euler and
 // backward-euler.
 var (
 	forwardEuler  = adams.Bashforth{Steps: 1}
 	backwardEuler = adams.Moulton{Steps: 0, Linearize: adams.Current}
 )
 
-// newSolver returns a solver on the uniform grid of step h.
+// newSolver returns a solver on the uniform grid with step h.
 func newSolver(p *probode.Problem, m probode.Method, h, alpha float64) (*probode.Solver, error) {
 	g, err := probode.UniformGrid(p, nil, h)
 	if err != nil {

@@ -94,7 +94,7 @@ func (t *table) distinct(name string) []string {
 	return out
 }
 
-// number returns the value of a cell, NaN if it is not a number.
+// number returns the value of a cell, or NaN if it is not a number.
 func number(cell string) float64 {
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil {

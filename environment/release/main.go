@@ -1,10 +1,10 @@
-// Command release builds the archives of a release, one for each system, with a
-// file of their checksums:
+// Command release builds the archives of a release, one for each system, and a file with
+// their checksums:
 //
 //	go run ./environment/release [-out environment/out/release] [-targets linux/amd64,...]
 //
 // The version is the first heading of CHANGELOG.md, and is written nowhere else. A
-// release is the commit that has this version as its tag. The archives depend only on the
+// release is the commit that is tagged with this version. The archives depend only on the
 // sources and the version of Go, and not on the folder, the time or the machine.
 package main
 
@@ -119,8 +119,8 @@ func release(ctx context.Context, version, out string, targets []string) error {
 }
 
 // build returns the program for a system. It contains neither paths nor the state of the
-// checkout, so that it does not depend on where it is built. It is for the oldest
-// processor that Go supports, so that all builds round in the same way.
+// checkout, so that it does not depend on where it is built. It is compiled for the
+// oldest processor that Go supports, so that all builds round in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {
@@ -137,7 +137,7 @@ func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	return os.ReadFile(program)
 }
 
-// A file is a file in an archive.
+// A file is an entry in an archive.
 type file struct {
 	name string
 	data []byte

@@ -19,8 +19,9 @@ import (
 // This file measures how far the answers of coarse solvers are from those of an accurate
 // one, and what they cost.
 
-// An answer is a row of the second table: a posterior, a remedy and a step. A bias is a
-// difference of posterior means, in standard deviations of the accurate posterior.
+// An answer is a row of the second table, for one posterior, one remedy and one step. A
+// bias is a difference of posterior means, in standard deviations of the accurate
+// posterior.
 type answer struct {
 	Question string  `csv:"posterior"`
 	Remedy   string  `csv:"remedy"`
@@ -153,8 +154,8 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	}
 	a.compare(accurate, got.Chains)
 	drawn := float64(len(got.Chains.Draws) * o.draws)
-	// The cost is in solves with steps of size a.Step, because the solves of a sampler
-	// may be accurate ones. Solves for weights are counted separately.
+	// The cost is converted to solves with steps of size a.Step, because a sampler may
+	// use accurate solves. Solves for weights are counted separately.
 	a.Solves, a.Prepare = got.Solves*a.Step/p.StepSize(), calibrating+got.Preparation
 	if got.Chains.LogWeights != nil {
 		a.Solves += a.Step / fine.StepSize()

@@ -15,8 +15,8 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// A solved describes a cell, which is a method on a problem with one step size or
-// tolerance, and its classical solution. Missing numbers are NaN.
+// A solved describes a cell and its classical solution. A cell stands for one method on
+// one problem at one step size or tolerance. Missing numbers are NaN.
 type solved struct {
 	Problem     string  `csv:"problem"`
 	Kind        string  `csv:"kind"`
@@ -31,7 +31,8 @@ type solved struct {
 	Alpha       float64 `csv:"alpha"`
 }
 
-// A spread says how well a stated standard deviation describes errors at other parameters.
+// A spread says how well a stated standard deviation describes errors at other parameter
+// values.
 type spread struct {
 	Square   float64    `csv:"mean_square"` // of the standardised error
 	Within   [2]float64 `csv:"within_1sd within_2sd"`
@@ -121,7 +122,7 @@ func (o *observatory) observe(ctx context.Context, cells *ledger[row]) error {
 	})
 }
 
-// A cell is a method on a problem at one step size or tolerance.
+// A cell stands for one method on one problem at one step size or tolerance.
 type cell struct {
 	o       *observatory
 	t       *truth
@@ -160,8 +161,8 @@ func (c *cell) known(cells *ledger[row]) bool {
 // for one rule of a cell.
 const budget = 1.5e7
 
-// compute measures a cell and returns one row for each rule. A numerical failure is in
-// the status of a row; compute returns an error only if ctx ends.
+// compute measures a cell and returns one row for each rule. A numerical failure is
+// recorded in the status of a row; compute returns an error only if ctx ends.
 func (c *cell) compute(ctx context.Context) ([]row, error) {
 	m := c.entrant.method()
 	mesh, size := c.mesh()
@@ -267,8 +268,8 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 			failed++
 			continue
 		}
-		// For all rules only times after the start-up count, because another method makes
-		// the first steps of a multistep method.
+		// Times during the start-up are left out, for all rules, because another method
+		// makes the first steps of a multistep method.
 		first := 0
 		for start := e.Grid.Times()[m.Noise(t.p.Dim()).Quiet]; first < len(t.times) && t.times[first] <= start; first++ {
 		}

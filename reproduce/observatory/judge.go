@@ -9,7 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file judges how well a calibrated spread describes errors at other parameters.
+// This file judges how well a calibrated spread describes errors at other parameter
+// values.
 
 // A verdict sums up an ensemble, or several, against accurate solutions.
 type verdict struct {
@@ -27,9 +28,9 @@ type verdict struct {
 
 func newVerdict(d int) *verdict { return &verdict{each: make([]float64, d), n: make([]float64, d)} }
 
-// add includes the ensemble e. x is the accurate solution at its times and xerr its
-// error, row-major; scores are in units of size, the size of each component. Times with
-// an index below first do not count.
+// add includes the ensemble e. x is the accurate solution at the times of e, and xerr is
+// its error, both row-major. Scores are in units of size, the size of each component.
+// Times with an index below first do not count.
 func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	d, nt := len(size), len(e.T)
 	paths := slices.DeleteFunc(slices.Clone(e.Paths), func(p []float64) bool { return p == nil })
@@ -84,8 +85,8 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	}
 }
 
-// crps is the continuous ranked probability score of sorted draws,
-// E|X − y| − ½ E|X − X′| [Gneiting & Raftery 2007, §4.2], corrected for the bias of few
+// crps is the continuous ranked probability score of sorted draws, E|X − y| − ½ E|X − X′|
+// [Gneiting & Raftery 2007, §4.2], corrected for the bias that it has if there are few
 // draws.
 func crps(sorted []float64, y float64) float64 {
 	n := float64(len(sorted))

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// The lists of the study. A method, a problem or a rule that is listed here is in every table
-// and figure.
+// The lists of the study. A method, a problem or a rule that is listed here appears in
+// every table and figure.
 
 // An entrant is a method and the kind of grids on which it is measured.
 type entrant struct {

@@ -1,15 +1,14 @@
 // Observatory measures every method on every problem at several step sizes or tolerances:
 // the error, the cost, and whether the calibrated spread is as large as the errors at
-// parameters other than those of the calibration.
+// parameter values other than those used for the calibration.
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //
-// A cell is a method on a problem at one step size or tolerance, and a rule is a way to
-// choose the noise. Observatory writes DIR/cells.csv with a row for each rule in each
-// cell; DIR/summary.csv with a row for each cell; DIR/answers.csv with a row for each
-// posterior, remedy and step; and DIR/observatory.html, which needs no other file.
-// Results in these files are not computed again: a run that was stopped continues from
-// there.
+// A cell stands for one method on one problem at one step size or tolerance. A rule is a
+// way to choose the noise. Observatory writes DIR/cells.csv with a row for each rule in
+// each cell; DIR/summary.csv with a row for each cell; DIR/answers.csv with a row for
+// each posterior, remedy and step; and DIR/observatory.html, which needs no other file.
+// Results in these files are not computed again: a run that was stopped can be continued.
 package main
 
 import (

@@ -168,7 +168,8 @@ func unreached(rows []row) string {
 	return p.String()
 }
 
-// answersPart shows what solvers do to posteriors; "" if nothing was measured.
+// answersPart returns the part of the page that shows what solvers do to posteriors. It
+// is empty if nothing was measured.
 func (o *observatory) answersPart(answers []answer) (string, error) {
 	if len(answers) == 0 {
 		return "", nil

@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The posteriors and the samplers of the study. The data are simulated from an accurate
-// solution at known parameters.
+// This file has the posteriors and the samplers of the study. The data are simulated from
+// an accurate solution at known parameters.
 
 // A question is a posterior that is known accurately, and a coarse step.
 type question struct {
@@ -31,11 +31,11 @@ type question struct {
 	step    float64 // the coarsest; half and a quarter of it are used as well
 }
 
-// solver is the method of the coarse posteriors.
+// solver is the method that solves the coarse posteriors.
 var solver = adams.Moulton{Steps: 1}
 
-// fineness is the number of RK4 steps in each coarsest step with which the accurate
-// posterior is solved.
+// The accurate posterior is solved by RK4. fineness is the number of its steps in each
+// coarsest step.
 const fineness = 16
 
 func gaussian(sd float64, columns ...int) func([]float64, *rand.Rand) []float64 {
@@ -79,8 +79,8 @@ func inferred(p *probode.Problem, width, sd float64, states ...int) func(*bayes.
 	}
 }
 
-// elimination is a drug after a bolus with Michaelis–Menten elimination,
-// c′ = −v c/(k + c).
+// elimination describes the concentration of a drug after a bolus, with Michaelis–Menten
+// elimination, c′ = −v c/(k + c).
 func elimination() *probode.Problem {
 	return &probode.Problem{
 		Name: "Michaelis–Menten elimination", States: []string{"c"}, Params: []string{"v_m", "k_m"}, Autonomous: true,

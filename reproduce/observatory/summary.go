@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A brief is a cell in the summary: the classical solution, and the verdicts on the
-// recommended rule and on the paper's rule.
+// A brief is the row of a cell in the summary: the classical solution, and the verdicts
+// on the recommended rule and on the paper's rule.
 type brief struct {
 	solved
 	Spread spread `csv:""`

@@ -121,7 +121,7 @@ type ledger[T any] struct {
 	rows []T
 }
 
-// open reads the rows of a file, none if it does not exist.
+// open reads the rows of a file. If the file does not exist, there are no rows.
 func open[T any](path string, key func(*T) string) (*ledger[T], error) {
 	l := &ledger[T]{path: path, key: key}
 	data, err := os.ReadFile(path)
@@ -137,7 +137,7 @@ func open[T any](path string, key func(*T) string) (*ledger[T], error) {
 	return l, nil
 }
 
-// find returns the row with a key, nil if there is none.
+// find returns the row with a key, or nil if there is none.
 func (l *ledger[T]) find(key string) *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,8 +161,8 @@ func (l *ledger[T]) add(rows ...T) error {
 	return l.save()
 }
 
-// arrange sorts the rows by the place that the function gives them, and removes those with
-// a negative one.
+// arrange sorts the rows by the place that the function gives them, and removes the rows
+// whose place is negative.
 func (l *ledger[T]) arrange(place func(*T) []float64) error {
 	l.rows = slices.DeleteFunc(l.rows, func(r T) bool { return slices.Min(place(&r)) < 0 })
 	slices.SortStableFunc(l.rows, func(a, b T) int { return slices.Compare(place(&a), place(&b)) })
@@ -172,7 +172,7 @@ func (l *ledger[T]) arrange(place func(*T) []float64) error {
 // save writes all rows; after an error the file is unchanged.
 func (l *ledger[T]) save() error { return shell.WriteFile(l.path, encode(l.rows, 6)) }
 
-// named returns the place of a name in a list, −1 if it is not there.
+// named returns the place of a name in a list, or −1 if it is not there.
 func named[T any](list []T, name func(*T) string, want string) float64 {
 	for i := range list {
 		if name(&list[i]) == want {

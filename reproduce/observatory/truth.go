@@ -11,7 +11,7 @@ import (
 )
 
 // A truth is a problem with accurate solutions at twenty times: at its own θ, which comes
-// first, and at several others, at which calibrations are judged.
+// first, and at several other values of θ, at which calibrations are judged.
 type truth struct {
 	p     *probode.Problem
 	kind  string
@@ -25,8 +25,8 @@ type truth struct {
 
 const observed = 20 // times
 
-// newTruth solves a problem accurately at its θ and at others, which are drawn from a
-// log-normal distribution around it with an sd of 10 %.
+// newTruth solves a problem accurately at its θ and at other values of θ, which are drawn
+// from a log-normal distribution around the first with an sd of 10 %.
 func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth, error) {
 	t := &truth{p: s.problem(), kind: s.kind}
 	p := t.p

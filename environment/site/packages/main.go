@@ -4,8 +4,8 @@
 //	go run ./environment/site/packages
 //
 // For each package it writes the doc comment, every exported declaration with its
-// comment, and the examples of the tests, as HTML and as plain text for the search. Names
-// that the module exports are links to their documentation.
+// comment, and the examples from the test files, as HTML and as plain text for the
+// search. Names that the module exports are links to their documentation.
 package main
 
 import (

@@ -16,9 +16,9 @@ import (
 // file remains. If the process is killed, a file named after path, with digits and .tmp
 // added, may remain.
 //
-// A link is followed to its file. If path is /dev/null, a terminal, or a pipe that
-// somebody reads from, Write writes into it. It does the same for the file of standard
-// output or standard error, whose name may be /dev/stdout.
+// If path is a link, Write replaces the file to which it leads. If path is /dev/null, a
+// terminal, or a pipe that somebody reads from, Write writes into it. It does the same
+// for the file of standard output or standard error, whose name may be /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -56,8 +56,8 @@ func Replace(path string, write func(io.Writer) error) error {
 }
 
 // WriteVia is like Replace, but the file has the name tmp, in the same directory, until
-// it is complete. A file tmp of an earlier call is removed, so no other process may use
-// tmp.
+// it is complete. If an earlier call has left a file tmp, it is removed, so no other
+// process may use tmp.
 func WriteVia(tmp, path string, write func(io.Writer) error) error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

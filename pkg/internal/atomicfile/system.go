@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// nonBlocking turns the opening of a pipe that nobody reads from into an error.
+// nonBlocking makes it an error to open a pipe that nobody reads from.
 const nonBlocking = syscall.O_NONBLOCK
 
 func rename(from, to string) error { return os.Rename(from, to) }

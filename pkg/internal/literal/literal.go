@@ -21,17 +21,17 @@ func Of(v any) string {
 	return w.String()
 }
 
-// Declared is Of without the fields that are no part of a declaration: functions, whose
-// names another build may change, channels, and types of package sync, which hold what a
-// process has done so far. Its text serves to distinguish studies.
+// Declared is like Of, but leaves out the fields that do not belong to a declaration:
+// functions, whose names another build may change, channels, and types of package sync,
+// which hold what a process has done so far. Its text serves to distinguish studies.
 func Declared(v any) string {
 	w := &writer{declared: true}
 	w.write(reflect.ValueOf(v), true, nil)
 	return w.String()
 }
 
-// NonZero is Declared without the fields of structs that are zero. A new field in a
-// struct thus does not change the text of values in which it is zero.
+// NonZero is like Declared, but leaves out the struct fields that are zero. A new field
+// in a struct thus does not change the text of values in which it is zero.
 func NonZero(v any) string {
 	w := &writer{brief: true, declared: true}
 	w.write(reflect.ValueOf(v), true, nil)

@@ -12,12 +12,12 @@ import (
 	"sync"
 )
 
-// fallback is the assumed memory of a machine that does not report it. It stops absurd
-// sizes, but not large ones.
+// fallback is the assumed memory of a machine that does not report it. Absurdly large
+// sizes exceed it, but sizes that are merely large do not.
 const fallback = 64 << 30
 
-// limit returns the number of bytes that this process can have: the memory of the
-// machine or of its control group, or GOMEMLIMIT if that is less.
+// limit returns the number of bytes that this process can use: the memory of the machine
+// or of its control group, or GOMEMLIMIT if that is less.
 var limit = sync.OnceValue(func() float64 {
 	least := float64(fallback)
 	if v, ok := field("/proc/meminfo", "MemTotal:"); ok {
@@ -50,8 +50,8 @@ func field(file, name string) (float64, bool) {
 }
 
 // Check returns an error if the memory cannot hold as many floating-point numbers as the
-// product of factors, which may overflow an int. In the error, what describes the
-// numbers.
+// product of factors, which may overflow an int. The argument what describes these
+// numbers in the error.
 func Check(what string, factors ...int) error {
 	bytes := 8.0
 	for _, f := range factors {

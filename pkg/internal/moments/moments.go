@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Vector holds the running means and sums of squared deviations of vectors of one
-// length [Welford 1962]. Two of them merge without loss of accuracy [Chan, Golub &
+// Vector holds the running means and sums of squared deviations of vectors that have the
+// same length [Welford 1962]. Two of them merge without loss of accuracy [Chan, Golub &
 // LeVeque 1983].
 type Vector struct {
 	N        int       // vectors added

@@ -15,8 +15,9 @@ func With(ctx context.Context, begin func(label string) Hook) context.Context {
 	return context.WithValue(ctx, key{}, begin)
 }
 
-// Begin returns the hook of a computation under ctx, nil if there is none, and the
-// context for its parts, which show no progress of their own.
+// Begin returns the hook of a computation under ctx, or nil if there is none. It also
+// returns a context for the parts of the computation, under which they show no progress
+// of their own.
 func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	if ctx == nil {
 		return ctx, nil // the caller reports the error

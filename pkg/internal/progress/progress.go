@@ -20,12 +20,12 @@ type Meter struct {
 }
 
 // NewMeter returns the meter of a computation that begins, or is resumed, at the given
-// time; done is the work that was done before.
+// time; done is the amount of work that was done before.
 func NewMeter(at time.Time, done int) Meter { return Meter{begin: at, at: at, done: done} }
 
-// Update sets the work done up to the time at. It returns the time since the beginning,
-// the rate in units of work per second, and the remaining time at this rate. The rate and
-// the remaining time are zero until they are known.
+// Update records that an amount of work, done, was complete at the given time. It returns
+// the time since the beginning, the rate in units of work per second, and the remaining
+// time at this rate. The rate and the remaining time are zero until they are known.
 func (m *Meter) Update(at time.Time, done, total int) (elapsed time.Duration, rate float64, left time.Duration) {
 	took := at.Sub(m.at).Seconds()
 	fade := math.Exp(-took / 10)
@@ -53,7 +53,7 @@ func Grouped(v float64) string {
 	return digits
 }
 
-// Span writes a time in a suitable unit.
+// Span writes a duration in a suitable unit.
 func Span(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -76,7 +76,7 @@ type Line struct {
 	next     time.Duration
 }
 
-// NewLine returns a Line on w.
+// NewLine returns a Line that is written to w.
 func NewLine(w io.Writer) *Line {
 	l := &Line{w: w}
 	if file, ok := w.(*os.File); ok {
@@ -86,7 +86,7 @@ func NewLine(w io.Writer) *Line {
 	return l
 }
 
-// Show shows the state at a time since the beginning.
+// Show shows the state of the computation; elapsed is the time since its beginning.
 //
 // A line that is wider than the terminal is cut off, because the next call would erase
 // only its last row. Wrapping is turned off during one write only, so that a process

@@ -2,8 +2,8 @@
 // block). They are the same on every machine and for any number of workers.
 package streams
 
-// Mix is the finaliser of splitmix64, a bijection of 64-bit words whose every
-// output bit depends on every input bit [Steele, Lea & Flood 2014].
+// Mix is the finaliser of splitmix64, a bijection of 64-bit words in which every output
+// bit depends on every input bit [Steele, Lea & Flood 2014].
 func Mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

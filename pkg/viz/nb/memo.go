@@ -29,7 +29,7 @@ import (
 )
 
 func init() {
-	// These are the types that figures and assessments hold behind interfaces.
+	// Figures and assessments have values of these types in interfaces.
 	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Guide{}, viz.Figure{}, viz.Frames{},
 		color.NRGBA{}, color.RGBA{}, color.Gray{},
 		adams.Bashforth{}, adams.Moulton{}, probode.RungeKutta{}} {
@@ -37,32 +37,32 @@ func init() {
 	}
 }
 
-// Memo returns the result of compute, which it keeps on disk: when the cell runs
-// again, or another cell asks for the same, Memo reads the result back, and a line
-// below the cell says so. An error ends the cell as [Check] does; the result of an
-// interrupted computation is not kept.
+// Memo returns the result of compute, which it keeps on disk: when the cell runs again,
+// or another cell asks for the same result, Memo reads the result back, and a line below
+// the cell says so. An error ends the cell as [Check] does; the result of an interrupted
+// computation is not kept.
 //
-// A result belongs to its name, to the value of inputs, to the source of compute and of
-// the declarations in the notebook that compute uses, and to the source of this
-// library. If any of them changes, it is computed again. Variables of the cell that
-// compute uses must be among the inputs, since Memo does not see their values
-// otherwise: Memo("fan", []any{h, alpha}, func() …). Inputs are compared by their
-// text, written out in full, so a function among them counts by its name alone. Where
-// there is no source, as in a program built with -trimpath, the program itself stands
-// for it: only the same program reads a result back.
+// A result depends on its name, on the value of inputs, on the source of compute and of
+// the declarations in the notebook that compute uses, and on the source of this library.
+// If any of them changes, the result is computed again. Variables of the cell that
+// compute uses must be among the inputs, since Memo does not see their values otherwise:
+// Memo("fan", []any{h, alpha}, func() …). Inputs are compared by their text, written out
+// in full, so a function among them counts by its name alone. Where there is no source,
+// as in a program built with -trimpath, the program itself stands for it: only the same
+// program reads a result back.
 //
 // Compute is a function literal or a declared function of the notebook. Memo panics,
 // before it computes, at a method value such as m.Run and at an instance of a generic
-// function, because neither says for which receiver or type it stands. Write func() …
-// { return m.Run() }, with m among the inputs.
+// function, because neither shows its receiver or its type. Write func() … { return
+// m.Run() }, with m among the inputs.
 //
-// T must be plain data or a figure: what encoding/gob stores without loss, so no
-// functions and no unexported fields. Memo panics at other types before it computes.
-// Even so, gob changes a few values, such as a pointer to a zero in a struct, and a
-// type behind an interface has to be registered with gob. Such results are not kept,
-// nor is anything if the folder cannot be written: the line below the cell says why,
-// and the cell continues with the computed result. Empty and nil slices and maps count
-// as equal.
+// T must be plain data or a figure, which encoding/gob can store without loss. It must
+// not contain functions or unexported fields. For other types Memo panics before it
+// computes. Even for plain data, gob changes a few values, such as a pointer to a zero in
+// a struct, and a type that is stored in an interface has to be registered with gob. A
+// result that gob cannot restore is not kept, and no result is kept if the folder cannot
+// be written. Then the line below the cell says why, and the cell continues with the
+// computed result. Empty and nil slices and maps count as equal.
 //
 // The files are in the folder .memo beside the notebook, or in the folder that the
 // environment variable PROBODE_MEMO names. A damaged file counts as missing. [Forget]
@@ -144,12 +144,12 @@ func fileName(name string) string {
 	return file
 }
 
-// encode returns the bytes that restore reads: v in the form of gob, after its SHA-256
-// hash. It decodes v again, because gob changes some values without an error, and because
-// an error of decoding must appear now and not in the next cell.
+// encode returns the bytes that restore reads: a SHA-256 hash, followed by v as encoded
+// by gob. It decodes v again, because gob changes some values without an error, and
+// because an error of decoding must appear now and not in the next cell.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
-		// The value took long to compute, and must not be lost because its own encoder
+		// A value that took long to compute must not be lost because its own encoder
 		// panics.
 		if r := recover(); r != nil {
 			data, err = nil, fmt.Errorf("%v", r)
@@ -243,7 +243,7 @@ func store(file string, data []byte) (err error) {
 	})
 }
 
-// lossy names the part of a T that encoding/gob would silently leave out, or "".
+// lossy names the part of type T that encoding/gob would silently leave out, or "".
 func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	if seen[t] {
 		return ""

@@ -34,10 +34,10 @@ import (
 // network.
 const echarts = "environment/echarts/echarts.min.js"
 
-// Context returns the context of the cell. It ends when the reader interrupts the
-// cell; five seconds later the kernel kills what is still running. Calls of this
-// library under it that take longer than a second, and have no Progress hook of their
-// own, show a bar until they are done.
+// Context returns the context of the cell. It ends when the reader interrupts the cell;
+// five seconds later the kernel kills what is still running. A call of this library that
+// is given this context and no Progress hook shows a progress bar if it takes longer than
+// a second, until it is done.
 func Context() context.Context { return cell() }
 
 var cell = sync.OnceValue(func() context.Context {
@@ -65,7 +65,8 @@ var noteInterrupt = sync.OnceFunc(func() {
 	note("Interrupted: what follows, if anything, comes from the part that was done.")
 })
 
-// Must is [Check] for a call that returns a value as well.
+// Must does the same as [Check] for a call that also returns a value, and returns that
+// value.
 func Must[T any](v T, err error) T {
 	Check(err)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 
 // Show shows each value in a form that suits its kind.
 //
-// A graphic, such as a [viz.Figure], is one output: interactive where scripts run
-// and ECharts is found, otherwise its own static picture. The picture is in the
-// HTML, and only there, so that a notebook holds it once.
+// A graphic, such as a [viz.Figure], is one output: interactive where scripts run and
+// ECharts is found, otherwise its own static picture. Only the HTML contains the picture,
+// so that a notebook stores it once.
 //
 // Chains are shown as a table with the mean of each parameter, its Monte Carlo error,
 // the standard deviation, the 95 % interval, the effective sample sizes and R̂. Below
@@ -38,8 +38,8 @@ import (
 //
 // To show a figure that a function such as [plots.Pairs] returns with an error, write
 // Show(Must(plots.Pairs(…))). Show prints no times, so that the output is the same when
-// the cell runs again. A graphic that cannot be drawn ends the cell with an error; a
-// value of another kind panics.
+// the cell runs again. A graphic that cannot be drawn ends the cell with an error; Show
+// panics if a value is of another kind.
 func Show(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {

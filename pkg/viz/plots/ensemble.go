@@ -10,9 +10,10 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Paths draws every path of an ensemble that was kept (probode.Settings.KeepPaths) as a thin
-// translucent line, the classical solution and the reference, which may be nil. There is a
-// panel for each of the given components, which count from 0, or for all if none is given.
+// Paths draws the kept paths of an ensemble (see probode.Settings.KeepPaths) as thin
+// translucent lines. It also draws the classical solution and the reference, which may be
+// nil. There is a panel for each of the given components, which count from 0, or for all
+// if none is given.
 func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
 	return panels(e, ref, components, func(k int) []viz.Layer {
 		d, n := e.Problem.Dim(), 0
@@ -55,8 +56,8 @@ func Bands(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 	})
 }
 
-// panels makes a panel for each component: the layers of body, and what all panels have in
-// common.
+// panels makes a panel for each component. A panel has the layers that body returns, and
+// the layers that all panels have in common.
 func panels(e *probode.Ensemble, ref *reference.Solution, components []int, body func(k int) []viz.Layer) viz.Figure {
 	d := e.Problem.Dim()
 	x := viz.Axis{Label: "t"}

@@ -90,7 +90,7 @@ func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure
 
 // PriorPosterior returns the posterior density of every parameter of a run over the
 // density of its prior. If the two agree, the data say nothing about the parameter. The
-// axis covers the draws; the title of a panel says how much of the prior it covers.
+// axis covers the draws; the title of a panel says how much of the prior the axis covers.
 func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 	f := viz.Figure{Title: "Prior and posterior", Columns: columns(len(p.Params))}
 	for i, q := range p.Params {
@@ -143,8 +143,8 @@ func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Point
 	return out, nil
 }
 
-// covering returns an axis that holds all but the outermost thousandth of the draws
-// on either side, with a margin, and the true value.
+// covering returns an axis that covers the true value and, with a margin, the draws
+// except for the outermost thousandth on either side.
 func covering(name string, samples []viz.Points, truth []float64, i int) viz.Axis {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, s := range samples {

@@ -8,9 +8,9 @@ import (
 )
 
 // Predictive draws the prediction of the data of one experiment, a panel for each column:
-// the median of new observations, errors included, with bands that hold 50 and 90 % of
-// them, and the data, which may be nil. Rows of the data in which all values are missing
-// get bands as well. Add such rows to get bands at other times.
+// the median of new observations, errors included, with bands that contain 50 % and 90 %
+// of them, and the data, which may be nil. Rows of the data in which all values are
+// missing get bands as well. Add such rows to get bands at other times.
 func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	var f viz.Figure
 	if len(q.Y) == 0 {
@@ -65,8 +65,8 @@ func timeOf(data *bayes.Data) string {
 	return data.Time
 }
 
-// Inside returns how many of the observations in the data lie in the central interval of
-// the prediction with the given probability, and, as of, the number of observations.
+// Inside counts the observations in the data that lie in the central interval of the
+// prediction with the given probability. of is the number of all observations.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2
 	for k := range data.Y[0] {

@@ -8,10 +8,11 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// LogLikelihoodProfile returns a figure of the log likelihood by several setups along a
-// line through one parameter. The upper panel shows the log likelihood. The lower panel,
-// in which jumps can be seen, shows its difference from the log likelihood of the last
-// setup, the reference, shifted to zero in the middle.
+// LogLikelihoodProfile returns a figure of the log likelihood, computed with several
+// setups, against one parameter. The upper panel shows the log likelihood. The lower
+// panel, in which jumps can be seen, shows its difference from the log likelihood of the
+// last setup, which is the reference. The differences are shifted so that they are zero
+// in the middle.
 func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 	x := viz.Axis{Label: p.Param}
 	all := viz.Panel{Title: "log likelihood", X: x, Y: viz.Axis{Label: "log p(Y | θ)"}}

@@ -23,7 +23,7 @@ td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowra
 .good { color: #00704f; } .bad { color: #b34700; }
 `
 
-// A Page is HTML that grows from top to bottom.
+// A Page is an HTML page that is written from top to bottom.
 type Page struct{ strings.Builder }
 
 // Text writes a paragraph of HTML.

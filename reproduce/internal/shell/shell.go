@@ -16,8 +16,8 @@ import (
 )
 
 // Main calls run with the arguments of the command line and a context that ends with the
-// first interrupt. It prints the error of run after name and ends the program with status
-// 1, or 130 after an interrupt; a request for help is not an error.
+// first interrupt. If run returns an error, Main prints it after name and ends the
+// program with status 1, or 130 after an interrupt. A request for help is not an error.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	ctx, stop := interruptible()
 	defer stop()
@@ -42,7 +42,7 @@ func interruptible() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// Parse parses args, which may hold flags only. For -h it prints the usage to the
+// Parse parses args, which may contain only flags. For -h it prints the usage to the
 // output of flags and returns flag.ErrHelp. Any other error is one line that lists the
 // flags.
 func Parse(flags *flag.FlagSet, args []string) error {
