@@ -10,8 +10,8 @@ import (
 //
 //	x′ = r x (1 − x/K),   x(t) = K / (1 + (K/x₀ − 1) e^{−rt}),
 //
-// θ = (r, K) = (3, 1), x(0) = 0.1, t ∈ [0, 2]. It has one dimension and a closed form,
-// so it is a good problem for studying an error.
+// with θ = (r, K) = (3, 1), x(0) = 0.1 and t ∈ [0, 2]. It has one dimension and a
+// closed-form solution, so it is a good problem for studying errors.
 //
 // Source: Verhulst (1838), Correspondance mathématique et physique 10, 113.
 func Logistic() *probode.Problem {
@@ -43,11 +43,12 @@ func Logistic() *probode.Problem {
 //	RS′ = k₂ S·R − k₃ RS − k₄ RS
 //	P′  = k₄ RS − V P/(Kₘ + P)
 //
-// where RS is the complex of the two and P the activated form of R. θ = (k₁, k₂, k₃,
-// k₄, V, Kₘ) = (0.07, 0.6, 0.05, 0.3, 0.017, 0.3), (1, 0, 1, 0, 0) at t = 0, t ∈ [0,
-// 100]. R + RS + P is conserved; the enzyme of a complex that reacts is lost, as in the
-// source. It is usually observed with noise of standard deviation 0.01 at t = 0, 1, 2,
-// 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100.
+// where RS is the complex of the two and P is the activated form of R. The parameters
+// are θ = (k₁, k₂, k₃, k₄, V, Kₘ) = (0.07, 0.6, 0.05, 0.3, 0.017, 0.3), the initial
+// state is (1, 0, 1, 0, 0), and t ∈ [0, 100]. R + RS + P is conserved. When a complex
+// reacts, its enzyme is lost, as in the source. The state is usually observed with
+// noise of standard deviation 0.01 at t = 0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60,
+// 80, 100.
 //
 // Source: Vyshemirsky & Girolami (2008), Bioinformatics 24, 833.
 func ProteinActivation() *probode.Problem {
@@ -100,14 +101,15 @@ func ProteinActivation() *probode.Problem {
 //
 //	u′ = a u − b u v,   v′ = −c v + d u v,
 //
-// θ = (a, b, c, d) = (1.5, 1, 3, 1), (1, 1) at t = 0, t ∈ [0, 10].
+// with θ = (a, b, c, d) = (1.5, 1, 3, 1), the initial state (1, 1) and t ∈ [0, 10]. The
+// quantity
 //
 //	E = d u − c ln u + b v − a ln v
 //
 // is conserved, so that all solutions are periodic.
 //
-// Source: Lotka (1925), Elements of Physical Biology; Volterra (1926), Mem.
-// Acad. Lincei 2, 31. See LotkaVolterra20 for the other usual values.
+// Source: Lotka (1925), Elements of Physical Biology; Volterra (1926), Mem. Acad.
+// Lincei 2, 31. LotkaVolterra20 has other values that are in common use.
 func LotkaVolterra() *probode.Problem {
 	return &probode.Problem{
 		Name: "Lotka–Volterra",
@@ -136,8 +138,8 @@ func LotkaVolterra() *probode.Problem {
 	}
 }
 
-// LotkaVolterra20 returns the model of LotkaVolterra with the values
-// θ = (0.5, 0.05, 0.5, 0.05), (20, 20) at t = 0, t ∈ [0, 20].
+// LotkaVolterra20 returns the model of LotkaVolterra with θ = (0.5, 0.05, 0.5, 0.05),
+// the initial state (20, 20) and t ∈ [0, 20].
 func LotkaVolterra20() *probode.Problem {
 	p := LotkaVolterra()
 	p.Name = "Lotka–Volterra (20, 20)"
@@ -152,8 +154,8 @@ func LotkaVolterra20() *probode.Problem {
 //
 //	S′ = −β S I/N,   I′ = β S I/N − γ I,   R′ = γ I,   N = S + I + R,
 //
-// θ = (β, γ) = (0.3, 0.1) per day, (998, 1, 1) at t = 0, t ∈ [0, 200] days.
-// N is conserved, and so is S e^{βR/(γN)}.
+// with θ = (β, γ) = (0.3, 0.1) per day, the initial state (998, 1, 1) and t ∈ [0, 200]
+// days. N is conserved, and so is S e^{βR/(γN)}.
 //
 // Source: Kermack & McKendrick (1927), Proc. Royal Society A 115, 700.
 func SIR() *probode.Problem {
@@ -191,10 +193,10 @@ func SIR() *probode.Problem {
 	}
 }
 
-// Influenza returns the model of SIR with the values of an outbreak of influenza in a
-// boarding school of 763 boys, θ = (β, γ) = (1.7, 0.5) per day, (762, 1, 0) on the eve
-// of the first day, t ∈ [0, 14] days. The counts on days 1, …, 14 are the boys in bed,
-// I.
+// Influenza returns the model of SIR for an outbreak of influenza in a boarding school
+// of 763 boys, with θ = (β, γ) = (1.7, 0.5) per day, the initial state (762, 1, 0) on
+// the day before the first count, and t ∈ [0, 14] days. The counts on days 1, …, 14 are
+// the numbers of boys in bed, I.
 //
 // Source: Anonymous (1978), British Medical Journal 1, 587; as fitted by Grinsztajn,
 // Semenova, Margossian & Riou (2021), Statistics in Medicine 40, 6209.
@@ -207,13 +209,15 @@ func Influenza() *probode.Problem {
 	return p
 }
 
-// Goodwin returns Goodwin's oscillator of a gene that its product represses,
+// Goodwin returns Goodwin's oscillator, in which a gene is repressed by its own
+// product,
 //
 //	x₁′ = a₁/(1 + a₂ x₃^r) − α x₁,   x₂′ = k x₁ − α x₂,   x₃′ = k x₂ − α x₃,
 //
-// with x₁ the messenger, x₂ an enzyme and x₃ the repressor, θ = (r, a₁, a₂, α, k) =
-// (10, 1, 3, 0.5, 1), (0, 0, 0) at t = 0, t ∈ [0, 25]. It oscillates for ever only if r
-// > 8. If r is not a whole number, the path must not fall below zero.
+// where x₁ is the messenger, x₂ an enzyme and x₃ the repressor, with θ = (r, a₁, a₂, α,
+// k) = (10, 1, 3, 0.5, 1), the initial state (0, 0, 0) and t ∈ [0, 25]. It oscillates
+// for ever only if r > 8. If r is not a whole number, x₃ must not become negative,
+// because x₃^r is then not defined.
 //
 // Source: Goodwin (1965), Advances in Enzyme Regulation 3, 425; with θ
 // unknown in Calderhead & Girolami (2009), Computational Statistics & Data

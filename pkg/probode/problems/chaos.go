@@ -10,9 +10,9 @@ import (
 //
 //	x′ = σ(y − x),   y′ = x(ρ − z) − y,   z′ = xy − βz,
 //
-// θ = (σ, ρ, β) = (10, 28, 8/3), (−10, −1, 40) at t = 0, t ∈ [0, 20]. It is chaotic:
-// errors grow like e^{0.9t}, by a factor of 10⁸ over the span. An ensemble shows from
-// which time on the solver knows nothing.
+// with θ = (σ, ρ, β) = (10, 28, 8/3), the initial state (−10, −1, 40) and t ∈ [0, 20].
+// It is chaotic: errors grow like e^{0.9t}, by a factor of 10⁸ over the span. An
+// ensemble shows after which time the solver can no longer predict the state.
 //
 // Source: Lorenz (1963), J. Atmospheric Sciences 20, 130.
 func Lorenz63() *probode.Problem {
@@ -45,10 +45,10 @@ func Lorenz63() *probode.Problem {
 //
 //	xᵢ′ = (x_{i+1} − x_{i−2}) x_{i−1} − xᵢ + F,   indices modulo n,
 //
-// θ = F = 8, all xᵢ = 8 except x₁ = 8.01, t ∈ [0, 30]. For n ≥ 10 it is chaotic, and
-// errors grow in several directions. It serves as a test in higher dimensions, usually
-// with n = 10 or 40. It panics for n < 4. The Jacobian is dense, since its corners are
-// not zero.
+// with θ = F = 8 and t ∈ [0, 30]. Initially all xᵢ are 8 except x₁ = 8.01. For n ≥ 10
+// the model is chaotic, and errors grow in several directions. It serves as a test in
+// higher dimensions, usually with n = 10 or 40. Lorenz96 panics for n < 4. The Jacobian
+// is dense, since its corners are not zero.
 //
 // Source: Lorenz (1996), Predictability: a problem partly solved, ECMWF
 // Seminar on Predictability.

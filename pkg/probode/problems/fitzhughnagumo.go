@@ -2,15 +2,15 @@ package problems
 
 import "github.com/probode/probode/pkg/probode"
 
-// FitzHughNagumo returns the FitzHugh–Nagumo model of a spiking neuron, with
-// V the voltage across the membrane and R the recovery variable,
+// FitzHughNagumo returns the FitzHugh–Nagumo model of a spiking neuron, where V is the
+// voltage across the membrane and R is the recovery variable,
 //
 //	V′ = θ₃ (V − V³/3 + R),   R′ = −(V − θ₁ + θ₂ R)/θ₃,
 //
-// θ = (0.2, 0.2, 3), (V, R)(0) = (−1, 1), t ∈ [0, 20]: the running example of
-// Teymur et al. (2018), with the values of Ramsay et al. (2007). Other texts
-// have −θ₂R in the second equation. It alternates between slow stretches and
-// fast jumps, is mildly stiff, and is not globally Lipschitz.
+// with θ = (0.2, 0.2, 3), (V, R)(0) = (−1, 1) and t ∈ [0, 20]. This is the running
+// example of Teymur et al. (2018), with the values of Ramsay et al. (2007). Other
+// authors write −θ₂R in the second equation. The solution alternates between slow
+// stretches and fast jumps. The problem is mildly stiff and not globally Lipschitz.
 //
 // Source: FitzHugh (1961), Biophysical Journal 1, 445; Nagumo, Arimoto &
 // Yoshizawa (1962), Proc. IRE 50, 2061; Ramsay, Hooker, Campbell & Cao
@@ -38,7 +38,7 @@ func fitzHughNagumoF(dst []float64, _ float64, x, theta []float64) {
 }
 
 // fitzHughNagumoFJ is called in the innermost loop of inference. That is why it divides
-// once only and checks bounds first.
+// only once and checks bounds first.
 func fitzHughNagumoFJ(f, jac []float64, _ float64, x, theta []float64) {
 	_, _, _, _ = f[1], jac[3], x[1], theta[2]
 	v, r := x[0], x[1]

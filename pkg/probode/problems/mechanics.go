@@ -12,9 +12,10 @@ import (
 //
 //	q″ = −q/|q|³,   q(0) = (1 − e, 0),   q′(0) = (0, √((1 + e)/(1 − e))),
 //
-// as x = (q, q′), θ = e, which enters only the initial state, t ∈ [0, 20]. The usual e
-// is 0.6. The energy |q′|²/2 − 1/|q| = −1/2, the angular momentum √(1 − e²) and the
-// direction of the ellipse are conserved, and Kepler's equation gives a closed form.
+// with state x = (q, q′), parameter θ = e and t ∈ [0, 20]. θ affects only the initial
+// state; the usual value is 0.6. The energy |q′|²/2 − 1/|q| = −1/2, the angular
+// momentum √(1 − e²) and the direction of the ellipse are conserved, and Kepler's
+// equation gives the exact solution.
 //
 // Source: Hairer, Lubich & Wanner, Geometric Numerical Integration, I.2.
 func Kepler(e float64) *probode.Problem {
@@ -59,9 +60,9 @@ func Kepler(e float64) *probode.Problem {
 //
 //	q″ = −∇U(q),   U = (q₁² + q₂²)/2 + λ (q₁² q₂ − q₂³/3),
 //
-// as x = (q, p), θ = λ = 1, q = (0.1, 0), p = (0, 0.5) at t = 0, t ∈ [0, 100].
-// The energy H = |p|²/2 + U = 0.13 is conserved; at this energy chaotic and
-// regular orbits lie side by side.
+// with state x = (q, p), θ = λ = 1, q(0) = (0.1, 0), p(0) = (0, 0.5) and t ∈ [0, 100].
+// The energy H = |p|²/2 + U = 0.13 is conserved; at this energy chaotic and regular
+// orbits lie side by side.
 //
 // Source: Hénon & Heiles (1964), Astronomical Journal 69, 73.
 func HenonHeiles() *probode.Problem {
@@ -96,8 +97,9 @@ func HenonHeiles() *probode.Problem {
 //
 //	y₁′ = θ₁ y₂y₃,   y₂′ = θ₂ y₁y₃,   y₃′ = θ₃ y₁y₂,
 //
-// θ = (−2, 1.25, −0.5), (1, 0, 0.9) at t = 0, t ∈ [0, 20]. θ₂y₁² − θ₁y₂² and θ₃y₂² −
-// θ₂y₃² are conserved. The solution is smooth and periodic.
+// with θ = (−2, 1.25, −0.5), the initial state (1, 0, 0.9) and t ∈ [0, 20]. The
+// quantities θ₂y₁² − θ₁y₂² and θ₃y₂² − θ₂y₃² are conserved. The solution is smooth and
+// periodic.
 //
 // Source: Euler (1758); Hairer, Nørsett & Wanner, Solving Ordinary
 // Differential Equations I, II.10 (EULR) with other values.
@@ -128,16 +130,17 @@ func RigidBody() *probode.Problem {
 }
 
 // RestrictedThreeBody returns Arenstorf's orbit: a massless satellite in the plane of
-// earth and moon, in coordinates that rotate with the two, with the earth of mass 1 − μ
-// at (−μ, 0) and the moon of mass μ at (1 − μ, 0),
+// the earth and the moon. In coordinates that rotate with them, the earth, of mass 1 −
+// μ, is at (−μ, 0), and the moon, of mass μ, is at (1 − μ, 0):
 //
 //	x″ = x + 2y′ − (1 − μ)(x + μ)/D₁ − μ (x − 1 + μ)/D₂
 //	y″ = y − 2x′ − (1 − μ) y/D₁ − μ y/D₂
 //	D₁ = ((x + μ)² + y²)^{3/2},   D₂ = ((x − 1 + μ)² + y²)^{3/2}
 //
-// as (x, y, x′, y′), θ = μ = 0.012277471, (0.994, 0, 0, −2.00158510637908252) at t = 0.
-// The span is the period T = 17.0652165601579626. Close encounters with the moon
-// multiply errors by up to 2·10⁶ and require adaptive steps. The Jacobi integral
+// The state is (x, y, x′, y′), θ = μ = 0.012277471, and the initial state is (0.994, 0,
+// 0, −2.00158510637908252). The span is one period, T = 17.0652165601579626. Close
+// encounters with the moon multiply errors by up to 2·10⁶ and require adaptive steps.
+// The Jacobi integral
 //
 //	x² + y² + 2(1 − μ)/D₁^{1/3} + 2μ/D₂^{1/3} − x′² − y′²
 //
@@ -181,18 +184,18 @@ func RestrictedThreeBody() *probode.Problem {
 	}
 }
 
-// Pleiades returns seven stars in a plane that attract each other,
+// Pleiades returns the motion of seven stars in a plane that attract each other,
 //
-//	qᵢ″ = Σ_{j≠i} mⱼ (qⱼ − qᵢ)/|qⱼ − qᵢ|³,   i = 1, …, 7,
+//	qᵢ″ = Σ_{j≠i} mⱼ (qⱼ − qᵢ)/|qⱼ − qᵢ|³,   i = 1, …, 7.
 //
-// as (x₁, …, x₇, y₁, …, y₇, x₁′, …, x₇′, y₁′, …, y₇′), so that d = 28, with
-// the masses mⱼ = j as θ and
+// The state is (x₁, …, x₇, y₁, …, y₇, x₁′, …, x₇′, y₁′, …, y₇′), so d = 28. The
+// parameters θ are the masses mⱼ = j. The initial state is
 //
 //	x = (3, 3, −1, −3, 2, −2, 2),   y = (3, −3, 2, 0, 0, −4, 4),
 //	x₆′ = 1.75,   x₇′ = −1.5,   y₄′ = −1.25,   y₅′ = 1
 //
-// at t = 0, t ∈ [0, 3]. There are several close encounters. Energy, momentum and
-// angular momentum are conserved.
+// with all other velocities zero, and t ∈ [0, 3]. There are several close encounters.
+// Energy, momentum and angular momentum are conserved.
 //
 // Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations
 // I, II.10 (PLEI).
@@ -236,8 +239,8 @@ func Pleiades() *probode.Problem {
 			for i := range 2 * n {
 				jac[i*d+2*n+i] = 1
 			}
-			// attract adds the derivatives of the attraction of i by j: the blocks ∂q″ᵢ/∂qᵢ =
-			// −∂q″ᵢ/∂qⱼ are the 2×2 matrix (a, b; b, c).
+			// attract adds the derivatives of the attraction of body i by body j. The blocks
+			// ∂q″ᵢ/∂qᵢ = −∂q″ᵢ/∂qⱼ are the 2×2 matrix (a, b; b, c).
 			attract := func(i, j int, a, b, c float64) {
 				xi, yi := jac[(2*n+i)*d:(2*n+i+1)*d], jac[(3*n+i)*d:(3*n+i+1)*d]
 				xi[i] += a

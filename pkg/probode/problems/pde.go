@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file has partial differential equations, discretised by the method of lines.
-// They are stiff, may have any dimension, and have banded Jacobians.
+// This file contains partial differential equations, discretised by the method of
+// lines. They are stiff, may have any dimension, and have banded Jacobians.
 
 // Brusselator returns the Brusselator reaction with diffusion in one
 // dimension,
@@ -16,11 +16,12 @@ import (
 //	∂u/∂t = A + u²v − (B + 1)u + α ∂²u/∂x²,
 //	∂v/∂t = Bu − u²v + α ∂²v/∂x²,
 //
-// on x ∈ [0, 1] with u = A, v = B/A at both ends, discretised by central differences at
-// n inner points xᵢ = i/(n+1). The state is u₁, v₁, u₂, v₂, …, so that d = 2n and the
-// band is (2, 2). θ = (A, B, α) = (1, 3, 1/50), u = 1 + sin 2πx, v = 3 at t = 0, t ∈
-// [0, 10]. Its stiffness grows like n², and it oscillates on the time scale of the
-// reaction. It panics for n < 2.
+// on x ∈ [0, 1] with u = A and v = B/A at both ends, discretised by central differences
+// at n inner points xᵢ = i/(n+1). The state is u₁, v₁, u₂, v₂, …, so that d = 2n and
+// the band is (2, 2). The parameters are θ = (A, B, α) = (1, 3, 1/50), the initial
+// values are u = 1 + sin 2πx and v = 3, and t ∈ [0, 10]. The stiffness grows like n²,
+// and the solution oscillates on the time scale of the reaction. Brusselator panics for
+// n < 2.
 //
 // Source: Hairer & Wanner, Solving Ordinary Differential Equations II,
 // IV.1 and IV.10 (BRUSS).
@@ -89,9 +90,10 @@ func Brusselator(n int) *probode.Problem {
 //	∂u/∂t = −∂(u²/2)/∂x + ν ∂²u/∂x²,
 //
 // on x ∈ [0, 1] with u = 0 at both ends, discretised by central differences at n inner
-// points xᵢ = i/(n+1), so that d = n and the band is (1, 1). θ = ν = 0.01, u =
-// sin³(3πx) (1 − x)^{3/2} at t = 0, t ∈ [0, 1]. Fronts steepen until viscosity stops
-// them; n = 50 is enough to resolve them. It panics for n < 2.
+// points xᵢ = i/(n+1), so that d = n and the band is (1, 1). The parameter is θ = ν =
+// 0.01, the initial value is u = sin³(3πx) (1 − x)^{3/2}, and t ∈ [0, 1]. Fronts
+// steepen until viscosity stops them; n = 50 is enough to resolve them. Burgers panics
+// for n < 2.
 //
 // Source: after Hairer & Wanner, Solving Ordinary Differential Equations II,
 // IV.10 (BURGERS), which has sin², ν = 0.0003 and n = 500.

@@ -13,8 +13,8 @@ package problems
 import "github.com/probode/probode/pkg/probode"
 
 // All returns one problem of each kind, in the order of the list above and with
-// distinct names. Arguments of functions have their usual values, and dimensions are
-// small.
+// distinct names. Functions with an argument are called with its usual value or, if it
+// is a dimension, with a small one.
 func All() []*probode.Problem {
 	return []*probode.Problem{
 		Logistic(), LotkaVolterra(), LotkaVolterra20(), SIR(), RigidBody(), ProteinActivation(),

@@ -7,9 +7,10 @@ import "github.com/probode/probode/pkg/probode"
 //
 //	y″ = μ ((1 − y²) y′ − y),
 //
-// as x = (y, y′), θ = μ, (2, 0) at t = 0, t ∈ [0, 6.3]. The stiffness grows with μ: 1
-// is not stiff, and 10⁵ is very stiff, with jumps that take a time of order ln(μ)/μ.
-// Its period for μ → ∞ is 3 − 2 ln 2 ≈ 1.61, and 6.66 for μ = 1.
+// with state x = (y, y′), θ = μ, the initial state (2, 0) and t ∈ [0, 6.3]. The
+// stiffness grows with μ: the problem is not stiff for μ = 1 and very stiff for μ =
+// 10⁵, where jumps take a time of order ln(μ)/μ. The period is 6.66 for μ = 1 and tends
+// to 3 − 2 ln 2 ≈ 1.61 as μ → ∞.
 //
 // Source: van der Pol (1926), Philosophical Magazine 2, 978; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.10 (VDPOL), where μ = 10⁶
@@ -47,10 +48,11 @@ func VanDerPol(mu float64) *probode.Problem {
 //	y₂′ =  k₁y₁ − k₂y₂² − k₃y₂y₃
 //	y₃′ =  k₂y₂²
 //
-// θ = (k₁, k₂, k₃) = (0.04, 3·10⁷, 10⁴), (1, 0, 0) at t = 0, t ∈ [0, 10⁵]. y₁ + y₂ + y₃
-// = 1 is conserved. The time scales range from 10⁻⁴ to the length of the span, and y₂
-// is about 10⁻⁵, which is below a large absolute tolerance. If a solver lets y₂ fall
-// below zero by more than a little, the solution diverges.
+// with θ = (k₁, k₂, k₃) = (0.04, 3·10⁷, 10⁴), the initial state (1, 0, 0) and t ∈ [0,
+// 10⁵]. The sum y₁ + y₂ + y₃ = 1 is conserved. The time scales range from 10⁻⁴ to the
+// length of the span. y₂ is about 10⁻⁵, so a large absolute tolerance does not limit
+// its error. If the computed y₂ falls below zero by more than a little, the numerical
+// solution diverges.
 //
 // Source: Robertson (1966), in Walsh (ed.), Numerical Analysis: An
 // Introduction, 178; Hairer & Wanner, Solving Ordinary Differential Equations
@@ -84,9 +86,9 @@ func Robertson() *probode.Problem {
 	}
 }
 
-// HIRES returns the high irradiance response of photomorphogenesis: a plant's
-// phytochrome in its red and far-red absorbing forms Pr and Pfr, bound to
-// receptors X and X′, and an enzyme E,
+// HIRES returns a model of the high irradiance response in photomorphogenesis. A
+// plant's phytochrome has the forms Pr and Pfr, which absorb red and far-red light and
+// bind to the receptors X and X′; E is an enzyme:
 //
 //	Pr′    = −k₁Pr + k₂Pfr + k₆PrX + o
 //	Pfr′   =  k₁Pr − (k₂ + k₃)Pfr
@@ -97,9 +99,10 @@ func Robertson() *probode.Problem {
 //	PfrX′E′ = k₊PfrX′·E − (k₂ + k₋ + k*)PfrX′E
 //	E′     = −PfrX′E′
 //
-// θ = (k₁, …, k₆, k₊, k₋, k*, o) = (1.71, 0.43, 8.32, 0.69, 0.035, 8.32, 280, 0.69,
-// 0.69, 0.0007), (1, 0, …, 0, 0.0057) at t = 0, t ∈ [0, 321.8122]. PfrX′E + E is
-// conserved. It is stiff and of medium dimension.
+// The parameters are θ = (k₁, …, k₆, k₊, k₋, k*, o) = (1.71, 0.43, 8.32, 0.69, 0.035,
+// 8.32, 280, 0.69, 0.69, 0.0007), the initial state is (1, 0, …, 0, 0.0057), and t ∈
+// [0, 321.8122]. PfrX′E + E is conserved. The problem is stiff and has a medium
+// dimension, d = 8.
 //
 // Source: Schäfer (1975), J. Mathematical Biology 2, 41; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.10 (HIRES).
@@ -160,9 +163,9 @@ func HIRES() *probode.Problem {
 //	y₂′ = (y₃ − (1 + y₁) y₂) / θ₁
 //	y₃′ = θ₃ (y₁ − y₃)
 //
-// θ = (77.27, 8.375·10⁻⁶, 0.161), (1, 2, 3) at t = 0, t ∈ [0, 30]: one pulse of a
-// relaxation oscillation of period 303. The components span five decades. Before the
-// pulse, y₁ grows slowly from one.
+// with θ = (77.27, 8.375·10⁻⁶, 0.161), the initial state (1, 2, 3) and t ∈ [0, 30],
+// which covers one pulse of a relaxation oscillation with period 303. The components
+// span five decades. Before the pulse, y₁ grows slowly from 1.
 //
 // Source: Field & Noyes (1974), J. Chemical Physics 60, 1877; Hairer &
 // Wanner, Solving Ordinary Differential Equations II, IV.10 (OREGO), where

@@ -15,8 +15,8 @@ const (
 	// coarsest is the largest relative tolerance that a step may have.
 	coarsest = 1e-4
 	// looser is the tolerance of the looser integration divided by the tolerance of the
-	// accurate one. The looser one then has the larger error, which is nearly equal to the
-	// difference of the two.
+	// accurate one. With this ratio, the error of the looser integration is much larger,
+	// and so nearly equal to the difference between the two.
 	looser = 16.0
 	// looserStiff is the same for implicit steps, whose errors depend less on the
 	// tolerance.
@@ -25,21 +25,23 @@ const (
 	loosest = 1e-3
 	// doubt is the claimed error divided by the difference.
 	doubt = 10.0
-	// doubtStiff is the same for implicit steps, because both integrations may lose order.
+	// doubtStiff is the same for implicit steps. It is larger because both integrations
+	// may lose order.
 	doubtStiff = 30.0
-	// share is the fraction of the largest relative error of a component that is claimed
-	// for all components.
+	// The claimed relative error of each component is at least share times the largest one
+	// of any component.
 	share = 0.3
-	// lost is the relative difference above which nothing is known.
+	// lost is the relative difference above which the solution is taken to have no correct
+	// digit.
 	lost = 0.1
 	// least is the smallest claimed error in units of the tolerance of a step.
 	least = 0.1
-	// faded is a fraction of the largest size that a component has had so far. If the
-	// component is smaller than that, its relative error is ignored.
+	// If a component is smaller than faded times the largest size that it has had so far,
+	// its relative error is ignored.
 	faded = 1e-6
-	// longer is the ratio of the end of a period to its beginning. A claim uses the
-	// present period and the two before it, so that each decade of time is judged by its
-	// own differences.
+	// longer is the time from t₀ to the end of a period, divided by the time from t₀ to
+	// its beginning. A claim uses the present period and the two before it, so that each
+	// decade of time is judged by its own differences.
 	longer = 1.15
 	// checks is the number of times at which the integrations are compared, in addition to
 	// the requested ones.
@@ -172,8 +174,8 @@ func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	}
 }
 
-// A recent holds the largest |v| of each component in the present period and the two
-// before.
+// recent holds the largest |v| of each component in the present period and in each of
+// the two before it.
 type recent [3][]float64
 
 func newRecent(d int) *recent {
@@ -262,8 +264,8 @@ func (s *Settings) permitted(k int, x float64) float64 {
 	return e
 }
 
-// smallest returns the size of component k below which its absolute tolerance
-// permits more than the relative one.
+// smallest returns the size of component k below which its absolute tolerance permits a
+// larger error than the relative one.
 func (s *Settings) smallest(k int) float64 {
 	if s.Absolute == nil {
 		return 0

@@ -104,7 +104,7 @@ func (e *integration) reach(target float64, i int) error {
 	}
 }
 
-// ulp returns the distance between t and the next larger number.
+// ulp returns the distance between |t| and the next larger floating-point number.
 func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }
 
 // divides reports whether a step that is cut short is made in two parts. The error of
@@ -114,8 +114,8 @@ func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
 
-// longestStep returns MaxStep, or less in integration 1, so that its steps have other
-// and varying lengths.
+// longestStep returns MaxStep. In integration 1 it returns varying smaller lengths, so
+// that the two integrations have different steps.
 func (e *integration) longestStep() float64 {
 	if e.second {
 		_, part := math.Modf(float64(e.steps) * 0.6180339887498949)
@@ -125,8 +125,8 @@ func (e *integration) longestStep() float64 {
 }
 
 // try computes rows for a step H until one converges, and returns the number of that
-// row. The tolerance is part times the usual one. If no row converges, try shortens the
-// natural step.
+// row. The tolerance is the usual one multiplied by part. If no row converges, try
+// shortens the natural step.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
@@ -215,7 +215,8 @@ func (r *rule) order(j int) {
 }
 
 // differentiate sets f0 and, for the implicit rule, the Jacobian and ∂f/∂t at (t, x).
-// ∂f/∂t is a difference over a small part of the step, which ends within rest.
+// ∂f/∂t is approximated by a difference over a small part of the step, which is at most
+// rest long.
 func (e *integration) differentiate(rest float64) error {
 	r := e.rule
 	copy(e.at, e.x)
@@ -269,10 +270,10 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// move changes the arguments of f in a nudged integration by one unit in the last
-// place, up or down, for the components that change. A component that is constant is
-// left alone, because it may be a flag that f compares with a number. move reports
-// whether it changed anything.
+// In a nudged integration, move shifts those arguments of f that change in time, by one
+// unit in the last place, up or down. A constant component is left alone, because it
+// may be a flag that f compares with a number. move reports whether it changed
+// anything.
 func (e *integration) move() bool {
 	changed := false
 	for k, c := range e.nudge {

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A course says where an integration goes: the points of a grid, at which it must stop,
-// the events between the segments, and the points whose states are needed.
+// A course lists the points of a grid, at which an integration must stop, the events
+// between the segments, and the points whose states are needed.
 type course struct {
 	g      *probode.Grid
 	t      []float64 // of the grid
@@ -26,14 +26,14 @@ type happening struct {
 	inside bool // its time lies in the span; the grid has a place for it even if not
 }
 
-// newCourse returns the course on the grid g, which belongs to θ. It requests the
-// states at the grid points index, which are in order.
+// newCourse returns the course on the grid g, which was made for θ. It requests the
+// states at the grid points whose numbers are in index, in increasing order.
 func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int) *course {
 	c := &course{g: g, t: g.Times(), index: index, asked: make([]int, len(index))}
 	for n := range index {
 		c.asked[n] = n
 	}
-	// Sort the events in the order of the segments of the grid.
+	// Sort the events into the order of the segments of the grid.
 	for k := range p.Events {
 		h := happening{event: &p.Events[k], time: p.Events[k].Time}
 		if h.event.When != nil {
@@ -48,7 +48,7 @@ func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int
 	return c
 }
 
-// follow integrates along c and writes the states at the points of index into out.
+// follow integrates along c and writes the states at the points in index into out.
 func (e *integration) follow(c *course, out []float64) error {
 	e.problem.Initial(e.x, e.theta)
 	if !vector.Finite(e.x) {

@@ -36,9 +36,9 @@ func (e *integration) newExplicit(run int) *rule {
 	return r
 }
 
-// midpoint writes the increment of x over a step H by the midpoint rule with n substeps
-// into dst, and the increment with a final smoothing step (Gragg 1965) into smooth.
-// Since n is even, the errors of both have only even powers of h.
+// midpoint makes a step H by the midpoint rule with n substeps. It writes the increment
+// of x into dst, and the increment with a final smoothing step (Gragg 1965) into
+// smooth. Since n is even, the errors of both have only even powers of h.
 func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	h := H / float64(n)
 	prev := e.prev
@@ -56,7 +56,7 @@ func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	for k, f := range e.f {
 		smooth[k] = (dst[k] + prev[k] + h*f) / 2
 	}
-	// gauge estimates the stiffness from these.
+	// gauge estimates the stiffness from endX and endF.
 	copy(e.endX, e.at)
 	copy(e.endF, e.f)
 }

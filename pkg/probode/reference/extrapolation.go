@@ -21,8 +21,8 @@ const (
 
 // An integration is one of the two that are compared. It keeps the state in twice the
 // working precision, as x + low, and everything else as increments over a step, which
-// are small compared with x. So the rounding errors of many steps do not become larger
-// than those in the arguments of f.
+// are small compared with x. So even the accumulated rounding errors of many steps are
+// not larger than those in the arguments of f.
 type integration struct {
 	problem *probode.Problem // as it was given
 	p       *probode.Problem // the copy of problem that watch returns
@@ -30,7 +30,7 @@ type integration struct {
 	set     Settings // with the tolerance of this integration
 	second  bool     // integration 1, the accurate one
 
-	// The functions of p use these.
+	// The functions of p use the following fields.
 	from, to float64 // t is kept in this interval
 	stop     *atomic.Bool
 	evals    int
@@ -166,9 +166,9 @@ func extrapolate(tab [][]float64, n []int, j int) {
 // distance returns the largest component of the estimated error of a step H, in units
 // of part times the tolerance. The estimate is T_{j,j} − T_{j,j−1} and, with the
 // explicit rule, the difference between the results without and with smoothing if that
-// is larger. For smooth f that difference is much smaller. If f is not smooth, as f =
-// −sign(x), all rows may agree to the last bit on a wrong result, but the results
-// without and with smoothing do not agree.
+// is larger. For smooth f that difference is much smaller. If f is not smooth, for
+// example f = −sign(x), all rows may agree to the last bit on a wrong result, but the
+// results without and with smoothing do not agree.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
@@ -219,7 +219,7 @@ func (e *integration) distance(j int, H, part float64) float64 {
 // epsilon is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52
 
-// shortest is a length of steps, in units in the last place of t. In steps up to this
+// shortest is a step length, in units in the last place of t. In steps up to this
 // length, any increment of a component that has been zero is accepted: there is no size
 // with which its error could be compared, and the time of a kink or jump of f is not
 // known more accurately.
@@ -255,7 +255,7 @@ func twoSum(a, b float64) (sum, err float64) {
 	return sum, (a - (sum - v)) + (b - v)
 }
 
-// short prints the first elements of x.
+// short formats the first elements of x.
 func short(x []float64) string {
 	const most = 8
 	if len(x) > most {

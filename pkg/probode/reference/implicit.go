@@ -8,11 +8,11 @@ import (
 )
 
 // implicitSubsteps holds odd multiples of 2, so that infinitely stiff components have
-// the same sign in each row. The numbers grow faster than those of the explicit rule,
-// which keeps the weights small (Bader & Deuflhard 1983).
+// the same sign in each row. The numbers grow faster than those of the explicit rule;
+// this keeps the weights small (Bader & Deuflhard 1983).
 var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
 
-// A linear holds the workspace of the linearly implicit rule.
+// linear holds the workspace of the linearly implicit rule.
 type linear struct {
 	fj    *probode.Linearizer
 	jac   *probode.Matrix

@@ -13,13 +13,14 @@ import (
 // noise, for inference in which accuracy is more important than time. It does not use
 // the Method of the Setup.
 //
-// If a solution claims a large error, for example because f jumps at a time that is not
-// an event, it is computed again with a tolerance a hundred times smaller. If the
-// claimed error is still large, the solve fails.
+// If the claimed error of a solution is large, for example because f jumps at a time
+// that is not an event, the solution is computed again with a tolerance a hundred times
+// smaller. If the claimed error is still large, the solve fails.
 type Accurate struct {
-	// Tolerance bounds the error of a step. A Relative of zero, without Absolute, means
-	// 1e-10. What matters is the log likelihood: with a thousand observations, each known
-	// to a thousandth of the state, errors of this size change it by about 1e-4.
+	// Tolerance bounds the error of a step. If Relative is zero and Absolute is nil,
+	// Relative is taken as 1e-10. What matters is the log likelihood: with a thousand
+	// observations, each known to a thousandth of the state, errors of this size change it
+	// by about 1e-4.
 	probode.Tolerance
 }
 

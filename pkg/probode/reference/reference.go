@@ -1,5 +1,5 @@
-// Package reference computes accurate solutions, with an upper estimate of their error,
-// to which other solutions can be compared.
+// Package reference computes accurate solutions to which other solutions can be
+// compared, with an upper estimate of their error.
 package reference
 
 import (
@@ -28,14 +28,15 @@ type Settings struct {
 	//
 	//	Error ≤ Absolute + Relative·|X|
 	//
-	// everywhere. If that cannot be reached, Solve returns an error. A nil Absolute stands
-	// for Relative/1000 times the largest |X| of a component so far.
+	// everywhere. If that cannot be reached, Solve returns an error. If Absolute is nil,
+	// it is taken as Relative/1000 times the largest |X| of the component so far.
 	Global bool
 
 	// MaxStep bounds the length of a step; f is called at least once in each eighth of it.
-	// Zero means 1/128 of the span if f may depend on t, so that a pulse of 1/1000 of the
-	// span is seen, and no bound if the problem is Autonomous. math.Inf(1) means no bound;
-	// that is faster, but may miss short inputs in f that are not events.
+	// Zero means no bound if the problem is Autonomous. Otherwise f may depend on t, and
+	// zero means 1/128 of the span, so that a pulse of 1/1000 of the span is seen.
+	// math.Inf(1) means no bound, which is faster, but may miss short inputs in f that are
+	// not events.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.
@@ -54,20 +55,21 @@ type Solution struct {
 	// component k at Times[i].
 	Times, X []float64
 
-	// Error is an upper estimate of the global error of X, in the same shape. See Solve
-	// for its basis, and for errors that no solver can detect.
+	// Error is an upper estimate of the global error of X, of the same shape. The
+	// documentation of Solve says how it is computed, and which errors no solver can
+	// detect.
 	Error []float64
 
-	// These count the accepted steps, the rejected steps, the calls of F and FJ, and the
-	// accepted steps that were linearly implicit, in all integrations together.
+	// These are the numbers of accepted steps, of rejected steps, of calls of F and FJ,
+	// and of accepted linearly implicit steps, in all integrations together.
 	steps, rejected, evaluations, implicit int
 }
 
 // Solve solves p at the given times, which must increase and lie in the span; the first
 // may be t₀. Steps end exactly at these times and at the events of p. No step crosses
-// an event, and f is never evaluated at the time of one. If a time is the time of an
-// event, the state before the event is returned, or the state after it if SeenAfter is
-// set.
+// an event, and f is never evaluated at the time of one. If an event occurs at one of
+// the times, X contains the state before the event, or the state after it if SeenAfter
+// is set.
 //
 // Solve extrapolates the midpoint rule. The error of the basic solutions T_{j,1} over
 // one step H, with nⱼ substeps of h = H/nⱼ, has only even powers of h, so the scheme
@@ -75,9 +77,9 @@ type Solution struct {
 //	T_{j,k+1} = T_{j,k} + (T_{j,k} − T_{j−1,k}) / ((nⱼ/n_{j−k})² − 1)
 //
 // gains two orders with each column. The number of rows, which determines the order,
-// and the step H are chosen for the least work at each step. For stiff problems Solve
-// uses a linearly implicit rule, with Problem.FJ or with differences of F; it tries
-// both rules to decide.
+// and the step H are chosen in each step so as to minimise the work. For stiff problems
+// Solve uses a linearly implicit rule, with Problem.FJ or with differences of F; it
+// tries both rules to decide.
 //
 // # What the claimed error is, and what it is not
 //
@@ -85,12 +87,13 @@ type Solution struct {
 // other integration has a tolerance that is sixteen times as large (64 times if the
 // problem is stiff), other numbers nⱼ, and other step lengths. It also moves the
 // arguments of f by one unit in the last place, which shows how rounding errors grow.
-// Error is ten times the difference of the two (thirty times if the problem is stiff).
-// A difference may be small by chance. So the estimate is the largest difference over
-// at least the last fifth of the time since t₀, and over at least three of the compared
-// times. It is also at least 0.3 times the largest relative difference of another
-// component. So Error is usually far larger than the true error; even for problems that
-// amplify errors it is larger. If all digits are lost, it says so. At t₀ it is zero.
+// Error is ten times the difference between the two results (thirty times if the
+// problem is stiff). A difference may be small by chance. So the estimate is the
+// largest difference over at least the last fifth of the time since t₀, and over at
+// least three of the compared times. Relative to the size of the component, it is also
+// at least 0.3 times the largest relative difference in any other component. So Error
+// is usually far larger than the true error, and it is larger even for problems that
+// amplify errors. If all digits are lost, Error shows it. At t₀ it is zero.
 //
 // Error is not a proof. A solver knows f only where it has called it. An input that
 // begins and ends between two calls, or a change of f in a region of the state that
@@ -114,7 +117,7 @@ type Solution struct {
 // 373, for the linearly implicit rule, as in Hairer & Wanner II, IV.9.
 func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings) (*Solution, error) {
 	return solve(ctx, p, s, func(theta []float64) (*course, error) {
-		// A computed grid may end beyond the span by a rounding error.
+		// A computed grid may extend beyond the span by a rounding error.
 		slack := 1e-12 * (p.Span[1] - p.Span[0])
 		inside := slices.Clone(times)
 		for i, t := range times {

@@ -6,13 +6,13 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The better family of steps is found by trying the other one when there is a reason.
-// For a stiff problem the steps of an explicit rule are limited to a few times 1/ρ,
-// with ρ the spectral radius of the Jacobian, whatever the accuracy. An implicit rule
-// is wasteful if its steps are as short as that. The family with the larger ratio of
-// step length to work wins.
+// To find the better of the two families of steps, the other one is tried when there is
+// a reason to do so. For a stiff problem the steps of an explicit rule are limited to a
+// few times 1/ρ, with ρ the spectral radius of the Jacobian, whatever the accuracy. An
+// implicit rule is wasteful if its steps are as short as that. The family with the
+// larger ratio of step length to work wins.
 
-// A stiffness looks for reasons to change the family of steps.
+// stiffness collects reasons to switch to the other family of steps.
 type stiffness struct {
 	rho   float64 // of the last explicit step
 	hits  int     // grows with recent steps that gave a reason
@@ -46,7 +46,7 @@ func (e *integration) gauge() {
 	}
 }
 
-// radius returns an upper bound of the spectral radius of the Jacobian, its row-sum
+// radius returns an upper bound on the spectral radius of the Jacobian, its row-sum
 // norm.
 func (r *rule) radius() float64 {
 	var norm float64
@@ -64,7 +64,7 @@ func (r *rule) radius() float64 {
 // rate is the progress of a rule, in units of time per call of f.
 func (r *rule) rate() float64 { return r.natural / r.work[r.k] }
 
-// use changes to the given family if that is possible, and reports whether it did.
+// use switches to the given family if that is possible, and reports whether it did.
 func (e *integration) use(f family) bool {
 	if e.rules[f] == nil && f == implicit {
 		run := 0
@@ -83,9 +83,9 @@ func (e *integration) use(f family) bool {
 	return true
 }
 
-// consider decides after a step H whether to change the family. An explicit step that
-// was cut short by an output time could have been longer, so stiffness did not limit
-// it.
+// consider decides after a step H whether to switch to the other family. An explicit
+// step that was cut short by an output time could have been longer, so stiffness did
+// not limit it.
 func (e *integration) consider(H float64, cut bool) {
 	s := &e.stiff
 	if cut && e.rule.family == explicit && !s.trial {

@@ -95,8 +95,8 @@ func (c *division) findBox() error {
 	for _, m := range c.marks {
 		include(m.at, m.width)
 	}
-	// near holds points around the mean. Where the density is high at one of them, it
-	// belongs in the box, even without a root.
+	// near holds points around the mean. A point at which the density is high belongs in
+	// the box, even if no root was found there.
 	var near [][2]float64
 	var level []float64
 	for _, z := range s.around() {
@@ -165,7 +165,8 @@ func (c *division) sideLevel(k int, upper bool) float64 {
 }
 
 // markRoot marks a root, and points around it along the axes of N(root, (AᵀA)⁻¹), with
-// A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the root the distribution is nearly this one.
+// A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the root the distribution is nearly equal to this
+// normal distribution.
 func (c *division) markRoot(zeta [2]float64, z []float64) {
 	s, d := c.s, c.s.d
 	f, unit := make([]float64, d), make([]float64, d)
@@ -192,8 +193,8 @@ func (c *division) markRoot(zeta [2]float64, z []float64) {
 	var right mat.Dense
 	svd.VTo(&right)
 	values := svd.Values(nil)
-	// If the distribution is not close to N(root, …), as near a multiple root, the extent
-	// according to A has no meaning beyond 30.
+	// If the distribution is not close to N(root, …), for example near a multiple root, an
+	// extent that is computed from A may be far too large. So extents are limited to 30.
 	const farthest = 30
 	least := min(1/values[0], farthest)
 	c.marks = append(c.marks, mark{zeta, least})

@@ -2,10 +2,10 @@ package steplaw
 
 import "math"
 
-// A tally holds what an ensemble says about the standardised noise ζ = L⁻¹(Z_{i+1} − μ)
-// of each step: the number of states of the chains in the second half of the sweeps,
-// and the sums of ζ and ζ² over them, for each step and component. Since ζ is of order
-// 1, plain sums are accurate enough.
+// A tally holds statistics of the standardised noise ζ = L⁻¹(Z_{i+1} − μ) in an
+// ensemble: the number of states of the chains in the second half of the sweeps, and
+// the sums of ζ and ζ² over them, for each step and component. Since ζ is of order 1,
+// plain sums are accurate enough.
 type tally struct {
 	states      []int
 	sum, square []float64

@@ -46,9 +46,9 @@ type Draws struct {
 	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths; nil for a
 	// path that failed.
 	Paths [][]float64
-	// N is the number of paths in the moments. Failed is the number of paths that
-	// could not be solved and are left out, and Failure the error of the first
-	// of them.
+	// N is the number of paths from which the moments are computed. Failed is the number
+	// of paths that could not be solved and are left out. Failure is the error of the
+	// first of them.
 	N, Failed int
 	Failure   error
 }
@@ -57,7 +57,8 @@ type Draws struct {
 //
 // Paths that fail are left out and counted in the result. If all of them fail, Draw
 // returns an error. The error wraps ErrSingularH or ErrImproper if the exact
-// distribution of a step along path 0 does not exist, or the error of ctx.
+// distribution of a step along path 0 does not exist. If ctx ends, it wraps the error
+// of ctx.
 func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) (*Draws, error) {
 	switch {
 	case ctx == nil:

@@ -13,8 +13,8 @@ import (
 
 // Exact draws paths whose steps have the exact distribution p(z) ∝ exp(−½ r(z)ᵀ H⁻¹
 // r(z)). In every step a Markov chain starts from ζ = ξᵢ, a draw from the Gaussian
-// approximation of Method, and makes Sweeps moves. A move of preconditioned
-// Crank–Nicolson is
+// approximation of Method, and makes Sweeps moves. A preconditioned Crank–Nicolson move
+// is
 //
 //	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I),
 //
@@ -31,22 +31,22 @@ import (
 // of 10⁴ draws, while the approximation is off by up to 0.43 and 0.95. At h = 0.3 the
 // approximation is off by 0.18 in the median step, and the distribution functions agree
 // to 0.024, except in one step, where they differ by 0.07. Crank–Nicolson moves alone
-// leave errors up to 0.15 there after four times as many sweeps, without any sign of
-// it.
+// leave errors of up to 0.15 there after four times as many sweeps, and nothing
+// indicates these errors.
 //
 // The chain rarely finds mass that lies far from the rest. At h = 0.3 some steps have a
 // distant region of small r, with one percent of the mass and up to half of the
 // variance. The default number of sweeps misses most of it and understates the variance
 // by up to a half; 1600 sweeps find it. In one and two dimensions, compare with the
-// Moments of a Law, which are independent.
+// Moments of a Law, which do not use the chain.
 //
 // The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. It exists
 // only if its density can be normalised; otherwise the error is ErrImproper. Its mean
 // is not the root of r. Newton and Current have the same exact distribution, because
-// they evaluate J at the same state; only the start of the chain differs. In standard
-// deviations the Gaussian mean is off by O(h^{s+5/2}) with Newton, but by O(h^{3/2−s})
-// with Current, which for s ≥ 2 becomes worse as the step becomes smaller. Method
-// itself makes the first steps of a multistep method.
+// they evaluate J at the same state; only the start of the chain differs. In units of
+// the standard deviation, the error of the Gaussian mean is O(h^{s+5/2}) with Newton,
+// but O(h^{3/2−s}) with Current; for s ≥ 2 the latter grows as the step becomes
+// smaller. Method itself makes the first steps of a multistep method.
 //
 // A chain uses more random numbers than ξ, and the path jumps where a move changes from
 // accepted to rejected. So Exact draws ensembles and is not a probode.Method: inference
@@ -187,12 +187,12 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 	return nil
 }
 
-// mostSearched bounds the number of steps that are searched, since each search costs
-// some hundred evaluations of f.
+// mostSearched is the largest number of steps that are searched. It is limited, since
+// each search costs some hundred evaluations of f.
 const mostSearched = 256
 
-// searches reports whether step i of path 0 is searched. All steps are, or mostSearched
-// evenly spaced ones if there are more.
+// searches reports whether step i of path 0 is searched. All steps are searched, or
+// mostSearched evenly spaced ones if there are more.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet
 	n := min(mostSearched, steps)

@@ -49,8 +49,8 @@ type Law struct {
 // to Zᵢ in rows 0, …, i of z and the parameters theta. An s-step method reads at most
 // the last s+1 rows.
 //
-// The method must be implicit, such as adams.Moulton. Step i must have noise of
-// ScaleStep: it must not be an event, nor one of the first steps of a multistep method.
+// The method must be implicit, such as adams.Moulton. Step i must have noise scaled by
+// ScaleStep. It must not be an event or one of the first steps of a multistep method.
 // The error is a *probode.SolveError if Γ is singular or Newton's method does not
 // converge. New panics if a length or i is wrong.
 //
@@ -163,8 +163,8 @@ func (s *Law) Residual(dst, z []float64) {
 	}
 }
 
-// LogDensity returns the exact log density −½ r(z)ᵀ H⁻¹ r(z), not normalised
-// (see Moments for the normaliser). It is NaN if H is singular.
+// LogDensity returns the exact log density −½ r(z)ᵀ H⁻¹ r(z). It is not normalised:
+// Moments has the normalising constant. It is NaN if H is singular.
 func (s *Law) LogDensity(z []float64) float64 {
 	s.checkLen(z)
 	if s.singular != nil {
@@ -178,8 +178,8 @@ func (s *Law) LogDensity(z []float64) float64 {
 	return -square(s.w) / 2
 }
 
-// LogGaussian returns the log density of the Gaussian approximation N(Mean,
-// Cov) at z, normalised. It is NaN if Cov is singular.
+// LogGaussian returns the normalised log density of the Gaussian approximation N(Mean,
+// Cov) at z. It is NaN if Cov is singular.
 func (s *Law) LogGaussian(z []float64) float64 {
 	s.checkLen(z)
 	if s.singular != nil {

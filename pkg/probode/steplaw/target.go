@@ -99,9 +99,10 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.base, s.Center)
 		copy(g.fbase, s.FCenter)
 	}
-	// A singular J gives a pivot that is not zero but a rounding error: 10⁻¹⁶ of the terms
-	// whose difference it is, or 10⁻⁸ if J comes from differences. A pivot is trusted if
-	// it is 10⁴ or 10² times as large.
+	// A singular J gives a pivot that is not zero but a rounding error: 10⁻¹⁶ times the
+	// terms whose difference it is, or 10⁻⁸ times these terms if J is approximated by
+	// differences. A pivot is trusted if it is at least 10⁴ or 10² times as large,
+	// respectively.
 	least := 1e-12
 	if g.p.FJ == nil {
 		least = 1e-6
