@@ -25,7 +25,7 @@ import (
 // first m iterations, including burn-in and repeated positions, and m is the largest of
 // AdaptAfter, AdaptAfter + Every, AdaptAfter + 2 Every, … that does not exceed n. The
 // factor s = 2.38²/d is optimal for a high-dimensional Gaussian target if the proposal
-// has its shape (Roberts, Gelman and Gilks 1997).
+// has the shape of the target (Roberts, Gelman and Gilks 1997).
 //
 // A chain that adapts is not a Markov chain, and no fixed number of its iterations
 // leaves the target exactly invariant. But Cₘ changes less and less, by O(1/m), and

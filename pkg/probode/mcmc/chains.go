@@ -19,9 +19,9 @@ type Chains struct {
 	// the same number of draws.
 	Draws [][][]float64
 
-	// Stats and BurnIn hold, for each chain, the counts after burn-in and during burn-in.
-	// They include iterations that are not kept and, after an interrupted run, the few
-	// iterations by which a chain was ahead of the shortest chain.
+	// Stats[c] counts the moves of chain c after burn-in, and BurnIn[c] counts its moves
+	// during burn-in. They include iterations that are not kept and, after an interrupted
+	// run, the few iterations by which a chain was ahead of the shortest chain.
 	Stats, BurnIn []Stats
 
 	// Generated[c][k] are the quantities that the kernel generated at draw k of

@@ -8,9 +8,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ModeJumping is the rule for a target with several known modes. Let mₖ, Cₖ = LₖLₖᵀ and
-// wₖ be the location, covariance and weight of mode k, and let j be the mode nearest to
-// x: the one with the largest wₖ N(x; mₖ, Cₖ). Each iteration makes one of three moves:
+// ModeJumping is the [Rule] for a target with several known modes. Let mₖ, Cₖ = LₖLₖᵀ
+// and wₖ be the location, covariance and weight of mode k, and let j be the mode
+// nearest to x: the one with the largest wₖ N(x; mₖ, Cₖ). Each iteration makes one of
+// three moves:
 //
 //	walk   y = x + sⱼ Lⱼ z                       z ~ N(0, I)
 //	leap   y = mₖ + Lₖ Lⱼ⁻¹ (x − mⱼ)             k ≠ j in proportion to wₖ

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/internal/moments"
 )
 
-// AdaptiveMixture is the rule for up to about twenty-five correlated coordinates. It
-// needs no tuning by hand. Let m and C = A Aᵀ be the current estimates of the mean and
-// covariance of the target, with the columns of A along the principal directions of the
-// correlation matrix. Each iteration makes one of three moves:
+// AdaptiveMixture is the [Rule] for targets with up to about twenty-five correlated
+// coordinates. It needs no tuning by hand. Let m and C = A Aᵀ be the current estimates
+// of the mean and covariance of the target, with the columns of A along the principal
+// directions of the correlation matrix. Each iteration makes one of three moves:
 //
 //	walk   y = x + s A z                                z ~ N(0, I)
 //	line   y = x + sₖ Aₖ z                              z ~ N(0, 1), along column k, drawn at random

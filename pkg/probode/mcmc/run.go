@@ -44,8 +44,8 @@ type Settings struct {
 	Names []string
 
 	// Generated are the names of quantities that are kept with each draw, in addition to
-	// the parameters. If there are any, each kernel must be a Generator of that many
-	// quantities.
+	// the parameters. If there are any, each kernel must be a Generator that returns that
+	// many quantities.
 	Generated []string
 
 	// MinESS, if positive, lets the chains run until the bulk effective sample size of all

@@ -42,7 +42,7 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	return nil
 }
 
-// parseOnly is parse for a command that takes no arguments but flags.
+// parseOnly does what parse does, for a command that takes only flags.
 func parseOnly(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	err := parse(flags, args, help, out)
 	if err == nil && flags.NArg() > 0 {
@@ -59,8 +59,8 @@ func inRange(flag string, value, least, most int) error {
 	return nil
 }
 
-// once is the value of a flag. It remembers whether the flag was given twice with different
-// values; then the first value does not count.
+// once is the value of a flag that should be given only once. It remembers whether the
+// flag was given twice with different values; then the first value does not count.
 type once struct {
 	flag.Value
 	given bool

@@ -104,7 +104,7 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	return q, nil
 }
 
-// build is like posterior, but leaves α at zero if it is to be calibrated.
+// build does what posterior does, but leaves α at zero if it is to be calibrated.
 func (m *model) build() (*bayes.Posterior, error) {
 	if err := m.checkCounts(0, 1); err != nil {
 		return nil, err

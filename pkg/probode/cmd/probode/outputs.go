@@ -96,7 +96,7 @@ func checkEnding(flag, path string, endings ...string) error {
 	return fmt.Errorf("-%s %s: want a name that ends in %s", flag, path, want)
 }
 
-// canWrite returns an error if the file of a flag cannot be written.
+// canWrite returns an error if the file that a flag names cannot be written.
 func canWrite(flag, path string) error {
 	if path == "" || path == "-" {
 		return nil

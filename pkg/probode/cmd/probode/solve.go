@@ -116,7 +116,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
-// A solution holds the flags of solve.
+// A solution holds the flags of the command solve.
 type solution struct {
 	solving
 	problem, model, condition string
@@ -247,7 +247,7 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 	return p, nil
 }
 
-// named returns the problem of -problem or -model.
+// named returns the problem that -problem or -model names.
 func (s *solution) named() (*probode.Problem, error) {
 	switch {
 	case s.model != "" && s.problem != "":

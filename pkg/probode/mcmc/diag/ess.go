@@ -55,7 +55,7 @@ func quantileESS(x [][]float64, p float64) float64 {
 }
 
 // ess returns the effective sample size of two or more sequences, without transforming
-// them. It is the number of draws if all are equal.
+// them. It is the number of draws if all draws are equal.
 func ess(x [][]float64) float64 {
 	m, n := len(x), len(x[0])
 

@@ -15,9 +15,9 @@ import (
 type mismatch struct{ key, a, b string }
 
 // difference returns the first setting in which two headers differ, or nil if there is
-// none. It ignores the number of the chain and the versions that made the files. Notes
-// and the length of the chain come last, because they follow from other settings. Nil
-// columns are unknown and not compared.
+// none. It ignores the number of the chain and the versions that made the files. It
+// compares notes and the length of the chain last, because they follow from other
+// settings. Nil columns are unknown and not compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch

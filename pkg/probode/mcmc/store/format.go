@@ -59,7 +59,7 @@ type study struct {
 	maker maker
 }
 
-// fields returns the fields at the top of the file of a chain.
+// fields returns the fields at the top of a chain's file.
 func (s *study) fields(chain int) []mcmc.Field {
 	number := func(key string, v int) mcmc.Field { return mcmc.Field{Key: key, Value: strconv.Itoa(v)} }
 	out := []mcmc.Field{{Key: "format", Value: formatPrefix + strconv.Itoa(formatVersion)}}
@@ -92,7 +92,7 @@ const lengthKey = "num_samples"
 var ownKeys = strings.Fields(`format seed start chain num_chains num_samples num_warmup thin probode go arch rounding
 	num_stats num_params checksum save_warmup stan_version`)
 
-// checkMeta returns an error if a field of the caller is not allowed.
+// checkMeta returns an error if a field that the caller gave is not allowed.
 func checkMeta(meta []mcmc.Field) error {
 	for i, f := range meta {
 		letters := f.Key != "" && strings.IndexFunc(f.Key, func(r rune) bool {

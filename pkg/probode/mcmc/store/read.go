@@ -16,7 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// chainPath returns the path of the file of a chain, counted from 0.
+// chainPath returns the path of a chain's file. Chains are counted from 0.
 func chainPath(dir string, chain int) string {
 	return filepath.Join(dir, fmt.Sprintf("chain-%d.csv", chain+1))
 }
@@ -42,7 +42,7 @@ func chainFiles(dir, suffix string) (paths []string, err error) {
 	return paths, nil
 }
 
-// A set collects the files of the chains of one run.
+// A set collects the chain files of one run.
 type set struct {
 	where     string // the directories, for errors
 	first     *table // the first file, with which the others are compared
