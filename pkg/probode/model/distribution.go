@@ -33,8 +33,8 @@ func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }
 
-// likelihood returns the distribution as a likelihood of package bayes, whose parameters
-// are own.
+// likelihood returns the distribution as a likelihood of package bayes, with own as its
+// parameters.
 func (d NoiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {

@@ -45,7 +45,7 @@ type Optimum struct {
 	// Left is the further rise in log-likelihood that the expansion at Theta predicts.
 	// Kinks is the number of measurements with Laplace errors that equal the model's
 	// values. The likelihood has a kink where such a measurement equals the model's
-	// value. An optimum is usually at kinks, just as a median is one of the data.
+	// value. An optimum is usually at kinks, just as a median lies at a data point.
 	Left  float64
 	Kinks int
 
@@ -61,8 +61,9 @@ type Optimum struct {
 
 // Fit maximises the log-likelihood, without priors, within the bounds of the parameters.
 // Each start is drawn from the initialisation priors of the parameters, or uniformly on
-// their scales between their bounds. A parameter that has neither starts near its nominal
-// value. Fit returns an Optimum for each start: the best first, and failed searches last.
+// their scales between their bounds. If a parameter has neither, searches begin near its
+// nominal value. Fit returns an Optimum for each start: the best first, and failed
+// searches last.
 //
 // Each search uses Fisher's scoring with exact gradients and Levenberg–Marquardt damping,
 // on the scales of the parameters and within their bounds: see shape.Climb. It begins
@@ -166,7 +167,7 @@ func newBox(q *Parameter) (box, error) {
 	case b.closed:
 		b.from, b.span = b.low, b.high-b.low
 	case b.start.Type == "" && q.Nominal-q.Nominal == 0 && !math.IsInf(q.Scale.Of(q.Nominal), 0):
-		// A parameter without bounds starts near its nominal value.
+		// If there are no bounds, searches begin near the nominal value.
 		at := q.Scale.Of(q.Nominal)
 		b.from, b.span = at-1, 2
 		if q.Scale == Lin {
@@ -462,7 +463,7 @@ func (f *search) refine(c *shape.Climb) error {
 // byProblem is a Mesh with its own tolerance for each problem.
 type byProblem map[*probode.Problem]steps
 
-// Bind calls Bind of the steps for p.
+// Bind calls the Bind method of the steps for p.
 func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	return b[p].Bind(ctx, s, p, at, times)
 }

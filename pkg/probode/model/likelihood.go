@@ -66,7 +66,8 @@ type steps struct {
 	max float64
 }
 
-// Bind calls Bind of an Adaptive mesh, with the largest step that MaxStep means for p.
+// Bind calls the Bind method of an Adaptive mesh. For its largest step see MaxStep in
+// LikelihoodSettings.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: 1e6}
 	switch {

@@ -44,7 +44,7 @@ func (m *Model) newIndex(params map[string]bool) *index {
 	return ix
 }
 
-// A lowering contains the equations of a model at one condition while lower derives them.
+// lowering contains the equations of a model at one condition while lower derives them.
 type lowering struct {
 	*index
 	System

@@ -14,9 +14,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// modelFile reads a model file, whose format is the format of yaml2sbml with additional
-// keys, such as name, data and events. MODELFILE.md, in the folder of this package,
-// describes it.
+// modelFile reads a model file. Its format is the one that yaml2sbml uses, with
+// additional keys such as name, data and events. MODELFILE.md, in the folder of this
+// package, describes the format.
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}

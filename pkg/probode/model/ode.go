@@ -100,7 +100,7 @@ func (p *File) complete(theta []float64) error {
 	return nil
 }
 
-// A compiled is an experiment whose formulas are compiled to programs.
+// compiled is an experiment whose formulas are compiled to programs.
 type compiled struct {
 	e      *Instance
 	title  string

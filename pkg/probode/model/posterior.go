@@ -130,7 +130,7 @@ type place struct {
 	own []own // parameters of its distribution
 }
 
-// An own says where to find a parameter of a distribution: it is a known value, or one of
+// own says where to find a parameter of a distribution: it is a known value, or one of
 // the expected values.
 type own struct {
 	value float64

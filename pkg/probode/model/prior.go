@@ -33,8 +33,8 @@ type family struct {
 	of    func(a, b float64) cumulative
 }
 
-// A cumulative is a distribution with a cumulative distribution function, which
-// truncation needs.
+// cumulative is a distribution with a cumulative distribution function, which truncation
+// needs.
 type cumulative interface {
 	bayes.Distribution
 	CDF(x float64) float64

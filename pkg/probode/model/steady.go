@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A rest finds the steady state that a problem approaches from its start, and the
+// rest finds the steady state that a problem approaches from its start, and the
 // derivatives of that state with respect to θ. It keeps the last result, because solves
 // at one θ need it many times. Any number of goroutines may use it.
 type rest struct {

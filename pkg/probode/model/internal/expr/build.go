@@ -34,9 +34,9 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// fits reports whether n can be an argument that must be a condition, if condition is
-// true, or a number otherwise. A call of a model's function, whose type is not yet known,
-// can be either.
+// fits reports whether n can be an argument. The argument must be a condition if
+// condition is true, and a number otherwise. A call of a model's function, whose type is
+// not yet known, can be either.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }

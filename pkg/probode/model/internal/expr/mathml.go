@@ -14,8 +14,7 @@ import (
 const Time = "time"
 
 // NamedTime is the name of the symbol for an identifier "time" in MathML. Such an
-// identifier differs from SBML's symbol for the time. No identifier has the name
-// NamedTime.
+// identifier is not SBML's symbol for the time. No identifier has the name NamedTime.
 const NamedTime = "time′"
 
 // MathMLSpace is the namespace of MathML.

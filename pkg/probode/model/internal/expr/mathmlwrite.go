@@ -8,7 +8,7 @@ import (
 // MathML returns n as one <math> element that [ParseMathML] reads back. It is content
 // MathML for SBML Level 3 Version 2; earlier versions lack min and max. The name [Time]
 // becomes the time symbol. A sign function becomes a piecewise, because SBML has none.
-// Text longer than the limit of [Node.String] is truncated, so it is not well-formed.
+// Text longer than the limit of [Node.String] is truncated, and is then not well-formed.
 func (n *Node) MathML() string {
 	return `<math xmlns="` + MathMLSpace + `">` + write(mathMLStyle{}, n) + "</math>"
 }

@@ -289,9 +289,9 @@ func literal(name string) *Node {
 	return nil
 }
 
-// Reserved reports whether a name needs backquotes in an expression. These names are and,
-// or, not, and the words for infinity, NaN, true and false, in every spelling that
-// [Parse] reads.
+// Reserved reports whether a name needs backquotes in an expression. These names are
+// "and", "or", "not", and the words for infinity, NaN, true and false, in every spelling
+// that [Parse] reads.
 func Reserved(name string) bool {
 	return literal(name) != nil || name == "and" || name == "or" || name == "not"
 }

@@ -54,10 +54,10 @@ type Files struct {
 	open func(name string) (r io.ReadCloser, quiet bool, err error)
 }
 
-// Dir returns the files of a folder on disk. The user names the first file. All other
-// files are named in files. They must be in the folder, even after links are followed,
-// unless outside is set, because a downloaded model could name any of the user's files.
-// An error about a file outside the folder quotes nothing from it.
+// Dir returns the files of a folder on disk. The user names the first file. The names of
+// the others come from files that were read. The others must be in the folder, even after
+// links are followed, unless outside is set, because a downloaded model could name any of
+// the user's files. An error about a file outside the folder quotes nothing from it.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
