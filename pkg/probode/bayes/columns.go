@@ -61,8 +61,8 @@ func (p *Posterior) columnOf(x *Experiment, v Value) int {
 }
 
 // Spreads returns the parameters that determine the size of the measurement errors. They
-// can absorb the solver's error. The value is 1 if larger parameters mean larger errors,
-// and −1 if they mean smaller errors. A likelihood from outside this package is
+// can absorb the solver's error. The value is 1 if the errors increase with the
+// parameter, and −1 if they decrease. A likelihood from outside this package is
 // considered only if it is a Describer.
 func (p *Posterior) Spreads() map[string]float64 {
 	out := map[string]float64{}

@@ -149,7 +149,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 	return r, nil
 }
 
-// at returns the θ for the problem of x at which the problem's grid is frozen.
+// at returns the θ at which the grid of x's problem is frozen.
 func (p *Posterior) at(x *Experiment) []float64 {
 	theta := slices.Clone(x.Problem.Theta)
 	for k := range theta {

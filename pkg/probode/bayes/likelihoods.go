@@ -12,12 +12,13 @@ import (
 // expects for it. Observations are independent given the path and θ.
 type Likelihood interface {
 	// Own returns the numbers of the distribution other than m, such as a standard
-	// deviation. Each is known or a parameter of the model. It always returns the same.
+	// deviation. Each is either a known number or a parameter of the model. Every call
+	// returns the same numbers.
 	Own() []Value
 	// LogProb returns the log density of y given m, including constants. If y is a count,
-	// it returns the log probability. own contains the values of the numbers that Own
-	// returns. It is −Inf if y is impossible, or if there is no distribution for m and
-	// own.
+	// it returns the log probability. The result is −Inf if y is impossible, or if there
+	// is no distribution for m and own. own contains the values of the numbers that Own
+	// returns.
 	LogProb(y, m float64, own []float64) float64
 	// Rand returns a draw of y given m, or NaN if there is no distribution for m and own.
 	Rand(m float64, own []float64, rng *rand.Rand) float64

@@ -53,8 +53,8 @@ type Modes struct {
 	// is the number of them at which the density was positive.
 	Tried, Solved int
 
-	// Work is the cost of the search: its steps divided by the steps of one solution of
-	// all equations. Seconds is the time it took.
+	// Work is the cost of the search: the number of its steps, divided by the number of
+	// steps in one solution of all equations. Seconds is the time it took.
 	Work, Seconds float64
 }
 
@@ -69,9 +69,9 @@ func (m *Modes) Highest() *Mode {
 	return best
 }
 
-// Missed says in words how much may have been missed: how many modes only one search has
-// found, how rarely searches may reach a mode that was not noticed, and at how many draws
-// from the prior the equations could be solved.
+// Missed says in words how much may have been missed. It gives the number of modes that
+// only one search found, the share of searches that a mode could attract and still be
+// missed, and the number of draws from the prior at which the equations could be solved.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes, %d of these only once", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {

@@ -93,8 +93,8 @@ type Experiment struct {
 	Problem *probode.Problem
 
 	// Params are the names of the model parameters that form the θ of Problem, in its
-	// order; nil stands for the names from Problem.ParamName. An element whose name is
-	// not that of a Param is known, and keeps its value in Problem.Theta. To infer
+	// order; nil stands for the names from Problem.ParamName. If no Param has the name of
+	// an element, the element is known and keeps its value in Problem.Theta. To infer
 	// initial values, see probode.Problem.UnknownStart.
 	Params []string
 

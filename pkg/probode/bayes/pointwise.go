@@ -37,7 +37,7 @@ func (e *Density) Explain(theta, xi []float64) error {
 }
 
 // LogLikelihoodOf returns the log probability of the data for the expected values fit, in
-// the order of Expected. The parameters of the likelihoods, such as σ, are taken from
+// the order of Expected. Unknown parameters of the likelihoods, such as σ, are taken from
 // theta.
 func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	e.pointwise(e.terms, fit, theta)

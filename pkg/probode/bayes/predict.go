@@ -175,8 +175,9 @@ func (e *Density) Check(chains *mcmc.Chains) error {
 //	lpdᵢ = log Σₛ wₛ p(yᵢ | θₛ, Zₛ) / Σₛ wₛ,
 //
 // with the weights wₛ of the draws, which are 1 if they have none. It returns NaN for
-// missing values. Their sum says how well the model predicts its own data. To compare
-// models, use leave-one-out estimates, which ArviZ computes from the exported draws.
+// missing values. The sum of the others says how well the model predicts its own data. To
+// compare models, use leave-one-out estimates, which ArviZ computes from the exported
+// draws.
 func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	e, err := NewDensity(context.Background(), p)
 	if err != nil {

@@ -18,7 +18,7 @@ type Measurement struct {
 	Chains  *mcmc.Chains
 
 	// Solves is the work per draw: the steps of the solvers, divided by the steps of one
-	// solution of all experiments by the posterior's Setup. It does not include the
+	// solution of all experiments with the posterior's Setup. It does not include the
 	// solves for weights.
 	Solves float64
 

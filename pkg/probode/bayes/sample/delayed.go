@@ -45,10 +45,10 @@ import (
 // stages judge some moves differently. If the error of the first stage varies much over
 // the posterior, a chain may stay for a long time at a θ with a low density, and R̂ is
 // large; then use a smaller step for the first stage. Chains.Notes say how many solves of
-// the second stage were saved: many if few moves are accepted, as for a random walk in
-// many dimensions or in a curved posterior; at most half if half of the moves are
-// accepted, as with the default proposals in a nearly Gaussian posterior. In the last
-// case Deterministic is as good. With Noise each move of ξ needs a solve of the second
+// the second stage were saved. Many are saved if few moves are accepted, as for a random
+// walk in many dimensions or in a curved posterior. At most half are saved if half of the
+// moves are accepted, as with the default proposals in a nearly Gaussian posterior;
+// Deterministic is then as good. With Noise each move of ξ needs a solve of the second
 // stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If its Method or Mesh is nil, the

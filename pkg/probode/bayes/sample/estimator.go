@@ -233,9 +233,9 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 
 // resample replaces the particles after stage g by the same number of particles of equal
 // weight, systematically: particle j descends from the particle at which the cumulative
-// weight passes (v + j)/N. If correlated, the particles are first sorted by their first
-// component, so that for a slightly different θ or U a particle descends from another one
-// at nearly the same place.
+// weight passes (v + j)/N. If correlated is true, the particles are first sorted by their
+// first component, so that for a slightly different θ or U a particle descends from
+// another one at nearly the same place.
 func (m *estimator) resample(w *swarm, g int, v float64) {
 	to, d := w.stages[g].to, w.d
 	for j := range m.order {

@@ -34,8 +34,8 @@ type gaussian struct {
 	u      blas64.Triangular // upper factor of the precision
 }
 
-// findGaussian searches for the Gaussian approximation. The search starts at θ given by
-// u, and v = 0. It returns nil if there is none, because the density is not smooth or
+// findGaussian searches for the Gaussian approximation. The search starts at u for θ and
+// at zero for v. It returns nil if there is none, because the density is not smooth or
 // does not determine all parameters.
 func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []shape.Block) *gaussian {
 	x := make([]float64, len(u)+len(blocks))

@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// PCNWithinGibbs alternates two Metropolis moves, one of θ with ξ fixed and
-// one of ξ with θ fixed,
+// PCNWithinGibbs alternates two Metropolis moves, one of θ with ξ fixed and one of ξ with
+// θ fixed:
 //
 //	θ′ ~ q(· | θ),              accepted with  min(1, p(Y|Z(θ′,ξ)) p(θ′) q(θ|θ′) / p(Y|Z(θ,ξ)) p(θ) q(θ′|θ))
 //	ξ′ = √(1−β²) ξ + β η,       accepted with  min(1, p(Y|Z(θ,ξ′)) / p(Y|Z(θ,ξ)))
@@ -31,9 +31,8 @@ import (
 //
 // accepted by Metropolis and Hastings for p(θ, ξ | Y). The approximation is found by
 // Fisher's scoring from the mode of the deterministic posterior before the chains begin.
-// That takes little more than d + blocks solves, where d is the number of parameters. If
-// the approximation is poor, the move is rarely accepted, but the draws are still
-// correct.
+// That takes little more than one solve for each parameter and each block. If the
+// approximation is poor, the move is rarely accepted, but the draws are still correct.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d standard normal numbers
 // for each draw, which is about 2.5 times the cost of a deterministic draw. The step β of

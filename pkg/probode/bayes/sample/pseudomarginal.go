@@ -48,8 +48,8 @@ type PseudoMarginal struct {
 	// is larger at other θ.
 	Particles int
 
-	// Correlation is ρ in [0, 1). If it is positive, the standard normal numbers U behind
-	// the estimate are not drawn anew for θ′ but moved,
+	// Correlation is ρ in [0, 1). If it is positive, the standard normal numbers U in the
+	// estimate are not drawn anew for θ′ but moved,
 	//
 	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
 	//
@@ -123,8 +123,8 @@ type pseudoMarginal struct {
 	kept  []float64 // U at the position; aux of the estimator holds U′
 
 	// These are used while the number of particles may change: n is the number of
-	// iterations so far, and pairs holds count absolute differences between two estimates
-	// log p̂.
+	// iterations so far. The first elements of pairs are absolute differences between two
+	// estimates log p̂, and count is their number.
 	n, count int
 	pairs    [pairs]float64
 }
@@ -203,9 +203,9 @@ func (k *pseudoMarginal) compare() {
 func (k *pseudoMarginal) tune() {
 	want := float64(2 * k.particles) // if the differences show nothing
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {
-		// If d ~ N(0, 2v), |d| is below 1.645 √(2v) nine times in ten. The sample variance of
-		// d would depend on one or two estimates that are far too low, which do little harm,
-		// and the median would miss the θ at which a chain gets stuck.
+		// If d ~ N(0, 2v), |d| is below 1.645 √(2v) with probability 0.9. The sample
+		// variance of d would depend on one or two estimates that are far too low, which
+		// do little harm, and the median would miss the θ at which a chain gets stuck.
 		slices.Sort(seen)
 		sd := seen[len(seen)*9/10] / 1.645
 		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)

@@ -12,8 +12,8 @@ import (
 
 // A Sampler is a way to draw θ, with or without ξ. Every Sampler, from this package or
 // from outside, works with Run, Store, Compare, and the checks and judgements of package
-// assess. Proposer, Preparer and Finisher are optional abilities of a Sampler, and Tuned
-// is an optional ability of its kernels.
+// assess. A Sampler may also be a Proposer, a Preparer or a Finisher, and its kernels may
+// be Tuned.
 type Sampler interface {
 	// String returns a short name for tables.
 	String() string

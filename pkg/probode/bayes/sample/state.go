@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A state is a position (θ, ξ) with its likelihood. Its methods are those of an
-// mcmc.Kernel except Step, and the Metropolis move of θ that the samplers share.
+// A state is a position (θ, ξ) with its likelihood. It has all methods of an mcmc.Kernel
+// except Step, and a method for the Metropolis move of θ, which the samplers share.
 type state struct {
 	e            *bayes.Density
 	rule         mcmc.Rule
@@ -36,8 +36,8 @@ type state struct {
 }
 
 // A chance makes the random decisions of the kernels, except those of the proposals. To
-// compute the probabilities of a kernel's moves, tests use a chance that takes all
-// branches.
+// compute the probabilities of a kernel's moves, tests use an implementation that takes
+// all branches.
 type chance interface {
 	// accept decides on a move. The probability of acceptance is min(1, eʳ) with r =
 	// logRatio, or zero if r is NaN. accept always takes the same number of random
@@ -147,7 +147,7 @@ func (s *state) moveTo(logPrior, ll float64) {
 	s.place(logPrior, ll)
 }
 
-// place makes the proposed θ, at which the density was last evaluated, the position.
+// place makes the proposed θ the position. The density was last evaluated there.
 func (s *state) place(logPrior, ll float64) {
 	s.u, s.uNew = s.uNew, s.u
 	s.theta, s.thetaNew = s.thetaNew, s.theta

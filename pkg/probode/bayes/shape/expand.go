@@ -132,7 +132,7 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 	}
 	for i := range s.parts {
 		p := &s.parts[i]
-		// Lengths are measured in the diagonal of the metric.
+		// Lengths are measured with the diagonal of the metric.
 		w := len(p.cols)
 		weight := make([]float64, w)
 		var square float64

@@ -18,12 +18,13 @@ import (
 // locations, their score s and Fisher's information I, the gradient is Jᵀs and the
 // information JᵀIJ, plus the contributions of the priors.
 //
-// J comes from differences of solves, or from derivatives of the path (see Exact). In a
-// model of many experiments, a change of a coordinate makes only those experiments be
-// solved again whose equations depend on it. A change of the size of the measurement
-// errors needs no solve. From one point of a climb to the next, J is corrected by the
-// change of the locations in the step [Broyden 1965], for each experiment separately and
-// in the coordinates on which it depends [Schubert 1970]. That needs no solve.
+// J comes from differences between solves, or from derivatives of the path (see Exact).
+// In a model of many experiments, a change of one coordinate requires new solves only for
+// the experiments whose equations depend on it. A change in the size of the measurement
+// errors requires none. After each step of a climb, J is corrected so that it reproduces
+// the change of the locations in the step [Broyden 1965]. This is done for each
+// experiment separately, and only in the coordinates on which it depends [Schubert 1970].
+// That needs no solve.
 type Surface struct {
 	// Low and High are the bounds of the coordinates. They are ±∞ unless a coordinate is
 	// moved on the natural scale of its parameter (see Param.Natural).

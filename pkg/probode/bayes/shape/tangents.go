@@ -50,8 +50,8 @@ func (s *Surface) along(x []float64) bool {
 	return true
 }
 
-// lend returns the derivatives of the locations by another method, or nil if that method
-// does not predict the same data.
+// lend returns the derivatives of the locations as another method computes them, or nil
+// if that method does not predict the same data.
 func (s *Surface) lend(directions []float64) [][]float64 {
 	if !s.asked {
 		s.asked = true
