@@ -20,8 +20,9 @@ type Chains struct {
 	Draws [][][]float64
 
 	// Stats[c] counts the moves of chain c after burn-in, and BurnIn[c] counts its moves
-	// during burn-in. They include iterations that are not kept and, after an interrupted
-	// run, the few iterations by which a chain was ahead of the shortest chain.
+	// during burn-in. The counts include iterations that are not kept and, after an
+	// interrupted run, the few iterations by which a chain was ahead of the shortest
+	// chain.
 	Stats, BurnIn []Stats
 
 	// Generated[c][k] are the quantities that the kernel generated at draw k of
