@@ -50,9 +50,9 @@ type draws struct {
 	shifts       [measures][]estimate.Difference
 	accurate     [measures][]CenterSpread
 
-	// in holds, for each draw in all, the index of the mode of the reference posterior to
-	// which the draw belongs. fewIn does the same for few. Both are nil if the posterior
-	// has only one part.
+	// The field in gives, for each draw of all, the index of the mode of the reference
+	// posterior to which the draw belongs. The field fewIn does the same for few. Both
+	// are nil if the posterior has only one part.
 	in, fewIn [][]int
 
 	// Each draw in few ends a stretch of draws of its chain. center and log hold the

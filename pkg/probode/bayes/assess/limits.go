@@ -23,7 +23,7 @@ const (
 	// and the mass of this mode is above wrongMass, the posteriors count as different for
 	// any threshold. A mode with a mass below rightMass cannot move a median or a central
 	// interval so far that it matters. Between rightMass and wrongMass there is no
-	// verdict, so that the Monte Carlo error of a mass does not decide the verdict.
+	// verdict, because the Monte Carlo error of the mass might decide it.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
 	// counterpart is the smallest mass that a counterpart of a mode must have, as a

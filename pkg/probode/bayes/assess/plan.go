@@ -162,8 +162,8 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 // of returns the posterior for the deterministic inference at step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
-// frozen returns the same posterior as of, except that under error control the steps are
-// frozen: they are those chosen at mode.
+// frozen returns the posterior for the deterministic inference at step i. Under error
+// control its steps are frozen as they are chosen at mode.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {

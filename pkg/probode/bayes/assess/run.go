@@ -98,8 +98,8 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// From a phantom mode of the step the reference's climb ends far away, which the
-		// certificate reports.
+		// The reference's climb from a phantom mode of the step ends far away, so the
+		// certificate reports the phantom.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)

@@ -98,15 +98,15 @@ type AtMode struct {
 const (
 	// limitD is the D above which nothing is certified.
 	limitD = 0.5
-	// If a climb moves by vanished standard deviations or more, the reference has no mode
-	// where the climb began.
+	// vanished is a distance in standard deviations. If a climb goes that far or farther,
+	// the reference has no mode where the climb began.
 	vanished = 5
 	// noDifference is the D below which two setups differ by rounding only.
 	noDifference = 1e-12
-	// A shift that is found away from the mode replaces the bound if it is at least
-	// noticed, and larger than the bound by more than the factor beyond.
+	// beyond and noticed are limits for a shift that is found away from the mode. It
+	// replaces the bound if it is more than beyond times the bound, and at least noticed.
 	beyond, noticed = 1.5, 0.01
-	// A mode whose mass is at most minor is ignored.
+	// minor is a mass. Modes with this mass or less are ignored.
 	minor = 0.01
 )
 

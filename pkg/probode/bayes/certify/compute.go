@@ -41,7 +41,7 @@ func (c *Certifier) Seconds(s probode.Setup) float64 {
 	return all[2]
 }
 
-// header returns a certificate for a Setup, to which modes are yet to be added.
+// header returns a certificate for a Setup, still without modes.
 func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	coarse = coarse.Or(c.p.Setup)
 	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference)}

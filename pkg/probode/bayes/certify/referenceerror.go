@@ -35,10 +35,10 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 	return out, err
 }
 
-// Unseen returns the largest D between s and ManySteps equal steps. Only points count at
-// which s steps over something that these steps detect; if there are none, Unseen returns
-// zero. It also ignores points at which D is at most least or below three times the error
-// of s, which own holds for each point.
+// Unseen returns the largest D between s and ManySteps equal steps. It counts only the
+// points at which s steps over something that these steps detect, and returns zero if
+// there are none. It does not count a point at which D is at most least, or below three
+// times the error of s there. own lists these errors.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -58,8 +58,8 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 // steppedOver returns D between the reference and many equal steps if the reference has
 // stepped over something, and zero otherwise. expected holds the expected data of the
 // reference, of the many steps, and of a quarter as many steps. A jump of f causes a
-// first-order error in the many steps, so that the solution with a quarter as many steps
-// differs from theirs three times as much as the reference does. A pulse that the
+// first-order error in the solution with many steps. So the solution with a quarter as
+// many steps differs from it three times as much as the reference does. A pulse that the
 // reference steps over does not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
