@@ -1,7 +1,7 @@
-// Package adams has the probabilistic Adams methods of the paper: Moulton, which is
-// implicit [T18, §2], and Bashforth, which is explicit [T16; T18, §2.3]. Both use only
-// exported names of package probode, just as your own method would. The documentation
-// of package probode lists the sources.
+// Package adams contains the probabilistic Adams methods of the paper: Moulton, which
+// is implicit [T18, §2], and Bashforth, which is explicit [T16; T18, §2.3]. Both use
+// only exported names of package probode, just as your own method would. The
+// documentation of package probode lists the sources.
 //
 // The methods run on uniform grids and on grids whose steps differ. The classical
 // Runge–Kutta method makes the first steps of a path, and the first steps after an

@@ -126,7 +126,7 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
 // They differ in where they begin and when they stop. Current makes one update from c =
-// Zᵢ; the paper calls −r(c) w in this case. Predictor makes one update from the
+// Zᵢ; −r(c) is then the vector w of the paper. Predictor makes one update from the
 // Adams–Bashforth value. Newton begins at Zᵢ and makes as many updates as it needs. The
 // noise √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation. So Current and Predictor
 // compute mean and noise in one solve, and no Cholesky factor of H is needed [T18,
@@ -313,7 +313,7 @@ func (a *moulton) iterate(next, theta []float64) error {
 			subtract(next, z, 1, a.u)
 			return nil
 		}
-		// From here on, jac and fc are at the trial state; lu is still at z.
+		// From here on, jac and fc are those at the trial state; lu is still the one at z.
 		var left float64
 		for lambda = min(1, 4*lambda); ; lambda /= 2 {
 			subtract(next, z, lambda, a.u)

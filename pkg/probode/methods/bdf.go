@@ -330,7 +330,7 @@ func (b *bdf) equal() float64 {
 // solveEquation sets z to Z_{i+1} − ψ without noise. It starts from the value
 // extrapolated from past states, where the Jacobian is nearly the same as at the
 // solution. If that fails, it starts from x. It also starts from x if a component of
-// the extrapolated value has the opposite sign of the same component of x: for a
+// the extrapolated value has the opposite sign to the same component of x: for a
 // component that cannot be negative, such as a concentration, the equation may have
 // another solution there. In Robertson's problem such a solution diverges.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {

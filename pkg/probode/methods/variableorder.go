@@ -10,8 +10,9 @@ import "math"
 // lower and 1.4 for the higher one. The step is not increased by less than a tenth
 // (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
-// longer returns a factor for the step. It is the factor that changes an error of the
-// given size, proportional to h^q, to one, divided by the safety factor bias.
+// longer returns the factor for the step that changes an error from the given size to
+// one, if the error is proportional to h^q. The factor is divided by the safety factor
+// bias.
 func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }

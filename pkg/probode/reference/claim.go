@@ -28,8 +28,8 @@ const (
 	// doubtStiff is the same for implicit steps. It is larger because both integrations
 	// may lose order.
 	doubtStiff = 30.0
-	// The claimed relative error of each component is at least share times the largest one
-	// of any component.
+	// The claimed relative error of each component is at least share times the largest
+	// relative error of any component.
 	share = 0.3
 	// lost is the relative difference above which the solution is taken to have no correct
 	// digit.

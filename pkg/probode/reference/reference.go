@@ -107,8 +107,8 @@ type Solution struct {
 //
 // If the step size falls below what rounding permits, if f is not finite or panics, or
 // after too many steps, Solve returns an error that names the time and what to try. If
-// ctx ends first, which is noticed at the next call of f, the error wraps ctx.Err().
-// With an error the result is nil.
+// ctx ends first, which is noticed at the next call of f, the error wraps ctx.Err(). If
+// there is an error, the result is nil.
 //
 // Sources: Gragg (1965), SIAM J. Numer. Anal. 2, 384; Bulirsch & Stoer (1966),
 // Numer. Math. 8, 1; Deuflhard (1983), Numer. Math. 41, 399, for the control

@@ -46,8 +46,8 @@ func (e *integration) gauge() {
 	}
 }
 
-// radius returns an upper bound on the spectral radius of the Jacobian, its row-sum
-// norm.
+// radius returns the row-sum norm of the Jacobian, which is an upper bound on its
+// spectral radius.
 func (r *rule) radius() float64 {
 	var norm float64
 	for i := range r.jac.D {
@@ -64,7 +64,8 @@ func (r *rule) radius() float64 {
 // rate is the progress of a rule, in units of time per call of f.
 func (r *rule) rate() float64 { return r.natural / r.work[r.k] }
 
-// use switches to the given family if that is possible, and reports whether it did.
+// use makes the given family the one in use, if that is possible, and reports whether
+// it did so.
 func (e *integration) use(f family) bool {
 	if e.rules[f] == nil && f == implicit {
 		run := 0

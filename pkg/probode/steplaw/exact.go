@@ -187,8 +187,8 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 	return nil
 }
 
-// mostSearched is the largest number of steps that are searched. It is limited, since
-// each search costs some hundred evaluations of f.
+// mostSearched is the largest number of steps that are searched. It is limited, since a
+// search costs hundreds of evaluations of f if d > 1.
 const mostSearched = 256
 
 // searches reports whether step i of path 0 is searched. All steps are searched, or

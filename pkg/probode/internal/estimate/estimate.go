@@ -151,9 +151,9 @@ func (q weightedQuantiles) slope(p float64) float64 {
 	return math.NaN()
 }
 
-// part summarises the draws in x that in marks with 1, with weights w. If in is nil, it
-// uses all draws; if w is nil, the weights are equal. It also returns the influence of
-// draw k of chain c, times its weight and divided by the share of the part.
+// part summarises the draws x for which in is 1, with weights w. If in is nil, it uses
+// all draws; if w is nil, the weights are equal. It also returns the influence of draw
+// k of chain c, times its weight and divided by the share of the part.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {
@@ -185,17 +185,16 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	}
 }
 
-// Of returns the centre and the spread of the draws that in marks with 1.
+// Of returns the centre and the spread of the draws for which in is 1.
 func (by Measure) Of(x, in [][]float64) Value {
 	center, log := by.Stretches(x, in, len(x[0]))
 	s, _ := by.part(x, nil, in)
 	return Value{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
-// Stretches cuts each chain of x into n parts and uses only the draws that in marks
-// with 1. It returns the contribution of each part to the error of the centre and of
-// the logarithm of the spread, scaled so that the error is the mean of the
-// contributions.
+// Stretches cuts each chain of x into n parts and uses only the draws for which in is
+// 1. It returns the contribution of each part to the error of the centre and of the
+// logarithm of the spread, scaled so that the error is the mean of the contributions.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	center, log = make([][]float64, len(x)), make([][]float64, len(x))
@@ -218,8 +217,8 @@ func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) 
 }
 
 // Weighed compares the draws x with the same draws under weights w of mean 1, using
-// only the draws that in marks with 1. It returns the difference of the centres, in
-// units of the parameter, and the ratio of the spreads. Let φ and ψ be the influence
+// only the draws for which in is 1. It returns the difference of the centres, in units
+// of the parameter, and the ratio of the spreads. Let φ and ψ be the influence
 // functions of the plain draws, and φ_w and ψ_w those of the weighted draws. Then the
 // errors are the errors of the means of φ − w φ_w and ψ − w ψ_w.
 //

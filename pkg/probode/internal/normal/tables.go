@@ -49,7 +49,8 @@ func init() {
 	}
 }
 
-// reaches sets the range that is certainly below the density, a share of the width.
+// reaches sets the part of the strip that is certainly below the density: the given
+// share of its width.
 func (a *stripData) reaches(share float64) {
 	inside := uint32(share * unit)
 	a.less, a.span = inside-1, 2*inside-1
