@@ -33,8 +33,8 @@ func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] 
 // is own number i−1.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
-// scratch returns a matrix of zeros with a row for m and for each own number. It is valid
-// until the next call.
+// scratch returns a matrix of zeros with one row for m and one for each own number. It is
+// valid until the next call.
 func (l *columnErrors) scratch() []float64 {
 	n := 1 + len(l.own)
 	if l.zeros == nil {

@@ -15,11 +15,11 @@
 // an inference are packages of their own:
 //
 //	bayes/modes    searches for the modes of a posterior
-//	bayes/sample   draws from it by one of several samplers
+//	bayes/sample   draws from it with one of several samplers
 //	bayes/certify  bounds the effect of the solver's error, without sampling
 //	bayes/assess   says whether the solver's error matters, and what to do
 //	bayes/sbc      tests a sampler
-//	bayes/cases    has complete models with data
+//	bayes/cases    contains complete models with data
 //
 // # What noise in the model is for
 //

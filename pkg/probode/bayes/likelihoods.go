@@ -240,7 +240,7 @@ type Description struct {
 	// description, the description is ignored, because the outer likelihood may use the
 	// numbers in another way.
 	Of Likelihood
-	// Own describes the numbers of Own, all of which must be positive.
+	// Own describes the numbers that Likelihood.Own returns. All must be positive.
 	Own []OwnNumber
 	// Y says what an observation can be, such as "a number > 0".
 	Y string

@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A foundMode is a mode, with the indices in Settings.From of the starts whose searches
-// ended there.
+// A foundMode is a mode with the starts in Settings.From whose searches ended there,
+// given by their indices.
 type foundMode struct {
 	*bayes.Mode
 	from []int
@@ -172,9 +172,9 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 }
 
 // bent reports whether the log density stays above low along a path from a to b through a
-// maximum near their midpoint in the plane halfway between them. If a straight half of
-// the path falls too low, it is bent in the same way; times limits the depth of this
-// recursion.
+// third point. This point is a maximum, near the midpoint, of the density in the plane
+// halfway between a and b. If a straight half of the path falls too low, it is bent in
+// the same way; times limits the depth of this recursion.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	c := &climb{Climb: at(slices.Clone(a), 0)}
 	c.Normal, c.Tolerance = make([]float64, len(a)), 0.1

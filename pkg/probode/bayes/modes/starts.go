@@ -112,7 +112,8 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 			left = append(left, c)
 		}
 	}
-	// Mix the kinds, because the limit of the work may leave out the last starts.
+	// Mix the kinds of starts, because the last starts are left out if the work reaches
+	// its limit.
 	kinds := (n + 2) / 3
 	mixed := make([]*climb, 0, n)
 	for i := range kinds {

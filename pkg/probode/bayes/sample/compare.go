@@ -48,9 +48,9 @@ func (r Measurement) Rate() float64 { return r.ESS / r.Seconds }
 // A Comparison holds the results of several samplers.
 type Comparison []Measurement
 
-// Compare draws from p by each of the samplers in turn, with the same settings: the same
-// seed, and so the same starts and the same random numbers for the proposals of θ. The
-// results contain the work per draw, and the effective number of draws.
+// Compare draws from p with each of the samplers in turn, with the same settings: the
+// same seed, and so the same starts and the same random numbers for the proposals of θ.
+// The results contain the work per draw, and the effective number of draws.
 //
 // The samplers need not draw from the same distribution; each documents its own. An error
 // names the sampler in which it occurred; the results of the samplers before it are
@@ -68,7 +68,7 @@ func Compare(ctx context.Context, p *bayes.Posterior, samplers []Sampler, s mcmc
 	return out, nil
 }
 
-// Measure draws from p by the sampler, like Run, and records the cost.
+// Measure draws from p with the sampler, like Run, and records the cost.
 func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (Measurement, error) {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
