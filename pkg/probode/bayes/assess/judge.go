@@ -161,7 +161,7 @@ func (s Shift) size(threshold float64) float64 {
 // more returns the factor by which the number of draws must grow for a verdict with
 // intervals of z standard errors, if the estimates do not change.
 func (e Effect) more(threshold, z float64) float64 {
-	least, most := math.Inf(1), 0.0 // the factors to show that one is above, or that all are below
+	least, most := math.Inf(1), 0.0 // the factors needed to show that one effect is above the threshold, or that all are below
 	for _, e := range append([]Effect{e}, e.Within...) {
 		s := e.Median
 		b, r := s.sizes(threshold)
@@ -204,7 +204,7 @@ func (inf *Inference) needed(threshold float64) float64 {
 		most = math.Max(most, n)
 	}
 	if most == 0 {
-		return math.Inf(1) // a mode is undecided, but no parameter
+		return math.Inf(1) // no parameter is undecided, but a mode is
 	}
 	return math.Min(least, most)
 }

@@ -18,8 +18,8 @@ const (
 	// starts is the number of draws from which missedAround makes moves. It makes two
 	// from each.
 	starts = 400
-	// A point counts as not reached if its log density is more than unreached below the
-	// lowest log density of the draws.
+	// unreached is a difference in log density. A point counts as not reached if its log
+	// density is lower by more than this than at any of the draws.
 	unreached = 5
 )
 
@@ -106,7 +106,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 
 // An unvisited describes a mode without draws.
 type unvisited struct {
-	size  float64 // the shift of the mean or sd of a parameter that it would cause, in units of the threshold
+	size  float64 // the shift that it would cause in the mean or sd of a parameter, in units of the threshold
 	theta []float64
 	mass  float64 // by the Gaussian approximation
 }

@@ -77,8 +77,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 			return nil, err
 		}
 	}
-	// The reference costs more than the steps, and its modes are usually among the known
-	// ones, so this search is small.
+	// The reference is more expensive than the steps, and its modes are usually known
+	// already. So this search is small.
 	byReference := pl.search(f.known)
 	byReference.Points, byReference.Starts = 60, 4
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {

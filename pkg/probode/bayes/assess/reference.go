@@ -123,7 +123,7 @@ type referenceError struct {
 	d          float64 // the largest D between the reference and a more accurate solver; NaN if nothing is known
 	points     int     // modes and draws at which d was computed
 	unknown    int     // the number of these points at which one of the two failed
-	failed     float64 // share of the weighed draws at which the reference failed
+	failed     float64 // share of the weighted draws at which the reference failed
 	unseen     float64 // D between the reference and very many equal steps, if the reference steps over something that these detect
 	sufficient string  // a setup that would be accurate enough if this one is not; empty if none is known
 	seconds    float64 // the time of these computations

@@ -65,8 +65,8 @@ type AtMode struct {
 	Moved float64
 
 	D     float64
-	Bound float64   // no parameter moves by more standard deviations
-	Shift []float64 // of each of Params, coarse minus reference, in SD
+	Bound float64   // upper bound on the shift of every parameter, in standard deviations
+	Shift []float64 // of each of Params, Setup minus reference, in units of SD
 	SD    []float64 // of each of Params, of the Gaussian at the mode
 	TV    float64   // total variation between the predictive distributions, at most 1
 	KL    float64   // Kullback–Leibler divergence between them
@@ -77,7 +77,7 @@ type AtMode struct {
 
 	// Where is nil unless Bound comes from a comparison away from the mode. It is the
 	// point at which the densities differ most. Differ is the difference between the log
-	// densities at Where, coarse minus reference, each relative to its value at the mode:
+	// densities at Where, Setup minus reference, each relative to its value at the mode:
 	// −∞ if only the Setup fails there, +∞ if only the reference fails.
 	Where  []float64
 	Differ float64

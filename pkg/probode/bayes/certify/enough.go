@@ -49,7 +49,7 @@ type Enough struct {
 
 // A Level is a step size or tolerance and its effect at the modes and the draws.
 type Level struct {
-	Size   float64 // step size, or relative tolerance; the largest absolute one if that is zero
+	Size   float64 // step size or relative tolerance; the largest absolute tolerance if the relative one is zero
 	D      float64 // exceeded at no mode, and at one draw in twenty at most; +Inf if too many solves failed
 	Shift  float64 // the largest shift of any parameter, exceeded as rarely as D
 	Enough bool
@@ -87,8 +87,8 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 	return all[0], nil
 }
 
-// Enough does what LargestEnough does, at the modes of c and for several setups, all at
-// the same draws.
+// Enough does what LargestEnough does, but at the modes of c and for several setups. It
+// compares all setups at the same draws.
 func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough, error) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
 	draws, lost, err := c.draws(cmp.Or(s.Number, 50), s.Seed)

@@ -11,8 +11,8 @@ import (
 type Certificates struct {
 	Model     string
 	Threshold float64
-	All       []*Certificate // in the order asked for
-	Enough    *Enough        // nil if it was not asked for
+	All       []*Certificate // in the requested order
+	Enough    *Enough        // nil if it was not requested
 }
 
 // jsonVersion increases when a name in docs/json.md is removed or changes its meaning.

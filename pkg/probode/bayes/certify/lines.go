@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A point counts only if its log density is less than fallen below the log density at the
-// mode.
+// A point counts only if its log density is above the log density at the mode minus
+// fallen.
 const fallen = 8
 
 // A probe is a point on a line through a mode, t standard deviations from it, with the
