@@ -13,7 +13,8 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// alpha computes the results of section 3.1: the noise scale α* of each method at several step sizes.
+// alpha computes the results of section 3.1, the noise scale α* of each method at several
+// step sizes.
 var alpha = experiment{
 	name: "alpha", title: "Calibration: α* of each method", tables: []string{"alpha"},
 	compute: computeAlpha, section: alphaSection,
@@ -138,8 +139,8 @@ func paletteOffset(lin string) int {
 	return 3
 }
 
-// alphaCurve computes the curves whose maxima are α*. The LaTeX source of the paper contains a figure of them, commented
-// out.
+// alphaCurve computes the curves whose maxima are α*. The LaTeX source of the paper
+// contains a figure of these curves, commented out.
 var alphaCurve = experiment{
 	name: "alphacurve", title: "Log-probability curves of α", tables: []string{"alphacurve"},
 	compute: computeAlphaCurve, section: alphaCurveSection,

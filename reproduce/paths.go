@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// paths draws paths of protein activation and FitzHugh–Nagumo, each at its own α*. The LaTeX source
-// of the paper contains them, commented out.
+// paths draws paths of protein activation and FitzHugh–Nagumo, each at its own α*. The
+// LaTeX source of the paper contains these figures, commented out.
 var paths = experiment{
 	name: "paths", title: "Path plots of two problems", tables: []string{"paths"},
 	compute: computePaths, section: pathsSection,

@@ -201,9 +201,9 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 	restore.back(e.p)
 }
 
-// move sets x1 and theta1. F is called only inside a segment. If an end of it moves with
-// θ, move puts that end where it is at theta1, so that a condition on t in F stays on the
-// same side.
+// move sets x1 and theta1. F is called only inside a segment. If an end of the segment
+// depends on θ, move sets it to its time at theta1, so that a condition on t in F is
+// still evaluated on the same side of the event.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	copy(e.theta1, e.theta)
 	for k, v := range dtheta {

@@ -27,16 +27,16 @@ type Settings struct {
 	// Alpha ≥ 0 is the noise scale, a multiplier of a variance. Package
 	// calibrate finds one.
 	Alpha float64
-	// Theta is the parameter value; nil means Problem.Theta.
+	// Theta is the parameter vector; nil means Problem.Theta.
 	Theta []float64
 	// Seed determines all random numbers.
 	Seed uint64
 	// Times are the grid points at which the ensemble is described, in increasing order;
 	// nil means all of them.
 	Times []float64
-	// Quantiles are levels in (0, 1). Their quantiles are computed at each of Times. For
-	// up to 4096 paths they are sample quantiles; for more they come from a histogram
-	// with 4096 bins: see Ensemble.Quantile.
+	// Quantiles are levels in (0, 1). The quantiles of the paths at these levels are
+	// computed at each of Times. For up to 4096 paths they are sample quantiles; for more
+	// paths they come from a histogram with 4096 bins: see Ensemble.Quantile.
 	Quantiles []float64
 	// KeepPaths asks for the paths themselves, at Times. Without it memory
 	// does not grow with the number of paths.

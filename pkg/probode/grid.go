@@ -28,10 +28,10 @@ type Grid struct {
 	when   []*mark // the same in the order of Problem.Events
 	moving bool
 
-	// local is the size of the local error of the classical path, N×d, on grids of an
-	// error-controlled run or of a Setup with ScaleLocal. tol and orders belong to grids
-	// of a run: its tolerances, and the orders that a Chooser has chosen for the steps.
-	// orders is nil if it chose none.
+	// local holds the sizes of the local errors of the classical path, N×d, on grids of
+	// an error-controlled run or of a Setup with ScaleLocal. tol and orders are set on
+	// grids of such a run: they are its tolerances, and the orders that a Chooser has
+	// chosen for the steps. orders is nil if none were chosen.
 	local  []float64
 	tol    *Tolerance
 	orders []uint8

@@ -48,9 +48,9 @@ type Interpolator struct {
 	weights [][]float64 // nil at a grid point
 }
 
-// Interpolator returns the Interpolator of the grid of s for the given times,
-// in any order; nil stands for all grid points. The error names the first time
-// that is not a finite number in [t₀, t₁].
+// Interpolator returns an Interpolator on the grid of s for the given times, which may be
+// in any order; nil stands for all grid points. The error names the first time that is
+// not a finite number in [t₀, t₁].
 func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	g := s.g
 	if times == nil {

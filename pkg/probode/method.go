@@ -103,9 +103,8 @@ type Runner interface {
 	Stepper
 	// Run makes the steps from, …, to−1 of the path z. The caller has set the row of z
 	// with index from; Run writes the rows from+1, …, to. Row i of xi holds the n normals
-	// of step i; xi is nil for the classical method. scale is the same for all steps. If
-	// a step fails, Run returns its index and an error; otherwise the first result is
-	// equal to to.
+	// of step i; xi is nil for the classical method. scale is the same for all steps.
+	// failed is the index of the step that failed, or to if no step failed.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
 	Runs() bool

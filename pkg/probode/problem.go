@@ -64,8 +64,8 @@ type Problem struct {
 	// F is called one ulp inside the step.
 	Events []Event
 
-	// Theta is the nominal parameter value, which is used if the caller gives none. It is
-	// nil for a problem without parameters.
+	// Theta is the nominal parameter vector, which is used if the caller gives none. It
+	// is nil for a problem without parameters.
 	Theta []float64
 
 	// Band, if not nil, says that the Jacobian is banded. An implicit step then costs

@@ -29,8 +29,8 @@ type Setup struct {
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or returns s with the Method or the Mesh of t where s has none. A Method that the mesh
-// does not need is not copied. Alpha and Scaling remain those of s.
+// Or returns a copy of s that takes the Method or the Mesh of t where s has none. A
+// Method that the mesh does not need is not copied. Alpha and Scaling remain those of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh

@@ -8,8 +8,8 @@ import (
 // Large Jacobians consist mostly of zeros even if they are not banded: Lorenz 96 has four
 // elements in a row of forty. Gaussian elimination then spends its time searching for
 // elements that are not zero. So one bit for each element says whether it may be nonzero:
-// rows[i*words:] has the columns of row i of the factors, and cols[k*words:] the rows of
-// column k. The results are the same as with factorizeDense.
+// rows[i*words:] holds the columns of row i of the factors, and cols[k*words:] the rows
+// of column k. The results are the same as with factorizeDense.
 
 // A pattern says which elements of a matrix may be nonzero.
 type pattern struct {

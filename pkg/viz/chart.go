@@ -25,8 +25,8 @@ import (
 // custom, whose renderItem is the name "band".
 //
 // Numbers are rounded to 1e-4 of their axis, and vertices that change the curve by less
-// than a third of a pixel are left out. Of large ensembles and samples only every kth
-// path or point is drawn, and the legend says so; curves of many thousands of values keep
+// than a third of a pixel are left out. Only every kth path or point of a large ensemble
+// or sample is drawn, and the legend says so; curves of many thousands of values keep
 // their extremes. [PNG] and [SVG] draw everything.
 func chartOption(g Graphic) ([]byte, error) {
 	ps, show, err := g.pages()

@@ -12,7 +12,7 @@ import (
 // This file judges how well a calibrated spread describes errors at other parameter
 // values.
 
-// A verdict sums up an ensemble, or several, against accurate solutions.
+// A verdict compares one ensemble, or several, with accurate solutions.
 type verdict struct {
 	points   int // grid points times components that count
 	excluded int // those at which the error is unknown or does not exist

@@ -42,22 +42,22 @@ func init() {
 // the cell says so. An error ends the cell as [Check] does; the result of an interrupted
 // computation is not kept.
 //
-// A result depends on its name, on the value of inputs, on the source of compute and of
-// the declarations in the notebook that compute uses, and on the source of this library.
-// If any of them changes, the result is computed again. Variables of the cell that
-// compute uses must be among the inputs, since Memo does not see their values otherwise:
-// Memo("fan", []any{h, alpha}, func() …). Inputs are compared by their text, written out
-// in full, so a function among them counts by its name alone. Where there is no source,
-// as in a program built with -trimpath, the program itself stands for it: only the same
-// program reads a result back.
+// A stored result is identified by its name, by the value of inputs, by the source of
+// compute and of the declarations in the notebook that compute uses, and by the source of
+// this library. If any of them changes, the result is computed again. Variables of the
+// cell that compute uses must be among the inputs, since Memo does not see their values
+// otherwise: Memo("fan", []any{h, alpha}, func() …). Inputs are compared by their text,
+// written out in full, so a function among them counts by its name alone. Where there is
+// no source, as in a program built with -trimpath, the program itself stands for it: only
+// the same program reads a result back.
 //
 // Compute is a function literal or a declared function of the notebook. Memo panics,
 // before it computes, at a method value such as m.Run and at an instance of a generic
-// function, because neither shows its receiver or its type. Write func() … { return
-// m.Run() }, with m among the inputs.
+// function, because their source contains neither the receiver nor the type. Write func()
+// … { return m.Run() }, with m among the inputs.
 //
-// T must be plain data or a figure, which encoding/gob can store without loss. It must
-// not contain functions or unexported fields. For other types Memo panics before it
+// T must be plain data or a figure, so that encoding/gob can store it without loss. It
+// must not contain functions or unexported fields. For other types Memo panics before it
 // computes. Even for plain data, gob changes a few values, such as a pointer to a zero in
 // a struct, and a type that is stored in an interface has to be registered with gob. A
 // result that gob cannot restore is not kept, and no result is kept if the folder cannot

@@ -11,9 +11,9 @@ import (
 // column of panels for each quantity. For each scheme it has a row with histograms of the
 // ranks, and below it a row with the difference between their distribution function and
 // the uniform one, in which small deviations are easier to see. If the scheme is right,
-// all bars of a panel lie in its grey band with probability 0.95, and so does the whole
-// curve below them; [sbc.Result] says what a deviation means. All results must have the
-// same quantities.
+// all bars of a panel end within its grey band with probability 0.95, and a whole curve
+// lies within its grey band with the same probability; [sbc.Result] says what a deviation
+// means. All results must have the same quantities.
 func Calibration(results ...*sbc.Result) viz.Figure {
 	if len(results) == 0 {
 		panic("plots: no results of a calibration")

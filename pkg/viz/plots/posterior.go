@@ -10,10 +10,11 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Pairs returns the posterior of every parameter and of every pair of parameters of
-// several runs: densities on the diagonal, contours of 50 % and 90 % below it. All panels
-// of a column share their axis. The runs are named, and must have the same parameters.
-// The true values may be nil. The errors are as for [viz.Contours].
+// Pairs returns a figure of the posteriors of several runs, with a panel for every
+// parameter and every pair of parameters: densities on the diagonal, contours of 50 % and
+// 90 % below it. All panels of a column share their axis. The runs are named, and must
+// have the same parameters. The true values may be nil. The errors are as for
+// [viz.Contours].
 func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
 	if err != nil {
@@ -66,8 +67,8 @@ func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, er
 	return f, nil
 }
 
-// Marginals returns the posterior density of every parameter of several runs, a
-// panel for each parameter. The true values may be nil.
+// Marginals returns a figure of the posterior densities of several runs, with a panel for
+// each parameter. The true values may be nil.
 func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
 	if err != nil {
@@ -88,9 +89,10 @@ func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure
 	return f, nil
 }
 
-// PriorPosterior returns the posterior density of every parameter of a run over the
-// density of its prior. If the two agree, the data say nothing about the parameter. The
-// axis covers the draws; the title of a panel says how much of the prior the axis covers.
+// PriorPosterior returns a figure of the posterior density of every parameter of a run,
+// drawn over the density of its prior. If the two agree, the data say nothing about the
+// parameter. The axis covers the draws; the title of a panel says how much of the prior
+// the axis covers.
 func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 	f := viz.Figure{Title: "Prior and posterior", Columns: columns(len(p.Params))}
 	for i, q := range p.Params {

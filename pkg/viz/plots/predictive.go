@@ -7,10 +7,11 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Predictive draws the prediction of the data of one experiment, a panel for each column:
-// the median of new observations, errors included, with bands that contain 50 % and 90 %
-// of them, and the data, which may be nil. Rows of the data in which all values are
-// missing get bands as well. Add such rows to get bands at other times.
+// Predictive draws the prediction of the data of one experiment, with a panel for each
+// column. A panel shows the median of new observations, errors included, bands that
+// contain 50 % and 90 % of them, and the data, which may be nil. Rows of the data in
+// which all values are missing get bands as well. Add such rows to get bands at other
+// times.
 func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	var f viz.Figure
 	if len(q.Y) == 0 {
@@ -37,7 +38,7 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	return f
 }
 
-// Observations draws the data of one experiment, a panel for each column.
+// Observations draws the data of one experiment, with a panel for each column.
 func Observations(data *bayes.Data) viz.Figure {
 	if len(data.Y) == 0 {
 		panic("plots: data without rows")
