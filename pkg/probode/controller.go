@@ -171,7 +171,7 @@ func (c *controller) first() float64 {
 	return min(h, span/10)
 }
 
-// reach makes steps up to time end.
+// reach makes steps until t is equal to end.
 func (c *controller) reach(ctx context.Context, end, h, before float64) (float64, float64, error) {
 	rejected := 0
 	for {

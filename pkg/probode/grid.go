@@ -409,8 +409,8 @@ func (g *Grid) Place(i int) float64 {
 	return s.frac[i-s.from]
 }
 
-// End returns the end of step i as F sees it: t[i+1] or, if that is the time of an
-// event, one ulp before.
+// End returns the end of step i as F sees it: t[i+1] or, if that is the time of an event,
+// one ulp before it.
 func (g *Grid) End(i int) float64 {
 	if g.Grows() {
 		return g.t[i+1]

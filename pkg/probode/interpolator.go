@@ -143,5 +143,5 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 }
 
 // Last returns the index of the last grid point that is used for the time with index n.
-// Row needs the path up to this point, some steps beyond the time.
+// Row needs the path up to this point, which lies some steps beyond the time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }

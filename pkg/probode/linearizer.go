@@ -32,8 +32,8 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 	copy(f, e.diff.f0)
 }
 
-// Exact reports whether f and J come from Problem.FJ. Then f may differ from the result
-// of F by rounding, and J is free of finite-difference error.
+// Exact reports whether f and J come from Problem.FJ. If they do, f may differ from the
+// result of F by rounding, and J is free of finite-difference error.
 func (e *Linearizer) Exact() bool { return e.diff == nil }
 
 // A differencer computes Jacobians by finite differences of F without allocating. In a

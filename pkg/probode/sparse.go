@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// Large Jacobians consist mostly of zeros even if they are not banded: Lorenz 96 has four
-// elements in a row of forty. Gaussian elimination then spends its time searching for
-// elements that are not zero. So one bit for each element says whether it may be nonzero:
-// rows[i*words:] holds the columns of row i of the factors, and cols[k*words:] the rows
-// of column k. The results are the same as with factorizeDense.
+// Large Jacobians consist mostly of zeros even if they are not banded: In Lorenz 96 a row
+// of forty elements has four that are not zero. Gaussian elimination then spends its time
+// searching for elements that are not zero. So one bit for each element says whether it
+// may be nonzero: rows[i*words:] holds the columns of row i of the factors, and
+// cols[k*words:] the rows of column k. The results are the same as with factorizeDense.
 
 // A pattern says which elements of a matrix may be nonzero.
 type pattern struct {

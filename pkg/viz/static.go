@@ -18,8 +18,8 @@ import (
 // many screens and printers have a higher resolution.
 const dpi = 120
 
-// PNG draws the graphic as a PNG picture of 5/4 times its size in CSS pixels, in at
-// most 48 colours.
+// PNG draws the graphic as a PNG picture with at most 64 colours. Its width and height in
+// pixels are 5/4 of those in CSS pixels.
 func PNG(g Graphic) ([]byte, error) {
 	p, err := shown(g)
 	if err != nil {

@@ -39,8 +39,8 @@ type spread struct {
 	Coverage [4]float64 `csv:"coverage_50 coverage_68 coverage_90 coverage_95"`
 }
 
-// A row holds the numbers of a rule in a cell. The row of the rule "none" has the numbers
-// of the classical method alone.
+// A row contains the results of one rule in one cell. The row of the rule "none" contains
+// only the results of the classical method.
 type row struct {
 	solved
 	Rule        string  `csv:"rule"`

@@ -57,7 +57,7 @@ func isDeclared(t reflect.Type) bool {
 }
 
 // write writes v, with its type if that is not clear from the context. above holds the
-// pointers on the way to v.
+// pointers that lead to v.
 func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 	if !v.IsValid() {
 		b.WriteString("nil")

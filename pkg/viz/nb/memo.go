@@ -351,8 +351,8 @@ var program = sync.OnceValue(func() string {
 })
 
 // source returns the text of the functions that begin on this line, and of all
-// declarations of the file that they use. In a notebook the file holds the cell
-// and the declarations of those before it.
+// declarations of the file that they use. In a notebook the file contains the cell and
+// the declarations of earlier cells.
 func source(file string, line int) []byte {
 	text, err := os.ReadFile(file)
 	if err != nil {
