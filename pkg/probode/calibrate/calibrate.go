@@ -68,7 +68,7 @@ type NoiseScale struct {
 	// MeanSquare is the mean of E²/v over the points in the score, and Within[k] is the
 	// share of points at which |E| is below k+1 standard deviations √v. For a Gaussian
 	// error with that spread they are 1, 68 % and 95 %. An error that keeps its sign and
-	// grows is not Gaussian, so that no α gives all three values.
+	// grows is not Gaussian, so no α gives all three values.
 	MeanSquare float64
 	Within     [2]float64
 	// Warnings are sentences that a user should read before trusting these numbers.

@@ -18,8 +18,8 @@ import (
 // This file computes the score of a noise scale: it solves ensembles at different α
 // with the same noise, and compares their variances with the squared error.
 
-// Score returns S(α) for each of alphas, from all paths of s. It is −Inf if a path
-// cannot be solved or the ensemble has no spread.
+// Score returns S(α) for each element of alphas, computed from all paths of s. It is
+// −Inf if a path cannot be solved or the ensemble has no spread.
 func Score(ctx context.Context, p *probode.Problem, m probode.Method, alphas []float64, s Settings) ([]float64, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {

@@ -155,7 +155,7 @@ type bdf struct {
 const bdfWindow = 8
 
 // jump is the ratio of successive steps, 1 + √2, above which BDF2 is unstable if all
-// steps grow by it [HNW93, §III.5].
+// steps grow by that ratio [HNW93, §III.5].
 const jump = 1 + math.Sqrt2
 
 func (b *bdf) row(i int) []float64 { return b.past[i&(bdfWindow-1)] }

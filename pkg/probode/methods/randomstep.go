@@ -14,8 +14,8 @@ import (
 //	H = h + √(3α) h^{p+1/2} (2Φ(ξ) − 1),   ξ ~ N(0, 1),
 //
 // instead of h. H is uniform around h with variance α h^{2p+1}, and ξ = 0 gives the
-// classical method. Errors are of order min(p, q) in mean square and of weak order
-// min(2p, q).
+// classical method. The mean square order is min(p, q), and the weak order is min(2p,
+// q).
 //
 // Every path is made of steps of Method, so it conserves whatever Method conserves:
 // linear and quadratic invariants and positivity up to rounding, and energies over long

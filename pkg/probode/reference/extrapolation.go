@@ -110,7 +110,7 @@ func (e *integration) watch() *probode.Problem {
 	return &q
 }
 
-// run follows c. It returns a panic of a function of the problem as an error.
+// run follows c. If a function of the problem panics, it returns the panic as an error.
 func (e *integration) run(c *course, out []float64) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

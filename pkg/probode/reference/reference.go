@@ -23,8 +23,8 @@ type Settings struct {
 	// the size of a component, or to 10⁻⁶ of its largest size so far if that is larger.
 	probode.Tolerance
 
-	// Global makes Tolerance a bound on Solution.Error instead of the error of a step: the
-	// integration is repeated with smaller steps until
+	// Global makes Tolerance a bound on Solution.Error instead of a bound on the error of
+	// a step: the integration is repeated with smaller steps until
 	//
 	//	Error ≤ Absolute + Relative·|X|
 	//

@@ -28,11 +28,11 @@ import (
 // is Gaussian. With the defaults, backward Euler and α = 0.2, one-step draws of V in
 // the FitzHugh–Nagumo problem were compared with quadrature in 32 steps along a path.
 // At h = 0.1 and 0.2 the distribution functions agree to 0.017, the Monte Carlo error
-// of 10⁴ draws, while the approximation is off by up to 0.43 and 0.95. At h = 0.3 the
-// approximation is off by 0.18 in the median step, and the distribution functions agree
-// to 0.024, except in one step, where they differ by 0.07. Crank–Nicolson moves alone
-// leave errors of up to 0.15 there after four times as many sweeps, and nothing
-// indicates these errors.
+// of 10⁴ draws, while the approximation is off by up to 0.43 and 0.95, respectively. At
+// h = 0.3 the approximation is off by 0.18 in the median step, and the distribution
+// functions agree to 0.024, except in one step, where they differ by 0.07.
+// Crank–Nicolson moves alone leave errors of up to 0.15 there after four times as many
+// sweeps, and nothing indicates these errors.
 //
 // The chain rarely finds mass that lies far from the rest. At h = 0.3 some steps have a
 // distant region of small r, with one percent of the mass and up to half of the
@@ -171,7 +171,7 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 		if m.walk {
 			gain += (square(x.zeta) - square(x.moved)) / 2
 		}
-		// The comparison is false for NaN, which is ∞ − ∞.
+		// The comparison is false for NaN, which results from ∞ − ∞.
 		if gain >= 0 || x.rng.Float64() < math.Exp(gain) {
 			phi = to
 			x.zeta, x.moved = x.moved, x.zeta

@@ -33,7 +33,7 @@ type Sketch struct {
 	n             int
 	rows          [][]float64 // all vectors so far, or those that are not counted yet
 
-	// These have one value for each element, once there are more than Exact vectors.
+	// The following are set once there are more than Exact vectors, for each element.
 	lo, width []float64
 	min, max  []float64
 	counts    [][]uint32
