@@ -316,7 +316,8 @@ func (r *Part) describe(theta []float64) string {
 }
 
 // Err returns an error that says which function of the model panicked, and where. It is
-// nil if none did. It wraps a [*probode.PanicError], which contains the stack.
+// nil if no function panicked. It wraps a [*probode.PanicError], which contains the
+// stack.
 func (e *Density) Err() error { return e.fault }
 
 // Bind makes every solve end with the error of ctx soon after ctx ends, until release is

@@ -69,7 +69,7 @@ type LogNormal struct {
 // Own returns σ.
 func (g LogNormal) Own() []Value { return []Value{g.Sigma} }
 
-// LogProb returns the log density of y, which is −Inf for m ≤ 0.
+// LogProb returns the log density of y, or −Inf for m ≤ 0.
 func (LogNormal) LogProb(y, m float64, own []float64) float64 {
 	if !(y > 0 && m > 0 && own[0] > 0) {
 		return math.Inf(-1)
@@ -154,7 +154,7 @@ type Poisson struct{}
 // Own returns nothing.
 func (Poisson) Own() []Value { return nil }
 
-// LogProb returns the log probability of the count y, which is −Inf for m < 0.
+// LogProb returns the log probability of the count y, or −Inf for m < 0.
 func (Poisson) LogProb(y, m float64, _ []float64) float64 {
 	switch {
 	case !(y >= 0) || y != math.Trunc(y) || !(m >= 0) || math.IsInf(m, 1):
@@ -191,7 +191,7 @@ type NegativeBinomial struct {
 // Own returns φ.
 func (n NegativeBinomial) Own() []Value { return []Value{n.Phi} }
 
-// LogProb returns the log probability of the count y, which is −Inf for m < 0:
+// LogProb returns the log probability of the count y, or −Inf for m < 0:
 //
 //	log Γ(y+φ) − log Γ(φ) − log y! + φ log(φ/(φ+m)) + y log(m/(φ+m))
 //

@@ -119,9 +119,9 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 	return some, rest
 }
 
-// ascend runs searches, given the known ends. A round makes some steps of each search.
-// Between rounds, searches that have met continue as one, and searches that lead to a
-// known end or would take too long stop.
+// ascend runs searches, given the known ends. In each round, every search makes some
+// steps. Between rounds, searches that have met are merged, and a search is stopped if it
+// leads to a known end or would take too long.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
 	const rounds, each = 25, 3
 	all := len(climbs)

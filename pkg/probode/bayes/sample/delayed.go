@@ -138,7 +138,8 @@ func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) 
 	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
 }
 
-// with returns the density of a stage. Check has made it before, so there is no error.
+// with returns the density of a stage. Check has already made this density, so there is
+// no error.
 func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	d, err := e.With(s)
 	if err != nil {
