@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// The built-in data: the FitzHugh–Nagumo solution at θ = (0.2, 0.2, 3) at t = 1, …, 20
-// with Gaussian errors of variance 0.01 in both components. The data of the paper are not
-// published. A test checks the file against a new solution.
+// The built-in data are the FitzHugh–Nagumo solution for θ = (0.2, 0.2, 3) at t = 1, …,
+// 20, with Gaussian errors of variance 0.01 in both components. The data of the paper are
+// not published. A test checks the file against a new solution.
 //
 //go:embed data.csv
 var builtInData string

@@ -66,7 +66,7 @@ type Rememberer interface {
 	Memory() int
 	// Save writes everything on which later steps depend, apart from their arguments.
 	Save(dst []float64)
-	// Restore reads it back, to continue at grid point i.
+	// Restore reads what Save has written, to continue at grid point i.
 	Restore(i int, src []float64)
 }
 

@@ -63,7 +63,7 @@ type look struct {
 	area   bool
 }
 
-// Line is one polyline, or several with a NaN between them. They are drawn one over the
+// Line is one polyline, or several that are separated by NaN. They are drawn one over the
 // other, so that a translucent ensemble is darker where it is denser.
 type Line struct {
 	Name    string

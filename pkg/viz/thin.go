@@ -20,8 +20,8 @@ const maxRun = 2400
 // maxMarkers is the largest number of markers of one layer. ECharts is slow with more.
 const maxMarkers = 6000
 
-// thinning returns k such that every kth path and point together have at most about
-// maxVertices vertices.
+// thinning returns k such that the chart has at most about maxVertices vertices if only
+// every kth path and every kth point is drawn.
 func thinning(ps []*page) int {
 	total := 0
 	for _, p := range ps {

@@ -104,8 +104,8 @@ func (o *observatory) run(ctx context.Context, only string) error {
 	return o.writePage(cells.rows, answers.rows)
 }
 
-// settle creates the folder of the results. It refuses a folder with results of other
-// settings.
+// settle creates the folder of the results. It refuses a folder that contains results
+// from other settings.
 func (o *observatory) settle() error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err

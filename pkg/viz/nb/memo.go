@@ -47,9 +47,9 @@ func init() {
 // this library. If any of them changes, the result is computed again. Variables of the
 // cell that compute uses must be among the inputs, since Memo does not see their values
 // otherwise: Memo("fan", []any{h, alpha}, func() …). Inputs are compared by their text,
-// written out in full, so a function among them counts by its name alone. Where there is
-// no source, as in a program built with -trimpath, the program itself stands for it: only
-// the same program reads a result back.
+// written out in full, so functions among them are compared only by their names. Where
+// there is no source, as in a program built with -trimpath, the program itself stands for
+// it: only the same program reads a result back.
 //
 // Compute is a function literal or a declared function of the notebook. Memo panics,
 // before it computes, at a method value such as m.Run and at an instance of a generic

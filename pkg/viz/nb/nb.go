@@ -29,9 +29,9 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// echarts is where this repository's environment puts a copy of ECharts, as a path from
-// the root of the Jupyter server. Without the copy, charts load the library from the
-// network.
+// echarts is the place where this repository's environment puts a copy of ECharts, as a
+// path from the root of the Jupyter server. Without the copy, charts load the library
+// from the network.
 const echarts = "environment/echarts/echarts.min.js"
 
 // Context returns the context of the cell. It ends when the reader interrupts the cell;
