@@ -26,8 +26,8 @@ var fig2 = experiment{
 
 // The appendix does not give the proposal, although the distribution that its scheme
 // samples depends on it. The rule used here is a Gaussian random walk. For the first 1000
-// iterations its covariance is 2.38²/3 · diag(.02, .07, .05)², after that 2.38²/3 times
-// the running covariance of the chain plus 1e-8 I, refreshed every 10 iterations.
+// iterations its covariance is 2.38²/3 · diag(.02, .07, .05)²; after that it is 2.38²/3
+// times the running covariance of the chain plus 1e-8 I, refreshed every 10 iterations.
 var proposal = mcmc.AdaptiveMetropolis{Scale: []float64{.02, .07, .05}, AdaptAfter: 1000, Every: 10, Epsilon: 1e-8}
 
 const (

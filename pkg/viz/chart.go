@@ -65,7 +65,8 @@ func option(g Graphic, ps []*page, show int) ([]byte, error) {
 	base["timeline"] = map[string]any{
 		"axisType": "category", "data": marks, "currentIndex": show,
 		"autoPlay": false, "loop": false, "playInterval": 1000,
-		// Frames may differ in the number of their series, so the old series must go.
+		// Frames may differ in the number of their series, so the old series must be
+		// removed.
 		"replaceMerge": []string{"series"},
 		"left":         margin, "right": margin, "bottom": 4, "height": slider - 10,
 		"label":    map[string]any{"color": css(Black), "fontSize": tickSize},

@@ -253,7 +253,7 @@ func (r Guide) visit(f func(x, y float64)) {
 	}
 }
 
-// keep replaces values that a logarithmic axis cannot show by NaN and counts them.
+// keep replaces by NaN the values that a logarithmic axis cannot show, and counts them.
 // Infinite values become NaN as well, so that NaN is the only exception for the
 // renderers.
 

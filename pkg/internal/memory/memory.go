@@ -50,8 +50,8 @@ func field(file, name string) (float64, bool) {
 }
 
 // Check returns an error if the memory cannot hold as many floating-point numbers as the
-// product of factors, which may overflow an int. The argument what describes these
-// numbers in the error.
+// product of factors, which may overflow an int. The error uses what as the description
+// of these numbers.
 func Check(what string, factors ...int) error {
 	bytes := 8.0
 	for _, f := range factors {

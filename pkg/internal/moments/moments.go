@@ -52,7 +52,7 @@ func (m *Vector) Merge(o *Vector) {
 	m.N = n
 }
 
-// SD returns the sample standard deviations; NaN for fewer than two vectors.
+// SD returns the sample standard deviations, which are NaN for fewer than two vectors.
 func (m *Vector) SD() []float64 {
 	out := make([]float64, len(m.M2))
 	for k, v := range m.M2 {
