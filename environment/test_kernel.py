@@ -19,6 +19,9 @@ import notebooks
 
 IMPORT = notebooks.ELSEWHERE + """
 import (
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/nb"
 )"""
@@ -74,36 +77,28 @@ for i := range 20 {
 
     def test_interrupt(self):
         path = self.notebook("""%%
-ctx := nb.Context()
-hook := nb.Progress("steps")
-nb.Check(func() error {
-	for i := 0; ; i++ {
-		hook(i, 1_000_000)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}())
+_, err := probode.Integrate(nb.Context(), problems.FitzHughNagumo(), adams.Moulton{}, 1_000_000, probode.Settings{StepSize: 0.001, Alpha: 0.1, Times: []float64{20}})
+nb.Check(err)
 nb.Table([]string{"kept"}, []any{"yes"})""")
         client = NotebookClient(notebooks.read(path), timeout=60, kernel_name="gonb",
                                 resources={"metadata": {"path": str(self.folder)}})
         with client.setup_kernel():
             client.execute_cell(client.nb.cells[0], 0)
-            cell = client.nb.cells[1]
+            cell, shown = client.nb.cells[1], []
 
             def interrupt():
                 while not cell.outputs:
                     time.sleep(0.1)
                 time.sleep(0.3)
+                shown.append(cell.outputs[0].data["text/plain"])
                 asyncio.run(client.km.interrupt_kernel())
 
             threading.Thread(target=interrupt, daemon=True).start()
             client.execute_cell(cell, 1)
         texts = [o.data["text/plain"] for o in cell.outputs]
-        self.assertRegex(texts[0], r"^steps: \d+ of 1000000$")
-        self.assertEqual(texts[1:], ["Interrupted: what follows, if anything, comes from the part that was done.", "kept\nyes"])
+        self.assertRegex(shown[0], r"^paths: \d+ of 1000000")
+        self.assertEqual(texts, ["",  # the bar has gone
+                                 "Interrupted: what follows, if anything, comes from the part that was done.", "kept\nyes"])
 
     def test_hints(self):
         text = self.findings("%%\ncal := 1\nfmt.Println(cal)", "%%\nfmt.Println(cal)")
