@@ -115,7 +115,7 @@ func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 		case m.Missed:
 			kind = "missed"
 		}
-		t.Rows = append(t.Rows, []string{head, where(names, m.Theta, all), number("%.3g", m.Gaussian), number("%.3g", m.Visited), fmt.Sprint(m.Found), kind})
+		t.Rows = append(t.Rows, []string{head, where(names, m.Theta, all), text.Number("%.3g", m.Gaussian), text.Number("%.3g", m.Visited), fmt.Sprint(m.Found), kind})
 		head = ""
 	}
 }
@@ -167,7 +167,7 @@ func (a *Report) stepTable() TextTable {
 		st := &a.Steps[i]
 		head := []string{fmt.Sprintf("%.4g", st.Size())}
 		for _, c := range []struct{ kind, format string }{{"α", "%.3g"}, {"path error", "%.2g"}, {"order", "%.1f"}, {"k̂", "%.2f"}} {
-			head = append(head, number(c.format, a.Claim(c.kind, st.String(), "").Value))
+			head = append(head, text.Number(c.format, a.Claim(c.kind, st.String(), "").Value))
 		}
 		for _, inf := range st.runs() {
 			t.Rows = append(t.Rows, append(head, inf.Sampler, fmt.Sprint(inf.Solves), fmt.Sprintf("%.1f", inf.Seconds), fmt.Sprintf("%.0f", inf.ESSPerSecond), inf.Verdict.String()))
@@ -186,7 +186,7 @@ func (a *Report) alphaTable() TextTable {
 	known := false
 	for _, st := range a.Steps {
 		c := a.Claim("α*", st.String(), "")
-		mode := number("%.3g", c.Value)
+		mode := text.Number("%.3g", c.Value)
 		if !math.IsNaN(c.SE) {
 			mode += fmt.Sprintf(" ± %.1g", c.SE)
 		}
@@ -204,7 +204,7 @@ func (a *Report) alphaTable() TextTable {
 func (a *Report) alphaAt(st *Rung) (all []string) {
 	for _, c := range a.Claims {
 		if c.Kind == "α* at a draw" && c.Step == st.String() {
-			all = append(all, number("%.3g", c.Value))
+			all = append(all, text.Number("%.3g", c.Value))
 		}
 	}
 	return all
@@ -244,9 +244,9 @@ func (a *Report) accurateTable() TextTable {
 	t := TextTable{Name: "accurate", Header: []string{"accurate posterior", "median", "half of 68 %", "mean", "sd", "largest " + strings.TrimPrefix(a.SizeName(), "step ") + " that is small enough"}, Left: []int{0},
 		Notes: []string{fmt.Sprintf("from %s; k̂ = %.2f", a.ReferenceBy, a.Claim("k̂", "", "").Value)}}
 	for j, q := range a.Params {
-		row := []string{q.Name, number("%.4g", q.Median.Center), number("%.3g", q.Median.Spread), "–", "–", a.sayLargest(j)}
+		row := []string{q.Name, text.Number("%.4g", q.Median.Center), text.Number("%.3g", q.Median.Spread), "–", "–", a.sayLargest(j)}
 		if !q.HeavyTails {
-			row[3], row[4] = number("%.4g", q.Mean.Center), number("%.3g", q.Mean.Spread)
+			row[3], row[4] = text.Number("%.4g", q.Mean.Center), text.Number("%.3g", q.Mean.Spread)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -267,7 +267,7 @@ func (a *Report) reach(kind string) float64 {
 func (a *Report) remedyTable() TextTable {
 	t := TextTable{Name: "remedies", Header: []string{"remedy", "bias", "interval", "s per 1000", "to reach", "reaches", "note"}, Left: []int{0, 6}}
 	for _, r := range a.Remedies {
-		t.Rows = append(t.Rows, []string{r.Name, number("%+.2g", r.Bias), number("%.3g", r.Ratio), number("%.2g", r.Seconds), number("%.2g", a.reach(r.Kind)), map[bool]string{true: "yes", false: "no"}[r.Reaches], r.Note})
+		t.Rows = append(t.Rows, []string{r.Name, text.Number("%+.2g", r.Bias), text.Number("%.3g", r.Ratio), text.Number("%.2g", r.Seconds), text.Number("%.2g", a.reach(r.Kind)), map[bool]string{true: "yes", false: "no"}[r.Reaches], r.Note})
 	}
 	return t
 }

@@ -171,7 +171,7 @@ func (a *Report) sayCertificate(b *strings.Builder) {
 	var all []string
 	for _, st := range a.Steps {
 		if c := st.Certificate; c != nil && len(c.Modes) > 0 {
-			all = append(all, fmt.Sprintf("%s at %v", number("%.2g", c.Modes[c.Worst(a.Threshold)].D), st))
+			all = append(all, fmt.Sprintf("%s at %v", text.Number("%.2g", c.Modes[c.Worst(a.Threshold)].D), st))
 		}
 	}
 	fmt.Fprintf(b, "D is %s.\n\nBy sampling: ", strings.Join(all, ", "))
@@ -441,12 +441,4 @@ func plusMinus(v, se float64, signed bool) string {
 		return fmt.Sprintf("%+.*f ± %.*f", digits, v, digits, se)
 	}
 	return fmt.Sprintf("%.*f ± %.*f", digits, v, digits, se)
-}
-
-// number formats v; NaN becomes a dash.
-func number(format string, v float64) string {
-	if math.IsNaN(v) {
-		return "–"
-	}
-	return fmt.Sprintf(format, v)
 }

@@ -54,7 +54,7 @@ func (e *Enough) String() string {
 	}
 	rows := [][]string{{"size", "D", "largest shift/sd", "enough"}}
 	for _, l := range e.Levels {
-		rows = append(rows, []string{fmt.Sprintf("%.4g", l.Size), number("%.3g", l.D), number("%.3g", l.Shift), map[bool]string{true: "yes", false: "no"}[l.Enough]})
+		rows = append(rows, []string{fmt.Sprintf("%.4g", l.Size), text.Number("%.3g", l.D), text.Number("%.3g", l.Shift), map[bool]string{true: "yes", false: "no"}[l.Enough]})
 	}
 	b.WriteString(text.Table(rows, func(i int) bool { return false }))
 	return b.String()
@@ -183,7 +183,7 @@ func table(all []*Certificate) string {
 	for _, c := range all {
 		head := c.Setup
 		for i, m := range c.Modes {
-			row := []string{head, fmt.Sprint(i + 1), number("%.3g", m.D), number("%.3g", m.Bound), number("%.2g", m.TV)}
+			row := []string{head, fmt.Sprint(i + 1), text.Number("%.3g", m.D), text.Number("%.3g", m.Bound), text.Number("%.2g", m.TV)}
 			if m.Moved >= vanished {
 				m.Shift = nil
 				row = []string{head, "none at " + format4(m.From), "–", "–", "–"}
@@ -193,7 +193,7 @@ func table(all []*Certificate) string {
 				if m.Shift != nil {
 					v = m.Shift[k]
 				}
-				row = append(row, number("%+.2g", v))
+				row = append(row, text.Number("%+.2g", v))
 			}
 			rows = append(rows, row)
 			head = ""
@@ -220,12 +220,4 @@ func format4(x []float64) string {
 		parts = append(parts, fmt.Sprintf("%.4g", v))
 	}
 	return "(" + strings.Join(parts, ", ") + ")"
-}
-
-// number formats v; NaN becomes a dash.
-func number(format string, v float64) string {
-	if math.IsNaN(v) {
-		return "–"
-	}
-	return fmt.Sprintf(format, v)
 }
