@@ -15,15 +15,15 @@ import (
 
 // The sentences of rows.
 const (
-	saidNoReference = "the accurate posterior is not known, because the reference fails at the draws: declare jumps of f as events, or take another Accurate solver"
-	saidKHat        = "the accurate posterior is not known: k̂ = %.2f for %s, above %.2f, the limit for this number of effective draws, so no verdict is given: add smaller steps, or use a method of higher order"
-	saidWorth       = "the accurate posterior is not known: its draws (%s) are worth fewer than %d effective draws, so no verdict is given: take more draws (Draws, Weighed) or smaller steps"
+	saidNoReference = "the accurate posterior is not known, because the reference fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
+	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws: add smaller steps, or use a method of higher order"
+	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) are worth fewer than %d effective draws: increase Draws and Weighed, or take smaller steps"
 	saidMissedPart  = "no solver that was tried has draws in parts of the reference posterior with about %.2g of its mass: take smaller steps, or a method whose draws reach these parts"
-	saidHeavy       = "%s has tails so heavy (tail index %.2f; a mean exists below 1, an sd below ½) that mean and sd do not describe it: only its median and central 68 %% interval are judged"
+	saidHeavy       = "the tails of %s are so heavy that its mean and sd do not describe it (the tail index is %.2f; a mean exists only below 1, an sd only below ½): only its median and central 68 %% interval are judged"
 
-	saidPhantom   = "phantom: at %v the mode at %s, with %.3g of the mass, is made by the solver: the reference posterior does not have it"
+	saidPhantom   = "phantom: at %v the solver creates the mode at %s, with %.3g of the mass: the reference posterior does not have it"
 	saidMissed    = "missed: the posterior at %v does not have the mode of the reference posterior at %s, which holds %.3g of the mass"
-	saidUnvisited = "no verdict on mean and sd at %v: %s would move by %.2g times the threshold because of a mode without draws at %s, which holds %.2g of the mass by its Gaussian approximation"
+	saidUnvisited = "no verdict on mean and sd at %v: %s would move by %.2g times the threshold because of the mode at %s, which no draw visits and which holds %.2g of the mass according to its Gaussian approximation"
 	saidSearch    = "%v: there may be other modes: %s"
 	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
 
@@ -32,40 +32,40 @@ const (
 	saidSampled   = "the draws show a larger error"
 
 	saidAlso    = ", and R̂ up to %.3f"
-	saidFew     = "%s: too few effective draws, %.0f for each chain instead of %d%s (%s): run longer (Draws, MinESS)"
+	saidFew     = "%s: too few effective draws, %.0f for each chain instead of %d%s (%s): increase Draws or MinESS"
 	saidMixing  = "%s: the chains may not have mixed: R̂ up to %.3f (%s): take more draws or a longer burn-in, or check the traces for several modes"
-	saidFailing = "%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: take a smaller step, an implicit method, or a prior that excludes parameters that cannot be solved"
+	saidFailing = "%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: take a smaller step, an implicit method, or a prior that excludes parameter values for which the equations cannot be solved"
 	saidUnsound = "no verdict is given on %s: the chains of the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)"
 
-	saidRough       = "at %v the path at the mode is off by %.0f %% of its size: the steps are too large for the error to fall with the order of the method, and α has no meaning: add smaller steps"
+	saidRough       = "at %v the path at the mode is off by %.0f %% of its size: the steps are too large for the error to fall at the rate given by the order of the method, and α has no meaning: add smaller steps"
 	saidOrder       = "order lost: from %v to %.4g the error of the path falls like h^%.1f, where %s should give h^%d: %s"
 	saidOrderRemedy = "take smaller steps; if the order is still missing, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
-	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: the error of this interpolation falls like h^%d, the method's like h^%d, and the assessment includes both; with a step that divides the times of the data there is no interpolation"
+	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: the error of this interpolation falls like h^%d, the error of the method falls like h^%d, and the assessment includes both; with a step that divides the times of the data there is no interpolation"
 
 	saidCalibration = "α* = %.3g at %v: %s"
-	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, which differ by a factor of more than %d: at the larger step the error does not have the size that the order predicts, and the α of one step is wrong for another"
-	saidAlphaTheta  = "α depends on θ: at %v α* is %.3g at the mode and %.3g at a draw from the posterior, which differ by a factor of more than %d: one α for all draws is a compromise: give α a prior, or take a smaller step"
+	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, which differ by a factor of more than %d: at the larger step the error does not have the size that the order predicts, so the α of one step is wrong for another"
+	saidAlphaTheta  = "α depends on θ: at %v α* is %.3g at the mode and %.3g at a draw from the posterior, which differ by a factor of more than %d, so one α for all draws is a compromise: give α a prior, or take a smaller step"
 	saidAlphaGiven  = "the given α = %.3g does not match the size of the error at %v, where α* is %.3g: leave Alpha at zero to have it calibrated"
 	saidTaken       = "%s is %.3g at %v and %.3g in the accurate posterior"
-	saidSigma       = "an unknown size of the measurement errors hides a bad solver, because it absorbs the solver's error (%s): intervals become wider and the fit still looks good; judge the step by %s, too"
+	saidSigma       = "if the size of the measurement errors is unknown, its estimate absorbs the solver's error (%s) and so hides a bad solver: intervals become wider and the fit still looks good; judge the step by %s, too"
 )
 
 // The notes of remedies.
 const (
 	worseThanNothing = "worse than nothing"
 	noteUndecided    = "undecided"
-	noteSmaller      = "not all smaller steps are known to be small enough"
+	noteSmaller      = "some smaller steps are not known to be small enough"
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "something is wrong with the draws: see the warnings"
 	noteNotBetter    = "not known to be better than trusting the solver at the same step"
 	noteNotNeeded    = "not needed: the solver can be trusted at the same step"
-	noteMissed       = "the draws miss a part of the reference posterior, which weights cannot restore"
+	noteMissed       = "the draws miss a part of the reference posterior, and weights cannot restore it"
 	noteWeights      = "k̂ = %.2f"
 )
 
 func sayWorse(factor float64) string {
-	return fmt.Sprintf("%s: the error is %.1f times as large as with the solver trusted at the same step", worseThanNothing, factor)
+	return fmt.Sprintf("%s: the error is %.1f times as large as when the solver is trusted at the same step", worseThanNothing, factor)
 }
 
 // sayDistrust says why the reference cannot be trusted, and what to do about it.
@@ -99,9 +99,9 @@ func sayWrongShare(m ModeShare) string {
 	odds := m.Visited / (1 - m.Visited) / (m.Gaussian / (1 - m.Gaussian))
 	switch {
 	case m.Visited == 0:
-		return fmt.Sprintf("holds %.3g of the mass by its Gaussian approximation, and no draw is in it", m.Gaussian)
+		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, and no draw is in it", m.Gaussian)
 	case odds < 1./3 || odds > 3:
-		return fmt.Sprintf("holds %.3g of the mass by its Gaussian approximation, and %.3g of the draws are in it: if R̂ is good, the approximation is wrong", m.Gaussian, m.Visited)
+		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, but a fraction %.3g of the draws is in it: if R̂ is good, the approximation is wrong", m.Gaussian, m.Visited)
 	}
 	return ""
 }
@@ -113,7 +113,7 @@ func (a *Report) Answer() string {
 	var b strings.Builder
 	a.sayCertificate(&b)
 	doubt := a.doubt()
-	limit := fmt.Sprintf("medians off by less than %.3g of half the central 68 %% interval, and that interval within %.0f %%, for every parameter", a.Threshold, 100*a.Threshold)
+	limit := fmt.Sprintf("for every parameter, the median is off by less than %.3g times the half-width of the central 68 %% interval, and the width of that interval by less than %.0f %%", a.Threshold, 100*a.Threshold)
 	everywhere := !slices.ContainsFunc(a.Steps, func(st Rung) bool { return st.verdict() != Matters })
 	switch {
 	case doubt != "":
@@ -123,7 +123,7 @@ func (a *Report) Answer() string {
 	case a.Largest > 0:
 		fmt.Fprintf(&b, "The solver's error does not matter up to %s (%s).\n", a.sized(a.Largest), limit)
 	case everywhere:
-		fmt.Fprintf(&b, "The solver's error matters at every one of the steps, down to %v (it would not matter with %s).\n", a.Steps[len(a.Steps)-1], limit)
+		fmt.Fprintf(&b, "The solver's error matters at all of the steps, down to %v. It would not matter under these conditions: %s.\n", a.Steps[len(a.Steps)-1], limit)
 	default:
 		fmt.Fprintf(&b, "No step is known to be small enough (%s).\n", limit)
 	}
@@ -196,7 +196,7 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 	case d.Verdict == Matters:
 		fmt.Fprintf(b, "At %v it matters: %s.\n", st, what)
 		if i == len(a.Steps)-1 && st.StepSize > 0 && verdictOnModes(st.Modes) == Negligible {
-			fmt.Fprintf(b, "If this error falls with the order of the method, %d, a step of about %.1g would be small enough.\n", a.Order, st.StepSize*math.Pow(s.size(a.Threshold), -1/float64(a.Order)))
+			fmt.Fprintf(b, "If this error falls like h^%d, as the order of the method predicts, a step of about %.1g would be small enough.\n", a.Order, st.StepSize*math.Pow(s.size(a.Threshold), -1/float64(a.Order)))
 		}
 	case e.Verdict != Undecided:
 		fmt.Fprintf(b, "At %v it is undecided: %s.\n", st, a.sayOtherModes(st))
@@ -258,15 +258,20 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 	case e.Draws == 0:
 		return "the chains of the accurate posterior have not mixed"
 	case e.Draws > 100*float64(inf.Draws):
-		return "this is so close to the threshold that no reasonable number of draws would decide"
+		return "this is so close to the threshold that no reasonable number of draws would lead to a verdict"
 	}
-	return fmt.Sprintf("a verdict needs about %s draws of each chain, and a Weighed that grows in proportion", twoDigits(e.Draws))
+	return fmt.Sprintf("a verdict needs about %s draws from each chain; increase Settings.Weighed in proportion", twoDigits(e.Draws))
 }
 
 // sayMoments says what is known about means and standard deviations at the steps where
 // medians and central intervals are right.
 func (a *Report) sayMoments(b *strings.Builder) {
-	var wrong, open []string
+	var wrong, open, heavy []string
+	for _, q := range a.Params {
+		if q.HeavyTails {
+			heavy = append(heavy, q.Name)
+		}
+	}
 	right := false
 	for _, st := range slices.Backward(a.Steps) {
 		d := st.Deterministic
@@ -288,11 +293,14 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	switch {
 	case !right:
 	case wrong != nil:
-		fmt.Fprintf(b, "By mean and standard deviation it still matters: %s.\n", strings.Join(wrong, "; "))
+		fmt.Fprintf(b, "It still matters for means and standard deviations: %s.\n", strings.Join(wrong, "; "))
 	case open != nil:
 		fmt.Fprintf(b, "The verdict on means and standard deviations is still undecided for %s.\n", strings.Join(open, ", "))
-	default:
+	case len(heavy) < len(a.Params):
 		b.WriteString("Means and standard deviations of the draws are within the same limits.\n")
+	}
+	if right && heavy != nil {
+		fmt.Fprintf(b, "The mean and standard deviation of %s are not judged, because the tails are too heavy.\n", strings.Join(heavy, ", "))
 	}
 	for _, c := range a.Claims {
 		if c.Kind == "mode without draws" {
@@ -300,7 +308,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 		}
 	}
 	if !math.IsNaN(a.Unseen) {
-		fmt.Fprintf(b, "A mode with less than %.2g %% of the mass may be unseen: it would move no median, but it could move means and standard deviations.\n", 100*a.Unseen)
+		fmt.Fprintf(b, "A mode with less than %.2g %% of the mass may have gone unnoticed: it would move no median, but it could move means and standard deviations.\n", 100*a.Unseen)
 	}
 }
 
@@ -327,7 +335,7 @@ func (a *Report) sayBasis(b *strings.Builder) {
 	b.WriteString(".\n")
 	for _, st := range a.Steps {
 		if n := a.Claim("draws needed", st.String(), "").Value; n < 100*float64(most) {
-			fmt.Fprintf(b, "At %v about %s draws of each chain would decide.\n", st, twoDigits(n))
+			fmt.Fprintf(b, "At %v about %s draws from each chain would lead to a verdict.\n", st, twoDigits(n))
 		}
 	}
 }
