@@ -12,6 +12,7 @@ type columnErrors struct {
 	column []int // the column of the data for each own number, −1 if it is not a column
 	own    []float64
 	zeros  []float64      // see scratch
+	score  []float64      // see Part.scores
 	exact  Differentiable // the Likelihood, if it has derivatives in closed form
 }
 
@@ -32,6 +33,17 @@ func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] 
 // location reports whether number i is a location, where number 0 is m and number i > 0
 // is own number i−1.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
+
+// count returns the number of locations.
+func (l *columnErrors) count() int {
+	n := 1
+	for i := range l.own {
+		if l.open(i) {
+			n++
+		}
+	}
+	return n
+}
 
 // scratch returns a matrix of zeros with one row for m and one for each own number. It is
 // valid until the next call.

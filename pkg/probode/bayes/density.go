@@ -192,7 +192,7 @@ func (r *Part) clone(e *Density) *Part {
 	c.state, c.theta = make([]float64, len(r.state)), slices.Clone(r.theta)
 	c.errors = slices.Clone(r.errors)
 	for k := range c.errors {
-		c.errors[k].own, c.errors[k].zeros = slices.Clone(c.errors[k].own), nil
+		c.errors[k].own, c.errors[k].zeros, c.errors[k].score = slices.Clone(c.errors[k].own), nil, nil
 	}
 	return &c
 }

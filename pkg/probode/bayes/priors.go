@@ -169,6 +169,19 @@ func (t transform) slope(u float64) float64 {
 	return math.Exp(log)
 }
 
+// slopes returns dθ/du, and the derivative of log |dθ/du| with respect to u.
+func (t transform) slopes(u float64) (slope, curve float64) {
+	slope = t.slope(u)
+	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
+	switch {
+	case below && above:
+		return slope, 0
+	case below || above:
+		return slope, 1
+	}
+	return slope, -math.Tanh(u / 2)
+}
+
 // from is the inverse of to. It is not finite at the ends of the support and outside.
 func (t transform) from(theta float64) float64 {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)

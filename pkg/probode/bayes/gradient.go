@@ -1,0 +1,268 @@
+package bayes
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// The gradient of the log density. Backwards from the data, it is the product of the
+// derivatives of the likelihood with respect to the expected values, of the expected
+// values with respect to the states (see Experiment.ObserveSlopes), and of the states with
+// respect to θ and ξ.
+
+// Gradient does the same as LogPosterior, and writes the derivatives with respect to u and
+// ξ to du and dxi. dxi may be nil. As in LogPosterior, the density of ξ is not included.
+//
+// At a kink of the likelihood the derivative is the mean of the derivatives on both sides.
+// Where the log density is −∞, and after an error, du and dxi are zero. The error is
+// errors.ErrUnsupported if the path has no derivatives: for an accurate solver, and for
+// steps that are chosen again at every θ and are not held (see Hold).
+func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
+	if e.theta == nil {
+		e.theta = make([]float64, len(e.p.Params))
+	}
+	clear(du)
+	clear(dxi)
+	lp := e.Constrain(e.theta, u)
+	if math.IsInf(lp, -1) {
+		return lp, nil
+	}
+	ll, err := e.LikelihoodGradient(du, dxi, e.theta, xi)
+	if err != nil || math.IsInf(ll, -1) {
+		return ll, err
+	}
+	for k, t := range e.transforms {
+		slope, curve := t.slopes(u[k])
+		du[k] = du[k]*slope + curve + logSlope(e.p.Params[k].Prior, e.theta[k])*slope
+	}
+	return lp + ll, nil
+}
+
+// LikelihoodGradient does the same as LogLikelihood, and writes the derivatives with
+// respect to θ and ξ to dtheta and dxi. dxi may be nil. Otherwise it is like Gradient.
+func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64, error) {
+	if len(dtheta) != len(e.p.Params) || dxi != nil && len(dxi) != e.noise {
+		panic(fmt.Sprintf("bayes: dtheta and dxi have lengths %d and %d: want %d and %d, or no dxi", len(dtheta), len(dxi), len(e.p.Params), e.noise))
+	}
+	e.ll, e.err = math.Inf(-1), e.fault
+	clear(dtheta)
+	clear(dxi)
+	if e.fault == nil {
+		e.differentiate(dtheta, dxi, theta, xi)
+	}
+	if e.err != nil || math.IsInf(e.ll, -1) {
+		e.ll = math.Inf(-1)
+		clear(dtheta)
+		clear(dxi)
+	}
+	return e.ll, e.err
+}
+
+// differentiate is evaluate with derivatives.
+func (e *Density) differentiate(dtheta, dxi, theta, xi []float64) {
+	e.at = e.parts[0]
+	defer e.recovered(theta)
+	var sum float64
+	for _, r := range e.parts {
+		e.at = r
+		path, ok := r.now().(probode.Tangential)
+		if !ok || dxi != nil || e.alpha >= 0 && xi != nil {
+			e.err = errors.ErrUnsupported
+			return
+		}
+		e.bind(r, theta)
+		var noise []float64
+		if xi != nil && r.noise > 0 {
+			noise, xi = xi[:r.noise], xi[r.noise:]
+		}
+		p := len(r.theta)
+		var along []float64
+		var moved []int
+		for k, i := range r.param {
+			if i >= 0 {
+				row := make([]float64, p)
+				row[k] = 1
+				along, moved = append(along, row...), append(moved, i)
+			}
+		}
+		n := len(r.state)
+		states := make([]float64, len(moved)*n)
+		err := path.Tangents(e.ctx, r.state, states, r.theta, along, noise)
+		e.work += (1 + len(moved)) * path.Work()
+		if e.err = e.note(err); err != nil {
+			return
+		}
+		ll := r.logLikelihood(theta)
+		weights := make([]float64, n)
+		if math.IsInf(ll, -1) || !r.weigh(weights, dtheta, theta) {
+			return
+		}
+		for k, i := range moved {
+			dtheta[i] += floats.Dot(weights, states[k*n:(k+1)*n])
+		}
+		sum += ll
+	}
+	e.ll = sum
+}
+
+// weigh writes the derivatives of the log likelihood with respect to the states to
+// weights, and adds its other derivatives with respect to θ to dtheta. It reports whether
+// they are finite. The states and the expected values are those of the last evaluation.
+func (r *Part) weigh(weights, dtheta, theta []float64) bool {
+	d, c := r.x.Problem.Dim(), len(r.errors)
+	scores, slopes := make([]float64, c), make([]float64, c*(d+len(theta)))
+	clear(weights)
+	for n := range r.x.Data.T {
+		r.row0 = n
+		if !r.scores(scores, dtheta, n) {
+			return false
+		}
+		if !slices.ContainsFunc(scores, func(v float64) bool { return v != 0 }) {
+			continue
+		}
+		r.observeSlopes(slopes, n, theta)
+		for k, v := range scores {
+			row := slopes[k*(d+len(theta)):][:d+len(theta)]
+			floats.AddScaled(weights[n*d:(n+1)*d], v, row[:d])
+			floats.AddScaled(dtheta, v, row[d:])
+		}
+	}
+	return true
+}
+
+// scores writes the derivatives of the log probability of row n with respect to the
+// expected values of the row to dst, and adds those with respect to parameters of the
+// likelihood to dtheta. It reports whether they are finite.
+func (r *Part) scores(dst, dtheta []float64, n int) bool {
+	c := len(r.errors)
+	clear(dst)
+	for k, y := range r.x.Data.Y[n] {
+		if math.IsNaN(y) {
+			continue
+		}
+		l, m := &r.errors[k], r.fit[n*c+k]
+		l.at(r.fit[n*c:])
+		spread := math.Abs(y - m)
+		if spread == 0 {
+			spread = 1
+		}
+		if l.score == nil {
+			l.score = make([]float64, l.count())
+		}
+		score := l.score
+		if !l.gradient(score, y, m, spread) {
+			return false
+		}
+		dst[k] += score[0]
+		score = score[1:]
+		for i := range l.own {
+			if !l.open(i) {
+				continue
+			}
+			if of := l.param[i]; of >= 0 {
+				dtheta[of] += score[0]
+			} else {
+				dst[l.column[i]] += score[0]
+			}
+			score = score[1:]
+		}
+	}
+	return true
+}
+
+// observeSlopes writes the derivatives of the expected values of row n to dst, as
+// Experiment.ObserveSlopes does. Central differences take its place if it is nil.
+func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
+	d, c := r.x.Problem.Dim(), len(r.errors)
+	x, t, w := r.state[n*d:(n+1)*d], r.x.Data.T[n], d+len(theta)
+	clear(dst)
+	switch {
+	case r.x.Observe == nil:
+		for k, i := range r.pick {
+			dst[k*w+i] = 1
+		}
+		return
+	case r.x.ObserveSlopes != nil:
+		r.x.ObserveSlopes(dst, t, x, theta)
+		return
+	}
+	floor := 1e-3 * floats.Norm(x, math.Inf(1))
+	if floor == 0 {
+		floor = 1
+	}
+	at, up, down := append(slices.Clone(x), theta...), make([]float64, c), make([]float64, c)
+	for j, v := range at {
+		size := math.Abs(v)
+		if j < d {
+			size = max(size, floor)
+		} else if size == 0 {
+			size = 1
+		}
+		h := 6e-6 * size // the cube root of the rounding error
+		at[j] = v + h
+		r.x.Observe(up, t, at[:d], at[d:])
+		at[j] = v - h
+		r.x.Observe(down, t, at[:d], at[d:])
+		at[j] = v
+		for k := range c {
+			dst[k*w+j] = (up[k] - down[k]) / (2 * h)
+		}
+	}
+}
+
+// A Sloped is a Distribution whose log density has a derivative in closed form. Without
+// it, and for distributions that package distuv does not differentiate, gradients use
+// differences of LogProb.
+type Sloped interface {
+	Distribution
+	// Slope returns the derivative of LogProb at x, inside the support.
+	Slope(x float64) float64
+}
+
+// logSlope returns the derivative of the log density of d at x.
+func logSlope(d Distribution, x float64) float64 {
+	switch d := d.(type) {
+	case Sloped:
+		return d.Slope(x)
+	case distuv.Uniform:
+		return 0
+	case distuv.Normal:
+		return d.ScoreInput(x)
+	case distuv.Exponential:
+		return -d.Rate
+	case distuv.LogNormal:
+		return -(1 + (math.Log(x)-d.Mu)/(d.Sigma*d.Sigma)) / x
+	case distuv.Gamma:
+		return (d.Alpha-1)/x - d.Beta
+	case distuv.InverseGamma:
+		return (d.Beta/x - d.Alpha - 1) / x
+	case distuv.Beta:
+		return (d.Alpha-1)/x - (d.Beta-1)/(1-x)
+	case distuv.StudentsT:
+		z := (x - d.Mu) / d.Sigma
+		return -(d.Nu + 1) * z / (d.Nu + z*z) / d.Sigma
+	case Truncated:
+		return logSlope(d.Of, x)
+	}
+	// The difference of fourth order: its error is of the order of 1e-12 times the size of
+	// the log density, if a thousandth of x is a small distance for it.
+	h := 1e-3 * math.Abs(x)
+	if h == 0 {
+		h = 1e-3
+	}
+	for range 30 { // closer to an end of the support than 2h, the difference is smaller
+		s := (8*(d.LogProb(x+h)-d.LogProb(x-h)) - (d.LogProb(x+2*h) - d.LogProb(x-2*h))) / (12 * h)
+		if !math.IsNaN(s) && !math.IsInf(s, 0) {
+			return s
+		}
+		h /= 2
+	}
+	return 0
+}
