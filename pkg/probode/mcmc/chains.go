@@ -100,6 +100,9 @@ func (c *Chains) String() string {
 		}
 	}
 	b.WriteByte('\n')
+	if h, ok := c.hamiltonian(); ok {
+		fmt.Fprintf(&b, "%v\n", h)
+	}
 	if c.LogWeights != nil {
 		if w := c.weights(summary); w.trusted() {
 			fmt.Fprintf(&b, "weighted draws, %v\n", w) // otherwise there is a warning below

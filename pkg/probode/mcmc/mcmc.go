@@ -7,7 +7,8 @@
 //     Metropolis–Hastings kernel. Its proposals follow a [Rule]:
 //     [AdaptiveMixture], the recommended one, learns the shape of the target during
 //     burn-in; [AdaptiveMetropolis] is the random walk of Haario et al. Kernels that
-//     move more than the parameters can use a [Proposal] by itself.
+//     move more than the parameters can use a [Proposal] by itself. [NUTS] is the
+//     no-U-turn sampler, for targets that have a gradient.
 //   - Chains: [Run] advances any number of chains on all cores and returns [Chains],
 //     which are the same to the last bit for any number of workers. [Chains.Summary]
 //     has means, quantiles and diagnostics, and [Chains.Warnings] says in words what
@@ -34,6 +35,15 @@
 //   - Kamatani, K. (2018). Efficient strategy for the Markov chain Monte Carlo in
 //     high-dimension with heavy-tailed target probability distribution. Bernoulli
 //     24(4B), 3711–3750.
+//   - Hoffman, M. D., Gelman, A. (2014). The no-U-turn sampler: adaptively setting path
+//     lengths in Hamiltonian Monte Carlo. Journal of Machine Learning Research 15,
+//     1593–1623.
+//   - Nesterov, Y. (2009). Primal-dual subgradient methods for convex problems.
+//     Mathematical Programming 120(1), 221–259.
+//   - Betancourt, M. (2016). Diagnosing suboptimal cotangent disintegrations in
+//     Hamiltonian Monte Carlo. arXiv 1604.00695.
+//   - Betancourt, M. (2017). A conceptual introduction to Hamiltonian Monte Carlo. arXiv
+//     1701.02434.
 package mcmc
 
 import "math/rand/v2"

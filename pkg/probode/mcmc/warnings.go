@@ -23,6 +23,8 @@ import (
 //   - one chain, of three or more, whose mean of a parameter is more than a standard
 //     deviation away from the other chains, which agree;
 //   - more than 1 % of failed evaluations;
+//   - in draws of NUTS, divergent paths, an E-BFMI below 0.3, or more than 5 % of paths that
+//     doubled ten times;
 //   - a parameter with more than 5 % of its draws at an end of their range: nearer to
 //     it than a hundredth of the distance between that end and the median;
 //   - R̂ above 1.01, or effective sample sizes below 100 per chain (Vehtari et al.
@@ -71,6 +73,10 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		if end, share := pileUp(slices.Concat(c.Parameter(i)...)); share > 0.05 {
 			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push the parameter against the edge of its prior, or do not distinguish it from the edge; check whether the edge is intended, take a more informative prior, or fix the parameter", 100*share, text.Printable(name), end)
 		}
+	}
+
+	if h, ok := c.hamiltonian(); ok {
+		h.warn(warn)
 	}
 
 	var mixed, few, unknown []string

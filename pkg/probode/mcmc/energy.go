@@ -1,0 +1,95 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// A hamiltonian summarises the quantities of NUTSQuantities.
+type hamiltonian struct {
+	draws     int
+	divergent int
+	deep      int     // draws whose path doubled at least ten times
+	accept    float64 // mean probability of acceptance
+	leaps     float64 // leapfrog steps per draw
+	bfmi      float64 // the smallest E-BFMI of all chains
+}
+
+const (
+	leastBFMI = 0.3 // the limit of Stan
+	manyDeep  = 0.05
+)
+
+// hamiltonian returns the summary, or false if the draws do not come from NUTS.
+func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
+	at := map[string]int{}
+	for _, name := range NUTSQuantities() {
+		if at[name] = slices.Index(c.Quantities, name); at[name] < 0 {
+			return h, false
+		}
+	}
+	h.bfmi = math.Inf(1)
+	for _, chain := range c.Generated {
+		var energy []float64
+		for _, q := range chain {
+			h.draws++
+			h.accept += q[at["accept_stat__"]]
+			h.leaps += q[at["n_leapfrog__"]]
+			if q[at["divergent__"]] > 0 {
+				h.divergent++
+			}
+			if q[at["treedepth__"]] >= 10 {
+				h.deep++
+			}
+			energy = append(energy, q[at["energy__"]])
+		}
+		if v := bfmi(energy); v < h.bfmi { // false for NaN
+			h.bfmi = v
+		}
+	}
+	h.accept /= float64(h.draws)
+	h.leaps /= float64(h.draws)
+	return h, h.draws > 0
+}
+
+// bfmi returns the estimated Bayesian fraction of missing information of the energy,
+//
+//	Σ (Eₙ − Eₙ₋₁)² / Σ (Eₙ − Ē)².
+//
+// The momentum is drawn anew in each iteration, and with it a part of the energy. If that
+// part varies much less than the energy itself, the chain moves slowly between regions of
+// different density [Betancourt 2016].
+func bfmi(energy []float64) float64 {
+	if len(energy) < 4 {
+		return math.NaN()
+	}
+	mean := stat.Mean(energy, nil)
+	var moves, all float64
+	for n, v := range energy {
+		all += (v - mean) * (v - mean)
+		if n > 0 {
+			moves += (v - energy[n-1]) * (v - energy[n-1])
+		}
+	}
+	return moves / all
+}
+
+func (h hamiltonian) String() string {
+	return fmt.Sprintf("NUTS: %.3g leapfrog steps per draw, mean acceptance %.2f, %d divergent paths, E-BFMI at least %.2f", h.leaps, h.accept, h.divergent, h.bfmi)
+}
+
+// warn passes on warnings.
+func (h hamiltonian) warn(warn func(string, ...any)) {
+	if h.divergent > 0 {
+		warn("%d of %d paths were divergent: the leapfrog steps are too long for a narrow part of the posterior, which the draws may not represent; take a larger Accept, more informative priors, or other parameters, such as the non-centred ones of a hierarchy", h.divergent, h.draws)
+	}
+	if h.bfmi < leastBFMI {
+		warn("the E-BFMI of the energy is %.2f and should be above %g: the chains move slowly between regions of different density, as in a funnel or with heavy tails; take more informative priors, or other parameters", h.bfmi, leastBFMI)
+	}
+	if share := float64(h.deep) / float64(h.draws); share > manyDeep {
+		warn("%.0f %% of the paths took more than 1000 leapfrog steps without a U-turn: some directions are a thousand times as wide as others, or not identified; make the burn-in longer, take more informative priors, or fix a parameter", 100*share)
+	}
+}

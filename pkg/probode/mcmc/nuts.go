@@ -1,0 +1,426 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// A GradientDensity is a LogDensity with a gradient, which it writes to grad. What is said
+// of a LogDensity holds for it, too. Where it returns −Inf or an error, the gradient has
+// no meaning.
+type GradientDensity func(grad, x []float64) (logDensity float64, err error)
+
+// NUTS is the no-U-turn sampler, the kernel for many or correlated coordinates if the
+// target has a gradient. Each iteration draws a momentum p ~ N(0, M), follows Hamilton's
+// equations for
+//
+//	H(x, p) = −log π(x) + ½ pᵀ M⁻¹ p
+//
+// by leapfrog steps, and draws the next position from the points of the path, with
+// weights e^−H. The path doubles in length, forwards or backwards at random, until it
+// makes a U-turn. This is the multinomial form of the algorithm. The test for a U-turn is
+// the generalised one, and is also made across the two halves of each doubled path
+// [Hoffman & Gelman 2014; Betancourt 2017].
+//
+// All learning happens in the burn-in. The step is tuned by dual averaging until the mean
+// probability of acceptance is Accept. The inverse of M is estimated from the draws in
+// windows that double in length. In up to 100 dimensions it is a full covariance matrix.
+// In more dimensions only the scales of the coordinates are estimated, or of the
+// coordinates of Cov if that is given.
+//
+// A path is divergent if H grows by more than 1000, or if the target cannot be evaluated:
+// the step is too long for some part of the target, which the draws may not represent.
+// [NUTSQuantities] records this and more for each draw, and Chains.Warnings judges it.
+//
+// One iteration makes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
+// once and allocates no memory of its own.
+type NUTS struct {
+	Target GradientDensity
+
+	// BurnIn is the number of iterations during which the kernel learns. It should equal
+	// Settings.BurnIn of the run.
+	BurnIn int
+
+	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode and
+	// the inverse of Fisher's information there. A nil Cov means the unit matrix. A nil Mean
+	// means the starting point.
+	Mean []float64
+	Cov  mat.Symmetric
+
+	// Accept is the mean probability of acceptance that the step is tuned to. Zero means
+	// 0.8. A larger number makes the step shorter, which helps against divergent paths.
+	Accept float64
+
+	// MaxDepth is the largest number of doublings of a path. Zero means 10.
+	MaxDepth int
+
+	n     int       // iterations made
+	x     []float64 // position
+	at    draw      // the same in whitened coordinates
+	white *whitening
+	learn *learner
+	step  stepSize
+	stats Stats
+	last  path // the path of the last iteration
+
+	// The workspace of an iteration: the ends of the path, the path, the half that is added
+	// to it, and the right half of a path of each depth.
+	rng         *rand.Rand
+	back, front phase
+	whole, half tree
+	right       []tree
+	place       []float64 // the point at which the target is evaluated
+}
+
+var _ interface {
+	Kernel
+	Generator
+} = (*NUTS)(nil)
+
+const (
+	mostEnergy = 1000 // the growth of H at which a path is divergent
+	soonDepth  = 8    // the largest number of doublings before the first window
+)
+
+// NUTSQuantities returns the names of the quantities that a NUTS kernel generates, for
+// Settings.Generated. They are those of CmdStan:
+//
+//	accept_stat__   mean probability of acceptance along the path
+//	stepsize__      length of the leapfrog steps
+//	treedepth__     number of doublings of the path
+//	n_leapfrog__    number of leapfrog steps
+//	divergent__     1 if the path was divergent
+//	energy__        H at the draw
+func NUTSQuantities() []string {
+	return []string{"accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__", "divergent__", "energy__"}
+}
+
+// A path describes the path of one iteration.
+type path struct {
+	start               float64 // H at its first point
+	accept              float64 // Σ min(1, e^(start − H)) over the leapfrog steps
+	step, energy        float64
+	depth, leaps        int
+	divergent, unsolved bool
+}
+
+// A phase is a point of a path in whitened coordinates.
+type phase struct {
+	z, p, g []float64 // position, momentum, gradient
+	logp    float64
+}
+
+// A draw is a position, without a momentum.
+type draw struct {
+	z, g         []float64
+	logp, energy float64
+}
+
+// A tree is a path, or a part of it, whose length is a power of two.
+type tree struct {
+	first, last []float64 // momenta at its ends
+	sum         []float64 // sum of the momenta at all its points
+	weight      float64   // log Σ e^(start − H)
+	draw        draw      // one of its points, drawn with these weights
+}
+
+// Init places the chain at a copy of x, having learned nothing.
+func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
+	d := len(x)
+	if k.Target == nil || k.Mean != nil && len(k.Mean) != d || k.Cov != nil && k.Cov.SymmetricDim() != d {
+		panic(fmt.Sprintf("mcmc: NUTS needs a Target, and Mean and Cov of dimension %d if they are given", d))
+	}
+	if !(k.Accept >= 0 && k.Accept < 1) || k.MaxDepth < 0 || k.MaxDepth > 30 || k.BurnIn < 0 {
+		panic(fmt.Sprintf("mcmc: NUTS with Accept %g, MaxDepth %d and BurnIn %d: want a probability below 1, at most 30, and a number ≥ 0", k.Accept, k.MaxDepth, k.BurnIn))
+	}
+	if k.Accept == 0 {
+		k.Accept = 0.8
+	}
+	if k.MaxDepth == 0 {
+		k.MaxDepth = 10
+	}
+	mean := k.Mean
+	if mean == nil {
+		mean = x
+	}
+	k.white = newWhitening(mean, k.Cov)
+	k.learn = newLearner(d, k.BurnIn)
+	k.workspace(d)
+	k.n, k.stats, k.last = 0, Stats{}, path{}
+	copy(k.x, x)
+	k.white.to(k.at.z, x)
+	if k.at.logp = k.evaluate(k.at.g, k.at.z); math.IsInf(k.at.logp, 0) || math.IsNaN(k.at.logp) {
+		if _, err := k.Target(k.at.g, x); err != nil {
+			return fmt.Errorf("mcmc: target at %v: %w", x, err)
+		}
+		return fmt.Errorf("mcmc: log density at %v is %v, or its gradient is not finite: want finite numbers", x, k.at.logp)
+	}
+	k.step = newStepSize(k.firstStep(1, rng))
+	return nil
+}
+
+// workspace allocates the memory of the kernel.
+func (k *NUTS) workspace(d int) {
+	vector := func() []float64 { return make([]float64, d) }
+	point := func() draw { return draw{z: vector(), g: vector()} }
+	grove := func() tree { return tree{first: vector(), last: vector(), sum: vector(), draw: point()} }
+	k.x, k.place, k.at = vector(), vector(), point()
+	k.back, k.front = phase{z: vector(), p: vector(), g: vector()}, phase{z: vector(), p: vector(), g: vector()}
+	k.whole, k.half = grove(), grove()
+	k.right = make([]tree, k.MaxDepth)
+	for i := range k.right {
+		k.right[i] = grove()
+	}
+}
+
+// evaluate writes the gradient at the whitened point z and returns the log density. It
+// returns NaN if the target cannot be evaluated.
+func (k *NUTS) evaluate(g, z []float64) float64 {
+	k.white.from(k.place, z)
+	logp, err := k.Target(g, k.place)
+	if err != nil || math.IsInf(logp, 1) {
+		return math.NaN()
+	}
+	if math.IsInf(logp, -1) {
+		return logp
+	}
+	k.white.gradient(g)
+	if sum := floats.Sum(g); math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return math.NaN()
+	}
+	return logp
+}
+
+// leap makes a leapfrog step, in whitened coordinates, and returns H.
+func (k *NUTS) leap(s *phase, step float64) float64 {
+	floats.AddScaled(s.p, step/2, s.g)
+	floats.AddScaled(s.z, step, s.p)
+	s.logp = k.evaluate(s.g, s.z)
+	if math.IsNaN(s.logp) || math.IsInf(s.logp, -1) {
+		k.last.unsolved = k.last.unsolved || math.IsNaN(s.logp)
+		return math.Inf(1)
+	}
+	floats.AddScaled(s.p, step/2, s.g)
+	return floats.Dot(s.p, s.p)/2 - s.logp
+}
+
+// begin sets s to the position of the chain with a new momentum and returns H.
+func (k *NUTS) begin(s *phase, rng *rand.Rand) float64 {
+	copy(s.z, k.at.z)
+	copy(s.g, k.at.g)
+	s.logp = k.at.logp
+	for i := range s.p {
+		s.p[i] = rng.NormFloat64()
+	}
+	return floats.Dot(s.p, s.p)/2 - s.logp
+}
+
+// firstStep doubles or halves a step until the probability that a single leapfrog step
+// would be accepted passes 0.8.
+func (k *NUTS) firstStep(step float64, rng *rand.Rand) float64 {
+	good := func() bool {
+		start := k.begin(&k.back, rng)
+		return start-k.leap(&k.back, step) > math.Log(0.8)
+	}
+	factor := 0.5
+	if good() {
+		factor = 2
+	}
+	for range 50 {
+		step *= factor
+		if good() != (factor > 1) {
+			break
+		}
+	}
+	return step
+}
+
+// Step makes one iteration.
+func (k *NUTS) Step(rng *rand.Rand) {
+	k.n++
+	k.rng = rng
+	k.last = path{step: k.step.size}
+	w := &k.whole
+	k.last.start = k.begin(&k.back, rng)
+	copy(k.front.z, k.back.z)
+	copy(k.front.p, k.back.p)
+	copy(k.front.g, k.back.g)
+	for _, v := range [][]float64{w.first, w.last, w.sum} {
+		copy(v, k.back.p)
+	}
+	w.weight = 0
+	k.take(&w.draw, &k.back, k.last.start)
+
+	deepest, moved := k.MaxDepth, false
+	if k.n <= k.learn.from {
+		deepest = min(deepest, soonDepth)
+	}
+	for goes := true; goes && k.last.depth < deepest; {
+		forward := rng.Uint64()>>63 == 0
+		end, step := &k.front, k.step.size
+		if !forward {
+			end, step = &k.back, -step
+		}
+		ok := k.build(&k.half, end, k.last.depth, step)
+		k.last.depth++
+		if !ok {
+			break
+		}
+		// The new half is preferred, because that makes the moves longer.
+		if k.half.weight-w.weight >= -rng.ExpFloat64() {
+			w.draw, k.half.draw = k.half.draw, w.draw
+			moved = true
+		}
+		if forward {
+			goes = straight(w.first, w.last, w.sum, &k.half)
+			copy(w.last, k.half.last)
+		} else {
+			goes = straight(w.last, w.first, w.sum, &k.half)
+			copy(w.first, k.half.last)
+		}
+		w.weight = logAdd(w.weight, k.half.weight)
+		floats.Add(w.sum, k.half.sum)
+	}
+	k.at, w.draw = w.draw, k.at
+	k.last.energy = k.at.energy
+	k.white.from(k.x, k.at.z)
+	k.count(moved)
+	k.adapt()
+}
+
+// count counts the iteration.
+func (k *NUTS) count(moved bool) {
+	k.stats.Proposed++
+	if moved {
+		k.stats.Accepted++
+	}
+	if k.last.unsolved {
+		k.stats.Failed++
+	}
+}
+
+// take sets d to the position of s.
+func (k *NUTS) take(d *draw, s *phase, energy float64) {
+	copy(d.z, s.z)
+	copy(d.g, s.g)
+	d.logp, d.energy = s.logp, energy
+}
+
+// build extends the path at one end by 2^depth leapfrog steps, and describes the added
+// part in t, in the direction of these steps. It returns false if the part makes a U-turn
+// or is divergent; it then stops early.
+func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
+	if depth == 0 {
+		energy := k.leap(end, step)
+		k.last.leaps++
+		if t.weight = k.last.start - energy; math.IsNaN(t.weight) || -t.weight > mostEnergy {
+			k.last.divergent = true
+			return false
+		}
+		k.last.accept += math.Exp(min(0, t.weight))
+		for _, v := range [][]float64{t.first, t.last, t.sum} {
+			copy(v, end.p)
+		}
+		k.take(&t.draw, end, energy)
+		return true
+	}
+	r := &k.right[depth-1]
+	if !k.build(t, end, depth-1, step) || !k.build(r, end, depth-1, step) {
+		return false
+	}
+	weight := logAdd(t.weight, r.weight)
+	if r.weight-weight >= -k.rng.ExpFloat64() {
+		t.draw, r.draw = r.draw, t.draw
+	}
+	t.weight = weight
+	goes := straight(t.first, t.last, t.sum, r)
+	copy(t.last, r.last)
+	floats.Add(t.sum, r.sum)
+	return goes
+}
+
+// straight reports whether a path makes no U-turn. Its first part has the momenta outer
+// and inner at its ends and the given sum of momenta; r is its second part, which begins
+// where the first one ends. The test is made for the whole path, and for each part
+// together with the nearest point of the other part.
+func straight(outer, inner, sum []float64, r *tree) bool {
+	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
+	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&
+		along(outer, sum, r.first) && along(r.first, sum, r.first) &&
+		along(inner, r.sum, inner) && along(r.last, r.sum, inner)
+}
+
+// logAdd returns log(eᵃ + eᵇ).
+func logAdd(a, b float64) float64 {
+	a, b = max(a, b), min(a, b)
+	if math.IsInf(a, -1) {
+		return a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}
+
+// adapt learns from the iteration.
+func (k *NUTS) adapt() {
+	if k.n > k.BurnIn {
+		return
+	}
+	k.step.update(k.last.acceptance(), k.Accept)
+	if k.learn.add(k.n, k.at.z) {
+		k.learn.apply(k.white)
+		k.white.to(k.at.z, k.x)
+		// The gradient in the new coordinates.
+		k.white.from(k.x, k.at.z)
+		k.at.logp = k.evaluate(k.at.g, k.at.z)
+		k.step = newStepSize(k.firstStep(k.step.size, k.rng))
+	}
+	if k.n == k.BurnIn {
+		k.step.finish()
+	}
+}
+
+// acceptance returns the mean probability of acceptance along the path.
+func (p *path) acceptance() float64 { return p.accept / float64(max(1, p.leaps)) }
+
+// Position returns the position of the chain, a view valid until the next Step.
+func (k *NUTS) Position() []float64 { return k.x }
+
+// Stats returns the counts since Init. Accepted counts the iterations that changed the
+// position, and Failed those on whose path the target could not be evaluated.
+func (k *NUTS) Stats() Stats { return k.stats }
+
+// LogDensity returns the log density at the position.
+func (k *NUTS) LogDensity() float64 { return k.at.logp }
+
+// Generate writes the quantities of NUTSQuantities for the last iteration.
+func (k *NUTS) Generate(dst []float64) {
+	divergent := 0.
+	if k.last.divergent {
+		divergent = 1
+	}
+	copy(dst, []float64{k.last.acceptance(), k.last.step, float64(k.last.depth), float64(k.last.leaps), divergent, k.last.energy})
+}
+
+// Evaluate recomputes the log density at the position. See store.Evaluator.
+func (k *NUTS) Evaluate() []float64 {
+	return []float64{k.evaluate(k.back.g, k.at.z)}
+}
+
+// State writes or reads the position and what has been learned. What Generate writes is
+// not part of it: it belongs to the iteration that has been made.
+func (k *NUTS) State(a *Archive) {
+	a.Int(&k.n)
+	a.Floats(k.x)
+	a.Floats(k.at.z)
+	a.Floats(k.at.g)
+	a.Float(&k.at.logp)
+	a.Stats(&k.stats)
+	k.step.state(a)
+	k.white.state(a)
+	if k.n < k.BurnIn {
+		k.learn.state(a)
+	}
+}

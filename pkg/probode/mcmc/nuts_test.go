@@ -1,0 +1,271 @@
+package mcmc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+)
+
+// normalTarget is N(m, C) with mᵢ = i mod 7, standard deviations from 1/spread to spread
+// and, if linked, correlations of 0.9 between neighbours.
+func normalTarget(d int, spread float64, linked bool) (target mcmc.GradientDensity, mean, sd []float64) {
+	mean, sd = make([]float64, d), make([]float64, d)
+	for i := range d {
+		mean[i], sd[i] = float64(i%7), math.Pow(spread, 2*float64(i)/float64(max(1, d-1))-1)
+	}
+	rho := 0.
+	if linked {
+		rho = 0.9
+	}
+	return func(grad, x []float64) (float64, error) {
+		// The density of the autoregressive sequence z₀, zᵢ | zᵢ₋₁ ~ N(ρ zᵢ₋₁, 1 − ρ²).
+		var logp, before float64
+		clear(grad)
+		for i, v := range x {
+			z, s := (v-mean[i])/sd[i], 1.
+			r := z
+			if i > 0 {
+				s = 1 - rho*rho
+				r = z - rho*before
+				grad[i-1] += rho * r / s / sd[i-1]
+			}
+			logp -= r * r / (2 * s)
+			grad[i] -= r / s / sd[i]
+			before = z
+		}
+		return logp, nil
+	}, mean, sd
+}
+
+func nutsRun(t *testing.T, d int, s mcmc.Settings, kernel func() mcmc.NUTS) *mcmc.Chains {
+	t.Helper()
+	s.Generated = mcmc.NUTSQuantities()
+	if s.Start == nil {
+		s.Start = func(_ int, rng *rand.Rand) []float64 {
+			x := make([]float64, d)
+			for i := range x {
+				x[i] = rng.NormFloat64()
+			}
+			return x
+		}
+	}
+	c, err := mcmc.Run(context.Background(), func(int) mcmc.Kernel {
+		k := kernel()
+		k.BurnIn = s.BurnIn
+		return &k
+	}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// checkMoments compares means and variances with the true ones. limit is in standard
+// errors.
+func checkMoments(t *testing.T, c *mcmc.Chains, mean, sd []float64, limit float64) {
+	t.Helper()
+	for i := range mean {
+		x := c.Parameter(i)
+		square := make([][]float64, len(x))
+		for j := range x {
+			for _, v := range x[j] {
+				square[j] = append(square[j], (v-mean[i])*(v-mean[i]))
+			}
+		}
+		for what, y := range map[string][][]float64{"mean": x, "variance": square} {
+			want := mean[i]
+			if what == "variance" {
+				want = sd[i] * sd[i]
+			}
+			got := stat.Mean(slices.Concat(y...), nil)
+			if z := (got - want) / diag.MCSEMean(y); !(math.Abs(z) < limit) {
+				t.Errorf("the %s of coordinate %d is %g, want %g: %.1f standard errors", what, i+1, got, want, z)
+			}
+		}
+	}
+}
+
+// Means and variances of Gaussian targets from bad starts, with and without a guess of the
+// covariance. With n numbers each within z standard errors, a false alarm has a
+// probability of about n·2Φ(−z): 2,000 numbers and z = 5.3 give 2e-4.
+func TestNUTSGaussian(t *testing.T) {
+	for name, c := range map[string]struct {
+		d      int
+		spread float64
+		linked bool
+		draws  int
+		guess  bool
+		limit  float64
+	}{
+		"one":       {1, 100, false, 2000, false, 4.5},
+		"linked":    {12, 100, true, 1000, false, 4.7},
+		"guessed":   {120, 100, true, 250, true, 5},
+		"thousands": {1000, 3, false, 200, false, 5.3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, mean, sd := normalTarget(c.d, c.spread, c.linked)
+			var cov *mat.SymDense
+			if c.guess {
+				cov = mat.NewSymDense(c.d, nil)
+				for i := range c.d {
+					for j := range i + 1 {
+						cov.SetSym(i, j, sd[i]*sd[j]*math.Pow(0.9, float64(i-j)))
+					}
+				}
+			}
+			out := nutsRun(t, c.d, mcmc.Settings{Draws: c.draws, BurnIn: 250, Seed: 5}, func() mcmc.NUTS {
+				k := mcmc.NUTS{Target: target}
+				if cov != nil {
+					k.Cov = cov
+				}
+				return k
+			})
+			checkMoments(t, out, mean, sd, c.limit)
+			for _, w := range out.Warnings() {
+				if strings.Contains(w, "diverg") || strings.Contains(w, "energy") || strings.Contains(w, "U-turn") {
+					t.Errorf("a Gaussian target has the warning %q", w)
+				}
+			}
+		})
+	}
+}
+
+// A banana: y | x ~ N(x², ¼) with x ~ N(0, 1). E y = 1 and var y = 2 + ¼.
+func TestNUTSBanana(t *testing.T) {
+	target := func(grad, x []float64) (float64, error) {
+		r := x[1] - x[0]*x[0]
+		grad[0], grad[1] = -x[0]+8*r*x[0], -4*r
+		return -x[0]*x[0]/2 - 2*r*r, nil
+	}
+	out := nutsRun(t, 2, mcmc.Settings{Draws: 3000, BurnIn: 500, Seed: 2}, func() mcmc.NUTS {
+		return mcmc.NUTS{Target: target, Accept: 0.95}
+	})
+	checkMoments(t, out, []float64{0, 1}, []float64{1, 1.5}, 4.2) // false alarm 1e-4
+}
+
+// In Neal's funnel, v ~ N(0, 3²) and nine x ~ N(0, eᵛ), no step suits the whole target.
+// The draws miss the neck, and warnings say so.
+func TestNUTSFunnel(t *testing.T) {
+	target := func(grad, x []float64) (float64, error) {
+		v := x[0]
+		logp := -v * v / 18
+		grad[0] = -v / 9
+		for i := 1; i < len(x); i++ {
+			q := x[i] * x[i] * math.Exp(-v)
+			logp -= (q + v) / 2
+			grad[0] += (q - 1) / 2
+			grad[i] = -x[i] * math.Exp(-v)
+		}
+		return logp, nil
+	}
+	out := nutsRun(t, 10, mcmc.Settings{Draws: 1000, BurnIn: 500, Seed: 1}, func() mcmc.NUTS { return mcmc.NUTS{Target: target} })
+	all := strings.Join(out.Warnings(), "\n")
+	for _, want := range []string{"divergent", "E-BFMI"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %q in the warnings\n%s", want, all)
+		}
+	}
+	if s := out.String(); !strings.Contains(s, "leapfrog steps per draw") {
+		t.Errorf("the summary does not say what NUTS did:\n%s", s)
+	}
+}
+
+// The same draws for any number of workers, and from any iteration on, in the burn-in or
+// after it, if the state is written and read back into a new kernel.
+func TestNUTSResumes(t *testing.T) {
+	for _, d := range []int{3, 120} { // with a full covariance and without
+		target, _, _ := normalTarget(d, 100, true)
+		kernel := func() *mcmc.NUTS { return &mcmc.NUTS{Target: target, BurnIn: 60, MaxDepth: 5} }
+		run := func(workers int) *mcmc.Chains {
+			return nutsRun(t, d, mcmc.Settings{Draws: 20, BurnIn: 60, Seed: 3, Workers: workers}, func() mcmc.NUTS { return *kernel() })
+		}
+		if one, four := run(1), run(4); !reflect.DeepEqual(one.Draws, four.Draws) || !reflect.DeepEqual(one.Generated, four.Generated) {
+			t.Error("the draws depend on the number of workers")
+		}
+		start := make([]float64, d)
+		k, source := kernel(), rand.NewPCG(1, 2)
+		if err := k.Init(start, rand.New(source)); err != nil {
+			t.Fatal(err)
+		}
+		write := func(k *mcmc.NUTS, source *rand.PCG) []byte {
+			a := mcmc.NewArchive(nil)
+			a.Source(source)
+			k.State(a)
+			return bytes.Clone(a.Bytes())
+		}
+		other, otherSource := kernel(), rand.NewPCG(8, 9)
+		if err := other.Init(start, rand.New(otherSource)); err != nil {
+			t.Fatal(err)
+		}
+		rng, otherRNG := rand.New(source), rand.New(otherSource)
+		for n := range 80 {
+			// other continues from the state at every iteration, and has made another number
+			// of iterations before.
+			a := mcmc.NewArchive(write(k, source))
+			a.Source(otherSource)
+			other.State(a)
+			if a.Err() != nil {
+				t.Fatal(a.Err())
+			}
+			k.Step(rng)
+			other.Step(otherRNG)
+			if !bytes.Equal(write(k, source), write(other, otherSource)) {
+				t.Fatalf("d = %d: iteration %d is another after the state was read", d, n+1)
+			}
+		}
+	}
+}
+
+// An iteration allocates no memory of its own.
+func TestNUTSAllocations(t *testing.T) {
+	target, _, _ := normalTarget(20, 100, true)
+	k := &mcmc.NUTS{Target: target, BurnIn: 200}
+	rng := rand.New(rand.NewPCG(1, 1))
+	if err := k.Init(make([]float64, 20), rng); err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		k.Step(rng)
+	}
+	if n := testing.AllocsPerRun(50, func() { k.Step(rng) }); n != 0 {
+		t.Errorf("%g allocations in an iteration", n)
+	}
+}
+
+// A target that cannot be evaluated everywhere: the failures are counted, and the rest is
+// sampled.
+func TestNUTSFailures(t *testing.T) {
+	target := func(grad, x []float64) (float64, error) {
+		grad[0] = -x[0]
+		if x[0] < -1 {
+			return 0, errNone
+		}
+		return -x[0] * x[0] / 2, nil
+	}
+	out := nutsRun(t, 1, mcmc.Settings{Draws: 1000, BurnIn: 200, Seed: 4, Start: func(int, *rand.Rand) []float64 { return []float64{0} }},
+		func() mcmc.NUTS { return mcmc.NUTS{Target: target} })
+	// The mean of N(0, 1) above −1 is φ(1)/Φ(1); the variance about 0 is 1 − φ(1)/Φ(1).
+	const mean = 0.28759997
+	checkMoments(t, out, []float64{mean}, []float64{math.Sqrt(1 - mean - mean*mean)}, 4.2)
+	if out.Stats[0].Failed == 0 {
+		t.Error("no failures are counted")
+	}
+	k := &mcmc.NUTS{Target: target}
+	if err := k.Init([]float64{-2}, rand.New(rand.NewPCG(1, 1))); err == nil || !strings.Contains(err.Error(), "no solution") {
+		t.Errorf("a start that fails: %v", err)
+	}
+}
+
+var errNone = errors.New("no solution")

@@ -1,0 +1,232 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/internal/moments"
+)
+
+// A whitening maps whitened coordinates z to x = mean + L (scale ∘ z), such that a target
+// with covariance L diag(scale²) Lᵀ has the unit covariance in z.
+type whitening struct {
+	mean, scale []float64
+	factor      *mat.TriDense // L, lower triangular; nil for the unit matrix
+	given       bool          // factor is an argument, so it is not a part of the state
+}
+
+// newWhitening returns the whitening of a mean and a covariance. A nil cov means the unit
+// matrix. It panics if cov is not positive definite.
+func newWhitening(mean []float64, cov mat.Symmetric) *whitening {
+	d := len(mean)
+	w := &whitening{mean: append([]float64(nil), mean...), scale: make([]float64, d)}
+	for i := range w.scale {
+		w.scale[i] = 1
+	}
+	if cov == nil && d > mostDense {
+		return w
+	}
+	w.given = d > mostDense
+	w.factor = mat.NewTriDense(d, mat.Lower, nil)
+	if cov == nil {
+		for i := range d {
+			w.factor.SetTri(i, i, 1)
+		}
+		return w
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(cov) {
+		panic(fmt.Sprintf("mcmc: Cov of NUTS in %d dimensions is not positive definite", d))
+	}
+	chol.LTo(w.factor)
+	return w
+}
+
+// from sets x to the point with the whitened coordinates z.
+func (w *whitening) from(x, z []float64) {
+	floats.MulTo(x, w.scale, z)
+	if w.factor != nil {
+		blas64.Trmv(blas.NoTrans, w.factor.RawTriangular(), vectorOf(x))
+	}
+	floats.Add(x, w.mean)
+}
+
+// to sets z to the whitened coordinates of x.
+func (w *whitening) to(z, x []float64) {
+	floats.SubTo(z, x, w.mean)
+	if w.factor != nil {
+		blas64.Trsv(blas.NoTrans, w.factor.RawTriangular(), vectorOf(z))
+	}
+	floats.Div(z, w.scale)
+}
+
+// gradient changes a gradient in x to the gradient in z.
+func (w *whitening) gradient(g []float64) {
+	if w.factor != nil {
+		blas64.Trmv(blas.Trans, w.factor.RawTriangular(), vectorOf(g))
+	}
+	floats.Mul(g, w.scale)
+}
+
+func vectorOf(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Inc: 1, Data: v} }
+
+func (w *whitening) state(a *Archive) {
+	a.Floats(w.mean)
+	a.Floats(w.scale)
+	if w.factor != nil && !w.given {
+		a.Floats(w.factor.RawTriangular().Data)
+	}
+}
+
+// mostDense is the largest dimension in which a full covariance is learned.
+const mostDense = 100
+
+// A learner estimates the covariance of a target from windows of its draws, as Stan does:
+// a first part of the burn-in belongs to no window, the windows double in length, and
+// after the last one only the step is tuned.
+type learner struct {
+	from, until int             // iterations before the first window and at the end of the last
+	end, length int             // of the present window
+	full        *moments.Matrix // of the whitened draws; nil in many dimensions
+	diagonal    moments.Vector  // used instead
+}
+
+func newLearner(d, burnIn int) *learner {
+	l := &learner{from: 75, until: burnIn - 50, length: 25}
+	if burnIn < 150 {
+		l.from, l.until = 15*burnIn/100, 90*burnIn/100
+		l.length = l.until - l.from
+	}
+	l.next()
+	if d <= mostDense {
+		m := moments.NewMatrix(d)
+		l.full = &m
+	} else {
+		l.diagonal = moments.NewVector(d)
+	}
+	return l
+}
+
+// next begins the window of the current length after the present one. If the window after
+// it would not fit, it is made longer.
+func (l *learner) next() {
+	l.end = max(l.end, l.from) + l.length
+	if l.end+2*l.length > l.until {
+		l.end = l.until
+	}
+}
+
+// add includes the whitened draw of iteration n, and reports whether a window ends.
+func (l *learner) add(n int, z []float64) bool {
+	if n <= l.from || n > l.until {
+		return false
+	}
+	if l.full != nil {
+		l.full.Add(z)
+	} else {
+		l.diagonal.Add(z)
+	}
+	return n == l.end
+}
+
+// apply changes the whitening by what the window has shown, and begins the next window.
+//
+// In d dimensions a window of n draws gives a poor covariance unless n is much larger than
+// d. So the covariance of the whitened draws is shrunk towards its diagonal, which counts
+// as much as d + 5 draws. A shape that was right before therefore remains nearly right.
+func (l *learner) apply(w *whitening) {
+	d := len(w.mean)
+	shift := make([]float64, d)
+	if l.full == nil {
+		w.from(shift, l.diagonal.Mean)
+		for i, m2 := range l.diagonal.M2 {
+			if v := m2 / float64(l.diagonal.N-1); v > 0 && !math.IsInf(v, 1) {
+				w.scale[i] *= math.Sqrt((float64(l.diagonal.N)*v + 5) / (float64(l.diagonal.N) + 5))
+			}
+		}
+		l.diagonal = moments.NewVector(d)
+	} else {
+		n := l.full.N
+		w.from(shift, l.full.Mean)
+		cov := mat.NewSymDense(d, nil)
+		weight := n / (n + float64(d) + 5)
+		for i := range d {
+			for j := range i + 1 {
+				v := l.full.Scatter[i*d+j] / (n - 1)
+				if i != j {
+					v *= weight
+				}
+				cov.SetSym(i, j, v)
+			}
+		}
+		var chol mat.Cholesky
+		if n > 1 && chol.Factorize(cov) {
+			var lower, product mat.TriDense
+			chol.LTo(&lower)
+			product.MulTri(w.factor, &lower)
+			w.factor.Copy(&product)
+		}
+		l.full.Clear()
+	}
+	copy(w.mean, shift)
+	l.length *= 2
+	l.next()
+}
+
+func (l *learner) state(a *Archive) {
+	a.Int(&l.end)
+	a.Int(&l.length)
+	if l.full != nil {
+		a.Float(&l.full.N)
+		a.Floats(l.full.Mean)
+		a.Floats(l.full.Scatter)
+		return
+	}
+	a.Int(&l.diagonal.N)
+	a.Floats(l.diagonal.Mean)
+	a.Floats(l.diagonal.M2)
+}
+
+// A stepSize tunes the length of leapfrog steps by dual averaging [Nesterov 2009; Hoffman
+// & Gelman 2014].
+type stepSize struct {
+	size   float64 // of the next iteration
+	mean   float64 // the weighted mean of log size, which becomes the size in the end
+	excess float64 // the mean of how far the acceptance was below its target
+	centre float64 // towards which log size is pulled: ten times the first size
+	n      float64
+}
+
+func newStepSize(size float64) stepSize {
+	return stepSize{size: size, centre: math.Log(10 * size)}
+}
+
+// update changes the size after an iteration with the given probability of acceptance.
+func (s *stepSize) update(accept, target float64) {
+	const gamma, delay, kappa = 0.05, 10, 0.75 // the numbers of Hoffman & Gelman
+	s.n++
+	eta := 1 / (s.n + delay)
+	s.excess = (1-eta)*s.excess + eta*(target-accept)
+	log := s.centre - s.excess*math.Sqrt(s.n)/gamma
+	weight := math.Pow(s.n, -kappa)
+	s.mean = weight*log + (1-weight)*s.mean
+	s.size = math.Exp(log)
+}
+
+// finish ends the tuning.
+func (s *stepSize) finish() {
+	if s.n > 0 {
+		s.size = math.Exp(s.mean)
+	}
+}
+
+func (s *stepSize) state(a *Archive) {
+	for _, v := range []*float64{&s.size, &s.mean, &s.excess, &s.centre, &s.n} {
+		a.Float(v)
+	}
+}
