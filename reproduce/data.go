@@ -15,7 +15,7 @@ import (
 //go:embed data.csv
 var builtInData string
 
-// sigma is the standard deviation of the errors, known in the experiments.
+// sigma is the standard deviation of the errors, which the experiments take as known.
 const sigma = 0.1
 
 func (s *study) loadData() (err error) {

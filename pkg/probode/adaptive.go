@@ -13,7 +13,7 @@ import (
 // share ξ. Frozen is smooth in θ and has noise.
 type Adaptive struct {
 	Tolerance
-	// Max is the length of the largest step; if it is zero, the controller decides.
+	// Max bounds the length of a step; zero means no bound.
 	Max float64
 	// MaxSteps bounds the number of steps of a run. Zero means 10⁴, because a sampler also
 	// proposes θ at which a solution would take very long.
@@ -30,8 +30,8 @@ func (a Adaptive) frozen() Frozen {
 
 func (a Adaptive) String() string { return a.Tolerance.String() + ", again at every θ" }
 
-// Bind returns a Path that is Holdable and whose steps end at the times. It makes a run
-// at the given θ, and returns an error if the tolerance cannot be met there.
+// Bind returns a Path that implements Holdable, with steps that end at the given times. It
+// makes a run at the given θ, and returns an error if the tolerance cannot be met there.
 func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -130,8 +130,8 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	return p.checkBand(t, x, theta)
 }
 
-// recovered converts a panic of a function of p to an error. t is a pointer because the
-// time may change before the panic.
+// recovered converts a panic in a function of p into an error. The argument t is a pointer
+// because the time may change before the panic.
 func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, short(x), short(theta), &PanicError{v, stack()})
@@ -217,7 +217,7 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 // differences at (t, x, θ).
 //
 // In more than a few hundred dimensions the dense matrix would cost too much. checkBand
-// then increments a few columns, and checks that f changes only within the band.
+// then increments a few components of x, and checks that f changes only within the band.
 func (p *Problem) checkBand(t float64, x, theta []float64) error {
 	if p.Band == nil {
 		return nil
@@ -241,7 +241,7 @@ func (p *Problem) checkBand(t float64, x, theta []float64) error {
 	return nil
 }
 
-// checkWideBand increments a few columns, one at a time.
+// checkWideBand increments a few components of x, one at a time.
 func (p *Problem) checkWideBand(t float64, x, theta []float64) error {
 	const columns = 40
 	d := p.Dim()

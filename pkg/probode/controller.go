@@ -9,14 +9,14 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Error control. A step is tried, its local error is estimated in units of the
-// tolerance, and it is accepted if that is at most one; the next step follows
-// from the last two errors (a PI controller: Gustafsson 1991; Hairer & Wanner,
+// Error control. A step is tried, its local error is estimated in units of the tolerance,
+// and the step is accepted if this estimate is at most one. The length of the next step
+// follows from the last two errors (a PI controller: Gustafsson 1991; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.2).
 
 var errTooShort = errors.New("the steps are smaller than the rounding error of t: the tolerance cannot be met: want a larger one, or an absolute one for components near zero")
 
-// A controller makes an error-controlled classical run over all segments.
+// A controller makes an error-controlled run of the classical method over all segments.
 type controller struct {
 	p     *Problem // as steppers see it
 	fixed *Grid    // the events and times at which steps must end
@@ -305,9 +305,9 @@ func (c *controller) worst(local []float64) float64 {
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {
-		// From a zero state the relative error of a step need not fall with its length; for
-		// x′ = t⁵ it does not. The scale is then the size that the state would reach over the
-		// whole span.
+		// The relative error of a step from a zero state may be the same for every length
+		// of the step, as for x′ = t⁵. The scale is then the size that the state would
+		// reach over the whole span.
 		top = min(vector.MaxAbs(next)/part, math.MaxFloat64)
 	}
 	top = max(top, vector.MaxAbs(next))

@@ -26,12 +26,11 @@
 // # Which method
 //
 // adams.Moulton{} is backward Euler, for problems that may be stiff; with Steps 1 it is
-// the trapezoidal rule, of order 2 and still A-stable. With more steps the order is
-// higher and the stability is worse. A step of adams.Bashforth or RungeKutta costs less,
-// but they suit only problems that are not stiff. Package methods has Radau and BDF for
-// stiff problems, Gauss for mechanics, and random time steps. The page
-// docs/choosing-a-method.md compares them; docs/adding-a-method.md shows how to write
-// one.
+// the trapezoidal rule, of order 2 and still A-stable. With more steps the order is higher
+// and the stability is worse. A step of adams.Bashforth or RungeKutta costs less, but
+// these methods suit only problems that are not stiff. Package methods has Radau and BDF
+// for stiff problems, Gauss for mechanics, and random time steps. The page
+// docs/choosing-a-method.md compares them; docs/adding-a-method.md shows how to write one.
 //
 // Steps have one size (Uniform), end at the times of the data (Through), or come from
 // one error-controlled run (Frozen): see Mesh.
@@ -54,10 +53,10 @@
 //
 // # Differences from the paper
 //
-// The paper linearises f at the current state to make a step cheap, which limits the
-// order to 2 (adams.Moulton with Linearize: Current). The default solves the implicit
-// equation and keeps order s+1. The report that the command reproduce writes lists this
-// and the other differences, with the evidence.
+// The paper linearises f at the current state to make a step cheap, which limits the order
+// to 2 (adams.Moulton with Linearize: Current). The default solves the implicit equation
+// and keeps order s+1. The command reproduce writes a report that lists this and the other
+// differences, with the evidence.
 //
 // # References
 //

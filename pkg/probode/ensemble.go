@@ -22,7 +22,7 @@ type Settings struct {
 	// Mesh, if not nil, makes the grid and takes the place of StepSize.
 	Mesh Mesh
 	// Scaling says how the size of the noise depends on the step; zero stands for the
-	// default of the grid.
+	// default for the grid.
 	Scaling Scaling
 	// Alpha ≥ 0 is the noise scale, a multiplier of a variance. Package
 	// calibrate finds one.
@@ -44,8 +44,8 @@ type Settings struct {
 	// Workers is the number of paths computed at the same time; zero means the number of
 	// cores. It does not change the result.
 	Workers int
-	// Progress, if not nil, is called now and then with the number of paths
-	// done, never by two goroutines at once.
+	// Progress, if not nil, is called from time to time with the number of paths done,
+	// never by two goroutines at once.
 	Progress func(done, total int)
 }
 
@@ -59,10 +59,10 @@ type Ensemble struct {
 	T []float64
 	// Mean and SD are the sample mean and standard deviation of the paths.
 	Mean, SD [][]float64
-	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096 paths it is
-	// interpolated in a histogram with 4096 bins, which spans twice the range of the
-	// first 4096 paths. In addition to its Monte Carlo error it then has an error of less
-	// than one bin, 1/2048 of that range.
+	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096 paths, the
+	// quantile is interpolated in a histogram with 4096 bins, which spans twice the range
+	// of the first 4096 paths. In addition to its Monte Carlo error it then has an error
+	// of less than one bin, 1/2048 of that range.
 	Quantile [][][]float64
 	// Deterministic is the classical solution, ξ = 0.
 	Deterministic [][]float64
@@ -70,8 +70,8 @@ type Ensemble struct {
 	// the path failed.
 	Paths [][]float64
 	// N is the number of paths from which the moments are computed. Failed is the number
-	// of paths that could not be solved and are left out, and Failure is the error of the
-	// first of them.
+	// of paths that could not be computed and are left out, and Failure is the error of
+	// the first of them.
 	N, Failed int
 	Failure   error
 }
@@ -94,7 +94,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if err := g.classical(); err != nil {
 		return nil, fmt.Errorf("classical solution: %w", err)
 	}
-	const size = 16 // paths that one worker solves in a row
+	const size = 16 // paths that one worker computes in a row
 	err = Ordered(ctx, (n+size-1)/size, len(g.workers), func(w, b int) *block {
 		return g.solve(ctx, w, b*size, min(n, (b+1)*size))
 	}, g.commit)
@@ -141,7 +141,7 @@ type gathering struct {
 	stopped bool             // a block was not finished
 }
 
-// A worker holds everything that one goroutine needs to solve paths.
+// A worker holds everything that one goroutine needs to compute paths.
 type worker struct {
 	solver *Solver
 	z, xi  []float64
@@ -230,7 +230,7 @@ func (g *gathering) classical() error {
 	return err
 }
 
-// solve solves the paths from, …, to−1 as worker w. It returns nil if ctx ends.
+// solve computes the paths from, …, to−1 as worker w. It returns nil if ctx ends.
 func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 	if g.workers[w] == nil {
 		g.workers[w] = &worker{g.solver.Clone(), make([]float64, g.solver.PathLen()), make([]float64, g.solver.NoiseLen())}
@@ -346,8 +346,8 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	go func() {
 		defer close(tickets)
 		for i := range n {
-			// Without this check, select would start more work half of the time although
-			// the context has ended.
+			// After the context has ended, select would start more work half of the time
+			// without this check.
 			if inner.Err() != nil {
 				return
 			}

@@ -118,9 +118,10 @@ type window struct {
 }
 
 // segmented returns a copy of p whose functions are never called with the time of an
-// event. If a step begins or ends at an event, t is moved by one ulp into the segment
-// that now points to, so that a condition such as t < 5 in F is evaluated on the side on
-// which the step lies. Methods need not know about it.
+// event. The argument now points to the segment of the present step. If the step begins or
+// ends at an event, t is moved by one ulp into this segment, so that a condition such as t
+// < 5 in F is evaluated on the side on which the step lies. Methods need not know about
+// it.
 func (p *Problem) segmented(now *segment) *Problem {
 	q := *p
 	q.window = &window{now, len(p.Theta)}

@@ -310,7 +310,7 @@ func (g *Grid) Local() []float64 { return g.local }
 
 // Order returns the order of step i, as chosen in the error-controlled run that made the
 // grid: see Chooser. After Refine, both halves of a step have its order. The result is 0
-// on other grids, for a method of one order, and for an event.
+// on other grids, for a method of fixed order, and for an event.
 func (g *Grid) Order(i int) int {
 	if g.orders == nil {
 		return 0

@@ -21,7 +21,8 @@ func NewLinearizer(p *Problem) *Linearizer {
 	return &Linearizer{p: p, diff: newDifferencer(p)}
 }
 
-// FJ writes f(t, x; θ) to f and ∂f/∂x to m, which has the shape of NewJacobian.
+// FJ writes f(t, x; θ) to f and ∂f/∂x to m, which must have the shape that NewJacobian
+// gives.
 func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 	if e.diff == nil {
 		clear(m.A)
@@ -36,9 +37,9 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 // result of F by rounding, and J is free of finite-difference error.
 func (e *Linearizer) Exact() bool { return e.diff == nil }
 
-// A differencer computes Jacobians by finite differences of F without allocating. In a
-// banded Jacobian it increments all columns that share no row at once, so that kl+ku+1
-// evaluations of F are enough for any d (Curtis, Powell & Reid 1974).
+// A differencer computes Jacobians by finite differences of F without allocating. For a
+// banded Jacobian it increments several components of x at once, whose columns share no
+// row, so that kl+ku+1 evaluations of F are enough for any d (Curtis, Powell & Reid 1974).
 type differencer struct {
 	p          *Problem
 	x, f0, f1  []float64

@@ -132,9 +132,9 @@ func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 }
 
 // Strain returns the largest local error of the classical path at θ, divided by the
-// tolerance for which the grid was made. If it is far above one, the grid, which was made
-// at another θ, is too coarse at this θ. It is an error if the grid does not come from an
-// error-controlled run.
+// tolerance of the run that made the grid. If it is far above one, the grid, which was
+// made at another θ, is too coarse at this θ. It is an error if the grid does not come
+// from an error-controlled run.
 func (s *Solver) Strain(theta []float64) (float64, error) {
 	if s.g.tol == nil {
 		return 0, fmt.Errorf("%s: the grid (%v) was not made to a tolerance", s.p.Title(), s.g)

@@ -167,8 +167,8 @@ func subtract(row []float64, l float64, top []float64) {
 	}
 }
 
-// solveDense processes four rows at a time, because four independent sums are faster
-// than one, and then the triangle of these rows.
+// solveDense processes four rows at a time, because the processor computes four
+// independent sums side by side, and then the triangle of these rows.
 func (f *LU) solveDense(b []float64) {
 	d, a := f.d, f.a
 	b = b[:d]

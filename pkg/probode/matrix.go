@@ -88,8 +88,8 @@ func (m *Matrix) AddMul(dst []float64, c float64, x []float64) {
 	}
 }
 
-// addMulDense processes four rows at a time, because four independent sums are faster
-// than one. Each sum is taken in the order of the columns.
+// addMulDense processes four rows at a time, because the processor computes four
+// independent sums side by side. Each sum is taken in the order of the columns.
 func (m *Matrix) addMulDense(dst []float64, c float64, x []float64) {
 	d, a := m.D, m.A
 	x = x[:d]
@@ -146,7 +146,8 @@ func (m *Matrix) addMulBanded(dst []float64, c float64, x []float64) {
 	m.addMulEnds(dst, c, x, max(from, to), d)
 }
 
-// addMulEnds is addMulBanded for rows whose storage lies partly outside the matrix.
+// addMulEnds does what addMulBanded does, for rows whose storage lies partly outside the
+// matrix.
 func (m *Matrix) addMulEnds(dst []float64, c float64, x []float64, from, to int) {
 	for i := from; i < to; i++ {
 		lo, hi := m.Columns(i)

@@ -44,12 +44,12 @@ func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the tim
 // Absolute + Relative·|x|.
 type Tolerance struct {
 	Relative float64
-	// Absolute has one element for all components or one for each; nil stands for
-	// Relative times a size. This is 1/1000 of the largest magnitude that the component
-	// has had so far, but at least 10⁻⁶ of the largest magnitude that any component has
-	// had. A component that is always smaller than this size, such as a trace substance,
-	// needs an Absolute of its own. For the first step from a zero state, the size is the
-	// one that the state would reach over the whole span.
+	// Absolute has one element for all components or one for each; nil stands for Relative
+	// times a size. This size is 1/1000 of the largest magnitude that the component has
+	// had so far, but at least 10⁻⁶ of the largest magnitude that any component has had. A
+	// component that is always smaller than this size, such as a trace substance, needs an
+	// Absolute of its own. For the first step from a zero state, the size is the one that
+	// the state would reach over the whole span.
 	Absolute []float64
 }
 
@@ -106,7 +106,7 @@ func (t Tolerance) String() string {
 // ScaleDefault.
 type Frozen struct {
 	Tolerance
-	// Max is the length of the largest step; zero means no bound.
+	// Max bounds the length of a step; zero means no bound.
 	Max float64
 	// MaxSteps bounds the number of steps; zero means 10⁶.
 	MaxSteps int

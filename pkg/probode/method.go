@@ -82,9 +82,9 @@ type Estimator interface {
 
 // A Chooser is an Estimator that chooses the length of its steps under error control, and
 // their orders if it has several, as codes of variable order do. The orders are frozen
-// with the grid of the run, see Grid.Order, so that Z is as smooth as with one order.
-// When a Chooser is made for a run, its grid is still empty. For other Steppers the
-// controller chooses the lengths of the steps.
+// with the grid of the run, see Grid.Order, so that Z is as smooth as for a method of
+// fixed order. When a Chooser is made for a run, its grid is still empty. For other
+// Steppers the controller chooses the lengths of the steps.
 type Chooser interface {
 	Estimator
 	// Choose is called after step i, which led from the state given to Step to the state

@@ -60,8 +60,8 @@ type Holdable interface {
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 
-// Gridded is a Path that a Solver computes on a grid, so that it can be solved in
-// pieces, as a particle filter does.
+// Gridded is a Path that a Solver computes on a grid, so that it can be computed in
+// pieces, as in a particle filter.
 type Gridded interface {
 	Path
 	// Solver returns the solver. It has the same α and the same moving grid as the Path.
@@ -90,8 +90,8 @@ func newGridPath(s *Solver, times []float64) (*gridPath, error) {
 	return &gridPath{solver: s, at: at, times: times, z: make([]float64, s.PathLen())}, nil
 }
 
-// follow binds the solver to ctx, so that solves end with it. It does nothing if ctx is
-// the context of the last solve, because binding takes time.
+// follow binds the solver to ctx, so that a solve ends when ctx ends. It does nothing if
+// ctx is the context of the last solve, because binding takes time.
 func (g *gridPath) follow(ctx context.Context) {
 	done := ctx.Done()
 	if done == g.done {

@@ -190,7 +190,7 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 // 0 the row of t₀ is written, too.
 //
 // memory, of length MemoryLen, holds what the method remembers of earlier steps: on entry
-// at t_from, unless from is 0, and on return at t_to. A path that is solved in pieces
+// at t_from, unless from is 0, and on return at t_to. A path that is computed in pieces
 // equals the path of Solve bit for bit. Each piece may continue another path, as in a
 // particle filter. Errors and panics are as for Solve.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
@@ -258,7 +258,7 @@ func (s *Solver) MoveTo(theta []float64) (err error) {
 // row returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// run solves the steps from, …, to−1.
+// run makes the steps from, …, to−1.
 func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	d := s.d
 	switch {

@@ -66,7 +66,7 @@ func (f *LU) read(c float64, j *Matrix) int {
 	return n
 }
 
-// factorizeSparse is factorizeDense for the matrix and the pattern of read.
+// factorizeSparse does what factorizeDense does, for the matrix and the pattern of read.
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
 	for k := range d {

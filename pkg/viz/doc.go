@@ -21,6 +21,6 @@
 // be loaded. [Frames] is a figure with a slider. All output is a function of the figure
 // alone: the same figure gives the same bytes.
 //
-// Everything is given as plain slices; the package knows nothing of solvers or
-// samplers. Package viz/plots turns their results into figures.
+// All data are given as plain slices; the package knows nothing of solvers or samplers.
+// Package viz/plots turns their results into figures.
 package viz

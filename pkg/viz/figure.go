@@ -140,8 +140,8 @@ const (
 	Ring
 )
 
-// These are colours of Okabe and Ito (2008), which people with any of the usual forms of
-// colour blindness can distinguish, and a grey.
+// These are a grey and the colours of Okabe and Ito (2008), which people with any of the
+// usual forms of colour blindness can distinguish.
 var (
 	Black      = color.NRGBA{0x00, 0x00, 0x00, 0xff}
 	Blue       = color.NRGBA{0x00, 0x72, 0xb2, 0xff}
@@ -254,7 +254,7 @@ func (r Guide) visit(f func(x, y float64)) {
 }
 
 // keep replaces by NaN the values that a logarithmic axis cannot show, and counts them.
-// Infinite values become NaN as well, so that NaN is the only exception for the
+// Infinite values become NaN as well, so that NaN is the only special value in the
 // renderers.
 
 func (l Line) keep(xlog, ylog bool) (Layer, int) {
@@ -343,8 +343,8 @@ func or(v, usual float64) float64 {
 	return v
 }
 
-// fade returns c with its opacity multiplied by opacity, where zero stands for usual. If
-// c is nil, it returns nil.
+// fade returns c with its opacity multiplied by opacity, where zero stands for the usual
+// opacity. If c is nil, it returns nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {
 		return nil

@@ -168,8 +168,8 @@ func unreached(rows []row) string {
 	return p.String()
 }
 
-// answersPart returns the part of the page that shows what solvers do to posteriors. It
-// is empty if nothing was measured.
+// answersPart returns the part of the page that shows how the errors of solvers change
+// posteriors. It is empty if nothing was measured.
 func (o *observatory) answersPart(answers []answer) (string, error) {
 	if len(answers) == 0 {
 		return "", nil

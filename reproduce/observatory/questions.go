@@ -31,10 +31,10 @@ type question struct {
 	step    float64 // the coarsest; half and a quarter of it are used as well
 }
 
-// solver is the method that solves the coarse posteriors.
+// solver is the method with which the coarse posteriors are computed.
 var solver = adams.Moulton{Steps: 1}
 
-// The accurate posterior is solved by RK4. fineness is the number of its steps in each
+// The accurate posterior is computed with RK4. fineness is the number of its steps in each
 // coarsest step.
 const fineness = 16
 
@@ -124,8 +124,8 @@ var questions = []question{
 		times: []float64{0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100}, observe: gaussian(0.01, 0, 1, 2, 3, 4), step: 2},
 }
 
-// model returns the posterior of q with its simulated data, solved by RK4 with
-// small steps.
+// model returns the posterior of q with its simulated data, computed with RK4 at small
+// steps.
 func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, error) {
 	p := q.truth()
 	x, err := reference.Solve(ctx, p, q.times, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-12}})
@@ -142,7 +142,8 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 	return m, nil
 }
 
-// A remedy is a way to answer with a coarse step: a sampler and, for some, noise.
+// A remedy is a way to answer a question with a coarse step: a sampler and, for some,
+// noise.
 type remedy struct {
 	name  string
 	noise *rule // the rule that chooses α; nil for no noise

@@ -48,8 +48,8 @@ type listed struct {
 	Module                             struct{ Path string }
 }
 
-// course matches the packages of this repository. A reader may have added others at the
-// top of the checkout, such as the program euler of the README.
+// course matches the packages of this repository. A reader may have added other packages
+// at the top of the checkout, such as the program euler of the README.
 var course = []string{"./pkg/...", "./reproduce/...", "./environment/..."}
 
 func main() {

@@ -22,8 +22,9 @@ func Of(v any) string {
 }
 
 // Declared is like Of, but leaves out the fields that do not belong to a declaration:
-// functions, whose names another build may change, channels, and types of package sync,
-// which hold what a process has done so far. Its text serves to distinguish studies.
+// functions, because another build may change their names; channels; and values of types
+// from package sync, because they hold what a process has done so far. Its text serves to
+// distinguish studies.
 func Declared(v any) string {
 	w := &writer{declared: true}
 	w.write(reflect.ValueOf(v), true, nil)

@@ -49,9 +49,9 @@ func field(file, name string) (float64, bool) {
 	return 0, false
 }
 
-// Check returns an error if the memory cannot hold as many floating-point numbers as the
-// product of factors, which may overflow an int. The error uses what as the description
-// of these numbers.
+// Check returns an error if the memory cannot hold n floating-point numbers, where n is
+// the product of factors and may overflow an int. The argument what describes these
+// numbers in the error.
 func Check(what string, factors ...int) error {
 	bytes := 8.0
 	for _, f := range factors {

@@ -36,7 +36,7 @@ func (m *Vector) Clone() Vector {
 	return Vector{m.N, slices.Clone(m.Mean), slices.Clone(m.M2)}
 }
 
-// Merge includes the vectors of o, which does not change.
+// Merge adds the vectors of o to the moments; o does not change.
 func (m *Vector) Merge(o *Vector) {
 	if o.N == 0 {
 		return
@@ -78,7 +78,7 @@ func NewMatrix(d int) Matrix {
 	return Matrix{Mean: make([]float64, d), Scatter: make([]float64, d*d), dev: make([]float64, d)}
 }
 
-// Add includes x: with δ = x − mean before the update,
+// Add adds x to the moments: with δ = x − mean before the update,
 //
 //	mean += δ/n,  scatter += (n−1)/n δ δᵀ.
 func (m *Matrix) Add(x []float64) {

@@ -23,9 +23,9 @@ type Meter struct {
 // time; done is the amount of work that was done before.
 func NewMeter(at time.Time, done int) Meter { return Meter{begin: at, at: at, done: done} }
 
-// Update records that an amount of work, done, was complete at the given time. It returns
-// the time since the beginning, the rate in units of work per second, and the remaining
-// time at this rate. The rate and the remaining time are zero until they are known.
+// Update records the amount of work that was done by the given time. It returns the time
+// since the beginning, the rate in units of work per second, and the remaining time at
+// this rate. The rate and the remaining time are zero until they are known.
 func (m *Meter) Update(at time.Time, done, total int) (elapsed time.Duration, rate float64, left time.Duration) {
 	took := at.Sub(m.at).Seconds()
 	fade := math.Exp(-took / 10)

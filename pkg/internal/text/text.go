@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// clipped is the largest number of characters of an input that a message repeats.
+// clipped is the largest number of characters of a user's input that a message repeats.
 const clipped = 80
 
 // Clip returns s in a form that is safe in a message: printable, see [Printable], and cut

@@ -14,7 +14,7 @@ import (
 // so that Σ_Z = α h^{2s+1} I [T16; T18, §2.3]. It is stable only if the steps are small
 // compared with the fastest time scale of the problem; larger s requires smaller steps.
 type Bashforth struct {
-	// Steps is s, 1 to 5. Zero means 1, which is the forward Euler method.
+	// Steps is s, from 1 to 5. Zero means 1, which is the forward Euler method.
 	Steps int
 }
 
@@ -74,7 +74,7 @@ func (a *bashforth) LocalError(dst []float64, i int, x, next, theta []float64) e
 	return a.versus(a.higher, dst, i, x, next, theta)
 }
 
-// Runs is true on uniform grids.
+// Runs reports whether the grid is uniform.
 func (a *bashforth) Runs() bool {
 	_, uniform := a.g.Uniform()
 	return uniform

@@ -8,15 +8,15 @@ import (
 
 //go:generate go run ./internal/unroll
 
-// This file makes runs of Adams–Moulton steps in up to three dimensions, and also in
-// four if the steps are linearised at the current state. The arithmetic of such a step
-// takes a few nanoseconds, but several times as long if functions pass vectors to each
-// other. So the loops for up to three dimensions keep everything in local variables
-// between the calls of FJ. They perform the same operations as the code in moulton.go,
-// in the same order, so a path has the same bits either way.
+// The code in this file makes runs of Adams–Moulton steps in up to three dimensions, and
+// also in four if the steps are linearised at the current state. The arithmetic of such a
+// step takes a few nanoseconds, but several times as long if functions pass vectors to
+// each other. So the loops for up to three dimensions keep everything in local variables
+// between the calls of FJ. They perform the same operations as the code in moulton.go, in
+// the same order, so a path has the same bits either way.
 
-// Runs is true on uniform grids for problems with few dimensions and a dense FJ, except
-// with Predictor.
+// Runs reports whether Run can be used: on a uniform grid, for a problem with few
+// dimensions and a dense FJ, and not with Predictor.
 func (a *moulton) Runs() bool {
 	small := a.d <= 3 || a.d == 4 && a.lin == Current
 	_, uniform := a.g.Uniform()

@@ -21,7 +21,7 @@ import (
 // where Linearize determines the mean μ. The zero value is the backward Euler method
 // with its equation solved by Newton's method.
 type Moulton struct {
-	// Steps is s, 0 to 4. Zero is backward Euler, 1 the trapezoidal rule.
+	// Steps is s, from 0 to 4: 0 gives backward Euler, and 1 gives the trapezoidal rule.
 	Steps int
 
 	// Linearize says how the implicit equation r(z) = 0 is solved.
@@ -42,7 +42,7 @@ func (m Moulton) Nominal() (order int, remedy string) {
 type Linearization int
 
 const (
-	// Newton iterates from Zᵢ until the equation is solved; Γ and J of the noise are
+	// Newton iterates from Zᵢ until the equation is solved; the Γ and J of the noise are
 	// evaluated at Zᵢ. It is the default because only Newton has order s+1 for every s and
 	// is also stable on stiff problems: Current has a lower order for s ≥ 2, and
 	// Predictor, which linearises at the end of an explicit step, is not stable on stiff
@@ -140,7 +140,7 @@ type moulton struct {
 	explicit  *table // Adams–Bashforth coefficients of the predictor
 	higher    *table // for the error estimate
 
-	// The following belong to the present step.
+	// The following fields belong to the present step.
 	t1       float64
 	inv      float64   // (h β₋₁)⁻¹
 	invNext  float64   // β₋₁⁻¹

@@ -54,9 +54,9 @@ type Settings struct {
 // A NoiseScale is the α* that Run has found, with its uncertainty.
 type NoiseScale struct {
 	// Alpha is α*. SE is its Monte Carlo standard error, computed by the jackknife over
-	// groups of paths. SE is NaN if a path cannot be solved at a scale close to α*. α* is
-	// valid only for this problem, this θ and these units of the state: in units that make
-	// the state ten times as large, α* is a hundred times as large.
+	// groups of paths. SE is NaN if a path cannot be computed at a scale close to α*. α*
+	// is valid only for this problem, this θ and these units of the state: if other units
+	// make the state ten times as large, α* is a hundred times as large.
 	Alpha, SE float64
 	// Scaling is the scaling for which α* was found. It is never ScaleDefault: see
 	// Settings.
@@ -85,10 +85,10 @@ func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 // Run finds α* for p and m. Errors from the indicator, from ctx and from the classical
 // solution are wrapped.
 //
-// Run costs less than solving an ensemble of this size ten times. The normals are drawn
-// once and kept in memory, up to half a gigabyte of them. A tenth of the paths, at most
-// 100, is used to find the neighbourhood of α*; all paths are then solved at about four
-// values there.
+// Run costs less than computing ten ensembles of this size. The normals are drawn once and
+// kept in memory, up to half a gigabyte of them. A tenth of the paths, at most 100, is
+// used to find the neighbourhood of α*; all paths are then computed at about four values
+// there.
 func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*NoiseScale, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {

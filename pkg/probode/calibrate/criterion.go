@@ -22,8 +22,8 @@ const (
 	// long as the noise is small [Gneiting & Raftery 2007, §4]. The spread is then as
 	// large as the error, and with ScaleLocal this holds in every component:
 	// docs/calibration.md has the measurements. A few points with little noise can
-	// determine α*; NoiseScale.SETime shows that. If the error is large, noise as large as
-	// the error may move paths to states from which they cannot be solved;
+	// determine α*; NoiseScale.SETime shows whether they do. If the error is large, noise
+	// as large as the error may move paths to states from which they cannot be continued;
 	// NoiseScale.Warnings then says so.
 	LogScore Criterion = iota
 
@@ -32,8 +32,8 @@ const (
 	//
 	//	B = ¼ log ¼(v/E² + E²/v + 2).
 	//
-	// It is symmetric in v and E², and grows only slowly with an error that is larger than
-	// the spread, so at the optimum most ensembles are too narrow.
+	// The distance is symmetric in v and E². It grows only slowly once the error is larger
+	// than the spread, so at the optimum most ensembles are too narrow.
 	Bhattacharyya
 )
 

@@ -15,11 +15,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file computes the score of a noise scale: it solves ensembles at different α
-// with the same noise, and compares their variances with the squared error.
+// This file computes the score of a noise scale: it computes ensembles at different α with
+// the same noise, and compares their variances with the squared error.
 
-// Score returns S(α) for each element of alphas, computed from all paths of s. It is
-// −Inf if a path cannot be solved or the ensemble has no spread.
+// Score returns S(α) for each element of alphas, computed from all paths of s. It is −Inf
+// if a path cannot be computed or the ensemble has no spread.
 func Score(ctx context.Context, p *probode.Problem, m probode.Method, alphas []float64, s Settings) ([]float64, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {
@@ -51,7 +51,7 @@ type calibrator struct {
 	used    []int                          // elements of a path that enter the score
 	loge2   []float64                      // log E² there
 	left    struct{ small, uncertain int } // numbers of points left out of the score, by reason
-	noise   [][]float64                    // ξ of the first paths, drawn when a path is first solved
+	noise   [][]float64                    // ξ of the first paths, drawn when a path is first computed
 	workers []*worker
 	release func()
 	done    int
@@ -162,11 +162,11 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	return c.solver.MoveTo(c.theta)
 }
 
-// choose finds the points that enter the score, and the errors there. It leaves out
-// points with very small errors: because the score depends on ratios, a few points at
-// which an error crosses zero or a state has decayed could otherwise determine α* by
-// themselves. It also leaves out errors that are not known to 1 %, because they say
-// little. The initial point and the start-up are left out because there is no noise.
+// choose finds the points that enter the score, and the errors there. It leaves out points
+// with very small errors: because the score depends on ratios, a few points at which an
+// error crosses zero or a state has decayed could otherwise determine α* by themselves. It
+// also leaves out errors that are not known to 1 %, because they say little. The initial
+// point and the start-up are left out because they have no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {
@@ -203,7 +203,7 @@ func (c *calibrator) choose(est *Errors) {
 // at eight bytes each.
 const maxKept = 512 << 20 / 8
 
-// warn appends those warnings about the errors that apply to any noise scale.
+// warn appends the warnings about the errors. They apply to any noise scale.
 func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if share := c.lost(); share > 0.5 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the error of the classical solution is %.0f %% of the standard deviation of the state over time, so alpha* = %.3g means little: take a smaller step", 100*share, out.Alpha))
@@ -266,7 +266,7 @@ const jackknifeGroups = 20
 
 // An evaluation holds the score and the variances of the ensemble at one α.
 type evaluation struct {
-	ok    bool      // all paths could be solved
+	ok    bool      // all paths could be computed
 	score float64   // −Inf if not ok or if there is no spread
 	width float64   // see Criterion.match; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
@@ -275,7 +275,7 @@ type evaluation struct {
 	without [][]float64
 }
 
-// evaluate solves the first n paths at α.
+// evaluate computes the first n paths at α.
 func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evaluation, error) {
 	groups, ok, err := c.groups(ctx, alpha, n)
 	if err != nil || !ok {
@@ -370,7 +370,7 @@ func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moment
 }
 
 // solve computes a path with its noise, which is kept if there is room. Two goroutines
-// never solve the same path at the same time.
+// never compute the same path at the same time.
 func (c *calibrator) solve(w *worker, path int) error {
 	xi := w.xi
 	if path >= len(c.noise) {

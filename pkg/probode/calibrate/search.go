@@ -10,10 +10,10 @@ import (
 )
 
 // This file finds α*. First, a scan over many decades with few paths finds the
-// neighbourhood of α*. Then all paths are solved at three values of log α there, and
-// the variances at values in between are interpolated: their logarithms are nearly
-// linear in log α, with slope one as long as the noise is small. To find the maximum of
-// the score with these variances, no further paths are needed.
+// neighbourhood of α*. Then all paths are computed at three values of log α there, and the
+// variances at values in between are interpolated: their logarithms are nearly linear in
+// log α, with slope one as long as the noise is small. To find the maximum of the score
+// with these variances, no further paths are needed.
 
 // A scan is the score on a grid of log α, from few paths.
 type scan struct {
@@ -58,7 +58,7 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 	}
 	// The width says on which side the maximum lies, even if the score does not, for
 	// example if the noise is below the rounding errors of the path, or no path can be
-	// solved.
+	// computed.
 	const most = 94 * perDecade // to 1e100, and 1e-100
 	for i := n + 1; i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
 		c.total++
@@ -89,7 +89,7 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 // An optimum is the α* that maximises a score.
 type optimum struct {
 	x        float64   // log α*
-	se, time float64   // standard errors of x, over paths and over time; NaN if a path cannot be solved near x
+	se, time float64   // standard errors of x, over paths and over time; NaN if a path cannot be computed near x
 	logv     []float64 // logarithms of the variances there
 }
 
@@ -165,7 +165,7 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// cutOff returns the optimum from all paths. It is used if a path cannot be solved at
+// cutOff returns the optimum from all paths. It is used if a path cannot be computed at
 // some α near the optimum.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
@@ -204,13 +204,13 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 	}, -reach, 0, reach, tol, 60)
 }
 
-// errors returns the standard errors of log α* by the jackknife over groups of paths
-// and over tenths of the points in time, from the variances at three values of log α
-// that are delta apart. It leaves out each part in turn and searches for the optimum
-// again. If a group of paths is left out, it searches only within a factor of about
-// two: if the score is flat or has kinks, as with a few paths far from the others, the
-// vertex of a parabola through it may lie anywhere. If a tenth of the time is left out,
-// which may contain nearly all of the error, α* may change by orders of magnitude, so
+// errors returns the standard errors of log α* by the jackknife over groups of paths and
+// over tenths of the points in time, from the variances at three values of log α that are
+// delta apart. It leaves out each part in turn and searches for the optimum again. If a
+// group of paths is left out, it searches only within a factor of about two. The reason is
+// that the score may be flat or have kinks, as with a few paths far from the others; the
+// vertex of a parabola through it may then lie anywhere. If a tenth of the time is left
+// out, which may contain nearly all of the error, α* may change by orders of magnitude, so
 // the search goes further.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3

@@ -20,11 +20,12 @@ import (
 //	pull   y = m + √(1−b²) (x − m) + b √w A z           z ~ N(0, I)
 //	       w = (ν + q(x)) / χ²,  q(x) = ‖A⁻¹(x − m)‖²   χ² of ν + d degrees of freedom
 //
-// The pull is reversible for the Student t distribution with ν = 5 degrees of freedom
-// about m. Its draws are almost independent if the target is nearly Gaussian, and its
-// tails are heavy enough not to get stuck otherwise [after Rudolf & Sprungk 2018;
-// Kamatani 2018]. The walk works for targets that are far from Gaussian, and the line
-// works before the shape is known, since the size of each column is tuned separately.
+// The pull is reversible with respect to the Student t distribution with ν = 5 degrees of
+// freedom about m. Its draws are almost independent if the target is nearly Gaussian, and
+// its tails are heavy enough to keep the chain from getting stuck otherwise [after Rudolf
+// & Sprungk 2018; Kamatani 2018]. The walk works for targets that are far from Gaussian,
+// and the line works before the shape is known, since the size of each column is tuned
+// separately.
 //
 // All learning happens in the burn-in. The estimates m and C come from windows of
 // iterations. If one window ends at iteration n, the next ends at iteration 1.2 n. An
@@ -183,7 +184,7 @@ func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 	}
 	// The t distribution is a mixture of Gaussians whose covariance is scaled by w. Given
 	// x, w is drawn from its inverse gamma distribution in that mixture; given w, the move
-	// is reversible for the Gaussian. So q(x|y)/q(y|x) = t(x)/t(y).
+	// is reversible with respect to the Gaussian. So q(x|y)/q(y|x) = t(x)/t(y).
 	qx := p.squaredDistance(x)
 	var chi2 float64
 	for range pullDegrees + d {
@@ -286,8 +287,9 @@ func (p *mixture) learn() {
 	cov := mat.NewSymDense(d, nil)
 	// A line move that is accepted at the rate 0.44 has a size of 2.38 conditional
 	// standard deviations of the target. The mean log size of all lines is used in full.
-	// The deviation of one line from this mean counts for more, the more often that line
-	// was tried; otherwise the noise in some twenty sizes would spoil a good shape.
+	// The deviation of one line from this mean has a weight that grows with the number of
+	// tries of that line; otherwise the noise in some twenty sizes would spoil a good
+	// shape.
 	before := make([]float64, d)
 	var common float64
 	for _, l := range p.logLine {

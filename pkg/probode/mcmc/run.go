@@ -134,9 +134,9 @@ func (r *Running) Run(ctx context.Context) (*Chains, error) {
 	return r.until(ctx, min(s.Draws, limit), limit)
 }
 
-// Extend continues until each chain has the given number of draws, whatever Draws in
-// the settings says. The result is the same as from a single run of that length. If the
-// chains have that many draws already, none is added.
+// Extend continues until each chain has the given number of draws, regardless of Draws in
+// the settings. The result is the same as from a single run of that length. If the chains
+// have that many draws already, none is added.
 func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	if draws < 0 || draws > (math.MaxInt-r.s.BurnIn)/r.s.Thin {
 		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0 whose iterations fit into an int", draws))

@@ -44,13 +44,13 @@ import (
 //
 //	Z_{i+1} = μ + √α h^{k−1/2} Γ⁻¹ J ξᵢ,   Γ = I/(γᵢh) − J,   ξᵢ ~ N(0, I),
 //
-// where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for adams.Moulton
-// of the same order. Later steps use the past with its noise, so a formula of k steps
-// amplifies the noise of one step: if the components are constant, one unit of noise
+// where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for adams.Moulton of
+// the same order. Later steps use the earlier states with their noise, so a formula of k
+// steps amplifies the noise of one step: if the components are constant, one unit of noise
 // grows to 1/γ units, with 1/γ = 1, 1.5, 1.83, 2.08 and 2.28 for k = 1 to 5 and equal
-// steps. Local errors grow in the same way. The first k steps of a path have no noise.
-// On grids of error-controlled runs the noise is scaled by local error estimates, as
-// for any other method: see probode.ScaleLocal.
+// steps. Local errors grow in the same way. The first k steps of a path have no noise. On
+// grids of error-controlled runs the noise is scaled by local error estimates, as for any
+// other method: see probode.ScaleLocal.
 type BDF struct {
 	// Steps is k, 1 to 5. Zero means that an error-controlled run chooses the order of
 	// each step, from 1 to 5. The grid stores the orders together with the steps. On a
@@ -413,8 +413,8 @@ func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	return b.doubling.LocalError(dst, i, x, next, theta)
 }
 
-// estimate writes to dst the error estimate for order k in step i, or for the highest
-// lower order for which there are enough states.
+// estimate writes to dst the error estimate for order k in step i, or, if there are too
+// few states for it, for the highest order for which there are enough.
 func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	n := b.forecast(dst, i, k+1)
 	c := b.gammaOf(i, n-1) / b.node(i, n)

@@ -214,10 +214,10 @@ func Influenza() *probode.Problem {
 //
 //	x₁′ = a₁/(1 + a₂ x₃^r) − α x₁,   x₂′ = k x₁ − α x₂,   x₃′ = k x₂ − α x₃,
 //
-// where x₁ is the messenger, x₂ an enzyme and x₃ the repressor, with θ = (r, a₁, a₂, α,
-// k) = (10, 1, 3, 0.5, 1), the initial state (0, 0, 0) and t ∈ [0, 25]. It oscillates
-// for ever only if r > 8. If r is not a whole number, x₃ must not become negative,
-// because x₃^r is then not defined.
+// where x₁ is the messenger, x₂ an enzyme and x₃ the repressor, with θ = (r, a₁, a₂, α, k)
+// = (10, 1, 3, 0.5, 1), the initial state (0, 0, 0) and t ∈ [0, 25]. It keeps oscillating
+// only if r > 8. If r is not a whole number, x₃ must not become negative, because x₃^r is
+// then not defined.
 //
 // Source: Goodwin (1965), Advances in Enzyme Regulation 3, 425; with θ
 // unknown in Calderhead & Girolami (2009), Computational Statistics & Data

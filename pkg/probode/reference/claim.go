@@ -121,10 +121,10 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 	return nil
 }
 
-// claim replaces other, the states that are compared with x, by the claimed error of x.
+// claim replaces other, the states that are compared with x, with the claimed error of x.
 // A difference may be small by chance where it changes its sign. So the claim uses all
-// recent differences and all components: no component is assumed to be much more
-// accurate than the others, relative to its size. first is the initial state.
+// recent differences and all components: no component is assumed to be much more accurate
+// than the others, relative to its size. first is the initial state.
 func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return

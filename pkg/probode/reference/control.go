@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Control of order and step: the rows of the extrapolation scheme are computed
-// until two neighbouring results agree, and the number of rows of the next
-// step is the one with the least work per unit of time (Deuflhard 1983).
+// Control of order and step: the rows of the extrapolation scheme are computed until two
+// neighbouring results agree, and the number of rows of the next step is chosen to give
+// the least work per unit of time (Deuflhard 1983).
 const (
 	safety  = 0.94 // factor of the step
 	aim     = 0.65 // error that the next step should have, in units of the tolerance
@@ -25,8 +25,9 @@ func (e *integration) restart() {
 	e.fresh = false
 	for _, r := range e.rules {
 		if r != nil {
-			// If every step is cut short by an output time, the natural step has to be measured
-			// by trial steps, one in each interval as long as the natural step.
+			// The natural step is the one that error control alone would choose. If output
+			// times cut every step short, it is measured by trial steps, one in each
+			// interval of its length.
 			r.natural, r.renew = 0, e.t
 		}
 	}
@@ -114,8 +115,8 @@ func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
 
-// longestStep returns MaxStep. In integration 1 it returns varying smaller lengths, so
-// that the two integrations have different steps.
+// longestStep returns MaxStep. In integration 1 it returns MaxStep times a factor below 1
+// that changes from step to step, so that the two integrations have different steps.
 func (e *integration) longestStep() float64 {
 	if e.second {
 		_, part := math.Modf(float64(e.steps) * 0.6180339887498949)
@@ -136,8 +137,8 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 		first = 2
 	}
 	if H > e.set.MaxStep/2 {
-		// With more rows, f is evaluated at denser points: with four rows they are at most
-		// H/8 apart.
+		// With more rows, the points at which f is evaluated are closer together: with
+		// four rows they are at most H/8 apart.
 		first, k = max(first, 3), max(k, 3)
 	}
 	for j := 0; ; j++ {

@@ -30,9 +30,9 @@ const (
 	trialRun  = 5   // steps; each may be up to ten times as long as the one before
 )
 
-// gauge estimates ρ at the end of an explicit step. There f is known at two
-// neighbouring points, the result and the end of the last row, which differ most in the
-// stiffest direction. ρ is infinite if they differ only by rounding error.
+// gauge estimates ρ at the end of an explicit step. There f is known at two neighbouring
+// points, the result and the end of the last row, which differ most in the stiffest
+// direction. The estimate is infinite if the two points differ only by rounding error.
 func (e *integration) gauge() {
 	var df, dx float64
 	for k, f := range e.f0 {

@@ -43,11 +43,11 @@ type Draws struct {
 	// Mean and SD are the sample mean and standard deviation of the paths,
 	// indexed [component][time] at the times T.
 	Mean, SD [][]float64
-	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths; nil for a
-	// path that failed.
+	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths is set; it is nil if
+	// the path failed.
 	Paths [][]float64
 	// N is the number of paths from which the moments are computed. Failed is the number
-	// of paths that could not be solved and are left out. Failure is the error of the
+	// of paths that could not be computed and are left out. Failure is the error of the
 	// first of them.
 	N, Failed int
 	Failure   error

@@ -89,8 +89,8 @@ func (m *method) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return x, nil
 }
 
-// A move is ζ′ = keep·ζ + size·η. It is reversible for N(0, I) with
-// keep² + size² = 1, and for Lebesgue measure with keep = 1.
+// A move is ζ′ = keep·ζ + size·η. It is reversible with respect to N(0, I) if keep² +
+// size² = 1, and with respect to Lebesgue measure if keep = 1.
 type move struct {
 	keep, size float64
 	walk       bool

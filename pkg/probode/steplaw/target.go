@@ -15,8 +15,8 @@
 //
 // Replacing r by its linearisation makes u = ζ and Φ = 0. So Φ depends only on the
 // difference between r and its linearisation. The preconditioned Crank–Nicolson move is
-// reversible for N(0, I), so it is accepted or rejected according to Φ alone [Cotter et
-// al. 2013; T18, §2.4].
+// reversible with respect to N(0, I), so it is accepted or rejected according to Φ alone
+// [Cotter et al. 2013; T18, §2.4].
 //
 // This move works badly if the distribution has heavier tails than the approximation:
 // e^{−Φ} is then not bounded, and far away every contraction is rejected. So it

@@ -48,11 +48,11 @@ func init() {
 // cell that compute uses must be among the inputs, since Memo does not see their values
 // otherwise: Memo("fan", []any{h, alpha}, func() …). Inputs are compared by their text,
 // written out in full, so functions among them are compared only by their names. Where
-// there is no source, as in a program built with -trimpath, the program itself stands for
-// it: only the same program reads a result back.
+// there is no source, as in a program built with -trimpath, the program itself takes its
+// place: only the same program reads a result back.
 //
 // Compute is a function literal or a declared function of the notebook. Memo panics,
-// before it computes, at a method value such as m.Run and at an instance of a generic
+// before it computes, for a method value such as m.Run and for an instance of a generic
 // function, because their source contains neither the receiver nor the type. Write func()
 // … { return m.Run() }, with m among the inputs.
 //

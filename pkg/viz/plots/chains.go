@@ -33,12 +33,12 @@ func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 	return f
 }
 
-// Ranks returns one panel for each chain and each of the named parameters, or each of all
-// parameters if none is named. The panel is a histogram with 20 bins. It shows the ranks
-// of the chain's draws among the draws of all chains. Chains that sample the same
-// distribution have flat histograms. If draws are independent, a bar ends between the
-// dashed lines with probability 99 %; the bars of correlated draws vary more [Vehtari et
-// al. 2021, §4.3]. With one chain there is nothing to compare.
+// Ranks returns one panel for each chain and parameter: for the named parameters, or for
+// all if none is named. The panel is a histogram with 20 bins. It shows the ranks of the
+// chain's draws among the draws of all chains. Chains that sample the same distribution
+// have flat histograms. If draws are independent, a bar ends between the dashed lines with
+// probability 99 %; the bars of correlated draws vary more [Vehtari et al. 2021, §4.3].
+// With one chain there is nothing to compare.
 func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	const bins = 20
 	n, which := len(c.Draws), named(c, params)

@@ -12,8 +12,8 @@ import (
 
 // Paths draws the kept paths of an ensemble (see probode.Settings.KeepPaths) as thin
 // translucent lines. It also draws the classical solution and the reference, which may be
-// nil. There is a panel for each of the given components, which count from 0, or for all
-// if none is given.
+// nil. There is a panel for each of the given components, counted from 0, or for all if
+// none is given.
 func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
 	return panels(e, ref, components, func(k int) []viz.Layer {
 		d, n := e.Problem.Dim(), 0

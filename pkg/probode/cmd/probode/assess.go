@@ -77,8 +77,8 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		inRange("weighed", *weighed, 100, maxDraws), inRange("workers", *workers, 0, maxWorkers), m.checkCounts(0, 1)); err != nil {
 		return err
 	}
-	// A run gives up after a hundred times the draws that it is set to make: see
-	// mcmc.Settings.
+	// A run with -min-ess gives up after a hundred times as many draws as -draws asks for:
+	// see mcmc.Settings.
 	if most := 100 * cmp.Or(m.draws, 1000) * m.chains; !(*minESS >= 0 && *minESS <= float64(most)) {
 		return fmt.Errorf("-min-ess %g: want a number from 0 to %d, the most draws that %d chains make", *minESS, most, m.chains)
 	}

@@ -47,13 +47,14 @@ func samplerNamed(name string) (sample.Sampler, error) {
 	return nil, fmt.Errorf("-scheme %s: want %s", name, samplerNames())
 }
 
-// maxDraws is far more than anybody needs.
+// maxDraws is the largest number of draws, far more than anybody needs.
 const maxDraws = 1_000_000_000
 
-// maxThin is far more than is needed to make neighbouring draws independent.
+// maxThin is the largest number of iterations per draw, far more than is needed to make
+// neighbouring draws independent.
 const maxThin = 1_000_000
 
-// maxWorkers is larger than the number of processors of any machine.
+// maxWorkers is the largest number of workers, more than any machine has processors.
 const maxWorkers = 4096
 
 // checkCounts checks the numbers of iterations and chains. Their product must fit into

@@ -59,8 +59,8 @@ func inRange(flag string, value, least, most int) error {
 	return nil
 }
 
-// once is the value of a flag that should be given only once. It remembers whether the
-// flag was given twice with different values; then the first value does not count.
+// once is the value of a flag that should be given only once. If the flag is given twice
+// with different values, lost holds the earlier value, which does not count.
 type once struct {
 	flag.Value
 	given bool
@@ -108,8 +108,8 @@ func given(flags *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
-// needs returns an error if one of the flags is given although it has no meaning; why names
-// the reason.
+// needs returns an error if one of the flags is given although it has no meaning; why
+// gives the reason.
 func needs(flags *flag.FlagSet, why string, names ...string) error {
 	for _, name := range names {
 		if given(flags, name) {

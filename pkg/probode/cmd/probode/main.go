@@ -1,5 +1,5 @@
-// Command probode asks what the error of an ODE solver does to a posterior,
-// and runs long studies. See probode help.
+// Command probode shows how the error of an ODE solver changes a posterior, and runs long
+// studies. See probode help.
 package main
 
 import (
@@ -86,8 +86,8 @@ func interruptible() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// run runs the command that args name. After an interrupt the error is context.Canceled,
-// and says that the command was stopped.
+// run runs the command that args name. After an interrupt the error wraps
+// context.Canceled, and says that the command was stopped.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 2 && args[0] == "help" {
 		args = []string{args[1], "-help"}
@@ -115,7 +115,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return fmt.Errorf("no command %q: want %s", text.Clip(args[0]), strings.Join(names, ", "))
 }
 
-// A briefError is an error whose message fits a terminal.
+// A briefError is an error whose message is short enough for a terminal.
 type briefError struct {
 	error
 	words string

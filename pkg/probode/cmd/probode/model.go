@@ -240,7 +240,7 @@ func loadFile(name string, outside bool) (*modelfile.File, error) {
 
 const outsideHelp = "allow the model file to name files outside its folder"
 
-// valuesAt reads -at and returns the linear values of all parameters.
+// valuesAt reads -at and returns the values of all parameters on the linear scale.
 func valuesAt(p *modelfile.File, at string) ([]float64, error) {
 	theta, names := make([]float64, len(p.Params)), make([]string, len(p.Params))
 	for i, q := range p.Params {

@@ -146,7 +146,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	words := ""
-	// Without -draws the draws of all chains decide how many more are made.
+	// Without -draws, the draws of all chains so far determine how many more are made.
 	open := s.Draws == 0 && s.Only == nil
 	if open {
 		s.Draws = max(firstDraws, store.Length(*dir))

@@ -38,7 +38,7 @@ within the bands with probability 0.95.
 
 `
 
-// maxSets is far more than anybody has time for.
+// maxSets is the largest number of data sets, far more than anybody has time for.
 const maxSets = 1_000_000
 
 // leastRanks is the smallest number of draws allowed. Ranks among fewer draws show

@@ -18,7 +18,7 @@ type Source struct{ hi, lo uint64 }
 // Seed sets s to the initial state of rand.NewPCG(hi, lo).
 func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
 
-// State returns the arguments with which Seed continues from here.
+// State returns the arguments for which Seed continues the numbers from here.
 func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
 
 // The generator multiplies its state by a and adds c; both have two words. Two steps

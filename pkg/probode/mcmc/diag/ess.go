@@ -15,11 +15,11 @@ import (
 //
 //	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
 //
-// with ρₜ the autocorrelation at lag t, summed by Geyer's initial monotone sequence.
-// Chains that disagree count as correlated. The result is limited to S log₁₀ S, which
-// draws with negative correlations can reach. It is S for draws that are all equal, as
-// in ArviZ, and NaN for fewer than four draws per chain and for draws that are not
-// finite.
+// where ρₜ is the autocorrelation at lag t, and the sum ends where Geyer's initial
+// monotone sequence ends. Chains that disagree count as correlated. The result is limited
+// to S log₁₀ S, which draws with negative correlations can reach. It is S for draws that
+// are all equal, as in ArviZ, and NaN for fewer than four draws per chain and for draws
+// that are not finite.
 func BulkESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -27,12 +27,11 @@ func BulkESS(x [][]float64) float64 {
 	return ess(normalScores(split(x)))
 }
 
-// tailESS returns the smaller of the effective sample sizes for the 5 % and the 95 %
-// quantile. Each is computed from indicators, which are 1 for draws up to the quantile
-// and 0 for the others. All indicators may be equal, for example if most draws are 1
-// and the others are 0. The effective sample size is then the number of draws, as in
-// ArviZ. The result is NaN for fewer than four draws per chain, and for draws that are
-// not finite.
+// tailESS returns the smaller of the effective sample sizes for the quantiles at 0.05 and
+// 0.95. Each is computed from indicators, which are 1 for draws up to the quantile and 0
+// for the others. All indicators may be equal, for example if most draws are 1 and the
+// others are 0. The effective sample size is then the number of draws, as in ArviZ. The
+// result is NaN for fewer than four draws per chain, and for draws that are not finite.
 func tailESS(x [][]float64) float64 {
 	return math.Min(quantileESS(x, 0.05), quantileESS(x, 0.95))
 }
@@ -59,9 +58,9 @@ func quantileESS(x [][]float64, p float64) float64 {
 func ess(x [][]float64) float64 {
 	m, n := len(x), len(x[0])
 
-	// ρₜ = 1 − (W − meanⱼ γⱼₜ)/V, with γⱼₜ the autocovariance of sequence j with divisor
-	// n, W the variance within sequences, and V the estimate of the total variance, which
-	// includes the spread of the means.
+	// ρₜ = 1 − (W − meanⱼ γⱼₜ)/V, where γⱼₜ is the autocovariance of sequence j with
+	// divisor n, W is the variance within sequences, and V is the estimate of the total
+	// variance, which includes the spread of the means.
 	acov := autocovariance(x)
 	means := make([]float64, m)
 	for j, c := range x {

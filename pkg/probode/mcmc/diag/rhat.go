@@ -53,8 +53,8 @@ func rHat(x [][]float64) float64 {
 	return math.Sqrt((n-1)/n + stat.Variance(means, nil)/within)
 }
 
-// normalScores replaces each number by Φ⁻¹((r − 3/8)/(S + 1/4)), with r its rank
-// among all S. Equal numbers share the mean of their ranks.
+// normalScores replaces each number by Φ⁻¹((r − 3/8)/(S + 1/4)), where r is its rank among
+// all S. Equal numbers share the mean of their ranks.
 func normalScores(x [][]float64) [][]float64 {
 	type place struct {
 		v    float64

@@ -148,7 +148,7 @@ func (f *file) recorder() func(t *table, line []byte) error {
 	}
 }
 
-// load reads the state and the draws that it counts.
+// load reads the state and the draws that were made before it was saved.
 func (f *file) load(size int64) error {
 	for path, magic := range map[string]string{
 		f.statePath() + tmpSuffix: stateMagic,
@@ -206,7 +206,7 @@ func readAll(path string) ([]byte, error) {
 	return io.ReadAll(in)
 }
 
-// known reads the draws that the state counts.
+// known reads the draws that were made before the state was saved.
 func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte) error) (*table, error) {
 	t, err := scan(io.NewSectionReader(in, 0, size), f.state.body, row)
 	switch {

@@ -98,8 +98,8 @@ func inverse(d int) string {
 	return fmt.Sprintf("%s, ok = probode.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
 }
 
-// singular returns the condition under which there is no such inverse or it cannot be
-// trusted.
+// singular returns the condition under which inv·I − jac has no inverse, or one that
+// cannot be trusted.
 func singular(d int) string {
 	if d < 3 {
 		return "det == 0 || det-det != 0"
