@@ -10,7 +10,7 @@ import (
 func (p *File) check() {
 	params := map[string]source.Where{}
 	for _, q := range p.Params {
-		params[q.ID] = q.Where
+		params[q.ID] = q.where
 	}
 	used := map[string]bool{}
 	for _, m := range p.Models {
@@ -19,7 +19,7 @@ func (p *File) check() {
 	}
 	for _, q := range p.Params {
 		if q.Estimate && !used[q.ID] {
-			q.Where.Failf("parameter %s is estimated, yet nothing uses it", q.ID)
+			q.where.Failf("parameter %s is estimated, yet nothing uses it", q.ID)
 		}
 	}
 }
@@ -47,32 +47,32 @@ func (m *Model) check(params map[string]source.Where) {
 		}
 	}
 	observables := map[string]source.Where{}
-	for _, o := range m.Observables {
-		if at, twice := observables[o.ID]; twice {
-			o.Where.Failf("observable %s appears twice: first in line %d of %s", o.ID, at.Line, at.File)
+	for _, o := range m.observables {
+		if at, twice := observables[o.id]; twice {
+			o.where.Failf("observable %s appears twice: first in line %d of %s", o.id, at.Line, at.File)
 		}
-		observables[o.ID] = o.Where
+		observables[o.id] = o.where
 		for _, s := range o.symbols() {
 			_, param := params[s]
-			if known[s] == "" && !param && !isPlaceholder(s, o.ID) && !builtIn(s) && s != o.ID {
-				o.Where.Failf("observable %s uses %s, which is not defined", o.ID, s)
+			if known[s] == "" && !param && !isPlaceholder(s, o.id) && !builtIn(s) && s != o.id {
+				o.where.Failf("observable %s uses %s, which is not defined", o.id, s)
 			}
 		}
 	}
 	conditions := map[string]source.Where{}
-	for _, c := range m.Conditions {
-		if at, twice := conditions[c.ID]; twice {
-			c.Where.Failf("condition %s appears twice: first in line %d of %s", c.ID, at.Line, at.File)
+	for _, c := range m.conditions {
+		if at, twice := conditions[c.id]; twice {
+			c.where.Failf("condition %s appears twice: first in line %d of %s", c.id, at.Line, at.File)
 		}
-		conditions[c.ID] = c.Where
-		for _, s := range c.Set {
-			_, param := params[s.ID]
-			if known[s.ID] == "" && !param {
-				c.Where.Failf("condition %s sets %s, which is not defined", c.ID, s.ID)
+		conditions[c.id] = c.where
+		for _, s := range c.set {
+			_, param := params[s.id]
+			if known[s.id] == "" && !param {
+				c.where.Failf("condition %s sets %s, which is not defined", c.id, s.id)
 			}
-			if v, ok := s.Value.Symbol(); ok {
+			if v, ok := s.value.Symbol(); ok {
 				if _, param := params[v]; !param && known[v] == "" {
-					c.Where.Failf("condition %s sets %s to %s, which is not defined", c.ID, s.ID, v)
+					c.where.Failf("condition %s sets %s to %s, which is not defined", c.id, s.id, v)
 				}
 			}
 		}
@@ -81,14 +81,14 @@ func (m *Model) check(params map[string]source.Where) {
 		d := &m.Data[i]
 		for _, id := range []string{d.Condition, d.Preequilibration} {
 			if _, ok := conditions[id]; !ok && id != "" {
-				d.Where.Failf("condition %s is not defined", id)
+				d.where.Failf("condition %s is not defined", id)
 			}
 		}
-		for _, list := range [][]*expr.Node{d.ObservableParams, d.NoiseParams} {
+		for _, list := range [][]*expr.Node{d.observableParams, d.noiseParams} {
 			for _, n := range list {
 				if v, ok := n.Symbol(); ok {
 					if _, param := params[v]; !param && known[v] == "" {
-						d.Where.Failf("%s is not defined: want a number or the ID of a parameter", v)
+						d.where.Failf("%s is not defined: want a number or the ID of a parameter", v)
 					}
 				}
 			}
@@ -123,17 +123,17 @@ func (m *Model) uses(used map[string]bool) {
 			add(j.Value)
 		}
 	}
-	for _, o := range m.Observables {
+	for _, o := range m.observables {
 		add(o.formulas()...)
 	}
-	for _, c := range m.Conditions {
-		for _, s := range c.Set {
-			add(s.Value)
+	for _, c := range m.conditions {
+		for _, s := range c.set {
+			add(s.value)
 		}
 	}
 	for i := range m.Data {
-		add(m.Data[i].ObservableParams...)
-		add(m.Data[i].NoiseParams...)
+		add(m.Data[i].observableParams...)
+		add(m.Data[i].noiseParams...)
 	}
 }
 

@@ -44,16 +44,16 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 func (f *files) data(name string, m *Model) []Observation {
 	t := f.Read(name, source.MaxTable).Table('#')
 	if t.Has("observableId") {
-		return measurementTable(t, m, len(m.Conditions) > 0)
+		return measurementTable(t, m, len(m.conditions) > 0)
 	}
 	times := m.timeName
 	if times == "" || !t.Has(times) && t.Has(expr.Time) {
 		times = expr.Time
 	}
 	t.Need(times)
-	observables := map[string]*Observable{}
-	for i := range m.Observables {
-		observables[m.Observables[i].ID] = &m.Observables[i]
+	observables := map[string]*observable{}
+	for i := range m.observables {
+		observables[m.observables[i].id] = &m.observables[i]
 	}
 	found := false
 	for _, c := range t.Columns {
@@ -73,19 +73,19 @@ func (f *files) data(name string, m *Model) []Observation {
 	if !found {
 		t.Failf(1, "no observable has a column: want %s, conditionId and %s", times, strings.Join(m.observableIDs(), ", "))
 	}
-	if len(m.Conditions) > 0 {
+	if len(m.conditions) > 0 {
 		t.Need("conditionId")
 	}
 	var list []Observation
 	for _, r := range t.Rows {
-		time := readTime(t.File, r.Line, r.Must(times), m.Start)
+		time := readTime(t.File, r.Line, r.Must(times), m.start)
 		condition := r.Get("conditionId")
-		if len(m.Conditions) > 0 {
+		if len(m.conditions) > 0 {
 			r.Must("conditionId")
 		}
 		for _, c := range t.Columns[:len(r.Cells)] {
 			if o := observables[c]; o != nil && r.Get(c) != "" {
-				d := Observation{Observable: c, Condition: condition, Time: time, Value: r.Number(c), Where: t.At(r.Line)}
+				d := Observation{Observable: c, Condition: condition, Time: time, Value: r.Number(c), where: t.At(r.Line)}
 				checkValue(d, o)
 				list = append(list, d)
 			}
@@ -98,19 +98,19 @@ func (f *files) data(name string, m *Model) []Observation {
 }
 
 func (m *Model) observableIDs() (ids []string) {
-	for _, o := range m.Observables {
-		ids = append(ids, o.ID)
+	for _, o := range m.observables {
+		ids = append(ids, o.id)
 	}
 	return ids
 }
 
 // formulas returns the formula of the observable and the formulas of its distribution.
-func (o *Observable) formulas() []*expr.Node {
-	return append([]*expr.Node{o.Formula}, numbers(o.Freedom, o.Noise)...)
+func (o *observable) formulas() []*expr.Node {
+	return append([]*expr.Node{o.formula}, numbers(o.freedom, o.noise)...)
 }
 
 // symbols returns the names in its formulas.
-func (o *Observable) symbols() (names []string) {
+func (o *observable) symbols() (names []string) {
 	for _, n := range o.formulas() {
 		names = append(names, n.Symbols()...)
 	}

@@ -14,18 +14,18 @@ import (
 // A NoiseDistribution is the distribution of a measurement around the formula of its
 // observable. The measurement and the formula are both transformed to the scale of the
 // observable.
-type NoiseDistribution string
+type noiseDistribution string
 
 const (
-	Normal           NoiseDistribution = "normal"           // Noise is the standard deviation
-	Laplace          NoiseDistribution = "laplace"          // Noise is the scale b of e^(−|r|/b)/(2b)
-	Student          NoiseDistribution = "student"          // Noise is the scale, Freedom the degrees of freedom
-	Poisson          NoiseDistribution = "poisson"          // for counts; no Noise
-	NegativeBinomial NoiseDistribution = "negativeBinomial" // for counts; mean m, variance m + m²/Noise
+	normalNoise           noiseDistribution = "normal"           // noise is the standard deviation
+	laplaceNoise          noiseDistribution = "laplace"          // noise is the scale b of e^(−|r|/b)/(2b)
+	studentNoise          noiseDistribution = "student"          // noise is the scale, freedom the degrees of freedom
+	poissonNoise          noiseDistribution = "poisson"          // for counts; no noise
+	negativeBinomialNoise noiseDistribution = "negativeBinomial" // for counts; mean m, variance m + m²/noise
 )
 
 // counts reports whether the distribution is for counts.
-func (d NoiseDistribution) counts() bool { return d == Poisson || d == NegativeBinomial }
+func (d noiseDistribution) counts() bool { return d == poissonNoise || d == negativeBinomialNoise }
 
 // numbers lists the formulas for the parameters of a distribution other than its
 // location, in the order of [bayes.Likelihood]. It omits nil.
@@ -35,21 +35,21 @@ func numbers(freedom, noise *expr.Node) []*expr.Node {
 
 // likelihood returns the distribution as a likelihood of package bayes, with own as its
 // parameters.
-func (d NoiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
+func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {
-	case Normal:
+	case normalNoise:
 		if on == Log {
 			return bayes.LogNormal{Sigma: own[0]}
 		}
 		of = bayes.Gaussian{Sigma: own[0]}
-	case Laplace:
+	case laplaceNoise:
 		of = bayes.Laplace{Scale: own[0]}
-	case Student:
+	case studentNoise:
 		of = bayes.StudentT{Nu: own[0], Sigma: own[1]}
-	case Poisson:
+	case poissonNoise:
 		of = bayes.Poisson{}
-	case NegativeBinomial:
+	case negativeBinomialNoise:
 		of = bayes.NegativeBinomial{Phi: own[0]}
 	default:
 		panic("model: distribution " + string(d) + " is not known")
@@ -62,7 +62,7 @@ func (d NoiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 
 // known returns the likelihood without names for its parameters. It is for callers that
 // pass the values of the parameters.
-func (d NoiseDistribution) known(on Scale) bayes.Differentiable {
+func (d noiseDistribution) known(on Scale) bayes.Differentiable {
 	return d.likelihood(on, make([]bayes.Value, 2)).(bayes.Differentiable)
 }
 
@@ -83,7 +83,7 @@ func (s scaled) LogProb(y, m float64, own []float64) float64 {
 	if !(y > 0 && m > 0) {
 		return math.Inf(-1)
 	}
-	return s.Of.LogProb(s.On.Of(y), s.On.Of(m), own) - math.Log(s.On.slope(y))
+	return s.Of.LogProb(s.On.of(y), s.On.of(m), own) - math.Log(s.On.slope(y))
 }
 
 // Rand returns a draw of y, or NaN if m is not positive.
@@ -91,18 +91,18 @@ func (s scaled) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(m > 0) {
 		return math.NaN()
 	}
-	return s.On.linear(s.Of.Rand(s.On.Of(m), own, rng))
+	return s.On.linear(s.Of.Rand(s.On.of(m), own, rng))
 }
 
 // Slope implements [bayes.Differentiable].
 func (s scaled) Slope(dst []float64, y, m float64, own []float64) {
-	s.Of.(bayes.Differentiable).Slope(dst, s.On.Of(y), s.On.Of(m), own)
+	s.Of.(bayes.Differentiable).Slope(dst, s.On.of(y), s.On.of(m), own)
 	dst[0] /= s.On.slope(m)
 }
 
 // Information implements [bayes.Informer].
 func (s scaled) Information(dst []float64, m float64, own []float64) bool {
-	if !(m > 0) || !s.Of.(bayes.Informer).Information(dst, s.On.Of(m), own) {
+	if !(m > 0) || !s.Of.(bayes.Informer).Information(dst, s.On.of(m), own) {
 		return false
 	}
 	n := 1 + len(own)
@@ -119,7 +119,7 @@ func (s scaled) Kink(y, m float64, own []float64) (r, slope, weight float64, ok 
 	if !is || !(y > 0 && m > 0) {
 		return 0, 0, 0, false
 	}
-	r, slope, weight, ok = of.Kink(s.On.Of(y), s.On.Of(m), own)
+	r, slope, weight, ok = of.Kink(s.On.of(y), s.On.of(m), own)
 	return r, slope / s.On.slope(m), weight, ok
 }
 
@@ -130,8 +130,8 @@ func (s scaled) Describe() bayes.Description {
 	return about
 }
 
-// Of transforms a linear value to the scale.
-func (s Scale) Of(v float64) float64 {
+// of transforms a linear value to the scale.
+func (s Scale) of(v float64) float64 {
 	switch s {
 	case Log:
 		return math.Log(v)
@@ -165,10 +165,10 @@ func (s Scale) slope(v float64) float64 {
 }
 
 // readDistribution reads the name of a distribution, which must be in among. No name
-// means Normal.
-func readDistribution(s *source.File, line int, v string, among ...NoiseDistribution) NoiseDistribution {
+// means normal.
+func readDistribution(s *source.File, line int, v string, among ...noiseDistribution) noiseDistribution {
 	if v == "" {
-		return Normal
+		return normalNoise
 	}
 	var words []string
 	for _, d := range among {
@@ -183,8 +183,8 @@ func readDistribution(s *source.File, line int, v string, among ...NoiseDistribu
 }
 
 // checkValue fails on a value that is impossible under its distribution.
-func checkValue(d Observation, o *Observable) {
-	if o.Scale != Lin && !(d.Value > 0) || o.Distribution.counts() && (d.Value < 0 || d.Value != math.Trunc(d.Value)) {
-		d.Where.Failf("the measurement of %s is %v: want %s", o.ID, d.Value, o.Distribution.known(o.Scale).(bayes.Describer).Describe().Y)
+func checkValue(d Observation, o *observable) {
+	if o.scale != Lin && !(d.Value > 0) || o.distribution.counts() && (d.Value < 0 || d.Value != math.Trunc(d.Value)) {
+		d.where.Failf("the measurement of %s is %v: want %s", o.id, d.Value, o.distribution.known(o.scale).(bayes.Describer).Describe().Y)
 	}
 }

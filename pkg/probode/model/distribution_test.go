@@ -16,7 +16,7 @@ import (
 func TestDistributions(t *testing.T) {
 	const m = 1.7
 	rng := rand.New(rand.NewPCG(6, 1))
-	for distribution, own := range map[NoiseDistribution][]float64{Normal: {0.2}, Laplace: {0.2}, Student: {4, 0.2}, Poisson: nil, NegativeBinomial: {1.5}} {
+	for distribution, own := range map[noiseDistribution][]float64{normalNoise: {0.2}, laplaceNoise: {0.2}, studentNoise: {4, 0.2}, poissonNoise: nil, negativeBinomialNoise: {1.5}} {
 		scales := []Scale{Lin, Log, Log10}
 		if distribution.counts() {
 			scales = scales[:1]
@@ -36,7 +36,7 @@ func TestDistributions(t *testing.T) {
 				for _, sign := range []float64{-1, 1} {
 					for k := range 70 {
 						mass += quad.Fixed(func(u float64) float64 {
-							y := scale.linear(scale.Of(m) + sign*0.2*math.Sinh(u))
+							y := scale.linear(scale.of(m) + sign*0.2*math.Sinh(u))
 							if dy := scale.slope(y) * 0.2 * math.Cosh(u); density(y) > 0 && dy < math.MaxFloat64 {
 								return density(y) * dy
 							}
@@ -93,7 +93,7 @@ func TestDistributions(t *testing.T) {
 					break
 				}
 				r, slope, weight, ok := by.Kink(2, at, own)
-				if ok != (distribution == Laplace) {
+				if ok != (distribution == laplaceNoise) {
 					t.Errorf("%s, %s: kink %v", distribution, scale, ok)
 				}
 				const h = 1e-6

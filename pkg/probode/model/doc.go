@@ -22,7 +22,7 @@
 //
 // # Conventions
 //
-// A PEtab model starts at time 0. The model in a model file starts at Model.Start. A
+// A PEtab model starts at time 0. A model file may set another start with its key time. A
 // measurement at the time of an event is made after the event, or before it if the event
 // comes from SBML with a strict trigger, such as time > 5. Preequilibration runs the
 // model from its initial values at time 0 to its steady state. The experiment then starts

@@ -8,29 +8,24 @@ import (
 	"github.com/probode/probode/pkg/probode/model"
 )
 
-// This example prints the equations of a model at the condition of its data.
+// This example prints the equations of a model and the first of its measurements.
 func ExampleLoad() {
 	p, err := model.Load("testdata/influenza.yaml")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	list, err := p.Instances()
-	if err != nil {
-		fmt.Println(err)
-		return
+	m := p.Models[0]
+	for _, s := range m.States {
+		fmt.Printf("%s' = %s\n", s.ID, s.Rate)
 	}
-	e := list[0]
-	for i, s := range e.States {
-		fmt.Printf("%s' = %s, from %s\n", s, e.Rates[i], e.Initial[i])
-	}
-	r := e.Rows[0]
-	fmt.Printf("day %v: %v boys of %s, with an error of %s\n", r.Time, r.Value, r.Formula, r.Noise)
+	d := m.Data[0]
+	fmt.Printf("day %v: %v boys for %s\n", d.Time, d.Value, d.Observable)
 	// Output:
-	// S' = -(beta*S*(I/(S + I + R))), from boys - first
-	// I' = beta*S*(I/(S + I + R)) - gamma*I, from first
-	// R' = gamma*I, from 0
-	// day 1: 3 boys of I, with an error of sigma
+	// S' = -infection
+	// I' = infection - gamma*I
+	// R' = gamma*I
+	// day 1: 3 boys for in_bed
 }
 
 // This example reads a model file and derives a problem for any solver, the

@@ -12,58 +12,58 @@ import (
 // An Instance is a model at one condition, called an experiment for short.
 // Preequilibration at another condition comes first if the data ask for it.
 //
-// Its expressions may contain the time ([expr.Time]), the IDs of the states of System,
-// and the IDs of the parameters of the file.
+// Its expressions may contain the time ([expr.Time]), the IDs of the states of the
+// system, and the IDs of the parameters of the file.
 type Instance struct {
-	Model            *Model
+	model            *Model
 	Condition        string
-	Preequilibration string // "" if there is none
+	preequilibration string // "" if there is none
 
-	// Pre, if not nil, is run from its initial values to its steady state before System
-	// starts. It does not depend on the time and has no events. Instances with the same
-	// Pre share one pointer.
-	Pre *System
-	System
-	Rows []Row // by time; rows at the same time are in the order of the file
+	// pre, if not nil, is run from its initial values to its steady state before the
+	// system starts. It does not depend on the time and has no events. Instances with the same
+	// pre share one pointer.
+	pre *system
+	system
+	rows []row // by time; rows at the same time are in the order of the file
 }
 
-// A System is the initial value problem of a model at one condition. It starts at
-// Model.Start.
-type System struct {
-	States []string
+// A system is the initial value problem of a model at one condition. It starts at the
+// start of the model.
+type system struct {
+	states []string
 
-	// Initial contains formulas for the values at the start. After preequilibration, a
+	// initial contains formulas for the values at the start. After preequilibration, a
 	// state in these formulas stands for its value in the steady state.
-	Initial []*expr.Node
-	Rates   []*expr.Node
-	Events  []equations.Event // Time contains parameters only, Jumps also time and states
+	initial []*expr.Node
+	rates   []*expr.Node
+	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
-	// Switches are the times, as formulas of parameters, at which a condition in the
+	// switches are the times, as formulas of parameters, at which a condition in the
 	// right-hand sides changes; no step should cross such a time. Unlocated contains the
 	// conditions that depend on states, or nonlinearly on the time. The times at which
 	// they change cannot be known before a solve.
-	Switches  []*expr.Node
-	Unlocated []*expr.Node
+	switches  []*expr.Node
+	unlocated []*expr.Node
 }
 
 // A Row is a measurement with its own formulas.
-type Row struct {
-	Observable string
-	Time       float64 // +Inf: at the steady state
-	Value      float64
+type row struct {
+	observable string
+	time       float64 // +Inf: at the steady state
+	value      float64
 
-	// Formula, Noise and Freedom have the same meaning as in Observable, but contain only
+	// formula, noise and freedom have the same meaning as in observable, but contain only
 	// time, states and parameters.
-	Formula, Noise, Freedom *expr.Node
-	Scale                   Scale
-	Distribution            NoiseDistribution
+	formula, noise, freedom *expr.Node
+	scale                   Scale
+	distribution            noiseDistribution
 
-	Index int // of the measurement in Model.Data
+	index int // of the measurement in Model.Data
 }
 
 // formulas returns the formula of the row and the formulas of its distribution.
-func (r *Row) formulas() []*expr.Node {
-	return append([]*expr.Node{r.Formula}, numbers(r.Freedom, r.Noise)...)
+func (r *row) formulas() []*expr.Node {
+	return append([]*expr.Node{r.formula}, numbers(r.freedom, r.noise)...)
 }
 
 // Instances writes out the models of p for every pair of preequilibration and condition
@@ -95,8 +95,8 @@ func (m *Model) experiments(params map[string]bool) []*Instance {
 		rows[k] = append(rows[k], i)
 	}
 	if len(m.Data) == 0 {
-		for _, c := range m.Conditions {
-			order = append(order, pair{"", c.ID})
+		for _, c := range m.conditions {
+			order = append(order, pair{"", c.id})
 		}
 		if len(order) == 0 {
 			order = append(order, pair{})
@@ -106,7 +106,7 @@ func (m *Model) experiments(params map[string]bool) []*Instance {
 	systems := map[string]*lowering{}
 	var list []*Instance
 	for _, k := range order {
-		e := &Instance{Model: m, Condition: k.cond, Preequilibration: k.pre}
+		e := &Instance{model: m, Condition: k.cond, preequilibration: k.pre}
 		var l *lowering
 		if k.pre == "" {
 			if l = systems[k.cond]; l == nil {
@@ -121,22 +121,22 @@ func (m *Model) experiments(params map[string]bool) []*Instance {
 			}
 			pre.steady(k.pre)
 			pre.autonomous(k.pre)
-			e.Pre = &pre.System
+			e.pre = &pre.system
 			l = ix.lower(m.condition(k.cond), m.condition(k.pre))
 		}
-		e.System = l.System
+		e.system = l.system
 		for _, i := range rows[k] {
-			e.Rows = append(e.Rows, l.row(i))
+			e.rows = append(e.rows, l.row(i))
 			if math.IsInf(m.Data[i].Time, 1) {
 				l.steady(k.cond)
-				l.timeless(e.Rows[len(e.Rows)-1], &m.Data[i])
+				l.timeless(e.rows[len(e.rows)-1], &m.Data[i])
 			}
 		}
-		slices.SortStableFunc(e.Rows, func(a, b Row) int {
+		slices.SortStableFunc(e.rows, func(a, b row) int {
 			switch {
-			case a.Time < b.Time:
+			case a.time < b.time:
 				return -1
-			case a.Time > b.Time:
+			case a.time > b.time:
 				return 1
 			}
 			return 0
@@ -148,11 +148,11 @@ func (m *Model) experiments(params map[string]bool) []*Instance {
 
 // condition returns the condition with the given ID; "" stands for the model without
 // changes.
-func (m *Model) condition(id string) *Condition {
-	for i := range m.Conditions {
-		if m.Conditions[i].ID == id {
-			return &m.Conditions[i]
+func (m *Model) condition(id string) *condition {
+	for i := range m.conditions {
+		if m.conditions[i].id == id {
+			return &m.conditions[i]
 		}
 	}
-	return &Condition{ID: id}
+	return &condition{id: id}
 }

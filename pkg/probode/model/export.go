@@ -39,17 +39,17 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 		return "", err
 	}
 	for _, m := range p.Models {
-		if m.Start != 0 {
-			return "", fmt.Errorf("model: %s starts at time %v: PEtab starts at 0", m.Name, m.Start)
+		if m.start != 0 {
+			return "", fmt.Errorf("model: %s starts at time %v: PEtab starts at 0", m.Name, m.start)
 		}
-		for _, o := range m.Observables {
-			if o.Distribution != Normal && o.Distribution != Laplace {
-				return "", fmt.Errorf("model: the distribution of %s is %s: PEtab has normal and laplace", o.ID, o.Distribution)
+		for _, o := range m.observables {
+			if o.distribution != normalNoise && o.distribution != laplaceNoise {
+				return "", fmt.Errorf("model: the distribution of %s is %s: PEtab has normal and laplace", o.id, o.distribution)
 			}
 		}
 	}
 	for _, e := range list {
-		if a, b := equations.Entangled(e.Events); a != nil {
+		if a, b := equations.Entangled(e.events); a != nil {
 			return "", fmt.Errorf("model: events %s and %s happen at the same time and depend on each other: PEtab cannot express their order", a.ID, b.ID)
 		}
 	}
@@ -91,11 +91,11 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	for i, m := range p.Models {
 		values := make([]float64, len(m.Data))
 		for k, e := range list {
-			if e.Model != m {
+			if e.model != m {
 				continue
 			}
-			for n, r := range e.Rows {
-				values[r.Index] = v.Instances[k].Simulated[n]
+			for n, r := range e.rows {
+				values[r.index] = v.Instances[k].Simulated[n]
 			}
 		}
 		var data bytes.Buffer
@@ -147,10 +147,10 @@ func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 			}
 			return petab.Number(m.Data[i].Time)
 		}, true},
-		{"observableParameters", func(i int) string { return overrideText(m.Data[i].ObservableParams) }, false},
-		{"noiseParameters", func(i int) string { return overrideText(m.Data[i].NoiseParams) }, false},
-		{"datasetId", func(i int) string { return m.Data[i].Dataset }, false},
-		{"replicateId", func(i int) string { return m.Data[i].Replicate }, false},
+		{"observableParameters", func(i int) string { return overrideText(m.Data[i].observableParams) }, false},
+		{"noiseParameters", func(i int) string { return overrideText(m.Data[i].noiseParams) }, false},
+		{"datasetId", func(i int) string { return m.Data[i].dataset }, false},
+		{"replicateId", func(i int) string { return m.Data[i].replicate }, false},
 	}
 	cols = slices.DeleteFunc(cols, func(c col) bool {
 		for i := range m.Data {
@@ -203,9 +203,9 @@ func (p *File) tableParams() (map[string]bool, error) {
 		in[q.ID] = true
 	}
 	for _, m := range p.Models {
-		for _, c := range m.Conditions {
-			for _, s := range c.Set {
-				delete(in, s.ID)
+		for _, c := range m.conditions {
+			for _, s := range c.set {
+				delete(in, s.id)
 			}
 		}
 	}
@@ -227,19 +227,19 @@ func (p *File) tableParams() (map[string]bool, error) {
 // conditions set.
 func (m *Model) modelParams(params []Parameter) (list []sbml.Parameter) {
 	bare := *m
-	bare.Observables, bare.Data = nil, nil
+	bare.observables, bare.Data = nil, nil
 	used := map[string]bool{}
 	bare.uses(used)
-	for _, c := range m.Conditions {
-		for _, s := range c.Set {
-			used[s.ID] = true
+	for _, c := range m.conditions {
+		for _, s := range c.set {
+			used[s.id] = true
 		}
 	}
 	for _, q := range params {
 		if !used[q.ID] {
 			continue
 		}
-		to := sbml.Parameter{ID: q.ID, Name: q.Name}
+		to := sbml.Parameter{ID: q.ID, Name: q.name}
 		if !math.IsNaN(q.Nominal) {
 			to.Value = expr.Num(q.Nominal)
 		}
@@ -261,8 +261,8 @@ func parameterRows(params []Parameter, in map[string]bool) []byte {
 		if q.Estimate {
 			estimate = "1"
 		}
-		t.Row(q.ID, q.Name, string(q.Scale), optional(q.Lower), optional(q.Upper), optional(q.Nominal), estimate,
-			q.Prior.Type, q.Prior.text(), q.Start.Type, q.Start.text())
+		t.Row(q.ID, q.name, string(q.Scale), optional(q.Lower), optional(q.Upper), optional(q.Nominal), estimate,
+			q.Prior.Type, q.Prior.text(), q.start.Type, q.start.text())
 	}
 	t.Flush()
 	return b.Bytes()
@@ -286,8 +286,8 @@ func (m *Model) observableRows() []byte {
 	var b bytes.Buffer
 	t := petab.NewTable(&b)
 	t.Row("observableId", "observableName", "observableFormula", "observableTransformation", "noiseFormula", "noiseDistribution")
-	for _, o := range m.Observables {
-		t.Row(o.ID, o.Name, o.Formula.String(), string(o.Scale), o.Noise.String(), string(o.Distribution))
+	for _, o := range m.observables {
+		t.Row(o.id, o.name, o.formula.String(), string(o.scale), o.noise.String(), string(o.distribution))
 	}
 	t.Flush()
 	return b.Bytes()
@@ -301,33 +301,33 @@ func (m *Model) conditionRows() ([]byte, error) {
 		}
 	}
 	var columns []string
-	for _, c := range m.Conditions {
-		for _, s := range c.Set {
-			if amounts[s.ID] {
-				return nil, fmt.Errorf("model: condition %s sets the concentration %s in a compartment whose size changes: PEtab cannot set its amount", c.ID, s.ID)
+	for _, c := range m.conditions {
+		for _, s := range c.set {
+			if amounts[s.id] {
+				return nil, fmt.Errorf("model: condition %s sets the concentration %s in a compartment whose size changes: PEtab cannot set its amount", c.id, s.id)
 			}
-			if !slices.Contains(columns, s.ID) {
-				columns = append(columns, s.ID)
+			if !slices.Contains(columns, s.id) {
+				columns = append(columns, s.id)
 			}
 		}
 	}
 	var b bytes.Buffer
 	t := petab.NewTable(&b)
 	t.Row(append([]string{"conditionId", "conditionName"}, columns...)...)
-	for _, c := range m.Conditions {
-		t.Cell(c.ID)
-		t.Cell(c.Name)
+	for _, c := range m.conditions {
+		t.Cell(c.id)
+		t.Cell(c.name)
 		for _, col := range columns {
-			i := slices.IndexFunc(c.Set, func(s Setting) bool { return s.ID == col })
+			i := slices.IndexFunc(c.set, func(s setting) bool { return s.id == col })
 			if i < 0 {
 				t.Cell("")
 			} else {
-				t.Cell(settingText(c.Set[i].Value))
+				t.Cell(settingText(c.set[i].value))
 			}
 		}
 		t.End()
 	}
-	if len(m.Conditions) == 0 {
+	if len(m.conditions) == 0 {
 		t.Row(onlyCondition, "")
 	}
 	t.Flush()

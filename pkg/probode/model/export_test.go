@@ -32,11 +32,11 @@ func TestWritePEtab(t *testing.T) {
 		sameExperiments(t, p, q)
 		params := map[string]Parameter{}
 		for _, x := range p.Params {
-			x.Where = source.Where{}
+			x.where = source.Where{}
 			params[x.ID] = x
 		}
 		for _, x := range q.Params {
-			x.Where = source.Where{}
+			x.where = source.Where{}
 			if want := params[x.ID]; x.Estimate && !reflect.DeepEqual(x, want) {
 				t.Errorf("%s: parameter %+v: want %+v", w.file, x, want)
 			}

@@ -153,12 +153,12 @@ type box struct {
 }
 
 func newBox(q *Parameter) (box, error) {
-	b := box{scale: q.Scale, low: math.Inf(-1), high: math.Inf(1), start: q.Start}
+	b := box{scale: q.Scale, low: math.Inf(-1), high: math.Inf(1), start: q.start}
 	if !math.IsNaN(q.Lower) {
-		b.low = q.Scale.Of(q.Lower)
+		b.low = q.Scale.of(q.Lower)
 	}
 	if !math.IsNaN(q.Upper) {
-		b.high = q.Scale.Of(q.Upper)
+		b.high = q.Scale.of(q.Upper)
 	}
 	b.closed = b.low-b.low == 0 && b.high-b.high == 0
 	switch {
@@ -166,9 +166,9 @@ func newBox(q *Parameter) (box, error) {
 		return b, fmt.Errorf("parameter %s: bounds %g and %g: want the lower below the upper", text.Clip(q.ID), q.Lower, q.Upper)
 	case b.closed:
 		b.from, b.span = b.low, b.high-b.low
-	case b.start.Type == "" && q.Nominal-q.Nominal == 0 && !math.IsInf(q.Scale.Of(q.Nominal), 0):
+	case b.start.Type == "" && q.Nominal-q.Nominal == 0 && !math.IsInf(q.Scale.of(q.Nominal), 0):
 		// If there are no bounds, searches begin near the nominal value.
-		at := q.Scale.Of(q.Nominal)
+		at := q.Scale.of(q.Nominal)
 		b.from, b.span = at-1, 2
 		if q.Scale == Lin {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
@@ -189,15 +189,15 @@ func (b *box) draw(r *rand.Rand) float64 {
 	var v float64 // on the scale
 	switch b.start.Type {
 	case "uniform":
-		v = b.scale.Of(a + (c-a)*u)
+		v = b.scale.of(a + (c-a)*u)
 	case "normal":
-		v = b.scale.Of(a + c*normal)
+		v = b.scale.of(a + c*normal)
 	case "laplace":
-		v = b.scale.Of(a + c*laplace)
+		v = b.scale.of(a + c*laplace)
 	case "logNormal":
-		v = b.scale.Of(math.Exp(a + c*normal))
+		v = b.scale.of(math.Exp(a + c*normal))
 	case "logLaplace":
-		v = b.scale.Of(math.Exp(a + c*laplace))
+		v = b.scale.of(math.Exp(a + c*laplace))
 	case "parameterScaleUniform":
 		v = a + (c-a)*u
 	case "parameterScaleNormal":

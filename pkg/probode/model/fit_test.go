@@ -16,7 +16,7 @@ import (
 // the mean and the standard deviation of the data.
 func level() *File {
 	m := &Model{Equations: equations.Equations{Name: "level", States: []equations.State{{ID: "x", Init: expr.Sym("mu"), Rate: expr.Num(0)}}},
-		Observables: []Observable{{ID: "y", Formula: expr.Sym("x"), Noise: expr.Sym("s"), Scale: Lin, Distribution: Normal}}}
+		observables: []observable{{id: "y", formula: expr.Sym("x"), noise: expr.Sym("s"), scale: Lin, distribution: normalNoise}}}
 	for i, y := range []float64{2.1, 1.7, 2.9, 2.4, 1.9} {
 		m.Data = append(m.Data, Observation{Observable: "y", Time: float64(i), Value: y})
 	}
@@ -62,7 +62,7 @@ func TestFit(t *testing.T) {
 func TestFitBounds(t *testing.T) {
 	p := level()
 	p.Params[0].Upper = 2
-	p.Params[1].Start = Prior{"parameterScaleUniform", -1, 1}
+	p.Params[1].start = Prior{"parameterScaleUniform", -1, 1}
 	list, err := p.Fit(context.Background(), FitSettings{Starts: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -104,9 +104,9 @@ func TestFitRefuses(t *testing.T) {
 	}
 	// If the likelihood cannot be computed anywhere, the search says why.
 	p = level()
-	p.Models[0].Observables[0].Noise = expr.Call("times", expr.Num(-1), expr.Sym("s"))
+	p.Models[0].observables[0].noise = expr.Call("times", expr.Num(-1), expr.Sym("s"))
 	list, err := p.Fit(context.Background(), FitSettings{Starts: 1})
-	if is := (*ImpossibleError)(nil); err != nil || !errors.As(list[0].Err, &is) {
+	if is := (*impossibleError)(nil); err != nil || !errors.As(list[0].Err, &is) {
 		t.Errorf("%v, %v", list, err)
 	}
 }

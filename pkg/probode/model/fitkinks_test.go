@@ -22,8 +22,8 @@ func line(t, y, scale []float64, slope bool) *File {
 	m := &Model{Equations: equations.Equations{Name: "line", States: []equations.State{{ID: "x", Init: expr.Sym("a"), Rate: rate}}}}
 	for i := range y {
 		id := "y" + string(rune('a'+i))
-		m.Observables = append(m.Observables, Observable{ID: id, Formula: expr.Sym("x"),
-			Noise: expr.Call("times", expr.Num(scale[i]), expr.Sym("s")), Scale: Lin, Distribution: Laplace})
+		m.observables = append(m.observables, observable{id: id, formula: expr.Sym("x"),
+			noise: expr.Call("times", expr.Num(scale[i]), expr.Sym("s")), scale: Lin, distribution: laplaceNoise})
 		m.Data = append(m.Data, Observation{Observable: id, Time: t[i], Value: y[i]})
 	}
 	p := &File{Name: "line", Models: []*Model{m}, Params: []Parameter{
@@ -101,9 +101,9 @@ func TestFitKinks(t *testing.T) {
 		-4:   {2.5, 0, "optimum"},
 	} {
 		m := &Model{Equations: equations.Equations{Name: "level", States: []equations.State{{ID: "x", Init: expr.Sym("mu"), Rate: expr.Num(0)}}},
-			Observables: []Observable{
-				{ID: "y", Formula: expr.Sym("x"), Noise: expr.Num(1), Scale: Lin, Distribution: Normal},
-				{ID: "z", Formula: expr.Sym("x"), Noise: expr.Num(math.Abs(s)), Scale: Lin, Distribution: Laplace}},
+			observables: []observable{
+				{id: "y", formula: expr.Sym("x"), noise: expr.Num(1), scale: Lin, distribution: normalNoise},
+				{id: "z", formula: expr.Sym("x"), noise: expr.Num(math.Abs(s)), scale: Lin, distribution: laplaceNoise}},
 			Data: []Observation{{Observable: "y", Time: 0, Value: 0}, {Observable: "z", Time: 1, Value: 3}}}
 		p := &File{Name: "level", Models: []*Model{m}, Params: []Parameter{{ID: "mu", Nominal: 1, Scale: Lin, Lower: -10, Upper: 10, Estimate: true}}}
 		if s < 0 {

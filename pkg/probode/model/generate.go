@@ -32,7 +32,7 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 			return nil, fmt.Errorf("%q cannot be the name of a Go %s: want letters, digits and _, no digit first, none of Go's words, and not %s", text.Clip(n.id), n.what, n.not)
 		}
 	}
-	if e.Pre != nil {
+	if e.pre != nil {
 		return nil, fmt.Errorf("condition %s begins with preequilibration, which a Go function of the initial state cannot do: want another condition", text.Clip(e.Condition))
 	}
 	q, err := p.ODE(e)
@@ -87,10 +87,10 @@ func (g *generator) problem(name string) string {
 		fmt.Fprintf(&b, "Band: &probode.Band{Lower: %d, Upper: %d},\n", q.Band.Lower, q.Band.Upper)
 	}
 
-	rates := vector("dst", g.e.Rates)
+	rates := vector("dst", g.e.rates)
 	fmt.Fprintf(&b, "F: func(dst []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(rates))
-	both := vector("f", g.e.Rates)
-	for i, row := range expr.Jacobian(g.e.Rates, g.e.States) {
+	both := vector("f", g.e.rates)
+	for i, row := range expr.Jacobian(g.e.rates, g.e.states) {
 		for j, n := range row {
 			at := i*d + j
 			if q.Band != nil {
@@ -102,14 +102,14 @@ func (g *generator) problem(name string) string {
 	fmt.Fprintf(&b, "FJ: func(f, jac []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(both))
 	if len(q.Theta) > 0 {
 		var slopes []expr.Assignment
-		for i, row := range expr.Jacobian(g.e.Rates, q.Params) {
+		for i, row := range expr.Jacobian(g.e.rates, q.Params) {
 			for j, n := range row {
 				slopes = entry(slopes, "dst", i*len(q.Theta)+j, n)
 			}
 		}
 		fmt.Fprintf(&b, "FTheta: func(dst []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(slopes))
 	}
-	fmt.Fprintf(&b, "Start: func(x0, theta []float64) {\n%s},\n", g.statements(vector("x0", g.e.Initial)))
+	fmt.Fprintf(&b, "Start: func(x0, theta []float64) {\n%s},\n", g.statements(vector("x0", g.e.initial)))
 	if len(q.Events) > 0 {
 		b.WriteString("Events: []probode.Event{\n")
 		for k := range q.Events {
@@ -128,10 +128,10 @@ func (g *generator) event(b *strings.Builder, k int) {
 	var time *expr.Node
 	var jumps []equations.Jump
 	fit := "if math.IsNaN(at) {\nreturn math.Inf(1)\n}\nreturn at"
-	if n := len(g.e.Switches); k < n {
-		time = g.e.Switches[k]
+	if n := len(g.e.switches); k < n {
+		time = g.e.switches[k]
 	} else {
-		event := &g.e.Events[k-n]
+		event := &g.e.events[k-n]
 		time, jumps = event.Time, event.Jumps
 		switch event.Early {
 		case equations.AtStart:
@@ -155,7 +155,7 @@ func (g *generator) event(b *strings.Builder, k int) {
 		to := ""
 		for i, j := range jumps {
 			list = append(list, expr.Assignment{To: fmt.Sprintf("to[%d]", i), Value: j.Value})
-			to += fmt.Sprintf("x[%d] = to[%d]\n", slices.Index(g.e.States, j.State), i)
+			to += fmt.Sprintf("x[%d] = to[%d]\n", slices.Index(g.e.states, j.State), i)
 		}
 		fmt.Fprintf(b, ", Jump: func(x []float64, t float64, theta []float64) {\nvar to [%d]float64\n%s%s}", len(jumps), g.statements(list), to)
 	}
@@ -183,7 +183,7 @@ func (g *generator) statements(list []expr.Assignment) string {
 		if id == expr.Time {
 			return "t", true
 		}
-		if k := slices.Index(g.e.States, id); k >= 0 {
+		if k := slices.Index(g.e.states, id); k >= 0 {
 			return fmt.Sprintf("x[%d]", k), true
 		}
 		if k := slices.Index(g.q.Params, id); k >= 0 {

@@ -29,7 +29,7 @@ func (m *Model) LaTeX() string {
 	}
 	lines(len(m.States), "states", func(i int) {
 		s := &m.States[i]
-		fmt.Fprintf(&b, `\frac{\mathrm{d}\,%[1]s}{\mathrm{d}t} &= %[2]s, & %[1]s(%[4]v) &= %[3]s`, latexName(s.ID), latex(s.Rate), latex(s.Init), m.Start)
+		fmt.Fprintf(&b, `\frac{\mathrm{d}\,%[1]s}{\mathrm{d}t} &= %[2]s, & %[1]s(%[4]v) &= %[3]s`, latexName(s.ID), latex(s.Rate), latex(s.Init), m.start)
 	})
 	lines(len(m.Assignments), "assignments", func(i int) {
 		a := &m.Assignments[i]
@@ -48,17 +48,17 @@ func (m *Model) LaTeX() string {
 			fmt.Fprintf(&b, `%s \leftarrow %s`, latexName(j.State), latex(j.Value))
 		}
 	})
-	lines(len(m.Observables), "observables", func(i int) {
-		o := &m.Observables[i]
-		y, f := latexName(o.ID), latex(o.Formula)
-		switch o.Scale {
+	lines(len(m.observables), "observables", func(i int) {
+		o := &m.observables[i]
+		y, f := latexName(o.id), latex(o.formula)
+		switch o.scale {
 		case Log:
 			y, f = `\ln `+y, `\ln\left(`+f+`\right)`
 		case Log10:
 			y, f = `\log_{10} `+y, `\log_{10}\left(`+f+`\right)`
 		}
-		format, args := latexOf[o.Distribution], []any{y, f}
-		for _, n := range numbers(o.Freedom, o.Noise) {
+		format, args := latexOf[o.distribution], []any{y, f}
+		for _, n := range numbers(o.freedom, o.noise) {
 			args = append(args, latex(n))
 		}
 		fmt.Fprintf(&b, format, args...)
@@ -69,12 +69,12 @@ func (m *Model) LaTeX() string {
 
 // latexOf has a LaTeX format for each distribution. Its arguments are the observable, its
 // formula, and the distribution's other parameters.
-var latexOf = map[NoiseDistribution]string{
-	Normal:           `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`,
-	Laplace:          `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`,
-	Student:          `%[1]s &\sim \mathrm{t}_{%[3]s}\left(%[2]s,\; \left[%[4]s\right]^2\right)`,
-	Poisson:          `%s &\sim \mathrm{Poisson}\left(%s\right)`,
-	NegativeBinomial: `%s &\sim \mathrm{NB}\left(%s,\; %s\right)`,
+var latexOf = map[noiseDistribution]string{
+	normalNoise:           `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`,
+	laplaceNoise:          `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`,
+	studentNoise:          `%[1]s &\sim \mathrm{t}_{%[3]s}\left(%[2]s,\; \left[%[4]s\right]^2\right)`,
+	poissonNoise:          `%s &\sim \mathrm{Poisson}\left(%s\right)`,
+	negativeBinomialNoise: `%s &\sim \mathrm{NB}\left(%s,\; %s\right)`,
 }
 
 func latex(n *expr.Node) string {

@@ -130,8 +130,8 @@ type InstanceValue struct {
 	Observables                        []ObservableValue
 
 	// Simulated contains the value of each row's formula. Noise contains the standard
-	// deviation or scale of each row's distribution. Both are in the order of
-	// Instance.Rows.
+	// deviation or scale of each row's distribution. Both are by time; measurements at
+	// the same time are in the order of the file.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part
@@ -174,19 +174,19 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 		return nil, err
 	}
 	for _, e := range list {
-		if len(e.Rows) == 0 {
+		if len(e.rows) == 0 {
 			continue
 		}
 		c, err := p.compile(e)
 		if err != nil {
 			return nil, err
 		}
-		if d := len(e.States); implicit && c.ode.Band == nil && d > maxDense {
+		if d := len(e.states); implicit && c.ode.Band == nil && d > maxDense {
 			return nil, fmt.Errorf("%s: %d states with a dense Jacobian: want at most %d for the default method, or an explicit one such as dp5", c.title, d, maxDense)
 		}
 		q := &part{compiled: c}
 		for _, i := range l.free {
-			if slices.Contains(c.moves, i) || slices.ContainsFunc(e.Rows, func(r Row) bool {
+			if slices.Contains(c.moves, i) || slices.ContainsFunc(e.rows, func(r row) bool {
 				return slices.ContainsFunc(r.formulas(), func(n *expr.Node) bool { return slices.Contains(n.Symbols(), c.params[i]) })
 			}) {
 				q.free = append(q.free, i)
@@ -230,8 +230,7 @@ func (l *LogLikelihood) Nominal() []float64 {
 // measurement is made at exactly such a time, the gradient is the one-sided derivative
 // that applies when the event moves to just before the measurement.
 //
-// The error is an *ImpossibleError if a measurement has no density under the model, and
-// the solver's error if the solver fails.
+// It is an error if a measurement has no density under the model, or if the solver fails.
 func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) (*Evaluation, error) {
 	if len(theta) != len(l.p.Params) {
 		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(l.p.Params))
@@ -378,7 +377,7 @@ func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, 
 // value returns the contribution of a part at a relative tolerance, or at the tolerance
 // of the settings if relative is zero.
 func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
-	v = InstanceValue{Model: q.e.Model.Name, Condition: q.e.Condition, Preequilibration: q.e.Preequilibration,
+	v = InstanceValue{Model: q.e.model.Name, Condition: q.e.Condition, Preequilibration: q.e.preequilibration,
 		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
 	if relative > 0 {
 		v.Tolerance.Relative = relative
@@ -403,7 +402,7 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, th
 	}
 	expected := d.Expected()
 	for i, at := range q.places {
-		row, f := &q.e.Rows[i], expected[at.at]
+		row, f := &q.e.rows[i], expected[at.at]
 		own := make([]float64, len(at.own))
 		for k, o := range at.own {
 			if own[k] = o.value; o.at >= 0 {
@@ -411,10 +410,10 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, th
 			}
 		}
 		if what := row.impossible(f, own); what != "" {
-			return v, &ImpossibleError{q.e.Model.Name, q.e.Condition, row.Observable, row.Time, what}
+			return v, &impossibleError{q.e.model.Name, q.e.Condition, row.observable, row.time, what}
 		}
 		v.Simulated[i], v.Noise[i] = f, row.spread(f, own)
-		v.add(row.Observable, row.Distribution.known(row.Scale).LogProb(row.Value, f, own))
+		v.add(row.observable, row.distribution.known(row.scale).LogProb(row.value, f, own))
 	}
 	if gradient && len(free) > 0 {
 		s := shape.NewSurface(d)
@@ -443,26 +442,26 @@ func (v *InstanceValue) add(observable string, density float64) {
 	v.Observables = append(v.Observables, ObservableValue{observable, 1, density})
 }
 
-// An ImpossibleError says that a measurement has no density under the model. Either its
+// An impossibleError says that a measurement has no density under the model. Either its
 // noise is not positive; or its formula is not positive, although its scale is
 // logarithmic or it is a count; or a number is not finite.
-type ImpossibleError struct {
-	Model, Condition, Observable string
-	Time                         float64
-	What                         string
+type impossibleError struct {
+	model, condition, observable string
+	time                         float64
+	what                         string
 }
 
-func (e *ImpossibleError) Error() string {
-	at := e.Model
-	if e.Condition != "" {
-		at += ", condition " + text.Clip(e.Condition)
+func (e *impossibleError) Error() string {
+	at := e.model
+	if e.condition != "" {
+		at += ", condition " + text.Clip(e.condition)
 	}
-	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.Observable), e.Time, e.What)
+	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.observable), e.time, e.what)
 }
 
 // impossible returns the reason why a row has no density, or "" if it has one. m is the
 // value of its formula, and own contains the parameters of its distribution.
-func (r *Row) impossible(m float64, own []float64) string {
+func (r *row) impossible(m float64, own []float64) string {
 	for _, s := range own {
 		if !(s > 0) || math.IsInf(s, 1) {
 			return fmt.Sprintf("the noise is %g: want a positive number", s)
@@ -471,9 +470,9 @@ func (r *Row) impossible(m float64, own []float64) string {
 	switch {
 	case m-m != 0:
 		return fmt.Sprintf("the model gives %g: want a finite number", m)
-	case r.Scale != Lin && !(m > 0):
-		return fmt.Sprintf("the model gives %g: want a positive number for scale %s", m, r.Scale)
-	case r.Distribution.counts() && !(m > 0 || m == 0 && r.Value == 0):
+	case r.scale != Lin && !(m > 0):
+		return fmt.Sprintf("the model gives %g: want a positive number for scale %s", m, r.scale)
+	case r.distribution.counts() && !(m > 0 || m == 0 && r.value == 0):
 		return fmt.Sprintf("the model expects a count of %g: want a positive number", m)
 	}
 	return ""
@@ -482,11 +481,11 @@ func (r *Row) impossible(m float64, own []float64) string {
 // spread returns the size of the errors around m: the standard deviation of counts or,
 // for other distributions, the standard deviation or scale, which is the last element of
 // own.
-func (r *Row) spread(m float64, own []float64) float64 {
-	switch r.Distribution {
-	case Poisson:
+func (r *row) spread(m float64, own []float64) float64 {
+	switch r.distribution {
+	case poissonNoise:
 		return math.Sqrt(m)
-	case NegativeBinomial:
+	case negativeBinomialNoise:
 		return math.Sqrt(m + m*m/own[0])
 	}
 	return own[len(own)-1]

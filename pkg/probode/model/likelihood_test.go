@@ -31,8 +31,8 @@ func twinOf(file string) twin {
 // setAt holds the values that conditions set for parameters.
 func setAt(t testing.TB, p *File, condition string) map[string]float64 {
 	at := nominalValues(p)
-	for _, s := range p.Models[0].condition(condition).Set {
-		at[s.ID] = value(t, s.Value, at)
+	for _, s := range p.Models[0].condition(condition).set {
+		at[s.id] = value(t, s.value, at)
 	}
 	return at
 }
@@ -55,8 +55,8 @@ func TestODE(t *testing.T) {
 			d, n := q.Dim(), len(q.Theta)
 			order := make([]int, d) // of the twin's states: an SBML file may have another order
 			for k, id := range twinStates[w.file] {
-				if order[k] = slices.Index(e.States, id); order[k] < 0 {
-					t.Fatalf("%s: no state %s in %v", file, id, e.States)
+				if order[k] = slices.Index(e.states, id); order[k] < 0 {
+					t.Fatalf("%s: no state %s in %v", file, id, e.states)
 				}
 			}
 			x0, x, f, g, jac, slope := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d*d), make([]float64, d*n)
@@ -178,7 +178,7 @@ func byHand(t *testing.T, p *File, w twin) float64 {
 			case "pk.yaml":
 				sum -= math.Abs(math.Log(y/(x[1]/at["volume"])))/at["error"] + math.Log(2*at["error"]) + math.Log(y)
 			case "cascade.yaml":
-				gel, _ := row.ObservableParams[0].Symbol()
+				gel, _ := row.observableParams[0].Symbol()
 				sd := map[string]float64{"gel_a": at["sd"], "gel_b": 0.08}[gel]
 				sum += normal(math.Log10(y/(at[gel]*(x[2]+0.01))), sd) - math.Log(y) - math.Log(math.Ln10)
 			}
@@ -264,7 +264,7 @@ func gradient(t *testing.T, p *File, theta []float64, h map[string]float64) *Eva
 		}
 		at := func(by float64) float64 {
 			moved := slices.Clone(theta)
-			moved[j] = q.Scale.linear(q.Scale.Of(theta[j]) + by)
+			moved[j] = q.Scale.linear(q.Scale.of(theta[j]) + by)
 			v, err := l.At(context.Background(), moved, false)
 			if err != nil {
 				t.Fatal(err)
@@ -313,7 +313,7 @@ func decay(t *testing.T) *File {
 		return e
 	}
 	m := &Model{Equations: equations.Equations{Name: "decay", States: []equations.State{{ID: "x", Init: n("x0"), Rate: n("-k*x")}}, Events: []equations.Event{{ID: "dose", Time: n("2*tau"), Jumps: []equations.Jump{{State: "x", Value: n("x + 10*x0")}}}}},
-		Observables: []Observable{{ID: "y", Formula: n("x"), Noise: n("s"), Scale: Lin, Distribution: Normal}}}
+		observables: []observable{{id: "y", formula: n("x"), noise: n("s"), scale: Lin, distribution: normalNoise}}}
 	for _, row := range [][2]float64{{1, 0.7}, {3, 9}, {7, 0.4}} {
 		m.Data = append(m.Data, Observation{Observable: "y", Time: row[0], Value: row[1]})
 	}
@@ -390,8 +390,8 @@ func resting(t *testing.T) *File {
 		return e
 	}
 	m := &Model{Equations: equations.Equations{Name: "steady", States: []equations.State{{ID: "x", Init: n("0"), Rate: n("u - k*x")}, {ID: "z", Init: n("3"), Rate: n("1e4*(x - z)")}}, Constants: []equations.Constant{{ID: "u"}}},
-		Observables: []Observable{{ID: "y", Formula: n("z"), Noise: n("0.1"), Scale: Lin, Distribution: Normal}},
-		Conditions:  []Condition{{ID: "before", Set: []Setting{{"u", n("a")}}}, {ID: "after", Set: []Setting{{"u", n("b")}}}}}
+		observables: []observable{{id: "y", formula: n("z"), noise: n("0.1"), scale: Lin, distribution: normalNoise}},
+		conditions:  []condition{{id: "before", set: []setting{{"u", n("a")}}}, {id: "after", set: []setting{{"u", n("b")}}}}}
 	for _, row := range [][2]float64{{0, 5}, {1, 4}, {20, 3}, {math.Inf(1), 1}} {
 		m.Data = append(m.Data, Observation{Observable: "y", Time: row[0], Value: row[1], Condition: "after", Preequilibration: "before"})
 	}
@@ -451,11 +451,11 @@ func TestImpossible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	is := (*ImpossibleError)(nil)
-	if _, err := l.At(ctx, []float64{0.5, 1, 1, -0.3}, false); !errors.As(err, &is) || is.Observable != "y" || is.Time != 1 {
+	is := (*impossibleError)(nil)
+	if _, err := l.At(ctx, []float64{0.5, 1, 1, -0.3}, false); !errors.As(err, &is) || is.observable != "y" || is.time != 1 {
 		t.Errorf("negative noise: %v", err)
 	}
-	p.Models[0].Observables[0].Scale = Log10
+	p.Models[0].observables[0].scale = Log10
 	if l, err = p.LogLikelihood(LikelihoodSettings{}); err != nil {
 		t.Fatal(err)
 	}
@@ -545,7 +545,7 @@ func TestOddEquations(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := &Model{Equations: equations.Equations{Name: "odd", States: []equations.State{{ID: "x", Init: initial, Rate: rate}}},
-			Observables: []Observable{{ID: "y", Formula: expr.Sym("x"), Noise: expr.Num(1), Scale: Lin, Distribution: Normal}},
+			observables: []observable{{id: "y", formula: expr.Sym("x"), noise: expr.Num(1), scale: Lin, distribution: normalNoise}},
 			Data:        []Observation{{Observable: "y", Time: 5}}}
 		p := &File{Name: "odd", Models: []*Model{m}, Params: []Parameter{{ID: "k", Nominal: 1, Scale: Lin, Estimate: true}}}
 		l, err := p.LogLikelihood(LikelihoodSettings{})

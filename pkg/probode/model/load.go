@@ -69,12 +69,12 @@ func late(list []*Instance) (warnings []string) {
 	first := map[source.Where]bool{}
 	for _, e := range list {
 		end := math.Inf(-1)
-		for _, r := range e.Rows {
-			end = max(end, r.Time)
+		for _, r := range e.rows {
+			end = max(end, r.time)
 		}
-		for _, ev := range e.Events {
+		for _, ev := range e.events {
 			at, known := ev.Time.Const()
-			if !known || first[ev.Where] || len(e.Rows) == 0 {
+			if !known || first[ev.Where] || len(e.rows) == 0 {
 				continue
 			}
 			first[ev.Where] = true

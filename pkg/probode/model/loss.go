@@ -3,7 +3,6 @@ package model
 import (
 	"context"
 	"math"
-	"time"
 )
 
 // A Loss is the effect of the settings of the solver on a log-likelihood.
@@ -21,8 +20,7 @@ type Loss struct {
 	// D if the noise is estimated: see package certify.
 	D float64
 
-	Seconds float64
-	Err     error // if a solve with these settings failed, for example for too many steps
+	Err error // if a solve with these settings failed, for example for too many steps
 }
 
 // Losses computes the accurate log-likelihood at theta, and compares it with the
@@ -43,9 +41,7 @@ func (p *File) Losses(ctx context.Context, theta []float64, settings []Likelihoo
 		if l, to.Err = p.LogLikelihood(s); to.Err != nil {
 			return nil, nil, to.Err
 		}
-		begin := time.Now()
 		v, err := l.At(ctx, theta, false)
-		to.Seconds = time.Since(begin).Seconds()
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -56,9 +52,9 @@ func (p *File) Losses(ctx context.Context, theta []float64, settings []Likelihoo
 		to.LogLikelihood, to.Loss = v.LogLikelihood, v.LogLikelihood-right.LogLikelihood
 		for j, q := range l.parts {
 			a, b := &v.Instances[j], &right.Instances[j]
-			for k := range q.e.Rows {
-				on := q.e.Rows[k].Scale
-				z := (on.Of(a.Simulated[k]) - on.Of(b.Simulated[k])) / b.Noise[k]
+			for k := range q.e.rows {
+				on := q.e.rows[k].scale
+				z := (on.of(a.Simulated[k]) - on.of(b.Simulated[k])) / b.Noise[k]
 				to.D += z * z
 			}
 		}

@@ -19,12 +19,12 @@ type index struct {
 	amounts     map[string]*equations.State // by State.Of
 	constants   map[string]*equations.Constant
 	assignments map[string]*equations.Assignment
-	observables map[string]*Observable
+	observables map[string]*observable
 }
 
 func (m *Model) newIndex(params map[string]bool) *index {
 	ix := &index{m: m, params: params, states: map[string]*equations.State{}, amounts: map[string]*equations.State{},
-		constants: map[string]*equations.Constant{}, assignments: map[string]*equations.Assignment{}, observables: map[string]*Observable{}}
+		constants: map[string]*equations.Constant{}, assignments: map[string]*equations.Assignment{}, observables: map[string]*observable{}}
 	for i := range m.States {
 		s := &m.States[i]
 		ix.states[s.ID] = s
@@ -38,8 +38,8 @@ func (m *Model) newIndex(params map[string]bool) *index {
 	for i := range m.Assignments {
 		ix.assignments[m.Assignments[i].ID] = &m.Assignments[i]
 	}
-	for i := range m.Observables {
-		ix.observables[m.Observables[i].ID] = &m.Observables[i]
+	for i := range m.observables {
+		ix.observables[m.observables[i].id] = &m.observables[i]
 	}
 	return ix
 }
@@ -47,41 +47,41 @@ func (m *Model) newIndex(params map[string]bool) *index {
 // lowering contains the equations of a model at one condition while lower derives them.
 type lowering struct {
 	*index
-	System
+	system
 	set         map[string]*expr.Node // settings of the condition
 	after       bool                  // preequilibration came before
 	start       map[string]*expr.Node // by ID: its value at the start, as a formula of parameters (and steady states)
 	open        map[string]bool       // IDs whose value at the start is being worked out
 	now         map[string]*expr.Node // by ID: its formula at any time
-	rows        map[string]*Row       // by observable and its parameters
+	rows        map[string]*row       // by observable and its parameters
 	steadyAsked bool
 }
 
 // lower derives the equations of the model at condition c. pre, if not nil, is the
 // condition of the preequilibration that comes first.
-func (ix *index) lower(c, pre *Condition) *lowering {
+func (ix *index) lower(c, pre *condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
-		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*Row{}}
+		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*row{}}
 	if pre != nil {
 		ix.sameSizes(pre, c)
-		for _, s := range pre.Set {
-			if k := ix.constants[s.ID]; k != nil && k.Kept {
-				l.set[s.ID] = s.Value
+		for _, s := range pre.set {
+			if k := ix.constants[s.id]; k != nil && k.Kept {
+				l.set[s.id] = s.value
 			}
 		}
 	}
-	for _, s := range c.Set {
-		if ix.assignments[s.ID] != nil && ix.amounts[s.ID] == nil {
-			c.Where.Failf("condition %s sets %s, which an assignment rule determines", c.ID, s.ID)
+	for _, s := range c.set {
+		if ix.assignments[s.id] != nil && ix.amounts[s.id] == nil {
+			c.where.Failf("condition %s sets %s, which an assignment rule determines", c.id, s.id)
 		}
-		l.set[s.ID] = s.Value
+		l.set[s.id] = s.value
 	}
 
 	// This loop is only for parameters that the condition sets: at evaluates constants
 	// when a formula uses them.
 	for id := range l.set {
 		if ix.params[id] {
-			l.now[id] = l.at0(id, c.Where)
+			l.now[id] = l.at0(id, c.where)
 		}
 	}
 	for i := range ix.m.Assignments {
@@ -90,31 +90,31 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 	}
 	for i := range ix.m.States {
 		s := &ix.m.States[i]
-		l.States = append(l.States, s.ID)
-		l.Initial = append(l.Initial, l.at0(s.ID, s.Where).Simplify())
-		l.Rates = append(l.Rates, l.at(s.Rate, s.Where, "right-hand side of "+s.ID))
+		l.system.states = append(l.system.states, s.ID)
+		l.initial = append(l.initial, l.at0(s.ID, s.Where).Simplify())
+		l.rates = append(l.rates, l.at(s.Rate, s.Where, "right-hand side of "+s.ID))
 	}
-	l.Rates = expr.Simplified(l.Rates...)
+	l.rates = expr.Simplified(l.rates...)
 	for _, e := range ix.m.Events {
-		l.Events = append(l.Events, l.event(e))
+		l.events = append(l.events, l.event(e))
 	}
-	if a, b := equations.Entangled(l.Events); l.m.Unordered && a != nil {
+	if a, b := equations.Entangled(l.events); l.m.Unordered && a != nil {
 		b.Where.Refuse("events at the same time that depend on each other", "the order of %s and %s is not defined", a.ID, b.ID)
 	}
-	l.switches()
+	l.findSwitches()
 	return l
 }
 
 // sameSizes refuses a compartment whose size changes after preequilibration, because no
 // specification says whether amounts or concentrations then stay the same.
-func (ix *index) sameSizes(pre, c *Condition) {
+func (ix *index) sameSizes(pre, c *condition) {
 	sizes := map[string]*expr.Node{}
-	for _, s := range pre.Set {
-		sizes[s.ID] = s.Value
+	for _, s := range pre.set {
+		sizes[s.id] = s.value
 	}
-	for _, s := range c.Set {
-		if k := ix.constants[s.ID]; k != nil && k.Size && (sizes[s.ID] == nil || !sizes[s.ID].Equal(s.Value)) {
-			c.Where.Refuse("compartment that changes after preequilibration", "conditions %s and %s set %s to different sizes", pre.ID, c.ID, s.ID)
+	for _, s := range c.set {
+		if k := ix.constants[s.id]; k != nil && k.Size && (sizes[s.id] == nil || !sizes[s.id].Equal(s.value)) {
+			c.where.Refuse("compartment that changes after preequilibration", "conditions %s and %s set %s to different sizes", pre.id, c.id, s.id)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 		return l.start0(a.Formula, a.Where)
 	}
 	if id == expr.Time {
-		return expr.Num(l.m.Start)
+		return expr.Num(l.m.start)
 	}
 	if v, ok := expr.Constant(id); ok {
 		return expr.Num(v)
@@ -253,48 +253,48 @@ func (l *lowering) event(e equations.Event) equations.Event {
 
 // row writes out a measurement. Rows of one observable with the same parameters share
 // their formulas.
-func (l *lowering) row(index int) Row {
+func (l *lowering) row(index int) row {
 	d := &l.m.Data[index]
 	key := d.Observable
-	for _, n := range d.ObservableParams {
+	for _, n := range d.observableParams {
 		key += ";" + n.String()
 	}
 	key += "|"
-	for _, n := range d.NoiseParams {
+	for _, n := range d.noiseParams {
 		key += ";" + n.String()
 	}
 	r := l.rows[key]
 	if r == nil {
 		o := l.observables[d.Observable]
 		if o == nil {
-			d.Where.Failf("%s is not an observable", d.Observable)
+			d.where.Failf("%s is not an observable", d.Observable)
 		}
 		by := map[string]*expr.Node{}
-		placeholders(by, "observableParameter", o.ID, d.ObservableParams)
-		placeholders(by, "noiseParameter", o.ID, d.NoiseParams)
+		placeholders(by, "observableParameter", o.id, d.observableParams)
+		placeholders(by, "noiseParameter", o.id, d.noiseParams)
 		l.placeholdersFit(d, o, by)
-		r = &Row{Observable: o.ID, Scale: o.Scale, Distribution: o.Distribution,
-			Formula: l.at(o.Formula.Substitute(by), o.Where, "formula of "+o.ID).Simplify()}
+		r = &row{observable: o.id, scale: o.scale, distribution: o.distribution,
+			formula: l.at(o.formula.Substitute(by), o.where, "formula of "+o.id).Simplify()}
 		// In the formula of the noise, the ID of the observable stands for its formula, unless
 		// the model uses that ID for something else.
-		if !l.isModels(o.ID) {
-			by[o.ID] = o.Formula.Substitute(by)
+		if !l.isModels(o.id) {
+			by[o.id] = o.formula.Substitute(by)
 		}
 		number := func(n *expr.Node, what string) *expr.Node {
 			if n == nil {
 				return nil
 			}
-			n = l.at(n.Substitute(by), o.Where, what+" of "+o.ID).Simplify()
+			n = l.at(n.Substitute(by), o.where, what+" of "+o.id).Simplify()
 			if v, ok := n.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
-				d.Where.Failf("the %s of %s is %v: want a positive number", what, o.ID, v)
+				d.where.Failf("the %s of %s is %v: want a positive number", what, o.id, v)
 			}
 			return n
 		}
-		r.Noise, r.Freedom = number(o.Noise, "noise"), number(o.Freedom, "number of degrees of freedom")
+		r.noise, r.freedom = number(o.noise, "noise"), number(o.freedom, "number of degrees of freedom")
 		l.rows[key] = r
 	}
 	row := *r
-	row.Time, row.Value, row.Index = d.Time, d.Value, index
+	row.time, row.value, row.index = d.Time, d.Value, index
 	return row
 }
 
@@ -311,19 +311,19 @@ func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.No
 
 // placeholdersFit fails unless a row has values for exactly the placeholders in its
 // formulas.
-func (l *lowering) placeholdersFit(d *Observation, o *Observable, by map[string]*expr.Node) {
+func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]*expr.Node) {
 	asked := map[string]bool{}
 	for _, name := range o.symbols() {
-		if isPlaceholder(name, o.ID) {
+		if isPlaceholder(name, o.id) {
 			asked[name] = true
 			if by[name] == nil {
-				d.Where.Failf("no value for %s: want one in the row", name)
+				d.where.Failf("no value for %s: want one in the row", name)
 			}
 		}
 	}
 	for name := range by {
 		if !asked[name] {
-			d.Where.Failf("the row gives %s, which the formulas of %s do not have", name, o.ID)
+			d.where.Failf("the row gives %s, which the formulas of %s do not have", name, o.id)
 		}
 	}
 }
@@ -331,19 +331,19 @@ func (l *lowering) placeholdersFit(d *Observation, o *Observable, by map[string]
 // autonomous refuses preequilibration of a system that depends on the time, because PEtab
 // does not define the time at which preequilibration begins.
 func (l *lowering) autonomous(condition string) {
-	for i, r := range l.Rates {
+	for i, r := range l.rates {
 		if slices.Contains(r.Symbols(), expr.Time) {
-			l.m.States[i].Where.Refuse("preequilibration that depends on the time", "the right-hand side of %s depends on it at condition %s", l.States[i], condition)
+			l.m.States[i].Where.Refuse("preequilibration that depends on the time", "the right-hand side of %s depends on it at condition %s", l.system.states[i], condition)
 		}
 	}
 }
 
 // timeless fails if an observable depends on the time and is measured at the steady
 // state.
-func (l *lowering) timeless(r Row, d *Observation) {
+func (l *lowering) timeless(r row, d *Observation) {
 	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), expr.Time) {
-			d.Where.Failf("%s is measured at time inf, yet its formula depends on the time", r.Observable)
+			d.where.Failf("%s is measured at time inf, yet its formula depends on the time", r.observable)
 		}
 	}
 }
@@ -354,7 +354,7 @@ func (l *lowering) steady(condition string) {
 		return
 	}
 	l.steadyAsked = true
-	if len(l.Events) > 0 {
-		l.Events[0].Where.Refuse("event before a steady state", "event %s", l.Events[0].ID)
+	if len(l.events) > 0 {
+		l.events[0].Where.Refuse("event before a steady state", "event %s", l.events[0].ID)
 	}
 }

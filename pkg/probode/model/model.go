@@ -24,10 +24,10 @@ type File struct {
 // them in terms of time, states and parameters only.
 type Model struct {
 	equations.Equations
-	Start float64 // the time of the initial values
+	start float64 // the time of the initial values
 
-	Observables []Observable
-	Conditions  []Condition
+	observables []observable
+	conditions  []condition
 	Data        []Observation
 
 	timeName string // the name of the time in the model file
@@ -36,14 +36,14 @@ type Model struct {
 // A Parameter is a parameter of a File. It may be estimated or known. All values are on
 // the linear scale, whatever Scale is.
 type Parameter struct {
-	ID, Name     string
+	ID, name     string
 	Nominal      float64 // NaN if the file gives none
 	Lower, Upper float64 // NaN if the file gives none
 	Scale        Scale   // on which it is estimated
 	Estimate     bool
 	Prior        Prior // for the posterior
-	Start        Prior // the distribution of the starts of searches
-	Where        source.Where
+	start        Prior // the distribution of the starts of searches
+	where        source.Where
 }
 
 // A Scale is a transformation of parameters or measurements.
@@ -55,32 +55,32 @@ const (
 	Log10 Scale = "log10"
 )
 
-// An Observable is a quantity of a model that can be measured, with its noise.
-type Observable struct {
-	ID, Name string
-	Formula  *expr.Node
-	Noise    *expr.Node // see NoiseDistribution; nil for Poisson
-	Freedom  *expr.Node // see NoiseDistribution; nil for all but Student
+// An observable is a quantity of a model that can be measured, with its noise.
+type observable struct {
+	id, name string
+	formula  *expr.Node
+	noise    *expr.Node // see noiseDistribution; nil for Poisson
+	freedom  *expr.Node // see noiseDistribution; nil for all but Student
 
 	// The measurement, transformed to Scale, is distributed around the
 	// transformed formula.
-	Scale        Scale // Lin for counts
-	Distribution NoiseDistribution
-	Where        source.Where
+	scale        Scale // Lin for counts
+	distribution noiseDistribution
+	where        source.Where
 }
 
 // A Condition sets constants, parameters and initial values.
-type Condition struct {
-	ID, Name string
-	Set      []Setting
-	Where    source.Where
+type condition struct {
+	id, name string
+	set      []setting
+	where    source.Where
 }
 
 // A Setting sets the constant, parameter or state with the given ID to Value, which is a
 // number or the ID of a parameter or constant.
-type Setting struct {
-	ID    string
-	Value *expr.Node
+type setting struct {
+	id    string
+	value *expr.Node
 }
 
 // An Observation is a row of data.
@@ -90,11 +90,11 @@ type Observation struct {
 	Time                        float64 // +Inf: at the steady state
 	Value                       float64
 
-	// ObservableParams are the values of the placeholders observableParameter1_… and so
+	// observableParams are the values of the placeholders observableParameter1_… and so
 	// on in the formulas of the observable. NoiseParams are the values of
 	// noiseParameter1_… and so on.
-	ObservableParams, NoiseParams []*expr.Node
+	observableParams, noiseParams []*expr.Node
 
-	Dataset, Replicate string // may be empty
-	Where              source.Where
+	dataset, replicate string // may be empty
+	where              source.Where
 }

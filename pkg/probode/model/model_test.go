@@ -116,17 +116,17 @@ func TestTwins(t *testing.T) {
 		p := load(t, w.file)
 		for _, e := range experiments(t, p) {
 			at := nominalValues(p)
-			for _, s := range p.Models[0].condition(e.Condition).Set {
-				at[s.ID] = value(t, s.Value, at)
+			for _, s := range p.Models[0].condition(e.Condition).set {
+				at[s.id] = value(t, s.value, at)
 			}
 			for i, x0 := range w.initial(at) {
-				if got := value(t, e.Initial[i], at); got != x0 {
-					t.Errorf("%s %s: %s starts at %v: want %v", w.file, e.Condition, e.States[i], got, x0)
+				if got := value(t, e.initial[i], at); got != x0 {
+					t.Errorf("%s %s: %s starts at %v: want %v", w.file, e.Condition, e.states[i], got, x0)
 				}
 			}
 			for range 20 {
-				x := make([]float64, len(e.States))
-				for i, s := range e.States {
+				x := make([]float64, len(e.states))
+				for i, s := range e.states {
 					x[i] = rng.Float64()
 					at[s] = x[i]
 				}
@@ -134,16 +134,16 @@ func TestTwins(t *testing.T) {
 				want := make([]float64, len(x))
 				w.rates(want, at[expr.Time], x, at)
 				for i := range want {
-					if got := value(t, e.Rates[i], at); !near(got, want[i]) {
-						t.Errorf("%s %s: %s' = %v: want %v", w.file, e.Condition, e.States[i], got, want[i])
+					if got := value(t, e.rates[i], at); !near(got, want[i]) {
+						t.Errorf("%s %s: %s' = %v: want %v", w.file, e.Condition, e.states[i], got, want[i])
 					}
 				}
-				for _, r := range e.Rows {
+				for _, r := range e.rows {
 					if w.observe == nil {
 						break
 					}
-					if got, want := value(t, r.Formula, at), w.observe(x, at)[r.Observable]; !near(got, want) {
-						t.Errorf("%s: %s is %v: want %v", w.file, r.Observable, got, want)
+					if got, want := value(t, r.formula, at), w.observe(x, at)[r.observable]; !near(got, want) {
+						t.Errorf("%s: %s is %v: want %v", w.file, r.observable, got, want)
 					}
 				}
 			}
@@ -157,17 +157,17 @@ func TestPlaceholders(t *testing.T) {
 	at := nominalValues(p)
 	at["C"] = 0.3
 	for _, e := range experiments(t, p) {
-		for _, r := range e.Rows {
-			gel, _ := m.Data[r.Index].ObservableParams[0].Symbol()
+		for _, r := range e.rows {
+			gel, _ := m.Data[r.index].observableParams[0].Symbol()
 			sd := map[string]float64{"gel_a": at["sd"], "gel_b": 0.08}[gel]
-			if got, want := value(t, r.Formula, at), at[gel]*(0.3+0.01); !near(got, want) {
-				t.Errorf("line %d: %v: want %v", m.Data[r.Index].Where.Line, got, want)
+			if got, want := value(t, r.formula, at), at[gel]*(0.3+0.01); !near(got, want) {
+				t.Errorf("line %d: %v: want %v", m.Data[r.index].where.Line, got, want)
 			}
-			if got := value(t, r.Noise, at); got != sd {
-				t.Errorf("line %d: noise %v: want %v", m.Data[r.Index].Where.Line, got, sd)
+			if got := value(t, r.noise, at); got != sd {
+				t.Errorf("line %d: noise %v: want %v", m.Data[r.index].where.Line, got, sd)
 			}
-			if r.Value != m.Data[r.Index].Value || r.Scale != Log10 || r.Distribution != Normal {
-				t.Errorf("row %+v of %+v", r, m.Data[r.Index])
+			if r.value != m.Data[r.index].Value || r.scale != Log10 || r.distribution != normalNoise {
+				t.Errorf("row %+v of %+v", r, m.Data[r.index])
 			}
 		}
 	}
@@ -179,10 +179,10 @@ func TestDoses(t *testing.T) {
 	want := map[string][]float64{"low": {0, 12, 24, 36}, "high": {0, 8, 16, 24}}
 	dose := map[string]float64{"low": 100, "high": 150}
 	for _, e := range experiments(t, p) {
-		if len(e.Events) != 4 {
-			t.Fatalf("%d events", len(e.Events))
+		if len(e.events) != 4 {
+			t.Fatalf("%d events", len(e.events))
 		}
-		for i, v := range e.Events {
+		for i, v := range e.events {
 			if got := value(t, v.Time, nil); got != want[e.Condition][i] {
 				t.Errorf("%s: event %d at %v", e.Condition, i, got)
 			}
@@ -202,8 +202,8 @@ func TestDoses(t *testing.T) {
 func TestSwitches(t *testing.T) {
 	p := load(t, "cascade.yaml")
 	for _, e := range experiments(t, p) {
-		if len(e.Switches) != 1 || len(e.Unlocated) != 0 || value(t, e.Switches[0], map[string]float64{"off": 20}) != 20 {
-			t.Errorf("switches %v, %v", e.Switches, e.Unlocated)
+		if len(e.switches) != 1 || len(e.unlocated) != 0 || value(t, e.switches[0], map[string]float64{"off": 20}) != 20 {
+			t.Errorf("switches %v, %v", e.switches, e.unlocated)
 		}
 	}
 }
@@ -218,7 +218,7 @@ func sameExperiments(t *testing.T, a, b *File) {
 	}
 	for k, e := range ea {
 		f := eb[k]
-		for _, pair := range [][2]*System{{&e.System, &f.System}, {e.Pre, f.Pre}} {
+		for _, pair := range [][2]*system{{&e.system, &f.system}, {e.pre, f.pre}} {
 			s, u := pair[0], pair[1]
 			if (s == nil) != (u == nil) {
 				t.Fatal("one with preequilibration, one without")
@@ -227,54 +227,54 @@ func sameExperiments(t *testing.T, a, b *File) {
 				continue
 			}
 			order := map[string]int{}
-			for i, id := range u.States {
+			for i, id := range u.states {
 				order[id] = i
 			}
 			at := nominalValues(a)
 			for range 5 {
-				for _, id := range s.States {
+				for _, id := range s.states {
 					at[id] = rng.Float64()
 				}
 				at[expr.Time] = 50 * rng.Float64()
-				for i, id := range s.States {
+				for i, id := range s.states {
 					j, ok := order[id]
 					if !ok {
 						t.Fatalf("state %s is missing", id)
 					}
-					if v, w := value(t, s.Rates[i], at), value(t, u.Rates[j], at); !near(v, w) {
+					if v, w := value(t, s.rates[i], at), value(t, u.rates[j], at); !near(v, w) {
 						t.Errorf("%s' is %v and %v", id, v, w)
 					}
-					if v, w := value(t, s.Initial[i], at), value(t, u.Initial[j], at); !near(v, w) {
+					if v, w := value(t, s.initial[i], at), value(t, u.initial[j], at); !near(v, w) {
 						t.Errorf("%s starts at %v and %v", id, v, w)
 					}
 				}
-				if len(s.Events) != len(u.Events) || len(s.Switches) != len(u.Switches) {
-					t.Fatalf("%d and %d events, %d and %d switches", len(s.Events), len(u.Events), len(s.Switches), len(u.Switches))
+				if len(s.events) != len(u.events) || len(s.switches) != len(u.switches) {
+					t.Fatalf("%d and %d events, %d and %d switches", len(s.events), len(u.events), len(s.switches), len(u.switches))
 				}
-				for i := range s.Events {
-					if v, w := value(t, s.Events[i].Time, at), value(t, u.Events[i].Time, at); !near(v, w) {
+				for i := range s.events {
+					if v, w := value(t, s.events[i].Time, at), value(t, u.events[i].Time, at); !near(v, w) {
 						t.Errorf("event at %v and %v", v, w)
 					}
-					for j, x := range s.Events[i].Jumps {
-						if v, w := value(t, x.Value, at), value(t, u.Events[i].Jumps[j].Value, at); !near(v, w) || x.State != u.Events[i].Jumps[j].State {
+					for j, x := range s.events[i].Jumps {
+						if v, w := value(t, x.Value, at), value(t, u.events[i].Jumps[j].Value, at); !near(v, w) || x.State != u.events[i].Jumps[j].State {
 							t.Errorf("jump to %v and %v", v, w)
 						}
 					}
 				}
 			}
 		}
-		if len(e.Rows) != len(f.Rows) {
-			t.Fatalf("%d rows and %d", len(e.Rows), len(f.Rows))
+		if len(e.rows) != len(f.rows) {
+			t.Fatalf("%d rows and %d", len(e.rows), len(f.rows))
 		}
 		at := nominalValues(a)
-		for _, id := range e.States {
+		for _, id := range e.states {
 			at[id] = rng.Float64()
 		}
-		for i, r := range e.Rows {
-			s := f.Rows[i]
-			at[expr.Time] = r.Time
-			if r.Observable != s.Observable || r.Time != s.Time || r.Value != s.Value || r.Scale != s.Scale || r.Distribution != s.Distribution ||
-				!near(value(t, r.Formula, at), value(t, s.Formula, at)) || !near(value(t, r.Noise, at), value(t, s.Noise, at)) {
+		for i, r := range e.rows {
+			s := f.rows[i]
+			at[expr.Time] = r.time
+			if r.observable != s.observable || r.time != s.time || r.value != s.value || r.scale != s.scale || r.distribution != s.distribution ||
+				!near(value(t, r.formula, at), value(t, s.formula, at)) || !near(value(t, r.noise, at), value(t, s.noise, at)) {
 				t.Fatalf("rows %+v and %+v", r, s)
 			}
 		}

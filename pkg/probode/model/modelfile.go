@@ -31,7 +31,7 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 		if v := t.Word("variable"); v != "" {
 			r.time = r.id(t.LineOf("variable"), "time variable", v)
 		}
-		m.TimeUnit, m.Start, m.timeName = t.Word("unit"), t.Number("start", 0), r.time
+		m.TimeUnit, m.start, m.timeName = t.Word("unit"), t.Number("start", 0), r.time
 	}
 	r.functions(y.List("functions"))
 	for _, n := range y.List("parameters") {
@@ -51,18 +51,18 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 		m.Assignments = append(m.Assignments, equations.Assignment{ID: r.name(n, "assignmentId"), Formula: r.formula(n, "formula"), Where: s.At(n.Line)})
 	}
 	for _, n := range y.List("observables") {
-		m.Observables = append(m.Observables, r.observable(n))
+		m.observables = append(m.observables, r.observable(n))
 	}
 	for _, n := range y.List("conditions") {
 		n.Mapping("a condition")
-		c := Condition{ID: r.id(n.LineOf("conditionId"), "conditionId", n.Must("a condition", "conditionId")), Name: n.Word("conditionName"), Where: s.At(n.Line)}
+		c := condition{id: r.id(n.LineOf("conditionId"), "conditionId", n.Must("a condition", "conditionId")), name: n.Word("conditionName"), where: s.At(n.Line)}
 		for _, k := range n.Keys {
 			if k == "conditionId" || k == "conditionName" || n.ByKey[k].Null {
 				continue
 			}
-			c.Set = append(c.Set, Setting{k, s.NumberOrID(n.LineOf(k), k, n.Word(k))})
+			c.set = append(c.set, setting{k, s.NumberOrID(n.LineOf(k), k, n.Word(k))})
 		}
-		m.Conditions = append(m.Conditions, c)
+		m.conditions = append(m.conditions, c)
 	}
 	for _, n := range y.List("events") {
 		m.Events = append(m.Events, r.events(n)...)
@@ -162,11 +162,11 @@ func (r *modelReader) parameter(n *source.Node) Parameter {
 	n.Mapping("a parameter", "parameterId", "parameterName", "nominalValue", "parameterScale", "lowerBound", "upperBound", "estimate",
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters")
 	nan := math.NaN()
-	p := Parameter{ID: r.name(n, "parameterId"), Name: n.Word("parameterName"), Where: r.At(n.Line),
+	p := Parameter{ID: r.name(n, "parameterId"), name: n.Word("parameterName"), where: r.At(n.Line),
 		Nominal: n.Number("nominalValue", nan), Lower: n.Number("lowerBound", nan), Upper: n.Number("upperBound", nan),
 		Scale: readScale(r.File, n.LineOf("parameterScale"), "parameterScale", n.Word("parameterScale"))}
 	p.Prior = readPrior(r.File, n.Line, n.Word("objectivePriorType"), n.Word("objectivePriorParameters"), &p, false)
-	p.Start = readPrior(r.File, n.Line, n.Word("initializationPriorType"), n.Word("initializationPriorParameters"), &p, true)
+	p.start = readPrior(r.File, n.Line, n.Word("initializationPriorType"), n.Word("initializationPriorParameters"), &p, true)
 	switch e := n.Word("estimate"); e {
 	case "":
 		p.Estimate = !math.IsNaN(p.Lower) || !math.IsNaN(p.Upper) || p.Prior.Type != ""
@@ -180,26 +180,26 @@ func (r *modelReader) parameter(n *source.Node) Parameter {
 }
 
 // observable reads an observable.
-func (r *modelReader) observable(n *source.Node) Observable {
+func (r *modelReader) observable(n *source.Node) observable {
 	n.Mapping("an observable", "observableId", "observableName", "observableFormula", "observableTransformation",
 		"noiseFormula", "degreesOfFreedom", "noiseDistribution")
-	o := Observable{ID: r.name(n, "observableId"), Name: n.Word("observableName"), Formula: r.formula(n, "observableFormula"),
-		Scale: readScale(r.File, n.LineOf("observableTransformation"), "observableTransformation", n.Word("observableTransformation")),
-		Distribution: readDistribution(r.File, n.LineOf("noiseDistribution"), n.Word("noiseDistribution"),
-			Normal, Laplace, Student, Poisson, NegativeBinomial), Where: r.At(n.Line)}
+	o := observable{id: r.name(n, "observableId"), name: n.Word("observableName"), formula: r.formula(n, "observableFormula"),
+		scale: readScale(r.File, n.LineOf("observableTransformation"), "observableTransformation", n.Word("observableTransformation")),
+		distribution: readDistribution(r.File, n.LineOf("noiseDistribution"), n.Word("noiseDistribution"),
+			normalNoise, laplaceNoise, studentNoise, poissonNoise, negativeBinomialNoise), where: r.At(n.Line)}
 	number := func(key string, wanted bool) *expr.Node {
 		if !wanted {
 			if n.Get(key) != nil {
-				r.Failf(n.LineOf(key), "observable %s has a %s, which the distribution %s does not have", o.ID, key, o.Distribution)
+				r.Failf(n.LineOf(key), "observable %s has a %s, which the distribution %s does not have", o.id, key, o.distribution)
 			}
 			return nil
 		}
 		return r.formula(n, key)
 	}
-	o.Noise = number("noiseFormula", o.Distribution != Poisson)
-	o.Freedom = number("degreesOfFreedom", o.Distribution == Student)
-	if o.Distribution.counts() && o.Scale != Lin {
-		r.Failf(n.LineOf("observableTransformation"), "observable %s has counts, yet its scale is %s: want lin", o.ID, o.Scale)
+	o.noise = number("noiseFormula", o.distribution != poissonNoise)
+	o.freedom = number("degreesOfFreedom", o.distribution == studentNoise)
+	if o.distribution.counts() && o.scale != Lin {
+		r.Failf(n.LineOf("observableTransformation"), "observable %s has counts, yet its scale is %s: want lin", o.id, o.scale)
 	}
 	return o
 }
@@ -262,7 +262,7 @@ func (r *modelReader) checkNames(p *File, m *Model) {
 		seen[id] = w
 	}
 	for _, q := range p.Params {
-		name(q.ID, q.Where)
+		name(q.ID, q.where)
 	}
 	states := map[string]bool{}
 	for _, x := range m.States {
@@ -272,8 +272,8 @@ func (r *modelReader) checkNames(p *File, m *Model) {
 	for _, a := range m.Assignments {
 		name(a.ID, a.Where)
 	}
-	for _, o := range m.Observables {
-		name(o.ID, o.Where)
+	for _, o := range m.observables {
+		name(o.id, o.where)
 	}
 	for _, e := range m.Events {
 		name(e.ID, e.Where)

@@ -65,22 +65,22 @@ func TestModelFile(t *testing.T) {
 		{2*0.5 - (5*3+1)*5, 7, 8},
 	} {
 		e := list[i]
-		if got := value(t, e.Rates[0], at); got != want.rate {
+		if got := value(t, e.rates[0], at); got != want.rate {
 			t.Errorf("%s: A' = %v: want %v", e.Condition, got, want.rate)
 		}
-		if got := value(t, e.Initial[0], at); got != want.start {
+		if got := value(t, e.initial[0], at); got != want.start {
 			t.Errorf("%s: A starts at %v: want %v", e.Condition, got, want.start)
 		}
-		if got := value(t, e.Events[0].Jumps[0].Value, at); got != want.jump {
+		if got := value(t, e.events[0].Jumps[0].Value, at); got != want.jump {
 			t.Errorf("%s: A becomes %v: want %v", e.Condition, got, want.jump)
 		}
-		for k, v := range e.Events {
+		for k, v := range e.events {
 			if got := value(t, v.Time, at); got != 1+2*float64(k) {
 				t.Errorf("event %d at %v", k, got)
 			}
 		}
 	}
-	if d := p.Models[0].Data; len(d) != 2 || d[0].Value != 1.5 || d[1].Value != 2.5 || d[1].Where.Line != 6 || d[0].Where.Line != 3 {
+	if d := p.Models[0].Data; len(d) != 2 || d[0].Value != 1.5 || d[1].Value != 2.5 || d[1].where.Line != 6 || d[0].where.Line != 3 {
 		t.Errorf("data %+v", d)
 	}
 }

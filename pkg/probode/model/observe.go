@@ -26,18 +26,18 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 		}
 		names, formulas = append(names, id), append(formulas, n)
 	}
-	for i := range e.Rows {
-		r := &e.Rows[i]
-		if !slices.ContainsFunc(formulas, r.Formula.Equal) || count[r.Observable] == 0 {
-			add(r.Observable, r.Formula)
+	for i := range e.rows {
+		r := &e.rows[i]
+		if !slices.ContainsFunc(formulas, r.formula.Equal) || count[r.observable] == 0 {
+			add(r.observable, r.formula)
 		}
 	}
-	if len(e.Rows) == 0 {
+	if len(e.rows) == 0 {
 		if err := p.unmeasured(e, add); err != nil {
 			return nil, nil, err
 		}
 	}
-	inputs := append(append([]string{expr.Time}, e.States...), p.paramNames()...)
+	inputs := append(append([]string{expr.Time}, e.states...), p.paramNames()...)
 	f, err := newProgram(inputs, formulas)
 	if err != nil {
 		return nil, nil, err
@@ -50,11 +50,11 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 // formulas out, it makes a row for each observable.
 func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
-	m := *e.Model
+	m := *e.model
 	m.Data = nil
-	for _, o := range m.Observables {
-		if !slices.ContainsFunc(o.symbols(), func(s string) bool { return isPlaceholder(s, o.ID) }) {
-			m.Data = append(m.Data, Observation{Observable: o.ID, Condition: e.Condition, Time: math.SmallestNonzeroFloat64, Value: 1, Where: o.Where})
+	for _, o := range m.observables {
+		if !slices.ContainsFunc(o.symbols(), func(s string) bool { return isPlaceholder(s, o.id) }) {
+			m.Data = append(m.Data, Observation{Observable: o.id, Condition: e.Condition, Time: math.SmallestNonzeroFloat64, Value: 1, where: o.where})
 		}
 	}
 	if len(m.Data) == 0 {
@@ -64,8 +64,8 @@ func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err e
 	for _, q := range p.Params {
 		params[q.ID] = true
 	}
-	for _, r := range m.experiments(params)[0].Rows {
-		add(r.Observable, r.Formula)
+	for _, r := range m.experiments(params)[0].rows {
+		add(r.observable, r.formula)
 	}
 	return nil
 }

@@ -16,10 +16,10 @@ import (
 //
 //	θ = the linear values of all p.Params, in their order,
 //
-// from Model.Start to the last finite time of a row, or over one unit of time if no row
-// has a finite time after the start. F, FJ and FTheta are exact, allocate nothing once
-// their first calls are done, and may be called by any number of goroutines. Band is set
-// if a banded Jacobian costs less than a dense one. Events contains the switches at which
+// from the start of the model to the last finite time of a row, or over one unit of time
+// if no row has a finite time after the start. F, FJ and FTheta are exact, allocate
+// nothing once their first calls are done, and may be called by any number of goroutines.
+// Band is set if a banded Jacobian costs less than a dense one. Events contains the switches at which
 // f changes its form, and the events of the experiment. If an event and a measurement
 // have the same time, the measurement is made after the event, unless SeenAfter is false.
 //
@@ -114,7 +114,7 @@ type compiled struct {
 
 // compile compiles the formulas of an experiment.
 func (p *File) compile(e *Instance) (*compiled, error) {
-	c := &compiled{e: e, params: p.paramNames(), title: e.Model.Name}
+	c := &compiled{e: e, params: p.paramNames(), title: e.model.Name}
 	if c.title == "" {
 		c.title = p.Name
 	}
@@ -122,38 +122,38 @@ func (p *File) compile(e *Instance) (*compiled, error) {
 		c.title += ", " + e.Condition
 	}
 	c.title = text.Clip(c.title)
-	if len(e.States) == 0 {
+	if len(e.states) == 0 {
 		return nil, fmt.Errorf("%s: no states: want a model with at least one differential equation", c.title)
 	}
-	end := e.Model.Start
-	for _, r := range e.Rows {
-		if !math.IsInf(r.Time, 1) {
-			end = max(end, r.Time)
+	end := e.model.start
+	for _, r := range e.rows {
+		if !math.IsInf(r.time, 1) {
+			end = max(end, r.time)
 		}
 	}
-	if end == e.Model.Start {
+	if end == e.model.start {
 		end++
 	}
 	moving := map[string]bool{}
-	e.System.symbols(moving)
-	if e.Pre != nil {
-		e.Pre.symbols(moving)
+	e.system.symbols(moving)
+	if e.pre != nil {
+		e.pre.symbols(moving)
 	}
 	for i, id := range c.params {
 		if moving[id] {
 			c.moves = append(c.moves, i)
 		}
 	}
-	if e.Pre != nil {
-		pre, err := c.system(e.Pre)
+	if e.pre != nil {
+		pre, err := c.system(e.pre)
 		if err != nil {
 			return nil, err
 		}
-		pre.Name += ", preequilibration at " + text.Clip(e.Preequilibration)
+		pre.Name += ", preequilibration at " + text.Clip(e.preequilibration)
 		c.pre = newRest(pre, c.moves)
 	}
 	var err error
-	if c.ode, err = c.system(&e.System); err != nil {
+	if c.ode, err = c.system(&e.system); err != nil {
 		return nil, err
 	}
 	c.end = newRest(c.ode, c.moves)
@@ -162,16 +162,16 @@ func (p *File) compile(e *Instance) (*compiled, error) {
 }
 
 // symbols adds the names on which the states of a system depend.
-func (s *System) symbols(to map[string]bool) {
+func (s *system) symbols(to map[string]bool) {
 	add := func(list ...*expr.Node) {
 		for _, name := range expr.SymbolsOf(list...) {
 			to[name] = true
 		}
 	}
-	add(s.Initial...)
-	add(s.Rates...)
-	add(s.Switches...)
-	for _, e := range s.Events {
+	add(s.initial...)
+	add(s.rates...)
+	add(s.switches...)
+	for _, e := range s.events {
 		add(e.Time)
 		for _, j := range e.Jumps {
 			add(j.Value)
@@ -179,17 +179,17 @@ func (s *System) symbols(to map[string]bool) {
 	}
 }
 
-// system converts a System to a Problem over one unit of time. The Problem begins with
+// system converts s to a Problem over one unit of time. The Problem begins with
 // the steady state of c.pre, if c.pre is not nil.
-func (c *compiled) system(s *System) (*probode.Problem, error) {
-	d, n, start := len(s.States), len(c.params), c.e.Model.Start
-	inputs := append(append([]string{expr.Time}, s.States...), c.params...)
+func (c *compiled) system(s *system) (*probode.Problem, error) {
+	d, n, start := len(s.states), len(c.params), c.e.model.start
+	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
 	fail := func(err error) (*probode.Problem, error) { return nil, fmt.Errorf("%s: %w", c.title, err) }
-	q := &probode.Problem{Name: c.title, X0: make([]float64, d), Span: [2]float64{start, start + 1}, TimeUnit: c.e.Model.TimeUnit,
+	q := &probode.Problem{Name: c.title, X0: make([]float64, d), Span: [2]float64{start, start + 1}, TimeUnit: c.e.model.TimeUnit,
 		States: c.stateNames(s), Params: c.params, Theta: make([]float64, n)}
-	q.Autonomous = !slices.Contains(expr.SymbolsOf(s.Rates...), expr.Time)
+	q.Autonomous = !slices.Contains(expr.SymbolsOf(s.rates...), expr.Time)
 
-	rates, err := newProgram(inputs, s.Rates)
+	rates, err := newProgram(inputs, s.rates)
 	if err != nil {
 		return fail(err)
 	}
@@ -203,7 +203,7 @@ func (c *compiled) system(s *System) (*probode.Problem, error) {
 	// The Jacobian of a large model is compiled only when it is needed: explicit methods
 	// never need it.
 	both := sync.OnceValue(func() *scatter {
-		w, err := newScatter(inputs, s.Rates, expr.Jacobian(s.Rates, s.States), func(i, j int) int {
+		w, err := newScatter(inputs, s.rates, expr.Jacobian(s.rates, s.states), func(i, j int) int {
 			if q.Band != nil {
 				return i*width + j - i + lower
 			}
@@ -216,7 +216,7 @@ func (c *compiled) system(s *System) (*probode.Problem, error) {
 	})
 	q.FJ = func(f, jac []float64, t float64, x, theta []float64) { both().eval(f, jac, t, x, theta) }
 	if n > 0 {
-		slopes := derivatives(inputs, s.Rates, c.params)
+		slopes := derivatives(inputs, s.rates, c.params)
 		q.FTheta = func(dst []float64, t float64, x, theta []float64) { slopes().eval(nil, dst, t, x, theta) }
 	}
 	if err := c.start(q, s); err != nil {
@@ -230,14 +230,14 @@ func (c *compiled) system(s *System) (*probode.Problem, error) {
 
 // start sets the initial state of q and its derivatives. If q begins with a steady
 // state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
-func (c *compiled) start(q *probode.Problem, s *System) error {
-	d, n := len(s.States), len(c.params)
-	inputs := append(append([]string{expr.Time}, s.States...), c.params...)
-	initial, err := newProgram(inputs, s.Initial)
+func (c *compiled) start(q *probode.Problem, s *system) error {
+	d, n := len(s.states), len(c.params)
+	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
+	initial, err := newProgram(inputs, s.initial)
 	if err != nil {
 		return err
 	}
-	slopes := derivatives(inputs, s.Initial, append(slices.Clone(s.States), c.params...))
+	slopes := derivatives(inputs, s.initial, append(slices.Clone(s.states), c.params...))
 	pre, none := c.pre, make([]float64, d)
 	q.Start = func(x0, theta []float64) {
 		before := none
@@ -278,10 +278,10 @@ func derivatives(inputs []string, of []*expr.Node, names []string) func() *scatt
 }
 
 // stateNames returns the IDs of the states with their units.
-func (c *compiled) stateNames(s *System) []string {
-	names := slices.Clone(s.States)
-	for i := range c.e.Model.States {
-		st := &c.e.Model.States[i]
+func (c *compiled) stateNames(s *system) []string {
+	names := slices.Clone(s.states)
+	for i := range c.e.model.States {
+		st := &c.e.model.States[i]
 		if k := slices.Index(names, st.ID); k >= 0 && st.Unit != "" {
 			names[k] += " [" + text.Clip(st.Unit) + "]"
 		}
@@ -292,13 +292,13 @@ func (c *compiled) stateNames(s *System) []string {
 // band returns the band of the Jacobian of a system if banded elimination is cheaper than
 // dense elimination, and nil otherwise. With kl diagonals below the main one and ku above
 // it, elimination with row exchanges costs d·kl·(kl+ku) instead of d³/3.
-func band(s *System) *probode.Band {
-	b, d := probode.Band{}, len(s.States)
+func band(s *system) *probode.Band {
+	b, d := probode.Band{}, len(s.states)
 	column := map[string]int{}
-	for j, id := range s.States {
+	for j, id := range s.states {
 		column[id] = j
 	}
-	for i, r := range s.Rates {
+	for i, r := range s.rates {
 		for _, name := range r.Symbols() {
 			if j, ok := column[name]; ok {
 				b.Lower, b.Upper = max(b.Lower, i-j), max(b.Upper, j-i)
@@ -312,7 +312,7 @@ func band(s *System) *probode.Band {
 }
 
 // events adds the events and switches of a system to q.
-func (c *compiled) events(q *probode.Problem, s *System, inputs []string) error {
+func (c *compiled) events(q *probode.Problem, s *system, inputs []string) error {
 	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, jump func(x []float64, t float64, theta []float64)) error {
 		at, err := newProgram(c.params, []*expr.Node{n})
 		if err != nil {
@@ -334,7 +334,7 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) error 
 	}
 	// The switches come first, so that a jump at the time of a switch is made after the
 	// switch.
-	for _, n := range s.Switches {
+	for _, n := range s.switches {
 		never := func(t float64) float64 {
 			if t != t { // 0/0: the condition never changes
 				return math.Inf(1)
@@ -345,7 +345,7 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) error 
 			return err
 		}
 	}
-	for _, e := range s.Events {
+	for _, e := range s.events {
 		jump, err := c.jump(s, e.Jumps, inputs)
 		if err != nil {
 			return err
@@ -368,10 +368,10 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) error 
 }
 
 // jump returns the Jump function of an event.
-func (c *compiled) jump(s *System, jumps []equations.Jump, inputs []string) (func(x []float64, t float64, theta []float64), error) {
+func (c *compiled) jump(s *system, jumps []equations.Jump, inputs []string) (func(x []float64, t float64, theta []float64), error) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
-		values[k], index[k] = j.Value, slices.Index(s.States, j.State)
+		values[k], index[k] = j.Value, slices.Index(s.states, j.State)
 		if index[k] < 0 {
 			return nil, fmt.Errorf("an event sets %s, which is not a state", text.Clip(j.State))
 		}

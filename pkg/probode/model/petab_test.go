@@ -25,7 +25,7 @@ func TestSeveralProblems(t *testing.T) {
 		t.Fatalf("%d models, %d parameters", len(p.Models), len(p.Params))
 	}
 	list := experiments(t, p)
-	if len(list) != 2 || list[0].Model != p.Models[0] || list[1].Model != p.Models[1] {
+	if len(list) != 2 || list[0].model != p.Models[0] || list[1].model != p.Models[1] {
 		t.Fatalf("%d experiments", len(list))
 	}
 	name, err := p.WritePEtab(t.TempDir())
@@ -45,8 +45,8 @@ func TestNoiseOfObservable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := experiments(t, p)[0].Rows[0]
-	if got := value(t, r.Noise, map[string]float64{"sd": 0.5, "A": 3}); got != 0.5*3*2+1 {
+	r := experiments(t, p)[0].rows[0]
+	if got := value(t, r.noise, map[string]float64{"sd": 0.5, "A": 3}); got != 0.5*3*2+1 {
 		t.Errorf("noise is %v", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestKept(t *testing.T) {
 			continue
 		}
 		e := experiments(t, p)[0]
-		if got := value(t, e.Rates[0], map[string]float64{"k": 2, "A": 1}); got != -2*c.want {
+		if got := value(t, e.rates[0], map[string]float64{"k": 2, "A": 1}); got != -2*c.want {
 			t.Errorf("%q: rate %v: want %v", c.cells, got, -2*c.want)
 		}
 	}
@@ -92,7 +92,7 @@ func TestSetAfterPreequilibration(t *testing.T) {
 	}
 	e := experiments(t, p)[0]
 	at := map[string]float64{"k": 2, "A": 0.25}
-	if a, b := value(t, e.Pre.Initial[0], at), value(t, e.Initial[0], at); a != 1 || b != 2 {
+	if a, b := value(t, e.pre.initial[0], at), value(t, e.initial[0], at); a != 1 || b != 2 {
 		t.Errorf("starts at %v, then %v: want 1 and 2", a, b)
 	}
 }
@@ -112,8 +112,8 @@ func TestWriteSimulations(t *testing.T) {
 	v := &Evaluation{}
 	for _, e := range experiments(t, p) {
 		one := InstanceValue{}
-		for _, r := range e.Rows {
-			one.Simulated = append(one.Simulated, []float64{0.125, 1e-300}[r.Index])
+		for _, r := range e.rows {
+			one.Simulated = append(one.Simulated, []float64{0.125, 1e-300}[r.index])
 		}
 		v.Instances = append(v.Instances, one)
 	}
@@ -179,7 +179,7 @@ func TestEventsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := experiments(t, p)[0].Events; e[0].ID != "g" || e[2].ID != "e_2" {
+	if e := experiments(t, p)[0].events; e[0].ID != "g" || e[2].ID != "e_2" {
 		t.Errorf("order of events %v", e)
 	}
 	if _, err := p.WritePEtab(t.TempDir()); err == nil || !strings.Contains(err.Error(), "events g and e_2 happen at the same time") {
@@ -204,7 +204,7 @@ func TestNamesOfConstants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := value(t, experiments(t, p)[0].Rates[0], map[string]float64{"e": 10, "A": 0, expr.Time: 2})
+	got := value(t, experiments(t, p)[0].rates[0], map[string]float64{"e": 10, "A": 0, expr.Time: 2})
 	if !near(got, 20+math.Pi) {
 		t.Errorf("rate %v: want %v", got, 20+math.Pi)
 	}

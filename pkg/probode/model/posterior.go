@@ -111,12 +111,12 @@ func (p *File) Point(theta []float64) ([]float64, error) {
 		if !(from > 0) {
 			on = Lin
 		}
-		switch w := edge * (on.Of(to) - on.Of(from)); {
+		switch w := edge * (on.of(to) - on.of(from)); {
 		case math.IsInf(w, 0):
 		case !(v > from):
-			v = on.linear(on.Of(from) + w)
+			v = on.linear(on.of(from) + w)
 		case !(v < to):
-			v = on.linear(on.Of(to) - w)
+			v = on.linear(on.of(to) - w)
 		}
 		point = append(point, v)
 	}
@@ -147,14 +147,14 @@ type own struct {
 // those parameters on which states depend.
 func (p *File) observed(c *compiled, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are sorted by time, so rows at the steady state are last.
-	rows := c.e.Rows
+	rows := c.e.rows
 	n := len(rows)
-	for n > 0 && math.IsInf(rows[n-1].Time, 1) {
+	for n > 0 && math.IsInf(rows[n-1].time, 1) {
 		n--
 	}
 	first := 0
 	for _, part := range []struct {
-		rows []Row
+		rows []row
 		ode  *probode.Problem
 	}{{rows[:n], c.ode}, {rows[n:], c.end.atRest(c.ode.Span[1] - c.ode.Span[0])}} {
 		if len(part.rows) == 0 {
@@ -208,7 +208,7 @@ type writer struct {
 // A column holds the rows with the same formula and noise, or the values of a parameter
 // of another column's distribution.
 type column struct {
-	row     *Row // nil for such a parameter
+	row     *row // nil for such a parameter
 	formula *expr.Node
 }
 
@@ -222,12 +222,12 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 
 // rows writes the data, and returns the places of the rows. If a formula has several rows
 // at one time, each of them is in a separate column.
-func (w *writer) rows(rows []Row) []place {
+func (w *writer) rows(rows []row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // time and column
 	for i := range rows {
 		r := &rows[i]
-		t := r.Time
+		t := r.time
 		if math.IsInf(t, 1) {
 			t = w.x.Problem.Span[0] // the problem is at rest there
 		}
@@ -238,7 +238,7 @@ func (w *writer) rows(rows []Row) []place {
 		}
 		k := -1
 		for j, c := range w.columns {
-			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.Observable == r.Observable && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
+			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.observable == r.observable && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
 				k = j
 				break
 			}
@@ -247,7 +247,7 @@ func (w *writer) rows(rows []Row) []place {
 			k = w.column(r)
 		}
 		at[i] = [2]int{n - 1, k}
-		data.Y[n-1][k] = r.Value
+		data.Y[n-1][k] = r.value
 	}
 	places := make([]place, len(rows))
 	for i, a := range at {
@@ -265,10 +265,10 @@ func (w *writer) rows(rows []Row) []place {
 }
 
 // column adds a column for a row, and columns for the parameters of its distribution.
-func (w *writer) column(r *Row) int {
-	name, same := r.Observable, 0
+func (w *writer) column(r *row) int {
+	name, same := r.observable, 0
 	for _, c := range w.columns {
-		if c.row != nil && c.row.Observable == r.Observable {
+		if c.row != nil && c.row.observable == r.observable {
 			same++
 		}
 	}
@@ -277,7 +277,7 @@ func (w *writer) column(r *Row) int {
 	}
 	errors, names, formulas := w.errors(r, name)
 	k := len(w.columns)
-	w.add(name, column{r, r.Formula}, errors)
+	w.add(name, column{r, r.formula}, errors)
 	for i, number := range names {
 		w.add(number, column{nil, formulas[i]}, noNoise{})
 	}
@@ -286,7 +286,7 @@ func (w *writer) column(r *Row) int {
 
 // observe sets Observe and ObserveSlopes.
 func (w *writer) observe() error {
-	inputs := append(append([]string{expr.Time}, w.e.States...), w.params...)
+	inputs := append(append([]string{expr.Time}, w.e.states...), w.params...)
 	formulas := make([]*expr.Node, len(w.columns))
 	for i, c := range w.columns {
 		formulas[i] = c.formula.Substitute(w.known).Simplify()
@@ -297,7 +297,7 @@ func (w *writer) observe() error {
 	}
 	// theta may have one more element after the parameters: the noise scale of the
 	// solver.
-	n, d := len(w.params), len(w.e.States)
+	n, d := len(w.params), len(w.e.states)
 	slopes := derivatives(inputs, formulas, inputs[1:])
 	w.x.Observe = func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta) }
 	w.x.ObserveSlopes = func(dst []float64, t float64, x, theta []float64) {
@@ -333,7 +333,7 @@ const (
 // column with the given name. A parameter of the distribution needs its own column unless
 // it is known or is a parameter of the model. columns and formulas are the names and
 // formulas of these columns.
-func (w *writer) errors(r *Row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
+func (w *writer) errors(r *row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
 		n = n.Substitute(w.known).Simplify()
 		if v, ok := n.Const(); ok {
@@ -346,11 +346,11 @@ func (w *writer) errors(r *Row, name string) (of bayes.Likelihood, columns []str
 		return bayes.Unknown(column)
 	}
 	var own []bayes.Value
-	if r.Freedom != nil {
-		own = append(own, number(r.Freedom, freedomOf+name))
+	if r.freedom != nil {
+		own = append(own, number(r.freedom, freedomOf+name))
 	}
-	if r.Noise != nil {
-		own = append(own, number(r.Noise, noiseOf+name))
+	if r.noise != nil {
+		own = append(own, number(r.noise, noiseOf+name))
 	}
-	return r.Distribution.likelihood(r.Scale, own), columns, formulas
+	return r.distribution.likelihood(r.scale, own), columns, formulas
 }

@@ -103,9 +103,9 @@ func TestScalePrior(t *testing.T) {
 		// where the density has no narrow peaks.
 		probs := []float64{1e-6, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-6}
 		for i, p := range probs[1:] {
-			a, b := d.On.Of(d.Quantile(probs[i])), d.On.Of(d.Quantile(p))
+			a, b := d.On.of(d.Quantile(probs[i])), d.On.of(d.Quantile(p))
 			mass := 0.
-			// Laplace has a kink, and the trapezoidal rule with 2000 pieces has an error of 1e-6.
+			// The Laplace density has a kink, and the trapezoidal rule with 2000 pieces has an error of 1e-6.
 			const pieces = 400
 			for k := range pieces {
 				mass += quad.Fixed(func(u float64) float64 {
@@ -150,7 +150,7 @@ func TestNoiseFormula(t *testing.T) {
 	p.Params[3].Lower, p.Params[3].Upper = 0.1, 10
 	m := p.Models[0]
 	m.States = append(m.States, equations.State{ID: "z", Init: n("1"), Rate: n("-z")})
-	m.Observables[0].Formula, m.Observables[0].Noise = n("2*x + z"), n("0.1 + s*(2*x + z)")
+	m.observables[0].formula, m.observables[0].noise = n("2*x + z"), n("0.1 + s*(2*x + z)")
 	b, err := p.Posterior()
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestNoiseFormula(t *testing.T) {
 	if x.Observe(row[:], 0, []float64{1.2, 0.6}, at); row[0] != 3 || math.Abs(row[1]-0.7) > 1e-15 {
 		t.Errorf("observed %v: want 3 with the noise 0.7", row)
 	}
-	m.Observables[0].Noise = n("s")
+	m.observables[0].noise = n("s")
 	m.Events = nil
 	// Two measurements at the same time are in two columns.
 	m.Data[0].Time = 3
@@ -189,7 +189,7 @@ func TestPosteriorColumns(t *testing.T) {
 	for _, scale := range []Scale{Lin, Log10} {
 		p := resting(t)
 		m := p.Models[0]
-		m.Observables[0].Scale = scale
+		m.observables[0].scale = scale
 		// With a parameter in another row of ∂f/∂θ than the first.
 		rate, err := expr.Parse("b - k*v")
 		if err != nil {
@@ -200,7 +200,7 @@ func TestPosteriorColumns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Observables = append(m.Observables, Observable{ID: "w", Formula: m.Observables[0].Formula, Noise: noise, Scale: scale, Distribution: Normal})
+		m.observables = append(m.observables, observable{id: "w", formula: m.observables[0].formula, noise: noise, scale: scale, distribution: normalNoise})
 		for _, row := range [][2]float64{{0, 5.2}, {1, 4.1}, {1, 4.2}, {20, 3.3}} {
 			m.Data = append(m.Data, Observation{Observable: "w", Time: row[0], Value: row[1], Condition: "after", Preequilibration: "before"})
 		}

@@ -170,7 +170,7 @@ func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab
 	case "uniform":
 		return Prior{typ, p.Lower, p.Upper}
 	case "parameterScaleUniform":
-		return Prior{typ, p.Scale.Of(p.Lower), p.Scale.Of(p.Upper)}
+		return Prior{typ, p.Scale.of(p.Lower), p.Scale.of(p.Upper)}
 	}
 	s.Failf(line, "prior %s without parameters: want %s", typ, f.form)
 	return Prior{}
@@ -198,7 +198,7 @@ func newScalePrior(q *Parameter) (scalePrior, error) {
 		if math.IsInf(d.Min, 0) || math.IsInf(d.Max, 0) || q.Scale != Lin && !(d.Min > 0) {
 			return d, fmt.Errorf("parameter %s has neither a prior nor finite bounds (> 0 on a logarithmic scale): want one of them for a posterior", text.Clip(q.ID))
 		}
-		d.Of = distuv.Uniform{Min: q.Scale.Of(d.Min), Max: q.Scale.Of(d.Max)}
+		d.Of = distuv.Uniform{Min: q.Scale.of(d.Min), Max: q.Scale.of(d.Max)}
 	} else {
 		f := familyNamed(q.Prior.Type)
 		if f.name == "" {
@@ -263,14 +263,14 @@ func (c cauchy) Quantile(p float64) float64 {
 	return c.Mu + c.Scale*math.Tan(math.Pi*(p-0.5))
 }
 
-func (d scalePrior) mass() float64 { return d.Of.CDF(d.On.Of(d.Max)) - d.Of.CDF(d.On.Of(d.Min)) }
+func (d scalePrior) mass() float64 { return d.Of.CDF(d.On.of(d.Max)) - d.Of.CDF(d.On.of(d.Min)) }
 
 // LogProb returns the log density of the linear value x.
 func (d scalePrior) LogProb(x float64) float64 {
 	if !(x >= d.Min && x <= d.Max) || d.On != Lin && !(x > 0) {
 		return math.Inf(-1)
 	}
-	return d.Of.LogProb(d.On.Of(x)) - math.Log(d.On.slope(x)) - math.Log(d.mass())
+	return d.Of.LogProb(d.On.of(x)) - math.Log(d.On.slope(x)) - math.Log(d.mass())
 }
 
 // Quantile returns the linear value below which the distribution has probability p.
@@ -281,6 +281,6 @@ func (d scalePrior) Quantile(p float64) float64 {
 	case 1:
 		return min(d.Max, d.On.linear(d.Of.Quantile(1)))
 	}
-	a, b := d.Of.CDF(d.On.Of(d.Min)), d.Of.CDF(d.On.Of(d.Max))
+	a, b := d.Of.CDF(d.On.of(d.Min)), d.Of.CDF(d.On.of(d.Max))
 	return min(max(d.On.linear(d.Of.Quantile(a+p*(b-a))), d.Min), d.Max)
 }

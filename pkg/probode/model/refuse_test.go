@@ -76,17 +76,17 @@ func TestTiny(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := experiments(t, p)[0]
-	if e.Pre == nil || e.Preequilibration != "c0" || e.Condition != "c1" || len(e.Rows) != 2 {
+	if e.pre == nil || e.preequilibration != "c0" || e.Condition != "c1" || len(e.rows) != 2 {
 		t.Fatalf("%+v", e)
 	}
 	at := map[string]float64{"k": 2, "A": 0.25, "sd": 0.5}
-	if got := value(t, e.Pre.Initial[0], at); got != 1 {
+	if got := value(t, e.pre.initial[0], at); got != 1 {
 		t.Errorf("preequilibration starts at %v", got)
 	}
-	if got := value(t, e.Initial[0], at); got != 0.25 {
+	if got := value(t, e.initial[0], at); got != 0.25 {
 		t.Errorf("starts at %v: want what preequilibration left", got)
 	}
-	if a, b := value(t, e.Pre.Rates[0], at), value(t, e.Rates[0], at); a != -0.5 || b != -1 {
+	if a, b := value(t, e.pre.rates[0], at), value(t, e.rates[0], at); a != -0.5 || b != -1 {
 		t.Errorf("rates %v, %v", a, b)
 	}
 	if q := p.Params[0]; q.Prior != (Prior{"logNormal", 0, 1}) || q.Scale != Log10 || q.Lower != 0.01 || !q.Estimate {

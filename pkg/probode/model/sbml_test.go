@@ -42,11 +42,11 @@ func lowerSBML(t testing.TB, text string, set map[string]string) (x *Instance, e
 	defer source.Catch(&err)
 	f := source.FS(fstest.MapFS{"m.xml": {Data: []byte(withMath(t, text))}}, ".")
 	m := &Model{Equations: *sbml.Read(f, "m.xml")}
-	c := Condition{ID: "c"}
+	c := condition{id: "c"}
 	for id, v := range set {
-		c.Set = append(c.Set, Setting{id, (&source.File{Name: "condition"}).NumberOrID(1, id, v)})
+		c.set = append(c.set, setting{id, (&source.File{Name: "condition"}).NumberOrID(1, id, v)})
 	}
-	m.Conditions = []Condition{c}
+	m.conditions = []condition{c}
 	p := &File{Models: []*Model{m}}
 	p.check()
 	list, err := p.Instances()
@@ -193,16 +193,16 @@ func TestSBML(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if len(e.States) != len(c.want) {
-			t.Errorf("%s: states %v", c.name, e.States)
+		if len(e.states) != len(c.want) {
+			t.Errorf("%s: states %v", c.name, e.states)
 		}
 		for range 5 {
 			at := map[string]float64{expr.Time: rng.Float64()}
-			for _, s := range e.States {
+			for _, s := range e.states {
 				at[s] = 1 + rng.Float64()
 			}
-			for i, s := range e.States {
-				for want, got := range map[string]*expr.Node{c.want[s]: e.Rates[i], c.start[s]: e.Initial[i]} {
+			for i, s := range e.states {
+				for want, got := range map[string]*expr.Node{c.want[s]: e.rates[i], c.start[s]: e.initial[i]} {
 					n, err := expr.Parse(want)
 					if err != nil {
 						t.Fatalf("%s: %s: %v", c.name, s, err)
@@ -244,7 +244,7 @@ func TestSBMLEvents(t *testing.T) {
 			t.Errorf("%s: %v", c.trigger, err)
 			continue
 		}
-		v := e.Events[0]
+		v := e.events[0]
 		if got := value(t, v.Time, nil); got != c.time || v.Early != c.early {
 			t.Errorf("%s %s: at %v, %v: want %v, %v", c.trigger, c.attrs, got, v.Early, c.time, c.early)
 		}
@@ -273,7 +273,7 @@ func TestSBMLEvents(t *testing.T) {
 		}
 	}
 	// A trigger that only becomes false never causes an event.
-	if e, err := lowerSBML(t, model("{time < T}", `initialValue="true"`, "", double), nil); err != nil || len(e.Events) != 0 {
+	if e, err := lowerSBML(t, model("{time < T}", `initialValue="true"`, "", double), nil); err != nil || len(e.events) != 0 {
 		t.Errorf("time < T: %v, %v", e, err)
 	}
 }

@@ -6,25 +6,25 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// switches finds the times at which conditions in the right-hand sides change.
+// findSwitches finds the times at which conditions in the right-hand sides change.
 //
 // A condition a < b changes where g = a − b is 0; a kink of min, max or abs counts as a
 // condition, too. If g = g₀ + g₁·t, and g₀ and g₁ contain neither the time nor states,
 // the condition changes at t = −g₀/g₁.
-func (l *lowering) switches() {
-	for _, c := range expr.Conditions(l.Rates...) {
+func (l *lowering) findSwitches() {
+	for _, c := range expr.Conditions(l.rates...) {
 		_, args := c.Operator()
 		if op, _ := args[1].Operator(); op == "floor" && !l.fixed(c) {
-			l.Unlocated = append(l.Unlocated, c) // at every whole number
+			l.unlocated = append(l.unlocated, c) // at every whole number
 			continue
 		}
 		at, ok := l.crossing(expr.Call("minus", args[0], args[1]))
 		switch {
 		case !ok:
-			l.Unlocated = append(l.Unlocated, c)
+			l.unlocated = append(l.unlocated, c)
 		case at == nil: // never: the condition does not depend on time
-		case !slices.ContainsFunc(l.Switches, at.Equal):
-			l.Switches = append(l.Switches, at)
+		case !slices.ContainsFunc(l.switches, at.Equal):
+			l.switches = append(l.switches, at)
 		}
 	}
 }

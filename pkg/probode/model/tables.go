@@ -25,15 +25,15 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 	for _, q := range tables.Models {
 		m := &Model{Equations: *sbml.Read(f.Files, q.SBML)}
 		for _, t := range q.Observables {
-			m.Observables = append(m.Observables, observableTable(t)...)
+			m.observables = append(m.observables, observableTable(t)...)
 		}
 		for _, t := range q.Conditions {
-			m.Conditions = append(m.Conditions, conditionTable(t)...)
+			m.conditions = append(m.conditions, conditionTable(t)...)
 		}
 		for _, t := range q.Measurements {
 			m.Data = append(m.Data, measurementTable(t, m, true)...)
 		}
-		notInBoth(p.Params, m.Conditions)
+		notInBoth(p.Params, m.conditions)
 		p.Models = append(p.Models, m)
 	}
 	return p
@@ -41,15 +41,15 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 
 // notInBoth fails if a parameter is in the parameter table and is also set by a
 // condition.
-func notInBoth(params []Parameter, conditions []Condition) {
+func notInBoth(params []Parameter, conditions []condition) {
 	in := map[string]bool{}
 	for _, q := range params {
 		in[q.ID] = true
 	}
 	for _, c := range conditions {
-		for _, s := range c.Set {
-			if in[s.ID] {
-				c.Where.Failf("condition %s sets %s, which is in the parameter table: want it in one of them", c.ID, s.ID)
+		for _, s := range c.set {
+			if in[s.id] {
+				c.where.Failf("condition %s sets %s, which is in the parameter table: want it in one of them", c.id, s.id)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func parameterTable(t *source.Table) []Parameter {
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters", "priorType", "priorParameters")
 	var list []Parameter
 	for _, r := range t.Rows {
-		p := Parameter{ID: r.Must("parameterId"), Name: r.Get("parameterName"), Where: t.At(r.Line),
+		p := Parameter{ID: r.Must("parameterId"), name: r.Get("parameterName"), where: t.At(r.Line),
 			Lower: r.NumberOr("lowerBound"), Upper: r.NumberOr("upperBound"), Nominal: r.NumberOr("nominalValue"),
 			Scale: readScale(t.File, r.Line, "parameterScale", r.Must("parameterScale"))}
 		switch e := r.Must("estimate"); e {
@@ -78,7 +78,7 @@ func parameterTable(t *source.Table) []Parameter {
 			}
 		}
 		p.Prior = readPrior(t.File, r.Line, r.Get("objectivePriorType"), r.Get("objectivePriorParameters"), &p, true)
-		p.Start = readPrior(t.File, r.Line, r.Get("initializationPriorType"), r.Get("initializationPriorParameters"), &p, true)
+		p.start = readPrior(t.File, r.Line, r.Get("initializationPriorType"), r.Get("initializationPriorParameters"), &p, true)
 		list = append(list, p)
 	}
 	return list
@@ -100,7 +100,7 @@ func readScale(s *source.File, line int, what, v string) Scale {
 func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {
-		w := p.Where
+		w := p.where
 		if !source.IsID(p.ID) {
 			w.Failf("parameter id %q: want letters, digits and _, no digit first", p.ID)
 		}
@@ -134,32 +134,32 @@ func (f *files) checkParams(list []Parameter) {
 }
 
 // observableTable reads a table of observables.
-func observableTable(t *source.Table) []Observable {
+func observableTable(t *source.Table) []observable {
 	t.Need("observableId", "observableFormula", "noiseFormula")
 	t.ExtraColumns("observableId", "observableName", "observableFormula", "noiseFormula", "observableTransformation", "noiseDistribution")
-	var list []Observable
+	var list []observable
 	for _, r := range t.Rows {
-		list = append(list, Observable{ID: r.ID("observableId"), Name: r.Get("observableName"), Where: t.At(r.Line),
-			Formula:      t.Formula(r.Line, "observableFormula", r.Must("observableFormula")),
-			Noise:        t.Formula(r.Line, "noiseFormula", r.Must("noiseFormula")),
-			Scale:        readScale(t.File, r.Line, "observableTransformation", r.Get("observableTransformation")),
-			Distribution: readDistribution(t.File, r.Line, r.Get("noiseDistribution"), Normal, Laplace)})
+		list = append(list, observable{id: r.ID("observableId"), name: r.Get("observableName"), where: t.At(r.Line),
+			formula:      t.Formula(r.Line, "observableFormula", r.Must("observableFormula")),
+			noise:        t.Formula(r.Line, "noiseFormula", r.Must("noiseFormula")),
+			scale:        readScale(t.File, r.Line, "observableTransformation", r.Get("observableTransformation")),
+			distribution: readDistribution(t.File, r.Line, r.Get("noiseDistribution"), normalNoise, laplaceNoise)})
 	}
 	return list
 }
 
 // conditionTable reads a table of conditions; empty cells set nothing.
-func conditionTable(t *source.Table) []Condition {
+func conditionTable(t *source.Table) []condition {
 	t.Need("conditionId")
-	var list []Condition
+	var list []condition
 	for _, r := range t.Rows {
-		c := Condition{ID: r.Must("conditionId"), Name: r.Get("conditionName"), Where: t.At(r.Line)}
+		c := condition{id: r.Must("conditionId"), name: r.Get("conditionName"), where: t.At(r.Line)}
 		for _, col := range t.Columns[:len(r.Cells)] {
 			if col == "conditionId" || col == "conditionName" {
 				continue
 			}
 			if v := r.Get(col); v != "" {
-				c.Set = append(c.Set, Setting{col, t.NumberOrID(r.Line, col, v)})
+				c.set = append(c.set, setting{col, t.NumberOrID(r.Line, col, v)})
 			}
 		}
 		list = append(list, c)
@@ -185,15 +185,15 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 			t.Warnf(1, "column %s is not in PEtab and is ignored", c)
 		}
 	}
-	byID := map[string]*Observable{}
-	for i := range m.Observables {
-		byID[m.Observables[i].ID] = &m.Observables[i]
+	byID := map[string]*observable{}
+	for i := range m.observables {
+		byID[m.observables[i].id] = &m.observables[i]
 	}
 	var list []Observation
 	for _, r := range t.Rows {
 		d := Observation{Observable: r.Must("observableId"), Condition: r.Get("simulationConditionId"),
-			Preequilibration: r.Get("preequilibrationConditionId"), Dataset: r.Get("datasetId"), Replicate: r.Get("replicateId"),
-			Value: r.Number("measurement"), Where: t.At(r.Line)}
+			Preequilibration: r.Get("preequilibrationConditionId"), dataset: r.Get("datasetId"), replicate: r.Get("replicateId"),
+			Value: r.Number("measurement"), where: t.At(r.Line)}
 		if conditions {
 			r.Must("simulationConditionId")
 		}
@@ -201,18 +201,18 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		if o == nil {
 			t.Failf(r.Line, "observable %s is not defined", d.Observable)
 		}
-		d.Time = readTime(t.File, r.Line, r.Must("time"), m.Start)
+		d.Time = readTime(t.File, r.Line, r.Must("time"), m.start)
 		checkValue(d, o)
 		// Drafts of PEtab had these columns in the table of measurements. Their values must not
 		// contradict the table of observables.
-		if v := r.Get("observableTransformation"); v != "" && Scale(v) != o.Scale {
-			t.Failf(r.Line, "observableTransformation is %s here but %s in the table of observables", v, o.Scale)
+		if v := r.Get("observableTransformation"); v != "" && Scale(v) != o.scale {
+			t.Failf(r.Line, "observableTransformation is %s here but %s in the table of observables", v, o.scale)
 		}
-		if v := r.Get("noiseDistribution"); v != "" && NoiseDistribution(v) != o.Distribution {
-			t.Failf(r.Line, "noiseDistribution is %s here but %s in the table of observables", v, o.Distribution)
+		if v := r.Get("noiseDistribution"); v != "" && noiseDistribution(v) != o.distribution {
+			t.Failf(r.Line, "noiseDistribution is %s here but %s in the table of observables", v, o.distribution)
 		}
-		d.ObservableParams = readOverrides(t.File, r.Line, "observableParameters", r.Get("observableParameters"))
-		d.NoiseParams = readOverrides(t.File, r.Line, "noiseParameters", r.Get("noiseParameters"))
+		d.observableParams = readOverrides(t.File, r.Line, "observableParameters", r.Get("observableParameters"))
+		d.noiseParams = readOverrides(t.File, r.Line, "noiseParameters", r.Get("noiseParameters"))
 		list = append(list, d)
 	}
 	return list

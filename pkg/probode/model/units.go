@@ -55,7 +55,7 @@ func (m *Model) checkUnits() {
 			check(j.Value, e.Where, units[j.State])
 		}
 	}
-	for _, o := range m.Observables {
-		check(o.Formula, o.Where, "")
+	for _, o := range m.observables {
+		check(o.formula, o.where, "")
 	}
 }
