@@ -18,12 +18,12 @@ import (
 
 // A Prediction holds draws of new data for one experiment.
 type Prediction struct {
-	T     []float64 // times of the data
+	T     []float64 // the times, increasing
 	Names []string  // of its columns; may be nil
 
 	// Fit[i][n][k] is the expected value of column k at time n in draw i, including the
 	// error of the solver. Y[i][n][k] is a new observation, which includes a measurement
-	// error. Rows of the data in which all values are NaN are predicted like the others.
+	// error.
 	Fit, Y [][][]float64
 }
 
@@ -49,21 +49,34 @@ func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	return out
 }
 
-// Predict returns draws of the posterior predictive distribution, one for each draw in
-// chains: new data for each experiment, at the times of its data. chains must be made
-// from p by sample.Run. Weighted draws are first resampled systematically in proportion
-// to their weights, so all draws of the result have equal weight.
-func Predict(p *Posterior, chains *mcmc.Chains, seed uint64) ([]*Prediction, error) {
-	e, err := NewDensity(context.Background(), p)
+// Predict returns draws of the posterior predictive distribution: new data for each
+// experiment at the given times, in increasing order. Nil stands for the times of its
+// data, missing values included; FineTimes are the times for a figure. chains must be
+// made from p by sample.Run. Weighted draws are first resampled systematically in
+// proportion to their weights, so all draws of the result have equal weight.
+//
+// At the times of the data there is a draw for each draw in chains, because chains
+// contain the expected values there. For other times the equations are solved again by
+// the Setup of p, with ξ = 0, at up to 1000 draws. It is an error if this does not give
+// the expected values that chains contain. They differ if chains were drawn from the
+// posterior of another Setup, the accurate one for example: then use p.SolvedBy. They
+// also differ if the noise of the solver is part of the model, because chains do not
+// contain ξ. Then add rows to the data in which all values are NaN, before sampling: they
+// are predicted like the others.
+func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
+	e, err := NewDensity(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	if err := e.Check(chains); err != nil {
 		return nil, err
 	}
-	out := e.predictions()
 	rng := probode.Stream(seed, 0x706f7374)
 	draws, generated := slices.Concat(chains.Draws...), slices.Concat(chains.Generated...)
+	if times != nil {
+		return e.predictAt(ctx, times, chains, rng)
+	}
+	out := e.predictions()
 	for _, i := range Resample(chains, len(draws), rng) {
 		e.predict(out, draws[i], generated[i][1:1+len(e.fit)], rng)
 	}
@@ -103,17 +116,22 @@ func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	return index
 }
 
-// PredictPrior returns n draws from the prior predictive distribution, and the draws of
-// the parameters from which they come. Draws at which the equations cannot be solved are
-// left out, and their number is returned. It panics if n < 0.
-func PredictPrior(p *Posterior, n int, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
-	e, err := NewDensity(context.Background(), p)
+// PredictPrior returns n draws from the prior predictive distribution at the given
+// times, see Predict, and the draws of the parameters from which they come. Draws at
+// which the equations cannot be solved are left out, and their number is returned. It
+// panics if n < 0.
+func PredictPrior(ctx context.Context, p *Posterior, n int, times []float64, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
+	e, err := NewDensity(ctx, p)
+	if err == nil && times != nil {
+		e, err = e.atTimes(ctx, times)
+	}
 	if err != nil {
 		return nil, nil, 0, err
 	}
 	if n < 0 {
 		panic(fmt.Sprintf("bayes: %d prior predictive draws: want a number ≥ 0", n))
 	}
+	defer e.Bind(ctx)()
 	out = e.predictions()
 	xi := make([]float64, e.noise)
 	for i := range n {
@@ -121,6 +139,9 @@ func PredictPrior(p *Posterior, n int, seed uint64) (out []*Prediction, theta []
 		th := p.DrawPrior(rng)
 		normals(xi, rng)
 		if _, err := e.LogLikelihood(th, xi); err != nil {
+			if ctx.Err() != nil {
+				return out, theta, failed, ctx.Err()
+			}
 			failed++
 			continue
 		}

@@ -252,7 +252,7 @@ func TestPosteriorColumns(t *testing.T) {
 			}
 		}
 		// New data have the columns of noise as they are expected.
-		q, _, _, err := bayes.PredictPrior(b, 20, 1)
+		q, _, _, err := bayes.PredictPrior(context.Background(), b, 20, nil, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

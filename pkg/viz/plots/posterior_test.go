@@ -73,7 +73,21 @@ func TestPredictive(t *testing.T) {
 	if x := Predictive(q, nil).Panels[0].X.Label; x != "t" {
 		t.Errorf("times without a name are called %q", x)
 	}
-	b := f.Panels[0].Layers[0].(viz.Band)
+	// Nothing was predicted between the data, so nothing is drawn there: a bar for each time.
+	bar := f.Panels[0].Layers[0].(viz.Line)
+	if len(bar.X) != 9 || !math.IsNaN(bar.Y[2]) || bar.X[0] != bar.X[1] {
+		t.Errorf("bars %v, %v", bar.X, bar.Y)
+	}
+	for _, l := range f.Panels[0].Layers {
+		if _, ok := l.(viz.Band); ok {
+			t.Error("a band between times of the data without a prediction there")
+		}
+	}
+	few := &bayes.Data{T: []float64{0, 2}, Y: [][]float64{{0, 0}, {2, -2}}}
+	b := Predictive(q, few).Panels[0].Layers[0].(viz.Band)
+	if inside, of := Inside(q, few, 0.9); inside != 4 || of != 4 {
+		t.Errorf("%d of %d inside, want 4 of 4: the row of a time is not that of its number", inside, of)
+	}
 	// The 95 % quantile of N(1, 1) is 2.645; of 4000 draws it has a standard error
 	// of √(.05·.95/4000)/.103 = .033: six of them are never passed.
 	if math.Abs(b.Hi[1]-2.645) > 0.2 || math.Abs(b.Lo[1]+0.645) > 0.2 {

@@ -2,40 +2,64 @@ package plots
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Predictive draws the prediction of the data of one experiment, with a panel for each
-// column. A panel shows the median of new observations, errors included, bands that
-// contain 50 % and 90 % of them, and the data, which may be nil. Rows of the data in
-// which all values are missing get bands as well. Add such rows to get bands at other
-// times.
+// Predictive draws the prediction of one experiment, with a panel for each column. A
+// panel shows the median of new observations, errors included, the intervals that contain
+// 50 % and 90 % of them, and the data, which may be nil. A prediction that was made at the
+// times of the data alone does not say what happens between them, so the intervals are
+// bars at these times. If it has other times as well, such as Posterior.FineTimes, the
+// intervals are bands and the medians are joined by a line.
 func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	var f viz.Figure
 	if len(q.Y) == 0 {
 		panic("plots: a prediction without draws")
 	}
+	between := data == nil || slices.ContainsFunc(q.T, func(t float64) bool { return !slices.Contains(data.T, t) })
 	time := timeOf(data)
 	for k := range q.Y[0][0] {
 		name := fmt.Sprintf("column %d", k+1)
 		if k < len(q.Names) {
 			name = q.Names[k]
 		}
-		p := viz.Panel{X: viz.Axis{Label: time}, Y: viz.Axis{Label: name}, Layers: []viz.Layer{
-			viz.Band{Name: "90 % of new observations", X: q.T, Lo: q.Quantiles(k, 0.05), Hi: q.Quantiles(k, 0.95),
-				Color: viz.Palette[5], Opacity: 0.3},
-			viz.Band{Name: "50 %", X: q.T, Lo: q.Quantiles(k, 0.25), Hi: q.Quantiles(k, 0.75),
-				Color: viz.Palette[5], Opacity: 0.6},
-			viz.Line{Name: "median", X: q.T, Y: q.Quantiles(k, 0.5), Color: viz.Blue, Dash: viz.Dashed},
-		}}
+		p := viz.Panel{X: viz.Axis{Label: time}, Y: viz.Axis{Label: name}, Layers: intervals(q, k, between)}
 		if data != nil {
 			p.Layers = append(p.Layers, Observations(data).Panels[k].Layers...)
 		}
 		f.Panels = append(f.Panels, p)
 	}
 	return f
+}
+
+// intervals draws the quantiles of column k of a prediction: as bands and a line if they
+// are joined, else as a bar for each time.
+func intervals(q *bayes.Prediction, k int, joined bool) []viz.Layer {
+	at := func(prob float64) []float64 { return q.Quantiles(k, prob) }
+	color, wide, half := viz.Palette[5], "90 % of new observations", "50 %"
+	if joined {
+		return []viz.Layer{
+			viz.Band{Name: wide, X: q.T, Lo: at(0.05), Hi: at(0.95), Color: color, Opacity: 0.3},
+			viz.Band{Name: half, X: q.T, Lo: at(0.25), Hi: at(0.75), Color: color, Opacity: 0.6},
+			viz.Line{Name: "median", X: q.T, Y: at(0.5), Color: viz.Blue, Dash: viz.Dashed},
+		}
+	}
+	bars := func(name string, lo, hi []float64, width float64) viz.Line {
+		l := viz.Line{Name: name, Color: color, Opacity: 0.6, Width: width}
+		for n, t := range q.T {
+			l.X, l.Y = append(l.X, t, t, math.NaN()), append(l.Y, lo[n], hi[n], math.NaN())
+		}
+		return l
+	}
+	return []viz.Layer{
+		bars(wide, at(0.05), at(0.95), 3),
+		bars(half, at(0.25), at(0.75), 7),
+		viz.Points{Name: "median", X: q.T, Y: at(0.5), Color: viz.Blue, Marker: viz.Ring},
+	}
 }
 
 // Observations draws the data of one experiment, with a panel for each column.
@@ -67,15 +91,17 @@ func timeOf(data *bayes.Data) string {
 }
 
 // Inside counts the observations in the data that lie in the central interval of the
-// prediction with the given probability. of is the number of all observations.
+// prediction with the given probability. of is the number of all observations at times of
+// the prediction.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2
 	for k := range data.Y[0] {
 		lo, hi := q.Quantiles(k, tail), q.Quantiles(k, 1-tail)
 		for n, row := range data.Y {
-			if y := row[k]; y == y { // not missing
+			i, predicted := slices.BinarySearch(q.T, data.T[n])
+			if y := row[k]; predicted && y == y { // not missing
 				of++
-				if lo[n] <= y && y <= hi[n] {
+				if lo[i] <= y && y <= hi[i] {
 					inside++
 				}
 			}

@@ -126,7 +126,7 @@ func ExamplePredict() {
 	if err != nil {
 		panic(err)
 	}
-	new, err := bayes.Predict(p, chains, 2)
+	new, err := bayes.Predict(context.Background(), p, chains, nil, 2)
 	if err != nil {
 		panic(err)
 	}

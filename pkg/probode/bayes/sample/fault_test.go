@@ -143,8 +143,8 @@ func TestNil(t *testing.T) {
 		},
 		"posterior of a density":    func() error { _, err := bayes.NewDensity(context.Background(), nil); return err },
 		"posterior of a mode":       func() error { _, err := modes.Find(ctx, nil, modes.Settings{}); return err },
-		"posterior of a prediction": func() error { _, err := bayes.Predict(nil, nil, 1); return err },
-		"chains of a prediction":    func() error { _, err := bayes.Predict(p, nil, 1); return err },
+		"posterior of a prediction": func() error { _, err := bayes.Predict(context.Background(), nil, nil, nil, 1); return err },
+		"chains of a prediction":    func() error { _, err := bayes.Predict(context.Background(), p, nil, nil, 1); return err },
 		"chains of weights":         func() error { _, err := sample.Reweight(ctx, p, nil, probode.Setup{}, 0); return err },
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), "nil") || strings.Contains(err.Error(), "\n") {

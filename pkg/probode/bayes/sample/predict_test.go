@@ -1,6 +1,7 @@
 package sample_test
 
 import (
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestPredict(t *testing.T) {
 			sampler, logp, h = sample.Reweighted{Sampler: sampler}, decayClassical(0, decayY), 0
 		}
 		chains := run(t, p, sampler, 10000)
-		out, err := bayes.Predict(p, chains, 3)
+		out, err := bayes.Predict(context.Background(), p, chains, nil, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,14 +117,14 @@ func TestPredictMissing(t *testing.T) {
 			t.Errorf("log predictive densities %v", lpd)
 		}
 	}
-	out, err := bayes.Predict(p, chains, 1)
+	out, err := bayes.Predict(context.Background(), p, chains, nil, 1)
 	if err != nil || math.IsNaN(out[0].Y[5][1][0]) || math.IsNaN(out[0].Fit[5][1][0]) {
 		t.Errorf("prediction %v, %v", out[0].Y[5], err)
 	}
 	other := decayPosterior(decayAlpha, y)
 	other.Params[0].Name = "rate"
 	other.Experiments[0].Params = []string{"rate"}
-	if _, err := bayes.Predict(other, chains, 1); err == nil || !strings.Contains(err.Error(), "to another model") {
+	if _, err := bayes.Predict(context.Background(), other, chains, nil, 1); err == nil || !strings.Contains(err.Error(), "to another model") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -134,7 +135,7 @@ func TestPredictMissing(t *testing.T) {
 func TestPredictPrior(t *testing.T) {
 	const n = 20000
 	p := decayPosterior(decayAlpha, decayY)
-	out, theta, failed, err := bayes.PredictPrior(p, n, 5)
+	out, theta, failed, err := bayes.PredictPrior(context.Background(), p, n, nil, 5)
 	if err != nil || failed != 0 || len(theta) != n {
 		t.Fatalf("%d draws, %d failed, error %v", len(theta), failed, err)
 	}

@@ -200,7 +200,7 @@ func TestReweightFailures(t *testing.T) {
 		if err != nil || math.IsNaN(lpd[0]) {
 			t.Errorf("log predictive density %v, %v", lpd, err)
 		}
-		out, err := bayes.Predict(&q, c, 1)
+		out, err := bayes.Predict(context.Background(), &q, c, nil, 1)
 		if err != nil || len(out[0].Fit) != 800 {
 			t.Fatalf("prediction: %v", err)
 		}

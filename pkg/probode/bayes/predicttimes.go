@@ -1,0 +1,134 @@
+package bayes
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// FineTimes returns times at which a figure of a prediction shows what happens between
+// the data: 201 equally spaced times over the spans of all experiments, the times of the
+// data, and both sides of every event. Events whose time depends on θ are taken at
+// GridAt.
+func (p *Posterior) FineTimes() []float64 {
+	const steps = 200
+	from, to := math.Inf(1), math.Inf(-1)
+	for _, x := range p.Experiments {
+		from, to = min(from, x.Problem.Span[0]), max(to, x.Problem.Span[1])
+	}
+	var out []float64
+	for i := range steps + 1 {
+		out = append(out, from+(to-from)*float64(i)/steps)
+	}
+	beside := 1e-6 * (to - from) // more than the 10⁻⁹ h within which a time counts as that of the event
+	for i := range p.Experiments {
+		x := &p.Experiments[i]
+		out = append(out, x.Data.T...)
+		for k := range x.Problem.Events {
+			at := x.Problem.Events[k].Time
+			if when := x.Problem.Events[k].When; when != nil {
+				at = when(p.at(x))
+			}
+			out = append(out, at-beside, at+beside)
+		}
+	}
+	out = slices.DeleteFunc(out, func(t float64) bool { return !(from <= t && t <= to) })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// atTimes returns a density of the same posterior whose data are missing values at the given
+// times. The steps remain those that the real data have led to.
+func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error) {
+	q := *e.p
+	q.Experiments = slices.Clone(q.Experiments)
+	for i := range q.Experiments {
+		x := &q.Experiments[i]
+		data := *x.Data
+		data.T, data.Y = nil, nil
+		for _, t := range times {
+			if t < x.Problem.Span[0] || t > x.Problem.Span[1] {
+				continue
+			}
+			row := make([]float64, x.Data.columns())
+			for k := range row {
+				row[k] = math.NaN()
+			}
+			data.T, data.Y = append(data.T, t), append(data.Y, row)
+		}
+		if data.T == nil {
+			return nil, fmt.Errorf("bayes: %s: none of the %d times of the prediction lies in its span, [%g, %g]", x.Title(i), len(times), x.Problem.Span[0], x.Problem.Span[1])
+		}
+		x.Data = &data
+	}
+	fine, err := NewDensity(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	fine.noise = 0
+	for i, r := range fine.parts {
+		if g := e.parts[i].grid; g != nil {
+			same := q.Setup
+			same.Mesh = g.Solver().Grid()
+			path, err := same.Bind(ctx, r.x.Problem, q.at(r.x), r.x.Data.T)
+			if err != nil {
+				return nil, fmt.Errorf("bayes: %s: %w", r.x.Title(i), err)
+			}
+			r.on(path)
+			r.noise = path.NoiseLen()
+		}
+		fine.noise += r.noise
+	}
+	return fine, nil
+}
+
+// predictAt predicts new data at the given times, from solutions at up to 1000 draws. The
+// first 20 solutions are also compared with the expected values of the data in chains.
+func (e *Density) predictAt(ctx context.Context, times []float64, chains *mcmc.Chains, rng *rand.Rand) ([]*Prediction, error) {
+	const most, compared = 1000, 20
+	fine, err := e.atTimes(ctx, times)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Bind(ctx)()
+	defer fine.Bind(ctx)()
+	draws, generated := slices.Concat(chains.Draws...), slices.Concat(chains.Generated...)
+	out := fine.predictions()
+	for n, i := range Resample(chains, min(most, len(draws)), rng) {
+		theta := draws[i]
+		if n < compared {
+			if err := e.expects(theta, generated[i][1:1+len(e.fit)]); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := fine.LogLikelihood(theta, nil); err != nil {
+			return nil, fmt.Errorf("bayes: prediction at %s: %w", e.p.Format(theta), err)
+		}
+		fine.predict(out, theta, fine.fit, rng)
+	}
+	return out, nil
+}
+
+// expects returns an error if the classical solution at theta does not have the given
+// expected values of the data.
+func (e *Density) expects(theta, drawn []float64) error {
+	if _, err := e.LogLikelihood(theta, nil); err != nil {
+		return fmt.Errorf("bayes: prediction at %s: %w", e.p.Format(theta), err)
+	}
+	var size float64
+	for _, y := range drawn {
+		size = math.Max(size, math.Abs(y))
+	}
+	const rounding = 1e-6 // draws that were stored in text files have fewer digits
+	for n, y := range e.fit {
+		if off := math.Abs(y - drawn[n]); off > rounding*math.Abs(drawn[n])+1e-3*rounding*size {
+			return fmt.Errorf("bayes: prediction at other times than those of the data: at %s %v expects %.6g where the draws have %.6g: want p.SolvedBy the Setup of the draws, or, for draws with noise, the times as rows of missing values in the data before sampling",
+				e.p.Format(theta), e.p.Setup, y, drawn[n])
+		}
+	}
+	return nil
+}
