@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Adaptive is a Mesh that makes a new error-controlled run of the classical method at
@@ -69,11 +70,12 @@ type adaptivePath struct {
 	fixed *Grid // the events and times
 	index []int // of the times in fixed
 	c     *controller
+	last  []float64 // θ of the last run; nil if it failed
 }
 
 func (s *adaptivePath) Clone() Path {
 	c := *s
-	c.c, c.fixed = nil, s.fixed.clone()
+	c.c, c.fixed, c.last = nil, s.fixed.clone(), nil
 	return &c
 }
 
@@ -87,19 +89,32 @@ func (s *adaptivePath) place(theta []float64) (err error) {
 }
 
 // States fails if the run fails: if the tolerance cannot be met, after too many steps,
-// if F is not finite, or if ctx ends.
+// if F is not finite, or if ctx ends. It makes no new run if the last run was at the same
+// θ.
 func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
 	d := s.p.Dim()
 	if len(dst) != len(s.times)*d {
 		panic(fmt.Sprintf("probode: dst has length %d: want %d times of %d components", len(dst), len(s.times), d))
 	}
+	if err := s.run(ctx, theta); err != nil {
+		return err
+	}
+	for n, i := range s.index {
+		copy(row(dst, n, d), row(s.c.hit, i, d))
+	}
+	return nil
+}
+
+// run makes a run at theta, unless the last run was there.
+func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 	if ctx == nil {
 		return errors.New("probode: the context is nil")
 	}
 	theta, err := s.p.Parameters(theta)
-	if err != nil {
+	if err != nil || s.last != nil && slices.Equal(s.last, theta) {
 		return err
 	}
+	s.last = nil
 	if s.fixed.moving {
 		if err := s.place(theta); err != nil {
 			return err
@@ -115,15 +130,16 @@ func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	if err := s.c.run(ctx); err != nil {
 		return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 	}
-	for n, i := range s.index {
-		copy(row(dst, n, d), row(s.c.hit, i, d))
-	}
+	s.last = slices.Clone(theta)
 	return nil
 }
 
 // Hold returns the Path on the grid of the run at theta.
 func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) {
-	g, err := s.set.run(ctx, s.p, s.m, theta, s.times, false) // it has no noise
+	if err := s.run(ctx, theta); err != nil {
+		return nil, err
+	}
+	g, err := s.c.grid(slices.Clone(s.c.times))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
@@ -18,7 +19,8 @@ var errTooShort = errors.New("the steps are smaller than the rounding error of t
 
 // A controller makes an error-controlled run of the classical method over all segments.
 type controller struct {
-	p     *Problem // as steppers see it
+	given *Problem
+	p     *Problem // given, as steppers see it
 	fixed *Grid    // the events and times at which steps must end
 	set   Frozen
 	theta []float64
@@ -47,7 +49,7 @@ type controller struct {
 
 func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid) (*controller, error) {
 	d := p.Dim()
-	c := &controller{p: p, fixed: fixed, set: f, theta: theta, now: new(segment), q: float64(m.Order()) + 1, most: 5,
+	c := &controller{given: p, p: p, fixed: fixed, set: f, theta: theta, now: new(segment), q: float64(m.Order()) + 1, most: 5,
 		g: &Grid{span: p.Span, rule: f.String()}}
 	if len(fixed.events) > 0 {
 		c.p = p.segmented(c.now)
@@ -133,6 +135,22 @@ func (c *controller) run(ctx context.Context) (err error) {
 	}
 	c.times = c.g.t
 	return nil
+}
+
+// grid returns the grid of the last run, which reached the given times.
+func (c *controller) grid(times []float64) (*Grid, error) {
+	g, err := NewGrid(c.given, c.theta, times)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.local) != g.Steps()*len(c.x) {
+		return nil, errTooShort
+	}
+	g.rule, g.tol = c.set.String(), &c.set.Tolerance
+	if slices.Max(c.orders) > 0 {
+		g.orders = slices.Clone(c.orders)
+	}
+	return g, nil
 }
 
 // skip passes over a step of length zero.

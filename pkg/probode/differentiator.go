@@ -91,8 +91,11 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	}
 	if e.ftheta != nil {
 		n := len(dtheta)
-		for i := range dst {
-			for j, v := range dtheta {
+		for j, v := range dtheta {
+			if v == 0 {
+				continue // true for all but one, if the direction is a parameter
+			}
+			for i := range dst {
 				dst[i] += e.ftheta[i*n+j] * v
 			}
 		}

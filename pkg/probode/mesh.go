@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Uniform is the Mesh with steps of size h. The steps between two events are equal: the
@@ -163,19 +162,12 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	if err := c.run(ctx); err != nil {
 		return fail(err)
 	}
-	g, err := NewGrid(p, theta, c.times)
+	g, err := c.grid(c.times)
 	if err != nil {
-		return nil, err
+		return fail(err)
 	}
-	if len(c.local) != g.Steps()*p.Dim() {
-		return fail(errTooShort)
-	}
-	g.rule, g.tol = f.String(), &f.Tolerance
 	if local {
 		g.local = c.local
-	}
-	if slices.Max(c.orders) > 0 {
-		g.orders = c.orders
 	}
 	return g, nil
 }

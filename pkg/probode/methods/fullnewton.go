@@ -39,21 +39,26 @@ func newFullNewton(s *implicit) *fullNewton {
 
 // factorize computes the Jacobian at each stage and factorises I − hA⊗J.
 func (e *fullNewton) factorize(s *implicit, z []float64) bool {
-	n := s.table.stages
 	for j, c := range s.table.c {
 		for k, v := range s.stage(z, j) {
 			s.at[k] = s.eq.x[k] + v
 		}
 		s.eval.FJ(s.w, e.jac[j], s.t+c*s.h, s.at, s.eq.theta)
 	}
+	return e.eliminate(s, e.jac)
+}
+
+// eliminate factorises I − hA⊗J with the given Jacobians of the stages.
+func (e *fullNewton) eliminate(s *implicit, jac []*probode.Matrix) bool {
+	n := s.table.stages
 	clear(e.all.A)
 	for i, row := range s.table.a {
 		for j, a := range row {
 			a *= s.h
 			for k := range s.d {
-				lo, hi := e.jac[j].Columns(k)
+				lo, hi := jac[j].Columns(k)
 				for l := lo; l < hi; l++ {
-					e.all.Set(k*n+i, l*n+j, a*e.jac[j].At(k, l))
+					e.all.Set(k*n+i, l*n+j, a*jac[j].At(k, l))
 				}
 			}
 		}

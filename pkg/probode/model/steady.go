@@ -105,7 +105,7 @@ func (r *rest) find(theta []float64, slopes bool) (x, slope []float64, err error
 
 // solve returns the state of q at the end of its span, and its derivatives.
 func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
-	mesh := probode.Frozen{Tolerance: probode.Tolerance{Relative: restTolerance}}
+	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: restTolerance}, MaxSteps: 1e6}
 	path, err := probode.Setup{Method: methods.Radau{}, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])
 	if err != nil {
 		return nil, nil, err
@@ -114,6 +114,9 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 	x = make([]float64, d)
 	if !slopes {
 		return x, nil, path.States(r.ctx, x, theta, nil)
+	}
+	if path, err = path.(probode.Holdable).Hold(r.ctx, theta); err != nil {
+		return nil, nil, err
 	}
 	directions, dx := make([]float64, m*n), make([]float64, m*d)
 	for i, j := range r.along {

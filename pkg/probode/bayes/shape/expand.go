@@ -13,18 +13,18 @@ import (
 // Expand computes the derivatives at p.X. If the steps are chosen at every θ, so that the
 // density jumps, it uses the steps chosen at p.X for all values.
 func (s *Surface) Expand(p *Point) bool {
-	s.e.Constrain(s.theta, p.X[:len(s.theta)])
+	if math.IsInf(s.place(p.X), 0) {
+		return false
+	}
 	defer s.e.Hold(s.theta)()
+	if s.Exact && s.along(p.X) {
+		return s.assemble(p)
+	}
 	if math.IsInf(s.Value(p.X), 0) {
 		return false
 	}
 	s.locate()
-	if !s.Exact || !s.along(p.X) {
-		if !s.differentiate(p.X, true) {
-			return false
-		}
-	}
-	return s.assemble(p)
+	return s.differentiate(p.X, true) && s.assemble(p)
 }
 
 // locate stores the states and locations of the last evaluation, and the cells of the

@@ -17,8 +17,8 @@ const (
 	lentError = 0.01
 )
 
-// along sets the derivatives of the locations from the derivatives of the path, and
-// reports whether there are any. The density was last evaluated at x.
+// along sets the locations at x, and their derivatives from the derivatives of the path.
+// It reports whether there are any. The density must be held at x.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
 	if d != len(s.theta) {
@@ -31,9 +31,14 @@ func (s *Surface) along(x []float64) bool {
 		directions[k*d+k] = v
 	}
 	all := s.e.Tangents(s.theta, directions)
-	if all == nil {
+	if all != nil {
+		if !s.observe() {
+			return false
+		}
+	} else if !math.IsInf(s.Value(x), 0) {
 		all = s.lend(directions)
 	}
+	s.locate()
 	if all == nil || slices.ContainsFunc(all, func(rows []float64) bool { return !finite(rows...) }) {
 		return false
 	}
@@ -45,6 +50,17 @@ func (s *Surface) along(x []float64) bool {
 			for m, k := range p.cols {
 				p.jac[j*w+m] = rows[j*d+k]
 			}
+		}
+	}
+	return true
+}
+
+// observe computes the expected values of the data from the states that Tangents left, and
+// reports whether the log-likelihood is finite.
+func (s *Surface) observe() bool {
+	for i := range s.parts {
+		if ll, err := s.e.Part(i).Observe(s.theta); err != nil || !finite(ll) {
+			return false
 		}
 	}
 	return true
