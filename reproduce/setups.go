@@ -48,7 +48,7 @@ func setups(ab, am []int) []setup {
 	return out
 }
 
-// eachStep calls do for every method and step size.
+// eachStep calls the function do for every method and step size.
 func (s *study) eachStep(all []setup, do func(u setup, h float64) error) error {
 	steps := []float64{.005, .01, .02, .05, .1}
 	if s.quick {

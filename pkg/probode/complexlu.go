@@ -99,8 +99,8 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	return true
 }
 
-// Solve overwrites the right-hand side re + i·im with the solution. re and im have length
-// d.
+// Solve overwrites the right-hand side re + i·im with the solution. Both re and im have
+// length d.
 func (f *ComplexLU) Solve(re, im []float64) {
 	d, a, b := f.d, f.a, f.b
 	re, im = re[:d], im[:d]

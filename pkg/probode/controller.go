@@ -278,8 +278,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 	}
 }
 
-// reason returns an error that says why no step from t is short enough. err is the
-// error of the last step, if it failed.
+// reason returns an error that says why no step from t is short enough. The argument err
+// is the error of the last step, if it failed.
 func (c *controller) reason(err error, t, to float64) error {
 	for _, at := range [2]float64{t, to} {
 		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {
@@ -318,8 +318,8 @@ func (c *controller) worst(local []float64) float64 {
 }
 
 // worst returns the largest of the local errors of a step from x to next in units of the
-// tolerance. peak holds the largest size of each component up to x, and part is the
-// length of the step as a fraction of the span.
+// tolerance. The argument peak holds the largest size of each component up to x, and part
+// is the length of the step as a fraction of the span.
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {

@@ -23,9 +23,9 @@ type Differentiator struct {
 	jac1        *Matrix
 }
 
-// NewDifferentiator returns a Differentiator of p. If p has no FJ, jacobian says whether
-// to compute the Jacobian by differences at each point. Implicit methods need that
-// Jacobian anyway.
+// NewDifferentiator returns a Differentiator of p. If p has no FJ, the argument jacobian
+// says whether to compute the Jacobian by differences at each point. Implicit methods need
+// that Jacobian anyway.
 func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	d, n := p.Dim(), len(p.Theta)
 	e := &Differentiator{p: p}
@@ -45,7 +45,7 @@ func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	return e
 }
 
-// At sets the point. f is the value of F there if it is known, or nil.
+// At sets the point. The argument f is the value of F there if it is known, or nil.
 func (e *Differentiator) At(t float64, x, theta, f []float64) {
 	e.t = t
 	copy(e.x, x)

@@ -12,9 +12,9 @@ type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string
 
-	// Time is the time of the event. When, if not nil, returns it for θ instead, as for a
-	// dose with an unknown lag; it must be a continuous function of θ. An event outside
-	// the span does not happen.
+	// Time is the time of the event. When, if not nil, takes its place and returns the
+	// time for θ, as for a dose with an unknown lag. When must be a continuous function of
+	// θ. An event outside the span does not happen.
 	Time float64
 	When func(theta []float64) float64
 

@@ -28,10 +28,11 @@ type Grid struct {
 	when   []*mark // the same in the order of Problem.Events
 	moving bool
 
-	// local holds the sizes of the local errors of the classical path, N×d, on grids of
-	// an error-controlled run or of a Setup with ScaleLocal. tol and orders are set on
-	// grids of such a run: they are its tolerances, and the orders that a Chooser has
-	// chosen for the steps. orders is nil if none were chosen.
+	// local holds the sizes of the local errors of the classical path, N×d, on grids of an
+	// error-controlled run or of a Setup with ScaleLocal. The fields tol and orders are
+	// set only on grids of error-controlled runs: tol is the tolerance of the run, and
+	// orders holds the orders that a Chooser has chosen for the steps, or is nil if it
+	// chose none.
 	local  []float64
 	tol    *Tolerance
 	orders []uint8
@@ -71,8 +72,9 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	})
 }
 
-// UniformGrid returns the grid of equal steps between events: in each segment, the
-// largest step up to h that divides it. It is an error if h is longer than the span.
+// UniformGrid returns the grid of equal steps between events: the step in each segment is
+// the largest one up to h that divides the segment. It is an error if h is longer than the
+// span.
 func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -169,7 +171,7 @@ func uniform(span [2]float64, h float64) []float64 {
 	return t
 }
 
-// buildGrid makes a grid. inner returns its points inside a segment (a, b).
+// buildGrid makes a grid. The function inner returns its points inside a segment (a, b).
 func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64) []float64) (g *Grid, err error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

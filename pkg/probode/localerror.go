@@ -51,7 +51,7 @@ func (m Doubled) Stepper(p *Problem, g *Grid) (Stepper, error) {
 	return &doubled{step, errs}, err
 }
 
-// A doubled is a stepper of Doubled.
+// A doubled is the Stepper of a Doubled method.
 type doubled struct {
 	Stepper
 	*doubling
@@ -154,7 +154,7 @@ func (s *Solver) Strain(theta []float64) (float64, error) {
 	return worst, err
 }
 
-// eachLocal calls do with the local error of each step of the classical path.
+// eachLocal calls the function do with the local error of each step of the classical path.
 func (s *Solver) eachLocal(errs localizer, theta []float64, do func(i int, local, x, next []float64)) (err error) {
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, theta, nil); err != nil {

@@ -151,7 +151,7 @@ func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	return true
 }
 
-// subtract subtracts l·top from row, of equal length.
+// subtract subtracts l·top from row; both vectors have the same length.
 func subtract(row []float64, l float64, top []float64) {
 	row = row[:len(top)]
 	q := 0

@@ -30,8 +30,8 @@ func NewDense(d int) *Matrix {
 	return &Matrix{D: d, Lower: d - 1, Upper: d - 1, Stride: d, A: make([]float64, d*d)}
 }
 
-// NewBanded returns a d×d matrix of zeros that stores a band. lower is the number of
-// subdiagonals and upper the number of superdiagonals, each in [0, d).
+// NewBanded returns a d×d matrix of zeros that stores a band. The arguments lower and
+// upper are the numbers of subdiagonals and superdiagonals, each in [0, d).
 func NewBanded(d, lower, upper int) *Matrix {
 	if d < 1 || lower < 0 || upper < 0 || lower >= d || upper >= d {
 		panic(fmt.Sprintf("probode: band (%d, %d) of a matrix of dimension %d: want each in [0, dimension)", lower, upper, d))

@@ -71,8 +71,8 @@ func (t Tolerance) check(d int) error {
 }
 
 // size returns the permitted error of component k, whose values at the ends of a step are
-// a and b, and whose size before was at most peak. top is the largest size of any
-// component so far.
+// a and b, and whose size before was at most peak. The argument top is the largest size of
+// any component so far.
 func (t Tolerance) size(k int, a, b, peak, top float64) float64 {
 	x := max(math.Abs(a), math.Abs(b))
 	switch len(t.Absolute) {
@@ -122,8 +122,8 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	return f.run(ctx, p, m, theta, times, true)
 }
 
-// run returns the grid of the run at theta, with the local errors that scale noise only
-// if local is set: computing them can take as long as the run.
+// run returns the grid of the run at theta, with the local errors that scale noise only if
+// the argument local is true: computing them can take as long as the run.
 func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

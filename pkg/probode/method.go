@@ -51,9 +51,9 @@ type Stepper interface {
 	// steps. It is called at the beginning of each segment of the grid.
 	Start(i int, x, theta []float64) error
 
-	// Step writes the state at t[i+1] to dst, given the state x at t[i]. xi holds the
-	// normals of the step, and scale holds a factor for each of them; xi is nil for the
-	// classical method.
+	// Step writes the state at t[i+1] to dst, given the state x at t[i]. The argument xi
+	// holds the normals of the step, and scale holds a factor for each of them; xi is nil
+	// for the classical method.
 	Step(dst []float64, i int, x, theta, xi, scale []float64) error
 }
 
@@ -81,18 +81,19 @@ type Estimator interface {
 }
 
 // A Chooser is an Estimator that chooses the length of its steps under error control, and
-// their orders if it has several, as codes of variable order do. The orders are frozen
-// with the grid of the run, see Grid.Order, so that Z is as smooth as for a method of
-// fixed order. When a Chooser is made for a run, its grid is still empty. For other
-// Steppers the controller chooses the lengths of the steps.
+// their orders if it has several, as variable-order codes do. The orders are frozen with
+// the grid of the run, see Grid.Order, so that Z is as smooth as for a method of fixed
+// order. When a Chooser is made for a run, its grid is still empty. For other Steppers the
+// controller chooses the lengths of the steps.
 type Chooser interface {
 	Estimator
 	// Choose is called after step i, which led from the state given to Step to the state
-	// next. size is the local error of the step in units of the tolerance. If size is at
-	// most 1, the step is accepted; +Inf means that the step failed. units measures
-	// another estimate in the same units. Choose returns the factor for the length of the
-	// next step, or of the same step when it is repeated. After a failed step the factor
-	// is ignored, and the step is repeated with an eighth of its length.
+	// next. The argument size is the local error of the step in units of the tolerance. If
+	// size is at most 1, the step is accepted; +Inf means that the step failed. The
+	// function units measures another estimate in the same units. Choose returns the
+	// factor for the length of the next step, or of the same step when it is repeated.
+	// After a failed step the factor is ignored, and the step is repeated with an eighth
+	// of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
 	// Chosen returns the order of the last step, or 0 if the method has only one.
 	Chosen() int
@@ -103,8 +104,9 @@ type Runner interface {
 	Stepper
 	// Run makes the steps from, …, to−1 of the path z. The caller has set the row of z
 	// with index from; Run writes the rows from+1, …, to. Row i of xi holds the n normals
-	// of step i; xi is nil for the classical method. scale is the same for all steps.
-	// failed is the index of the step that failed, or to if no step failed.
+	// of step i; xi is nil for the classical method. The argument scale is the same for
+	// all steps. The result failed is the index of the step that failed; if none failed,
+	// it equals the argument to.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
 	Runs() bool
@@ -114,8 +116,8 @@ type Runner interface {
 // multistep methods can, without repeating the steps. Solver.Stepper uses it.
 type Recaller interface {
 	Stepper
-	// Recall sets the memory to what it is on the path z before step i. from is the grid
-	// point at which the segment begins.
+	// Recall sets the memory to what it is on the path z before step i. The segment begins
+	// at the grid point from.
 	Recall(from, i int, z, theta []float64)
 }
 

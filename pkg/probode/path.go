@@ -11,10 +11,11 @@ import (
 // are meshes, and so are a Grid and reference.Accurate. You can use a mesh of your own
 // wherever these can be used.
 type Mesh interface {
-	// Bind prepares solutions of p by s. times are the times at which states are needed;
-	// nil stands for all grid points, if the mesh has a grid. at is the θ at which a grid
-	// is frozen and local errors are measured; nil stands for the nominal θ. Expensive
-	// preparations are done here, once; other goroutines use clones.
+	// Bind prepares solutions of p by s. The argument times holds the times at which
+	// states are needed; nil stands for all grid points, if the mesh has a grid. The
+	// argument at is the θ at which a grid is frozen and local errors are measured; nil
+	// stands for the nominal θ. Expensive preparations are done here, once; other
+	// goroutines use clones.
 	Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error)
 
 	// String describes the mesh in a few words, such as "h = 0.1".
@@ -26,9 +27,9 @@ type Mesh interface {
 // below are abilities that a Path may have: Tangential, Holdable and Gridded.
 type Path interface {
 	// States writes the states at the times to dst, row-major: dst[n*d+k] is component k
-	// at time n. xi, of length NoiseLen, holds the standard normals ξ of the noise; nil
-	// stands for ξ = 0, the classical solution. It returns the error of a solve that
-	// failed, or of ctx, which can end a solve early.
+	// at time n. The argument xi, of length NoiseLen, holds the standard normals ξ of the
+	// noise; nil stands for ξ = 0, the classical solution. It returns the error of a solve
+	// that failed, or of ctx, which can end a solve early.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
 	// NoiseLen returns the length of ξ, which is 0 if there is no noise.

@@ -22,13 +22,13 @@ type Problem struct {
 	// Name appears in messages and figures.
 	Name string
 
-	// F writes f(t, x; θ) to dst. dst and x have the length d of X0; x and theta must not
-	// be changed or kept.
+	// F writes f(t, x; θ) to dst. Both dst and x have the length d of X0; F must neither
+	// change nor keep x and theta.
 	F func(dst []float64, t float64, x, theta []float64)
 
 	// FJ, if not nil, writes f(t, x; θ) into f and its Jacobian ∂f/∂x into jac in one
 	// pass. The two often share most of their work, and an implicit step needs both. Give
-	// FJ if speed is important. jac is zero on entry. It is d×d, row-major,
+	// FJ if speed is important. On entry jac is zero. It is d×d, row-major,
 	//
 	//	jac[i*d+j] = ∂fᵢ/∂xⱼ,
 	//

@@ -22,8 +22,8 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 	return det != 0 && det-det == 0
 }
 
-// Inverse3 returns (cI − J)⁻¹ by cofactors, row by row, for J given row by row. ok is
-// false if the terms of the determinant nearly cancel or if it is not a number.
+// Inverse3 returns (cI − J)⁻¹ by cofactors, row by row, for J given row by row. The result
+// ok is false if the terms of the determinant nearly cancel or if it is not a number.
 //
 // The error of a cofactor, ε‖A‖² with A = cI − J, is harmless if ok is true: divided by
 // |det| it is at most the error ε‖A‖‖A⁻¹‖² of a stable elimination, times σ₃/σ₂ ≤ 1.
@@ -45,7 +45,7 @@ func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01,
 		c2 * r, (j01*j20 + a00*j21) * r, (a00*a11 - j01*j10) * r, ok
 }
 
-// blocks4 eliminates one block of two from the other,
+// blocks4 makes one step of block elimination with blocks of size two,
 //
 //	cI − J = (P Q; R S),   W = RP⁻¹,   T = S − WQ,
 //

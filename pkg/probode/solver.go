@@ -155,8 +155,8 @@ func (s *Solver) MemoryLen() int {
 }
 
 // Bind makes solves of s, and of Solvers that are cloned from it later, stop soon after
-// ctx ends, with the error of ctx. release restores the earlier context; if Bind is
-// called several times, the calls must be released in reverse order.
+// ctx ends, with the error of ctx. The function release restores the earlier context; if
+// Bind is called several times, the calls must be released in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	stop, before, cause := new(atomic.Bool), s.stop, s.cause
 	s.stop, s.cause = stop, func() error { return context.Cause(ctx) }
@@ -178,16 +178,16 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 // 0.
 //
 // The error is a *SolveError if θ or f is not finite, if the path diverges, if a step
-// fails, or if a function of the problem panics. z then holds the path up to that step.
+// fails, or if a function of the problem panics. Then z holds the path up to that step.
 // Solve panics if a length is wrong.
 func (s *Solver) Solve(z, theta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// SolveFrom makes the steps from, …, to−1 of a path, 0 ≤ from ≤ to ≤ N. z holds the row
-// of t_from, and SolveFrom writes the rows after it, up to the row of t_to. Row i of xi
-// belongs to step i, and z, theta and xi have the same lengths as for Solve. With from =
-// 0 the row of t₀ is written, too.
+// SolveFrom makes the steps from, …, to−1 of a path, 0 ≤ from ≤ to ≤ N. On entry z holds
+// the row of t_from, and SolveFrom writes the rows after it, up to the row of t_to. Row i
+// of xi belongs to step i, and z, theta and xi have the same lengths as for Solve. With
+// from = 0 the row of t₀ is written, too.
 //
 // memory, of length MemoryLen, holds what the method remembers of earlier steps: on entry
 // at t_from, unless from is 0, and on return at t_to. A path that is computed in pieces

@@ -17,9 +17,9 @@ import (
 type Differentiable interface {
 	Stepper
 	// Differentiate writes to dnext, M×d row-major, the derivative of next along the
-	// directions in t. next is the state that Step has just computed from x with the same
-	// arguments. Differentiate is called after every step since Start. A wrapper around a
-	// Stepper that is not Differentiable returns errors.ErrUnsupported.
+	// directions in t. The argument next is the state that Step has just computed from x
+	// with the same arguments. Differentiate is called after every step since Start. A
+	// wrapper around a Stepper that is not Differentiable returns errors.ErrUnsupported.
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
 
@@ -32,7 +32,7 @@ type Tangents struct {
 	// Time and Length are the derivatives of t[i] and of the length of the step, with M
 	// elements each. They are nil if event times do not depend on θ.
 	Time, Length []float64
-	// Scale is the derivative of the scale of each normal, M×n; nil if the scale is
+	// Scale is the derivative of the scale of each normal, M×n; it is nil if the scale is
 	// constant.
 	Scale []float64
 }
@@ -58,7 +58,8 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 }
 
 // SolveTangents does the same as Solve, and writes to dz the derivative of Z along M
-// directions in θ, with ξ and α fixed. dtheta holds the directions, M×p row-major, and
+// directions in θ, with ξ and α fixed. The argument dtheta holds the directions, M×p
+// row-major, and
 //
 //	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
 //

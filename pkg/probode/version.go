@@ -11,8 +11,8 @@ var release string
 
 // Version returns the version of this module in the running program, such as v1.4.0. In a
 // program built from a checkout it is v0.0.0 with the time and hash of the commit,
-// followed by +dirty if there were changes. If the build does not know the version, it is
-// (devel).
+// followed by +dirty if there were changes. If the build does not know the version, the
+// result is (devel).
 var Version = sync.OnceValue(func() string {
 	const module = "github.com/probode/probode"
 	if release != "" {

@@ -202,7 +202,7 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 			})
 		}
 		nx, ny := p.counts()
-		// ECharts may choose finer ticks than the picture.
+		// ECharts may choose finer ticks than those of the picture.
 		widest := 0.0
 		for _, t := range panel.Y.ticks(lim.y0, lim.y1, 2*ny) {
 			widest = max(widest, float64(typeface(tickSize, false).Width(t.Label)/px))
@@ -336,8 +336,8 @@ func css(c color.Color) string {
 	return fmt.Sprintf("rgba(%d,%d,%d,%.3g)", n.R, n.G, n.B, float64(n.A)/255)
 }
 
-// chartSeries returns the series of one layer of a panel. lim holds the limits of the
-// panel's axes, and frame is its data area in pixels.
+// chartSeries returns the series of one layer of a panel. The argument lim holds the
+// limits of the panel's axes, and frame is its data area in pixels.
 func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 	k := l.look()
 	q := precision{panel, lim}

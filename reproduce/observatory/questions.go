@@ -34,8 +34,8 @@ type question struct {
 // solver is the method with which the coarse posteriors are computed.
 var solver = adams.Moulton{Steps: 1}
 
-// The accurate posterior is computed with RK4. fineness is the number of its steps in each
-// coarsest step.
+// The accurate posterior is computed with RK4. The field fineness is the number of steps
+// of RK4 in each coarsest step.
 const fineness = 16
 
 func gaussian(sd float64, columns ...int) func([]float64, *rand.Rand) []float64 {

@@ -48,8 +48,9 @@ type listed struct {
 	Module                             struct{ Path string }
 }
 
-// course matches the packages of this repository. A reader may have added other packages
-// at the top of the checkout, such as the program euler of the README.
+// course lists the patterns that match the packages of this repository. A reader may have
+// added other packages at the top of the checkout, such as the program euler of the
+// README.
 var course = []string{"./pkg/...", "./reproduce/...", "./environment/..."}
 
 func main() {

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 )
 
-// Write calls write to fill a file, with the permissions 0644, and gives it the name
-// path when all of it is on the disk. If that fails, path is unchanged and no other
-// file remains. If the process is killed, a file named after path, with digits and .tmp
-// added, may remain.
+// Write calls write to fill a new file with the permissions 0644, and renames it to path
+// once all of it is on the disk. If that fails, path is unchanged and no other file
+// remains. If the process is killed, a file named after path, with digits and .tmp added,
+// may remain.
 //
 // If path is a link, Write replaces the file to which it leads. If path is /dev/null, a
 // terminal, or a pipe that somebody reads from, Write writes into it. It does the same
@@ -55,9 +55,9 @@ func Replace(path string, write func(io.Writer) error) error {
 	return finish(path, tmp, write)
 }
 
-// WriteVia is like Replace, but the file has the name tmp, in the same directory, until
-// it is complete. If an earlier call has left a file tmp, it is removed, so no other
-// process may use tmp.
+// WriteVia is like Replace, but until the file is complete it has the name tmp in the same
+// directory. If an earlier call has left a file tmp, it is removed, so no other process
+// may use tmp.
 func WriteVia(tmp, path string, write func(io.Writer) error) error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -12,8 +12,8 @@ const nonBlocking = syscall.O_NONBLOCK
 
 func rename(from, to string) error { return os.Rename(from, to) }
 
-// SyncDir writes the names in a directory to the disk, so that files that were made,
-// renamed or removed there remain so after a loss of power.
+// SyncDir writes the names in a directory to the disk, so that a loss of power does not
+// undo the creation, the renaming or the removal of a file there.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

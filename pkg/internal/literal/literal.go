@@ -57,8 +57,8 @@ func isDeclared(t reflect.Type) bool {
 	return t.PkgPath() != "sync" && t.PkgPath() != "sync/atomic"
 }
 
-// write writes v, with its type if that is not clear from the context. above holds the
-// pointers that lead to v.
+// write writes v, with its type if that is not clear from the context. The argument above
+// holds the pointers that lead to v.
 func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 	if !v.IsValid() {
 		b.WriteString("nil")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Panic describes in one line a panic with the given value, as [recover] returns it,
-// and the place in the stack where it happened.
+// Panic returns a line that describes a panic: the value that [recover] returned, and the
+// place in the stack where the panic happened.
 func Panic(value any, stack []byte) string {
 	message := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
 	_, frames, _ := strings.Cut(string(stack), "\npanic(")

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Table writes each row on a line, with aligned columns two spaces apart. Rows may
-// differ in length. left says which columns are aligned left, like words; the others
+// Table writes each row on a line, with aligned columns two spaces apart. Rows may differ
+// in length. The function left says which columns are aligned left, like words; the others
 // are aligned right, like numbers. Combining characters, such as the hat of R̂, have no
 // width.
 func Table(rows [][]string, left func(column int) bool) string {

@@ -158,7 +158,7 @@ func diverged(x []float64) error {
 	return nil
 }
 
-// larger returns the larger magnitude of two numbers, or NaN if either is NaN.
+// larger returns the larger of the magnitudes of two numbers, or NaN if either is NaN.
 func larger(x, y float64) float64 {
 	x, y = math.Abs(x), math.Abs(y)
 	if y > x || y != y {

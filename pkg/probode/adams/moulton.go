@@ -129,7 +129,7 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 // Zᵢ; −r(c) is then the vector w of the paper. Predictor makes one update from the
 // Adams–Bashforth value. Newton begins at Zᵢ and makes as many updates as it needs. The
 // noise √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation. So Current and Predictor
-// compute mean and noise in one solve, and no Cholesky factor of H is needed [T18,
+// compute the mean and the noise in one solve, and no Cholesky factor of H is needed [T18,
 // §2.4].
 type moulton struct {
 	past

@@ -107,8 +107,8 @@ func (m *past) Restore(i int, src []float64) {
 	}
 }
 
-// versus writes to dst the difference between next and the result of the implicit
-// formula c for step i, with f evaluated at next.
+// versus writes to dst the difference between the state next and the result of the
+// implicit formula c for step i, with f evaluated at next.
 func (m *past) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)
@@ -139,7 +139,7 @@ type slopes struct {
 	v, u, w []float64
 }
 
-// differentiator prepares the derivatives in count directions.
+// differentiator prepares the derivatives in the given number of directions.
 func (m *past) differentiator(count int, jacobian bool) *slopes {
 	if m.slopes == nil {
 		m.slopes = &slopes{diff: probode.NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}

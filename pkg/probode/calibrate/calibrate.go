@@ -24,15 +24,16 @@ type Settings struct {
 	Mesh probode.Mesh
 	// Scaling says how the size of the noise depends on the step; zero means the default
 	// for the grid. ScaleLocal gives the spread that is closest to the error: see
-	// docs/calibration.md. α* is valid only for this scaling: see NoiseScale.Settings.
+	// docs/calibration.md. The result α* is valid only for this scaling: see
+	// NoiseScale.Settings.
 	Scaling probode.Scaling
 	// Criterion is the score that α* maximises; zero is LogScore. The paper uses
 	// Bhattacharyya.
 	Criterion Criterion
 	// Theta is the parameter value; nil means Problem.Theta.
 	Theta []float64
-	// Indicator estimates the error; nil means Richardson. reference.TrueError computes
-	// the difference from an accurate solution.
+	// Indicator estimates the error; nil means Richardson. The indicator
+	// reference.TrueError computes the difference from an accurate solution.
 	Indicator Indicator
 	// Components are the components of the state, counted from 0, that enter the score;
 	// nil means all.
@@ -54,9 +55,9 @@ type Settings struct {
 // A NoiseScale is the α* that Run has found, with its uncertainty.
 type NoiseScale struct {
 	// Alpha is α*. SE is its Monte Carlo standard error, computed by the jackknife over
-	// groups of paths. SE is NaN if a path cannot be computed at a scale close to α*. α*
-	// is valid only for this problem, this θ and these units of the state: if other units
-	// make the state ten times as large, α* is a hundred times as large.
+	// groups of paths. SE is NaN if a path cannot be computed at a scale close to α*. The
+	// scale α* is valid only for this problem, this θ and these units of the state: if
+	// other units make the state ten times as large, α* is a hundred times as large.
 	Alpha, SE float64
 	// Scaling is the scaling for which α* was found. It is never ScaleDefault: see
 	// Settings.

@@ -270,8 +270,8 @@ type evaluation struct {
 	score float64   // −Inf if not ok or if there is no spread
 	width float64   // see Criterion.match; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
-	// without[g] is logv at the thinned points if group g is left out. It is set only for
-	// an ensemble of all paths.
+	// without[g] is logv at the thinned points, computed without the paths of group g. It
+	// is set only for an ensemble of all paths.
 	without [][]float64
 }
 
@@ -298,8 +298,8 @@ func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evalua
 	return e, nil
 }
 
-// leaveOut returns the logarithms of the variances at the thinned points if group out
-// is left out.
+// leaveOut returns the logarithms of the variances at the thinned points, computed without
+// the paths of group out.
 func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	thin := c.thin()
 	rest := moments.NewVector((len(c.used) + thin - 1) / thin)

@@ -193,8 +193,9 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	return nil, failed
 }
 
-// maximum returns the point in [−reach, reach], to within tol, at which the score for
-// the errors loge2 is largest. set writes the logarithms of the variances at a point.
+// maximum returns the point in [−reach, reach], to within tol, at which the score for the
+// errors loge2 is largest. The function set writes the logarithms of the variances at a
+// point.
 func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []float64), loge2 []float64) float64 {
 	v := make([]float64, len(loge2))
 	return minimize(func(at float64) float64 {
@@ -271,10 +272,10 @@ func vertex(h, l, m, r float64) float64 {
 	return 0
 }
 
-// minimize returns the point in (a, c) at which f is smallest, to within tol, by
-// Brent's method: golden section with parabolic steps [Brent 1973, §5.8]. It starts at
-// b, between a and c, where f should be lower than at both. gonum/optimize has no
-// method for functions of one variable without derivatives.
+// minimize returns the point in (a, c) at which f is smallest, to within tol, by Brent's
+// method: golden section with parabolic steps [Brent 1973, §5.8]. It starts at b, between
+// a and c, where f should be lower than at both. Package gonum/optimize has no method for
+// functions of one variable without derivatives.
 func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	const golden = 0.3819660112501051
 	x, w, v := b, b, b

@@ -59,9 +59,9 @@ func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
 //
 //	Σ (Eₙ − Eₙ₋₁)² / Σ (Eₙ − Ē)².
 //
-// The momentum is drawn anew in each iteration, and with it a part of the energy. If that
-// part varies much less than the energy itself, the chain moves slowly between regions of
-// different density [Betancourt 2016].
+// Each iteration draws a new momentum, and so a new value of the kinetic energy. If the
+// kinetic energy varies much less than the whole energy, the chain moves slowly between
+// regions of different density [Betancourt 2016].
 func bfmi(energy []float64) float64 {
 	if len(energy) < 4 {
 		return math.NaN()

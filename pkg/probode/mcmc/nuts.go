@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A GradientDensity is a LogDensity with a gradient, which it writes to grad. What is said
-// of a LogDensity holds for it, too. Where it returns −Inf or an error, the gradient has
-// no meaning.
+// A GradientDensity is a LogDensity that also writes its gradient to grad. The rules for a
+// LogDensity apply to it, too. Where it returns −Inf or an error, the gradient has no
+// meaning.
 type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 
 // NUTS is the no-U-turn sampler, the kernel for many or correlated coordinates if the
@@ -29,12 +29,13 @@ type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 // All learning happens in the burn-in. The step is tuned by dual averaging until the mean
 // probability of acceptance is Accept. The inverse of M is estimated from the draws in
 // windows that double in length. In up to 100 dimensions it is a full covariance matrix.
-// In more dimensions only the scales of the coordinates are estimated, or of the
-// coordinates of Cov if that is given.
+// In more dimensions only scales are estimated: those of the coordinates or, if Cov is
+// given, those of the coordinates in which Cov is the unit matrix.
 //
-// A path is divergent if H grows by more than 1000, or if the target cannot be evaluated:
-// the step is too long for some part of the target, which the draws may not represent.
-// [NUTSQuantities] records this and more for each draw, and Chains.Warnings judges it.
+// A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
+// The step is then too long for some part of the target, and the draws may not represent
+// that part. [NUTSQuantities] records this and more for each draw, and Chains.Warnings
+// judges it.
 //
 // One iteration makes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
 // once and allocates no memory of its own.
@@ -51,7 +52,7 @@ type NUTS struct {
 	Mean []float64
 	Cov  mat.Symmetric
 
-	// Accept is the mean probability of acceptance that the step is tuned to. Zero means
+	// Accept is the mean probability of acceptance to which the step is tuned. Zero means
 	// 0.8. A larger number makes the step shorter, which helps against divergent paths.
 	Accept float64
 
@@ -67,8 +68,8 @@ type NUTS struct {
 	stats Stats
 	last  path // the path of the last iteration
 
-	// The workspace of an iteration: the ends of the path, the path, the half that is added
-	// to it, and the right half of a path of each depth.
+	// The following fields are the workspace of an iteration: the ends of the path, the
+	// path, the half that is added to it, and the right half of a path of each depth.
 	rng         *rand.Rand
 	back, front phase
 	whole, half tree
@@ -128,7 +129,7 @@ type tree struct {
 	draw        draw      // one of its points, drawn with these weights
 }
 
-// Init places the chain at a copy of x, having learned nothing.
+// Init places the chain at a copy of x, with a kernel that has learned nothing.
 func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	d := len(x)
 	if k.Target == nil || k.Mean != nil && len(k.Mean) != d || k.Cov != nil && k.Cov.SymmetricDim() != d {
@@ -219,8 +220,8 @@ func (k *NUTS) begin(s *phase, rng *rand.Rand) float64 {
 	return floats.Dot(s.p, s.p)/2 - s.logp
 }
 
-// firstStep doubles or halves a step until the probability that a single leapfrog step
-// would be accepted passes 0.8.
+// firstStep doubles or halves a step until the probability of accepting a single leapfrog
+// step crosses 0.8.
 func (k *NUTS) firstStep(step float64, rng *rand.Rand) float64 {
 	good := func() bool {
 		start := k.begin(&k.back, rng)
@@ -311,8 +312,8 @@ func (k *NUTS) take(d *draw, s *phase, energy float64) {
 }
 
 // build extends the path at one end by 2^depth leapfrog steps, and describes the added
-// part in t, in the direction of these steps. It returns false if the part makes a U-turn
-// or is divergent; it then stops early.
+// part in t, in the direction of these steps. If the part makes a U-turn or is divergent,
+// build stops early and returns false.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {
 		energy := k.leap(end, step)
@@ -343,10 +344,10 @@ func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	return goes
 }
 
-// straight reports whether a path makes no U-turn. Its first part has the momenta outer
-// and inner at its ends and the given sum of momenta; r is its second part, which begins
-// where the first one ends. The test is made for the whole path, and for each part
-// together with the nearest point of the other part.
+// straight reports whether a path makes no U-turn. The first part of the path has the
+// momenta outer and inner at its ends and the given sum of momenta; r is the second part,
+// which begins where the first one ends. The test is made for the whole path, and for each
+// part together with the nearest point of the other part.
 func straight(outer, inner, sum []float64, r *tree) bool {
 	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
 	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&
@@ -372,7 +373,7 @@ func (k *NUTS) adapt() {
 	if k.learn.add(k.n, k.at.z) {
 		k.learn.apply(k.white)
 		k.white.to(k.at.z, k.x)
-		// The gradient in the new coordinates.
+		// Compute the gradient in the new coordinates.
 		k.white.from(k.x, k.at.z)
 		k.at.logp = k.evaluate(k.at.g, k.at.z)
 		k.step = newStepSize(k.firstStep(k.step.size, k.rng))
@@ -389,7 +390,8 @@ func (p *path) acceptance() float64 { return p.accept / float64(max(1, p.leaps))
 func (k *NUTS) Position() []float64 { return k.x }
 
 // Stats returns the counts since Init. Accepted counts the iterations that changed the
-// position, and Failed those on whose path the target could not be evaluated.
+// position, and Failed counts the iterations in which the target could not be evaluated at
+// a point of the path.
 func (k *NUTS) Stats() Stats { return k.stats }
 
 // LogDensity returns the log density at the position.

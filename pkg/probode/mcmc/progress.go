@@ -22,8 +22,8 @@ type status struct {
 
 	// rHat is the largest R̂ of all parameters, and worst is the parameter that has it.
 	// They may be a few seconds old, and use at most recordLength evenly spaced draws of
-	// each chain. With fewer than four draws per chain, or draws that are all equal, they
-	// are NaN and "".
+	// each chain. If there are fewer than four draws per chain, or all draws are equal,
+	// they are NaN and "".
 	rHat  float64
 	worst string
 

@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/internal/moments"
 )
 
-// A whitening maps whitened coordinates z to x = mean + L (scale ∘ z), such that a target
+// A whitening maps whitened coordinates z to x = mean + L (scale ∘ z), so that a target
 // with covariance L diag(scale²) Lᵀ has the unit covariance in z.
 type whitening struct {
 	mean, scale []float64
@@ -86,8 +86,8 @@ func (w *whitening) state(a *Archive) {
 // mostDense is the largest dimension in which a full covariance is learned.
 const mostDense = 100
 
-// A learner estimates the covariance of a target from windows of its draws, as Stan does:
-// a first part of the burn-in belongs to no window, the windows double in length, and
+// A learner estimates the covariance of a target from windows of its draws, as Stan does.
+// The first part of the burn-in belongs to no window. The windows double in length, and
 // after the last one only the step is tuned.
 type learner struct {
 	from, until int             // iterations before the first window and at the end of the last
@@ -112,8 +112,8 @@ func newLearner(d, burnIn int) *learner {
 	return l
 }
 
-// next begins the window of the current length after the present one. If the window after
-// it would not fit, it is made longer.
+// next begins the next window, of the current length. If no further window would fit after
+// it, it lasts until the end of learning.
 func (l *learner) next() {
 	l.end = max(l.end, l.from) + l.length
 	if l.end+2*l.length > l.until {
@@ -121,7 +121,8 @@ func (l *learner) next() {
 	}
 }
 
-// add includes the whitened draw of iteration n, and reports whether a window ends.
+// add adds the whitened draw of iteration n to the window, and reports whether the window
+// ends.
 func (l *learner) add(n int, z []float64) bool {
 	if n <= l.from || n > l.until {
 		return false
@@ -134,7 +135,8 @@ func (l *learner) add(n int, z []float64) bool {
 	return n == l.end
 }
 
-// apply changes the whitening by what the window has shown, and begins the next window.
+// apply changes the whitening to the covariance estimated from the window, and begins the
+// next window.
 //
 // In d dimensions a window of n draws gives a poor covariance unless n is much larger than
 // d. So the covariance of the whitened draws is shrunk towards its diagonal, which counts

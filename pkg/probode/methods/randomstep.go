@@ -8,8 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// RandomStep makes a one-step method probabilistic by random time steps [AG20]: with q
-// the order of Method and p the order of the noise, the length of a step is
+// RandomStep makes a one-step method probabilistic by random time steps [AG20]. If q is
+// the order of Method and p is the order of the noise, the length of a step is
 //
 //	H = h + √(3α) h^{p+1/2} (2Φ(ξ) − 1),   ξ ~ N(0, 1),
 //

@@ -28,16 +28,16 @@ const (
 	// doubtStiff is the same for implicit steps. It is larger because both integrations
 	// may lose order.
 	doubtStiff = 30.0
-	// The claimed relative error of each component is at least share times the largest
-	// relative error of any component.
+	// share is the smallest ratio of the claimed relative error of a component to the
+	// largest relative error of any component.
 	share = 0.3
 	// lost is the relative difference above which the solution is taken to have no correct
 	// digit.
 	lost = 0.1
 	// least is the smallest claimed error in units of the tolerance of a step.
 	least = 0.1
-	// If a component is smaller than faded times the largest size that it has had so far,
-	// its relative error is ignored.
+	// faded is a fraction of the largest size that a component has had so far. While the
+	// component is smaller than that, its relative error is ignored.
 	faded = 1e-6
 	// longer is the time from t₀ to the end of a period, divided by the time from t₀ to
 	// its beginning. A claim uses the present period and the two before it, so that each
@@ -124,7 +124,7 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 // claim replaces other, the states that are compared with x, with the claimed error of x.
 // A difference may be small by chance where it changes its sign. So the claim uses all
 // recent differences and all components: no component is assumed to be much more accurate
-// than the others, relative to its size. first is the initial state.
+// than the others, relative to its size. The argument first is the initial state.
 func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
@@ -188,7 +188,7 @@ func (r *recent) shift() {
 	clear(r[0])
 }
 
-// add includes v for component k and returns the largest |v|.
+// add records v for component k and returns the largest |v|.
 func (r *recent) add(k int, v float64) float64 {
 	r[0][k] = max(r[0][k], math.Abs(v))
 	return max(r[0][k], r[1][k], r[2][k])
@@ -228,8 +228,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, 
 	}
 }
 
-// excess returns the largest ratio of an error to the permitted error, and its index.
-// first is the initial state.
+// excess returns the largest ratio of an error to the permitted error, and its index. The
+// argument first is the initial state.
 func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
 	d := len(first)
 	peak := make([]float64, d)

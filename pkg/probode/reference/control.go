@@ -125,8 +125,8 @@ func (e *integration) longestStep() float64 {
 	return e.set.MaxStep
 }
 
-// try computes rows for a step H until one converges, and returns the number of that
-// row. The tolerance is the usual one multiplied by part. If no row converges, try
+// try computes rows for a step H until one converges, and returns the number of that row.
+// The tolerance is the usual one multiplied by the factor part. If no row converges, try
 // shortens the natural step.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule

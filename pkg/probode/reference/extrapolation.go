@@ -219,10 +219,10 @@ func (e *integration) distance(j int, H, part float64) float64 {
 // epsilon is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52
 
-// shortest is a step length, in units in the last place of t. In steps up to this
+// shortest is a step length, measured in units in the last place of t. In steps up to this
 // length, any increment of a component that has been zero is accepted: there is no size
-// with which its error could be compared, and the time of a kink or jump of f is not
-// known more accurately.
+// with which its error could be compared, and the time of a kink or jump of f is not known
+// more accurately.
 const shortest = 16
 
 // leaves reports whether component k has been zero so far and the step H is at most the

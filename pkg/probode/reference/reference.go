@@ -34,9 +34,9 @@ type Settings struct {
 
 	// MaxStep bounds the length of a step; f is called at least once in each eighth of it.
 	// Zero means no bound if the problem is Autonomous. Otherwise f may depend on t, and
-	// zero means 1/128 of the span, so that a pulse of 1/1000 of the span is seen.
-	// math.Inf(1) means no bound, which is faster, but may miss short inputs in f that are
-	// not events.
+	// zero means 1/128 of the span, so that a pulse of 1/1000 of the span is seen. The
+	// value math.Inf(1) means no bound. It is faster, but Solve may then miss short inputs
+	// in f that are not events.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.

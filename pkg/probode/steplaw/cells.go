@@ -298,7 +298,7 @@ func (c *division) integrate(q *cell) {
 	c.eachIn(q, func(v, weight float64) { q.mass += v * weight })
 }
 
-// eachIn calls do with the density and the weight of every node in q; the
+// eachIn calls the function do with the density and the weight of every node in q; the
 // state of the node is in s.target.z.
 func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	for i, x := range c.nodes {
@@ -315,7 +315,7 @@ func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	}
 }
 
-// each calls do with the states of all nodes and weights that add up to 1.
+// each calls the function do with the states of all nodes and weights that add up to 1.
 func (c *division) each(do func(z []float64, weight float64)) {
 	for n := range c.leaves {
 		c.eachIn(&c.leaves[n], func(v, weight float64) { do(c.s.target.z, v*weight/c.total) })

@@ -55,8 +55,8 @@ type target struct {
 
 	// Φ is computed from the remainder of the linearisation about base, not from r: r is a
 	// small difference of terms of size z/h, and its rounding errors could be larger than
-	// the noise of a method of high order at a small step. fbase is f(t_{i+1}, base) +
-	// r(μ), where r(μ) is zero unless Newton's iteration ended early.
+	// the noise of a method of high order at a small step. The field fbase is f(t_{i+1},
+	// base) + r(μ), where r(μ) is zero unless Newton's iteration ended early.
 	base, fbase []float64
 
 	z, u []float64 // from the last call of phi
@@ -74,7 +74,7 @@ func newTarget(p *probode.Problem) *target {
 
 const epsilon = 0x1p-52
 
-// set prepares g for a step. With the error ErrSingularH, the fields of the Gaussian
+// set prepares g for a step. If the error is ErrSingularH, the fields of the Gaussian
 // approximation are still valid.
 func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 	g.t, g.theta = s.T, theta

@@ -91,8 +91,8 @@ func timeOf(data *bayes.Data) string {
 }
 
 // Inside counts the observations in the data that lie in the central interval of the
-// prediction with the given probability. of is the number of all observations at times of
-// the prediction.
+// prediction with the given probability. The result of is the number of all observations
+// at times of the prediction.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2
 	for k := range data.Y[0] {

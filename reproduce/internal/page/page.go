@@ -39,8 +39,9 @@ func (p *Page) Figure(g viz.Graphic, caption string) error {
 	return nil
 }
 
-// Table writes a table inside a div with the given attributes. Numbers are aligned
-// right. A cell that begins with + or ! is a number marked as good or bad.
+// Table writes a table inside a div with the given attributes. Numbers are aligned right.
+// A cell that begins with + is a number marked as good, and one that begins with ! is a
+// number marked as bad.
 func (p *Page) Table(attributes string, header []string, rows [][]string) {
 	marks := map[byte]string{'+': "good", '!': "bad"}
 	shown := make([][]string, len(rows))

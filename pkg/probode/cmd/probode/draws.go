@@ -69,7 +69,7 @@ func (m *model) checkCounts(burnIn, thin int) error {
 }
 
 // first returns the first error that is not nil. cmp.Or would do the same, but staticcheck
-// does not know that it may return nil.
+// does not know that cmp.Or may return nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -119,8 +119,8 @@ func needs(flags *flag.FlagSet, why string, names ...string) error {
 	return nil
 }
 
-// groups are the headings under which help lists many flags. A flag that is in no group
-// belongs to the last one.
+// groups are the headings under which the help lists the flags of a command that has many.
+// A flag that is in no group belongs to the last one.
 var groups = []struct {
 	title string
 	names []string

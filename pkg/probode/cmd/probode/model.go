@@ -70,7 +70,7 @@ func newModel(flags *flag.FlagSet) *model {
 	return m
 }
 
-// newExact defines the flags of a model for commands that do not draw.
+// newExact defines the flags of a model for commands that do not draw from a posterior.
 func newExact(flags *flag.FlagSet) *model {
 	m := &model{solving: solving{flags: flags}, chains: 1}
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))

@@ -56,7 +56,7 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	return base, nil
 }
 
-// stepped reports whether the flags have a list of step sizes or tolerances.
+// stepped reports whether the flags give a list of step sizes or tolerances.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
 // setups returns base with the method, the noise and the steps that the flags give.

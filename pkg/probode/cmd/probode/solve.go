@@ -297,8 +297,8 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 	return times, nil
 }
 
-// setup returns the setup that solves p. Times that are not on a grid of equal steps
-// are added to it.
+// setup returns the setup that solves p. If a time is not on the grid of equal steps, the
+// grid goes through the times instead.
 func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Setup, err error) {
 	base := probode.Setup{Mesh: probode.Uniform(0)}
 	if s.model != "" {

@@ -1,7 +1,7 @@
-// Package estimate estimates the centre and the spread of all or some draws, plain or
-// weighted, with Monte Carlo standard errors. The centre and the spread are either the
-// median and half the width of the central 68 % interval, or the mean and the standard
-// deviation. For a normal distribution the two pairs are the same.
+// Package estimate estimates the centre and the spread of all draws or of a part of them,
+// with or without weights. It also gives their Monte Carlo standard errors. The centre and
+// the spread are either the median and half the width of the central 68 % interval, or the
+// mean and the standard deviation. For a normal distribution the two pairs are the same.
 //
 // The centre and the logarithm of the spread s are smooth functions of means over the
 // draws. So their errors are the errors of the means of their influence functions
@@ -61,8 +61,8 @@ type summary struct {
 	influence      func(y float64) (center, log float64)
 }
 
-// summary returns centre and spread of the draws x with the given weights; nil means
-// equal weights.
+// summary returns the centre and the spread of the draws x with the given weights; nil
+// means equal weights.
 func (by Measure) summary(x, weights []float64) summary {
 	if by == Moments {
 		m, v := stat.PopMeanVariance(x, weights)
@@ -122,7 +122,7 @@ func newQuantiles(x, weights []float64) weightedQuantiles {
 	return q
 }
 
-// Quantile returns the p-quantile of the draws x under weights.
+// Quantile returns the p-quantile of the draws x with the given weights.
 func Quantile(x, weights []float64, p float64) float64 { return newQuantiles(x, weights).at(p) }
 
 // at returns the p-quantile, interpolated linearly between draws.
@@ -151,9 +151,9 @@ func (q weightedQuantiles) slope(p float64) float64 {
 	return math.NaN()
 }
 
-// part summarises the draws x for which in is 1, with weights w. If in is nil, it uses
-// all draws; if w is nil, the weights are equal. It also returns the influence of draw
-// k of chain c, times its weight and divided by the share of the part.
+// part summarises the draws x[c][k] for which in[c][k] is 1, with weights w. If in is nil,
+// it uses all draws; if w is nil, the weights are equal. It also returns the influence of
+// draw k of chain c, times its weight and divided by the share of the part.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {
@@ -185,16 +185,17 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	}
 }
 
-// Of returns the centre and the spread of the draws for which in is 1.
+// Of returns the centre and the spread of the draws x[c][k] for which in[c][k] is 1.
 func (by Measure) Of(x, in [][]float64) Value {
 	center, log := by.Stretches(x, in, len(x[0]))
 	s, _ := by.part(x, nil, in)
 	return Value{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
-// Stretches cuts each chain of x into n parts and uses only the draws for which in is
-// 1. It returns the contribution of each part to the error of the centre and of the
-// logarithm of the spread, scaled so that the error is the mean of the contributions.
+// Stretches cuts each chain of x into n parts and uses only the draws x[c][k] for which
+// in[c][k] is 1. It returns the contribution of each part to the error of the centre and
+// of the logarithm of the spread, scaled so that the error is the mean of the
+// contributions.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	center, log = make([][]float64, len(x)), make([][]float64, len(x))
@@ -216,18 +217,18 @@ func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) 
 	return center, log
 }
 
-// Weighed compares the draws x with the same draws under weights w of mean 1, using
-// only the draws for which in is 1. It returns the difference of the centres, in units
-// of the parameter, and the ratio of the spreads. Let φ and ψ be the influence
+// Weighed compares the draws x with the same draws under weights w of mean 1, using only
+// the draws x[c][k] for which in[c][k] is 1. It returns the difference of the centres, in
+// units of the parameter, and the ratio of the spreads. Let φ and ψ be the influence
 // functions of the plain draws, and φ_w and ψ_w those of the weighted draws. Then the
 // errors are the errors of the means of φ − w φ_w and ψ − w ψ_w.
 //
-// Weighed also returns the accurate centre and spread. The accurate centre is
-// all.Center, the centre of all draws, minus this difference; the accurate spread is
-// found in the same way on a logarithmic scale. The two terms are correlated, because x
-// is among all draws. So the errors are the errors of the means of center − (φ − w φ_w)
-// and log − (ψ − w ψ_w), where center and log are the influences of the draws since the
-// previous weighed one. If all draws are weighed, these are w φ_w and w ψ_w.
+// Weighed also returns the accurate centre and spread. The accurate centre is all.Center,
+// the centre of all draws, minus this difference; the accurate spread is found in the same
+// way on a logarithmic scale. The two terms are correlated, because the draws x are among
+// all draws. So the errors are the errors of the means of center − (φ − w φ_w) and log −
+// (ψ − w ψ_w), where center and log are the influences of the draws since the previous
+// weighed one. If all draws are weighed, these are w φ_w and w ψ_w.
 func (by Measure) Weighed(x, w, in, center, log [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

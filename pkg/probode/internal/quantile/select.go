@@ -48,7 +48,7 @@ func (c *column) selectRanks(values []float64, ranks []int) {
 	c.pick(values, ranks, 0, c.found, 0)
 }
 
-// pick sets found to the order statistics at places ranks − first.
+// pick sets found[i] to the order statistic of values at the place ranks[i] − first.
 //
 // pick counts the values in about as many equal buckets as there are values, and
 // examines only buckets that contain a requested place, which hold a few values out of

@@ -30,27 +30,27 @@ const (
 // A file receives the draws of one chain. At any moment its files on the disk are in
 // one of three conditions:
 //
-//   - There is no state: nothing has been drawn. There may be a .part that holds at
-//     most a header.
-//   - There is a state, and a .part that begins with the draws that the state counts.
-//     Draws that follow them in the file are drawn again.
-//   - There is a .csv, and a state that counts all its draws: the chain is finished,
-//     and can be extended. If there is a .part as well, an extension has begun: if that
-//     .part holds the draws that the state counts, it replaces the .csv; otherwise it
-//     is made from the .csv again.
+//   - There is no state: nothing has been drawn. There may be a .part file that holds
+//     at most a header.
+//   - There is a state, and a .part file that begins with the draws that were made
+//     before the state was saved. Draws that follow them in the file are made again.
+//   - There is a .csv file, and a state that was saved after its last draw: the chain is
+//     finished, and can be extended. If there is a .part file as well, an extension has
+//     begun: if the .part file holds all draws that were made before the state was
+//     saved, it replaces the .csv file; otherwise it is made from the .csv file again.
 //
 // A single rename or removal leads from one condition to the next. A process that
 // writes the files holds the lock of the chain.
 type file struct {
-	path  string // of the .csv
+	path  string // of the .csv file
 	chain *mcmc.Chain
 	lock  *flock.Flock
-	f     *os.File // the .part
-	made  bool     // this call made the .part
-	done  bool     // the .csv exists and has all the draws
+	f     *os.File // the .part file
+	made  bool     // this call made the .part file
+	done  bool     // the .csv file exists and has all the draws
 
-	whole *table // the .csv, if it exists with fewer draws than this run asks for
-	old   *table // the draws found on the disk: those of the .csv, or those that the state counts
+	whole *table // the .csv file, if it exists with fewer draws than this run asks for
+	old   *table // the draws found on the disk: those of the .csv file, or those made before the state was saved
 	state *state
 
 	layout  *layout
@@ -73,7 +73,7 @@ var _ mcmc.Sink = (*file)(nil)
 func (f *file) partPath() string  { return f.path + partSuffix }
 func (f *file) statePath() string { return statePath(f.path) }
 
-// statePath returns the path of the state that belongs to a .csv.
+// statePath returns the path of the state that belongs to a .csv file.
 func statePath(path string) string { return strings.TrimSuffix(path, ".csv") + stateSuffix }
 
 // claim reads the files of a chain and, unless they hold all the draws, locks the
@@ -119,7 +119,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// finished reads the .csv, which may have fewer draws than this run asks for.
+// finished reads the .csv file, which may have fewer draws than this run asks for.
 func (f *file) finished(draws int) error {
 	t, err := readWhole(f.path, f.recorder())
 	if err != nil {
@@ -175,8 +175,8 @@ func (f *file) load(size int64) error {
 		return fmt.Errorf("store: %s cannot be used: %w", f.statePath(), err)
 	}
 	if f.whole != nil {
-		// If the .part holds all the draws, an earlier call was about to remove the .csv:
-		// continue from the .part.
+		// If the .part file holds all the draws, an earlier call was about to remove the
+		// .csv file: continue from the .part file.
 		if t, err := f.known(f.f, size, nil); err == nil {
 			f.old, f.whole = t, nil
 			return nil
@@ -313,8 +313,8 @@ func (f *file) begin() error {
 		err = f.cut(f.old.headSize + f.body)
 	}
 	if err == nil && exists(f.path) {
-		// All draws of the .csv are in the .part now. The name of the .part must be on the
-		// disk before the .csv is removed.
+		// All draws of the .csv file are in the .part file now. The name of the .part file
+		// must be on the disk before the .csv file is removed.
 		if err = atomicfile.SyncDir(filepath.Dir(f.path)); err == nil {
 			err = os.Remove(f.path)
 		}
@@ -330,7 +330,7 @@ func (f *file) begin() error {
 	return nil
 }
 
-// cut shortens the .part to the given size. The next draw is written there.
+// cut shortens the .part file to the given size. The next draw is written there.
 func (f *file) cut(size int64) error {
 	err := f.f.Truncate(size)
 	if err == nil {
@@ -339,8 +339,8 @@ func (f *file) cut(size int64) error {
 	return err
 }
 
-// lengthen replaces the files by a .part with the same draws and a header with the new
-// number of draws.
+// lengthen replaces the files by a .part file with the same draws and a header with the
+// new number of draws.
 func (f *file) lengthen() error {
 	header := slices.Clone(f.old.header)
 	for i := range header {
@@ -486,8 +486,8 @@ func (f *file) finish() {
 	}
 }
 
-// close closes the .part, removes it if this call made it and wrote nothing to it, and
-// releases the lock.
+// close closes the .part file, removes it if this call made it and wrote nothing to it,
+// and releases the lock.
 func (f *file) close() {
 	if f.f != nil {
 		info, err := f.f.Stat()

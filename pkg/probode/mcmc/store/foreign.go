@@ -63,9 +63,9 @@ func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, er
 	return nil, fmt.Errorf("%s is %s and not a file of this study: move it away", path, what)
 }
 
-// begun reads the .part of a chain that has no state. It is an error if the file holds
-// anything but a header or the beginning of one, since the chain would begin again and
-// overwrite it.
+// begun reads the .part file of a chain that has no state. It is an error if the file
+// holds anything but a header or the beginning of one, since the chain would begin again
+// and overwrite it.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {

@@ -24,9 +24,9 @@ type state struct {
 	// density holds the numbers that an Evaluator computes at the position.
 	density []float64
 
-	// now is everything that the future of the chain depends on. turn is the same,
-	// recorded a few milliseconds earlier; the iterations between the two are replayed.
-	// turn is empty if there are no such iterations.
+	// now is everything that the future of the chain depends on. The field turn is the
+	// same, recorded a few milliseconds earlier; the iterations between the two are
+	// replayed. If there are no such iterations, turn is empty.
 	turn, now []byte
 }
 
