@@ -7,11 +7,11 @@ import (
 )
 
 // A Cell holds the contribution of one value of the data to the derivatives of the log
-// density. At is the index of its first location, see Part.Locations. The contribution of
-// a missing value is zero.
+// density. At is the index of its first location (see Part.Locations). The contribution
+// of a missing value is zero.
 type Cell struct {
 	At          int
-	Columns     []int     // column whose expected value is the location, −1 if it is a parameter
+	Columns     []int     // for each location, the column whose expected value it is; −1 for a parameter
 	Score       []float64 // derivatives of the log probability with respect to the locations
 	Information []float64 // Fisher's information on the locations, a matrix
 
@@ -35,8 +35,8 @@ func (r *Part) Cells() []Cell {
 	columns := make([][]int, len(r.errors))
 	for k, l := range r.errors {
 		if by, ok := l.Likelihood.(Informer); ok {
-			// If the description belongs to an embedded likelihood, so does the information,
-			// which may be wrong here.
+			// If the description belongs to an embedded likelihood, so does the
+			// information, and it may be wrong for the outer likelihood.
 			if _, ok := description(l.Likelihood); ok || by.Describe().Of == nil {
 				closed[k] = by
 			}
@@ -59,7 +59,7 @@ func (r *Part) Cells() []Cell {
 }
 
 // Locations appends to dst the numbers on which the distribution of each value of the
-// data depends: the expected value, and those own numbers of the likelihood that are
+// data depends: the expected value, and those numbers of the likelihood that are
 // parameters or expected values of another column. All are taken from the last
 // evaluation.
 func (r *Part) Locations(dst []float64) []float64 {
@@ -146,8 +146,8 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 	return count
 }
 
-// inform writes the information about m and the unknown own numbers to c, and reports
-// whether it has a closed form.
+// inform writes the information about m and about the unknown numbers of the likelihood
+// to c, and reports whether it has a closed form.
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
 	full := l.scratch()
@@ -179,8 +179,8 @@ func (l *columnErrors) width(y, m, spread float64) float64 {
 	return h
 }
 
-// gradient writes the derivatives of log p(y | m, own) with respect to m and the
-// unknown own parameters, and reports whether they are finite.
+// gradient writes the derivatives of log p(y | m, own) with respect to m and the unknown
+// numbers of the likelihood, and reports whether they are finite.
 func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	if l.exact != nil {
 		if lp := l.LogProb(y, m, l.own); math.IsNaN(lp) || math.IsInf(lp, 0) {

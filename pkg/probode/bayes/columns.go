@@ -5,18 +5,19 @@ import "slices"
 // This file connects a column of the data with its likelihood. Each number of the
 // likelihood is known, is a parameter, or is the expected value of another column.
 
-// columnErrors is the likelihood of one column with the values of its own parameters.
+// columnErrors is the likelihood of one column, with the values of the numbers in Own.
 type columnErrors struct {
 	Likelihood
-	param  []int // index in θ of each own number, −1 if it is not a parameter
-	column []int // the column of the data for each own number, −1 if it is not a column
+	param  []int // index in θ of each number of Own, −1 if it is not a parameter
+	column []int // column of the data for each number of Own, −1 if it is not a column
 	own    []float64
 	zeros  []float64      // see scratch
 	score  []float64      // see Part.scores
 	exact  Differentiable // the Likelihood, if it has derivatives in closed form
 }
 
-// at returns the own numbers for a row of the data whose expected values are row.
+// at returns the numbers of the likelihood for a row of the data whose expected values
+// are row.
 func (l *columnErrors) at(row []float64) []float64 {
 	for i, k := range l.column {
 		if k >= 0 {
@@ -26,12 +27,12 @@ func (l *columnErrors) at(row []float64) []float64 {
 	return l.own
 }
 
-// open reports whether own number i is not constant, but a parameter or the value of a
+// open reports whether number i of Own is not constant, but a parameter or the value of a
 // column.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
-// location reports whether number i is a location, where number 0 is m and number i > 0
-// is own number i−1.
+// location reports whether number i is a location, where number 0 is m, and number i > 0
+// is number i−1 of Own.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
 // count returns the number of locations.
@@ -45,8 +46,8 @@ func (l *columnErrors) count() int {
 	return n
 }
 
-// scratch returns a matrix of zeros with one row for m and one for each own number. It is
-// valid until the next call.
+// scratch returns a matrix of zeros with one row for m and one for each number of Own. It
+// is valid until the next call.
 func (l *columnErrors) scratch() []float64 {
 	n := 1 + len(l.own)
 	if l.zeros == nil {

@@ -13,7 +13,7 @@ import (
 
 // A Density is a Posterior bound to its Setup. It owns a path for each experiment, with
 // the states of the last solve and the expected values of the data for these states. Only
-// one goroutine may use it; see Clone. On a grid its evaluations do not allocate memory.
+// one goroutine may use it; see Clone. Evaluations on a grid do not allocate memory.
 //
 // If a function of the model panics, that solve and every later one fails: see Err.
 type Density struct {
@@ -36,7 +36,7 @@ type Density struct {
 // setups. It contains the context that ends their solves, their failures, and the number
 // of their steps.
 type life struct {
-	ctx    context.Context // solves end when it does
+	ctx    context.Context // when it ends, solves are stopped
 	bound  int             // calls of Bind
 	broken bool            // a solve was stopped because the context had ended
 	fault  error           // the panic of a function of the model
@@ -50,7 +50,7 @@ type Part struct {
 	x      *Experiment
 	path   probode.Path
 	held   probode.Path    // replaces path while held; usually nil
-	grid   probode.Gridded // path, if it is one
+	grid   probode.Gridded // path, if it has a grid
 	noise  int             // length of its part of ξ
 	state  []float64       // states at the times of the data
 	param  []int           // index in θ of each element of the problem's θ, −1 if known
@@ -60,7 +60,7 @@ type Part struct {
 	pick   []int           // components observed, if x.Observe is nil
 	errors []columnErrors  // the likelihood of each column
 
-	// These belong to the context that ends the solves of pieces of a path.
+	// These belong to the context whose end stops the solves of pieces of a path.
 	done    <-chan struct{}
 	release func()
 }
@@ -216,10 +216,11 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 		lp += jacobian + e.p.Params[k].Prior.LogProb(theta[k])
 	}
 	if math.IsNaN(lp) || math.IsInf(lp, 1) {
-		// NaN is −∞ + ∞ far out in the tail. +∞ is the density at an end of the support
-		// to which θ was rounded; θ is rounded to the upper end for u > 37.4. A chain
-		// could never leave such a point. Returning −∞ cuts off the mass within 1e-16 of
-		// the end, see Distribution.LogProb.
+		// The sum is NaN if it is −∞ + ∞, far out in a tail. It is +∞ if θ was rounded to
+		// an end of the support and the density is infinite there. For u > 37.4, θ is
+		// rounded to the upper end. A chain could never leave a point with an infinite
+		// density. Returning −∞ cuts off the mass within 1e-16 of the end, see
+		// Distribution.LogProb.
 		return math.Inf(-1)
 	}
 	return lp
@@ -251,15 +252,15 @@ func (e *Density) PriorLogProb(k int, u float64) float64 {
 	return jacobian + e.p.Params[k].Prior.LogProb(theta)
 }
 
-// PriorQuantile returns the quantile of the prior of parameter k for the probability
-// prob, on the unconstrained scale.
+// PriorQuantile returns the quantile at prob of the prior of parameter k, on the
+// unconstrained scale.
 func (e *Density) PriorQuantile(k int, prob float64) float64 {
 	return e.transforms[k].from(e.p.Params[k].Prior.Quantile(prob))
 }
 
 // LogLikelihood solves the equations for (θ, ξ) and returns log p(Y | Z(θ, ξ)); Expected
 // then returns the expected values of the data. xi has length NoiseLen; nil means ξ = 0.
-// If a solve fails, the log likelihood is −∞, and the error is the solver's.
+// If a solve fails, the log likelihood is −∞, and the error is that of the solver.
 func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 	return e.logLikelihood(e.parts, theta, xi, true)
 }
@@ -337,8 +338,8 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 // Interrupted reports whether a solve has failed since Bind because its context ended.
 func (e *Density) Interrupted() bool { return e.broken }
 
-// With returns the density of the same posterior with another Setup, see
-// Posterior.SolvedBy. It belongs to e: its work counts as work of e, and its solves end
+// With returns the density of the same posterior with another Setup (see
+// Posterior.SolvedBy). It belongs to e: its work counts as work of e, and its solves end
 // with the same context. It is made once, and each clone of e has a clone of it.
 func (e *Density) With(s probode.Setup) (*Density, error) {
 	p := e.p.SolvedBy(s)
@@ -384,9 +385,9 @@ func (e *Density) Steps() int {
 	return n
 }
 
-// Expected returns what the model expects for each value of the data, by experiment, row
-// and column, at the (θ, ξ) of the last LogLikelihood. It is a view, valid until the next
-// call of LogLikelihood.
+// Expected returns the expected value of each observation, by experiment, row and column,
+// at the (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call of
+// LogLikelihood.
 func (e *Density) Expected() []float64 { return e.fit }
 
 // States returns the states at the times of the data of experiment i, row-major, at the
@@ -452,10 +453,11 @@ func (r *Part) now() probode.Path {
 	return r.path
 }
 
-// Hold replaces each path that jumps as a function of θ, because its steps are chosen at
-// every θ, by a path that is smooth around theta, until release is called. Differences
-// around theta are then differences of a smooth function. If there is no such path at
-// theta, nothing is replaced, and a solve at theta fails with or without Hold.
+// Hold makes each path a smooth function of θ around theta, until release is called. A
+// path jumps as a function of θ if its steps are chosen anew at every θ; Hold replaces it
+// by a path that does not. Differences around theta are then differences of a smooth
+// function. If there is no such path at theta, nothing is replaced, and a solve at theta
+// fails with or without Hold.
 func (e *Density) Hold(theta []float64) (release func()) {
 	var held []*Part
 	for _, r := range e.parts {

@@ -21,16 +21,16 @@
 //	bayes/sbc      tests a sampler
 //	bayes/cases    contains complete models with data
 //
-// # What noise in the model is for
+// # The purpose of noise in the model
 //
-// p(θ, ξ | Y) is what the paper proposes for a solver that cannot be made more accurate:
-// it is wider where the solver is less certain, and so is the distribution of the path.
-// It does not remove an error that always has the same sign: in seven of the eight cases
-// that come with the command, with steps so large that the error matters, the bias of the
-// worst parameter stays as it is or grows (docs/why-noise-does-not-help.md). A smaller
-// step, another method, or an accurate solver that checks the draws comes closer to the
-// posterior of the exact solution, and usually costs less. Package assess measures which
-// is best for a model.
+// The paper proposes p(θ, ξ | Y) for a solver that cannot be made more accurate. Where
+// the solver is less certain, this posterior and the distribution of the path are wider.
+// The noise does not remove an error that always has the same sign. Eight cases come with
+// the command. With steps so large that the error matters, the bias of the worst
+// parameter stays the same or grows in seven of them (docs/why-noise-does-not-help.md). A
+// smaller step, another method, or an accurate solver that checks the draws comes closer
+// to the posterior of the exact solution, and usually costs less. Package assess measures
+// which of them is best for a model.
 //
 // # References
 //

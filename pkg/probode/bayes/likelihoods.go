@@ -60,8 +60,8 @@ func (Gaussian) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return m + own[0]*rng.NormFloat64()
 }
 
-// LogNormal is the Likelihood log y ~ N(log m, σ²): m is the median, and the
-// errors are relative to it.
+// LogNormal is the Likelihood log y ~ N(log m, σ²): m is the median of y, and the errors
+// are relative to it.
 type LogNormal struct {
 	Sigma Value // standard deviation σ > 0 of log y
 }
@@ -78,7 +78,7 @@ func (LogNormal) LogProb(y, m float64, own []float64) float64 {
 	return -0.5*r*r - math.Log(own[0]*y) - logSqrt2Pi
 }
 
-// Rand returns a draw of y, or NaN for m or σ ≤ 0.
+// Rand returns a draw of y, or NaN if m ≤ 0 or σ ≤ 0.
 func (LogNormal) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(m > 0 && own[0] > 0) {
 		return math.NaN()
@@ -140,7 +140,7 @@ func (StudentT) LogProb(y, m float64, own []float64) float64 {
 	return logRise(nu/2, 0.5) - logSqrt2Pi - math.Log(sigma) - 0.5*(nu+1)*math.Log1p(r*r/nu)
 }
 
-// Rand returns a draw of y, or NaN for ν or σ ≤ 0.
+// Rand returns a draw of y, or NaN if ν ≤ 0 or σ ≤ 0.
 func (StudentT) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(own[0] > 0 && own[1] > 0) {
 		return math.NaN()
@@ -267,13 +267,13 @@ func (l Laplace) Describe() Description {
 	return Description{l, []OwnNumber{{"Scale", 1}}, "a finite number"}
 }
 
-func (s StudentT) Describe() Description { // the tails fall with ν
+func (s StudentT) Describe() Description { // a larger ν means lighter tails
 	return Description{s, []OwnNumber{{"Nu", -1}, {"Sigma", 1}}, "a finite number"}
 }
 
 func (p Poisson) Describe() Description { return Description{Of: p, Y: "a count: 0, 1, 2, …"} }
 
-func (n NegativeBinomial) Describe() Description { // the variance falls with φ
+func (n NegativeBinomial) Describe() Description { // a larger φ means a smaller variance
 	return Description{n, []OwnNumber{{"Phi", -1}}, "a count: 0, 1, 2, …"}
 }
 

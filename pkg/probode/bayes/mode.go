@@ -35,8 +35,8 @@ type Mode struct {
 }
 
 // Modes are the distinct points at which searches ended, the one with the largest mass
-// first. Ends without a barrier between them count as one mode. Ends whose density is too
-// low for 1e-6 of the mass are left out.
+// first. Ends without a barrier between them count as one mode. Ends with a negligible
+// mass are left out.
 type Modes struct {
 	Modes []*Mode
 
@@ -46,15 +46,15 @@ type Modes struct {
 	Searches, Once int
 
 	// Ends holds the indices of the modes in which the searches from modes.Settings.From
-	// ended, or −1 if the density was zero or the end was too low to count.
+	// ended, or −1 if the density at the start was zero or the end had a negligible mass.
 	Ends []int
 
 	// Tried is the number of draws from the prior that were tried as starts, and Solved
 	// is the number of them at which the density was positive.
 	Tried, Solved int
 
-	// Work is the cost of the search: the number of its steps, divided by the number of
-	// steps in one solution of all equations. Seconds is the time it took.
+	// Work is the cost of the search: the number of steps of the solvers, divided by the
+	// number of steps in one solution of all equations. Seconds is the time it took.
 	Work, Seconds float64
 }
 

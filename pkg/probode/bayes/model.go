@@ -29,7 +29,7 @@ type Posterior struct {
 	probode.Setup
 
 	// AlphaParam, if not empty, is the name of a parameter that serves as the noise scale
-	// α and has a prior; Setup.Alpha then has no meaning.
+	// α and has a prior; Setup.Alpha is then ignored.
 	AlphaParam string
 
 	// GridAt is the θ, in the order of Params, at which the grids of a Frozen mesh are
@@ -276,8 +276,9 @@ func (p *Posterior) step() string {
 	return p.Mesh.String()
 }
 
-// Describe describes the model by keys and values, which can show that two runs differ.
-// It cannot describe what functions do.
+// Describe returns a description of the model as pairs of a key and a value. If two runs
+// have different descriptions, their models differ. The description does not cover what
+// functions compute.
 func (p *Posterior) Describe() [][2]string {
 	out := [][2]string{
 		{"method", p.Method.String()},

@@ -10,9 +10,10 @@ import (
 )
 
 // If a parameter is not used, for example because its name is misspelt, its posterior is
-// its prior, and the quantity for which it was meant keeps its nominal value: the answer
-// is wrong, and nothing shows it. The names in the model reveal that, unless there is an
-// Observe, which takes parameters by index. So Observe is called with changed parameters.
+// its prior, and the quantity for which it was meant keeps its nominal value. The answer
+// is then wrong, without any other symptom. The names in the model reveal the mistake,
+// unless the model has an Observe, which takes parameters by index. So Observe is called
+// with changed parameters.
 
 // untouched is the value of dst before watch calls Observe: a NaN that no arithmetic
 // produces.
@@ -30,7 +31,7 @@ func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 }
 
 // probes is the number of draws from the prior at which Observe is called to find the
-// effect of a parameter that nothing names.
+// effect of a parameter that no part of the model names.
 const probes = 100
 
 // checkObserve returns an error if a parameter is not used, or if an Observe leaves a

@@ -27,9 +27,9 @@ type Prediction struct {
 	Fit, Y [][][]float64
 }
 
-// Quantiles returns, for each time, the quantile of new observations of column k for the
-// probability prob. A draw is NaN if the errors have no distribution for its expected
-// value. Such draws are left out; if no others remain, the quantile is NaN.
+// Quantiles returns, for each time, the quantile at prob of the new observations of
+// column k. A draw is NaN if the errors have no distribution at its expected value. Such
+// draws are left out; if no others remain, the quantile is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y
 	if len(draws) == 0 {
@@ -195,7 +195,7 @@ func (e *Density) Check(chains *mcmc.Chains) error {
 //
 //	lpdᵢ = log Σₛ wₛ p(yᵢ | θₛ, Zₛ) / Σₛ wₛ,
 //
-// with the weights wₛ of the draws, which are 1 if they have none. It returns NaN for
+// with the weights wₛ of the draws, which are 1 for unweighted draws. It returns NaN for
 // missing values. The sum of the others says how well the model predicts its own data. To
 // compare models, use leave-one-out estimates, which ArviZ computes from the exported
 // draws.

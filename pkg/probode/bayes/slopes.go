@@ -15,11 +15,11 @@ type Differentiable interface {
 	Slope(dst []float64, y, m float64, own []float64)
 }
 
-// Kinked is implemented by a Likelihood whose log density has a kink, as that of
-// Laplace's distribution has at m = y. The log density is −weight·|r| plus a smooth
-// function, and r depends on y and m alone. Modes usually lie at such kinks, where the
-// density has no gradient. A likelihood that embeds another one with a Kink method needs
-// its own Kink method.
+// Kinked is implemented by a Likelihood whose log density has a kink. For example, the
+// log density of Laplace's distribution has one at m = y. The log density is −weight·|r|
+// plus a smooth function, and r depends on y and m alone. Modes usually lie at such
+// kinks, where the density has no gradient. A likelihood that embeds another one with a
+// Kink method needs its own Kink method.
 type Kinked interface {
 	Likelihood
 	// Kink returns r, its derivative with respect to m, and weight; ok is false if there

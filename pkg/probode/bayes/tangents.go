@@ -18,7 +18,7 @@ import (
 // They come from the derivatives of the path (see probode.Tangential), and from
 // Experiment.ObserveSlopes or central differences of Observe, which are accurate to about
 // 10⁻⁷. The result is nil if the path has no derivatives: for an accurate solver, and for
-// steps that are chosen again at every θ and are not held.
+// steps that are chosen anew at every θ and are not held (see Density.Hold).
 func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
 	for _, r := range e.parts {
 		if _, ok := r.now().(probode.Tangential); !ok {
@@ -65,8 +65,8 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 }
 
 // tangents writes the derivative of expected value i in direction k to dst[i*m+k]. It
-// sets err, as evaluate does. Each direction counts as much work as a solution, except
-// for problems whose θ does not change in that direction.
+// sets err, as evaluate does. Each direction counts as one more solution, except for
+// problems whose θ does not change in that direction.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -122,8 +122,8 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	}
 }
 
-// slope writes the derivatives of the expected values of a row along (dx, dtheta), with
-// the given stride.
+// slope writes the derivatives of the expected values of a row along (dx, dtheta), stride
+// elements apart.
 func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
 	r.row0 = row
 	c := len(r.errors)

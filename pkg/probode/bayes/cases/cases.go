@@ -1,6 +1,6 @@
-// Package cases holds complete models with embedded data: models and data that others
-// have published, as examples and for comparison, and models that are hard for solvers or
-// samplers. See All and Named.
+// Package cases holds complete models with embedded data. Some were published by others,
+// and serve as examples and for comparison; some are hard for solvers or samplers. See
+// All and Named.
 package cases
 
 import (
@@ -23,7 +23,7 @@ import (
 //	log y ~ N(log z, σ²), σ ~ LogNormal(−1, 1) for each species
 //
 // The counts of the first year are among the observations. The solver, RK4 with ten steps
-// per year, is accurate; choose others to see their effect.
+// per year, is accurate. Choose another solver to see the effect of its error.
 //
 // Source: Carpenter (2018), Predator-Prey Population Dynamics: the
 // Lotka-Volterra model in Stan.

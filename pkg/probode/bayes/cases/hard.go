@@ -17,8 +17,8 @@ import (
 // observed at t = 0.5, 1, …, 5 with sd 0.1. Its solver is RK4 with h = 0.5, and its
 // priors are log-normal with parameters (ln 10, 2) and (0, 2). Each step multiplies the
 // distance from equilibrium by R(z) = 1 − z + z²/2 − z³/6 + z⁴/24 at z = hβ1. R is not
-// monotone, so that a second value, β1 = 4.911, fits the data as well. There the solver
-// makes a mode that the exact posterior does not have.
+// monotone, so a second value, β1 = 4.911, fits the data as well. The solver has a mode
+// there that the exact posterior does not have.
 //
 // Source: O'Brien et al. (2025), arXiv:2502.11510.
 func Dragons(data *bayes.Data) *bayes.Posterior {
@@ -94,8 +94,8 @@ func PKMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 }
 
 // Boluses returns the model y′ = input − k y with y(0) = 5 and the true k = 0.5, observed
-// with sd 0.1. The input gives one dose of 12 at t = 1 and another at t = 2. Each dose is
-// spread over a time of length width, at a constant rate. If events is true, the solver
+// with sd 0.1. The input gives one dose of 12 at t = 1 and another at t = 2. Each dose
+// enters at a constant rate over a time of length width. If events is true, the solver
 // knows the times at which the input jumps; otherwise it may step over a dose.
 func Boluses(data *bayes.Data, width float64, events bool) *bayes.Posterior {
 	input := &probode.Input{Times: []float64{1, 1 + width, 2, 2 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Constant: true}

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A whole search may cost these fractions of the solves of a run with the default
-// settings. Its cost includes turning the ends into modes.
+// The whole search may cost these fractions of the solves of a run with the default
+// settings. Its cost includes the work that turns the ends into modes.
 const (
 	sharePlanned = 0.165 // no search begins beyond this share,
 	shareMore    = 0.15  // and no additional search beyond this one;
@@ -176,9 +176,9 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 	return ends, nil
 }
 
-// lead returns the searches that do not lead to a known end. A search leads to an end
-// if its next step, without damping, would bring it much nearer to the end, and the
-// density rises along the straight line to it.
+// lead returns the searches that do not lead to a known end. A search leads to an end if
+// its next step, without damping, would bring it much nearer to the end, and if the
+// density rises along the straight line to the end.
 func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
 	const tests, points, contraction = 3, 5, 0.4
 	to := make([]*climb, len(active))

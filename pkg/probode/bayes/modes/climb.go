@@ -16,8 +16,8 @@ type climb struct {
 	found   int   // searches that have ended here
 	from    []int // elements of Settings.From that led here
 	tested  int   // number of ends to which the straight line has been checked
-	scanned bool  // the coordinates through it have been scanned
-	apart   bool  // it is known to be distinct from all others marked so
+	scanned bool  // the coordinate lines through it have been scanned
+	apart   bool  // it is known to be distinct from all other climbs with apart set
 }
 
 // at returns a climb that begins at u, where the log density is f.
@@ -41,9 +41,9 @@ func (c *climb) absorb(o *climb) {
 	o.s, o.Information = nil, nil
 }
 
-// hopeless reports whether a climb is so far below the highest, and so slow, that it
-// would need very many more steps to reach a height at which an end counts. Very many
-// means a hundred if it has already made many steps, and more if it has made few.
+// hopeless reports whether a climb is so low and so slow that it would need very many
+// more steps to reach a height at which an end counts. Very many means a hundred if it
+// has already made many steps, and more if it has made few.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false
@@ -69,7 +69,7 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// near reports whether two searches are close to each other in both their metrics.
+// near reports whether two searches are close to each other in the metric of each.
 func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A foundMode is a mode with the starts in Settings.From whose searches ended there,
-// given by their indices.
+// A foundMode is a mode, with the indices of those starts in Settings.From whose searches
+// ended there.
 type foundMode struct {
 	*bayes.Mode
 	from []int
@@ -76,7 +76,7 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 	return modes, nil
 }
 
-// hold makes all densities keep the grids that error control chooses at theta, until
+// hold makes all densities use the grids that error control chooses at theta, until
 // release is called.
 func (q *search) hold(theta []float64) (release func()) {
 	var free []func()
@@ -90,8 +90,9 @@ func (q *search) hold(theta []float64) (release func()) {
 	}
 }
 
-// distinct unites ends without a barrier between them: along a straight or a bent line,
-// the density does not fall below e^−½ times the lower density of the two ends.
+// distinct unites ends without a barrier between them. There is no barrier if, along a
+// straight or a bent line, the density does not fall below e^−½ times the lower of the
+// densities at the two ends.
 func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb
@@ -172,9 +173,9 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 }
 
 // bent reports whether the log density stays above low along a path from a to b through a
-// third point. This point is a maximum, near the midpoint, of the density in the plane
-// halfway between a and b. If a straight half of the path falls too low, it is bent in
-// the same way; times limits the depth of this recursion.
+// third point. This point is a maximum of the density in the plane halfway between a and
+// b, near their midpoint. If the density falls too low on one half of the path, that half
+// is bent in the same way; times limits the depth of this recursion.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	c := &climb{Climb: at(slices.Clone(a), 0)}
 	c.Normal, c.Tolerance = make([]float64, len(a)), 0.1

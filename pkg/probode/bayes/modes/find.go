@@ -14,10 +14,11 @@ import (
 )
 
 // The search for modes begins at draws from the prior: at some with the highest
-// densities, and at some others. A few searches climb first. Later searches stop when the
-// density on the way to a known end shows that they lead there. Other searches begin at
-// local maxima on the coordinate lines through the highest end. More searches follow as
-// long as many of the ends are new. Ends that no barrier separates count as one mode.
+// densities, and at some others. A few searches run first. A later search stops if the
+// density on the way to a known end shows that the search leads there. Other searches
+// begin at local maxima on the coordinate lines through the highest end. More searches
+// follow as long as many of the ends are new. Ends that no barrier separates count as one
+// mode.
 
 // Find searches for the modes of the posterior without noise. It is an error if the
 // density is zero at all draws from the prior and at all points of s.From; the error
@@ -57,7 +58,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	}
 	q.s.Points = max(0, q.s.Points)
 	if q.free = s.Starts == 0 && s.Points >= 0; s.Starts == 0 {
-		// In few dimensions a search is cheap, so there can be more.
+		// In few dimensions a search is cheap, so there can be more starts.
 		q.s.Starts = max(modeStarts, 300/(d+2))
 	}
 

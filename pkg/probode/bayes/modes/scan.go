@@ -9,20 +9,21 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Two modes often differ in few parameters: for example, in initial values that a fast
-// transient brings to the same orbit, or in frequencies with which the solution is the
-// same at the times of the data. Draws from the prior rarely find the second mode if its
-// basin is small, but the density along a coordinate through the first mode shows it.
+// Two modes often differ in few parameters. Examples are initial values from which a fast
+// transient leads to the same orbit, and frequencies for which the solution is the same
+// at the times of the data. Draws from the prior rarely find the second mode if its basin
+// is small, but the density along a coordinate through the first mode shows it.
 
-// scanned are the quantiles of the prior at which the density is evaluated: most in the
-// middle, for uniform priors, and two far out, for priors with tails.
+// scanned holds the probabilities of the prior at whose quantiles the density is
+// evaluated. Most are in the middle, for uniform priors; two are far out, for priors with
+// tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
-// scan evaluates the density along each coordinate through the highest end, unless it has
-// done so for this end before. It returns searches that begin at the highest summits that
-// a valley separates from the end; most limits their number. It leaves out summits whose
-// density is not above that of the highest draw from the prior, because they are not
-// better starts.
+// scan evaluates the density along each coordinate line through the highest end, unless
+// it has done so for this end before. It returns searches that begin at the highest
+// summits that a valley separates from the end; most limits their number. It leaves out
+// summits that are not above the highest draw from the prior, because they are not better
+// starts.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {
@@ -87,7 +88,7 @@ func (s *summit) sharpen(e *bayes.Density) {
 	}
 }
 
-// along returns the summits along the coordinates through an end.
+// along returns the summits on the coordinate lines through an end.
 func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 	var points [][]float64
 	for k := range end.X {

@@ -30,7 +30,7 @@ const (
 	together = 0.5
 	// barrier is the amount by which the log density must fall between two modes.
 	barrier = 0.5
-	// lowest is the largest amount by which the log mass of a mode may be below the
-	// highest log mass.
+	// lowest says how far the log density of an end may be below the highest one for the
+	// end to count. For log masses, which are first known only roughly, it is 4 more.
 	lowest = 14
 )

@@ -12,9 +12,9 @@ import (
 )
 
 // drawPoints evaluates the density at draws from the prior. It returns the draws with a
-// positive density, the highest first, and the first θ where the density was zero or the
-// solve failed. If few draws have a positive density, it makes more, up to four times as
-// many.
+// positive density, the highest first. It also returns the first θ at which the density
+// was zero or the solve failed. If few draws have a positive density, it makes more, up
+// to four times as many.
 func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []float64, err error) {
 	rng := probode.Stream(q.s.Seed, 0x6d6f6465)
 	for round := 0; q.s.Points > 0 && (round == 0 || round < 4 && len(points) > 0 && len(points) < q.s.Starts); round++ {
@@ -112,8 +112,8 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 			left = append(left, c)
 		}
 	}
-	// Mix the kinds of starts, because the last starts are left out if the work reaches
-	// its limit.
+	// Mix the kinds of starts, because the last ones are left out if the work reaches its
+	// limit.
 	kinds := (n + 2) / 3
 	mixed := make([]*climb, 0, n)
 	for i := range kinds {

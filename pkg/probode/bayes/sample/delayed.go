@@ -21,12 +21,12 @@ import (
 // the posterior density with the second setup, p* the density with this prediction, and
 // p*′ the density if the prediction is corrected by the error at θ′ instead. Then
 //
-//	θ′ ~ q(· | θ),   goes on with  a(θ, θ′) = min(1, p*(θ′) q(θ|θ′) / p(θ) q(θ′|θ)),
+//	θ′ ~ q(· | θ),   passes with    a(θ, θ′) = min(1, p*(θ′) q(θ|θ′) / p(θ) q(θ′|θ)),
 //	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
 //	                               a(θ′, θ) = min(1, p*′(θ) q(θ′|θ) / p(θ′) q(θ|θ′)),
 //
-// So the size of the error of the first stage does not matter, only its change from θ
-// to θ′.
+// So the size of the error of the first stage does not matter; only its change from θ to
+// θ′ does.
 //
 // Stationary distribution: exactly p₀(θ | Y) of the second setup. With Noise it is p(θ, ξ
 // | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. This
@@ -34,10 +34,10 @@ import (
 // passing the first. A move has no such chance if, in a part of the posterior of the
 // second setup, the first stage fails or has almost no density: the chain does not enter
 // that part, and nothing in its draws shows it. So the requirement is tested while
-// sampling: of the moves that the first stage rejects, the second stage solves one in two
-// during burn-in, and later one in sixteen. If more than one in 200 of the moves that
+// sampling: of the moves that the first stage rejects, the second stage tests one in two
+// during burn-in, and one in sixteen later. If more than one in 200 of the moves that
 // plain Metropolis would accept are at least ten times less likely in two stages, the
-// chain goes on with the second stage alone, and Chains.Notes say from which iteration
+// chain continues with the second stage alone, and Chains.Notes say from which iteration
 // on.
 //
 // Cost: one solve of the first stage for each draw, and one of the second stage for each
@@ -45,11 +45,11 @@ import (
 // stages judge some moves differently. If the error of the first stage varies much over
 // the posterior, a chain may stay for a long time at a θ with a low density, and R̂ is
 // large; then use a smaller step for the first stage. Chains.Notes say how many solves of
-// the second stage were saved. Many are saved if few moves are accepted, as for a random
-// walk in many dimensions or in a curved posterior. At most half are saved if half of the
-// moves are accepted, as with the default proposals in a nearly Gaussian posterior;
-// Deterministic is then as good. With Noise each move of ξ needs a solve of the second
-// stage.
+// the second stage were saved. If few moves are accepted, many solves are saved. This is
+// the case for a random walk in many dimensions or in a curved posterior. If half of the
+// moves are accepted, as with the default proposals in a nearly Gaussian posterior, at
+// most half of the solves are saved, and Deterministic is as good. With Noise each move
+// of ξ needs a solve of the second stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If its Method or Mesh is nil, the
 	// posterior's is used. The zero value stands for the posterior's setup with steps
@@ -113,7 +113,7 @@ func (s DelayedAcceptance) Check(d *bayes.Density) error {
 }
 
 // Target returns p₀(θ | Y) of the second setup, if Second is given. Otherwise it returns
-// p₀(θ | Y), or p(θ, ξ | Y) with Noise.
+// p₀(θ | Y) of the posterior's setup, or p(θ, ξ | Y) with Noise.
 func (s DelayedAcceptance) Target() Target {
 	switch {
 	case s.second():
@@ -157,7 +157,7 @@ type delayed struct {
 	fitRight  []float64 // m*
 	spared    int       // moves that the first stage has rejected
 
-	// These test the first stage. plain sums the probabilities with which plain
+	// These fields test the first stage. plain sums the probabilities with which plain
 	// Metropolis would accept the moves. lost sums them over the moves that are less than
 	// a tenth as likely in two stages, and refused counts these moves. alone is the
 	// iteration from which on the first stage is not used, or zero while it is used.
@@ -168,7 +168,7 @@ type delayed struct {
 
 const (
 	// Of the moves that the first stage rejects, one in soonTested is tested during
-	// burn-in, and later one in laterTested.
+	// burn-in, and one in laterTested later.
 	soonTested, laterTested = 2, 16
 	// mostLost is the largest fraction of moves that may be lost. At least leastRefused
 	// lost moves must have been seen before the first stage is given up.
@@ -278,8 +278,8 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 }
 
 // test counts a move with the given weight, and ends the use of the first stage if it
-// loses too many moves. Plain Metropolis accepts the move with probability min(1, eʳ), r
-// = ratio, and the two stages with min(a(θ, θ′), eʳ a(θ′, θ)).
+// loses too many moves. Plain Metropolis accepts the move with probability min(1, eʳ),
+// where r is ratio. The two stages accept it with probability min(a(θ, θ′), eʳ a(θ′, θ)).
 func (k *delayed) test(ratio, first, back, weight float64) {
 	plain := math.Exp(min(0, ratio))
 	k.plain += weight * plain
@@ -292,9 +292,10 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 	}
 }
 
-// right returns the log likelihood at theta for corrected predictions. coarse are the
-// predictions of the first stage at theta; they are corrected by the difference between
-// the fine and the coarse predictions at another θ. It returns −Inf for NaN.
+// right returns the log likelihood at theta for corrected predictions, or −Inf if it is
+// NaN. coarse holds the predictions of the first stage at theta. The correction is the
+// difference between fine and elsewhere, the predictions of the second and of the first
+// stage at another θ.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

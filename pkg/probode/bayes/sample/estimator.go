@@ -19,8 +19,8 @@ type estimator struct {
 	*state
 	particles  int
 	correlated bool
-	aux        []float64 // the normals to use, if correlated
-	xi         []float64 // the normals of one path, if not
+	aux        []float64 // the normal numbers to use, if correlated
+	xi         []float64 // the normal numbers of one path, if not
 	logw       []float64 // log weights
 	weight     []float64
 	order      []int
@@ -45,8 +45,8 @@ type swarm struct {
 // data whose expected values are known from there on.
 type stage struct {
 	to   int   // grid point
-	data []int // rows
-	any  bool  // not all values are missing
+	data []int // rows of the data
+	any  bool  // some value in these rows is not missing
 }
 
 func newEstimator(s *state, correlated bool) *estimator {
@@ -128,7 +128,7 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 	fit := r.Expected()
 	n, each, c := r.NoiseLen(), r.Grid().Solver().Normals(), len(w.data.Y[0])
 	normals := u
-	var uniforms []float64 // normals that are transformed to the uniform numbers of the resampling
+	var uniforms []float64 // normal numbers, which are transformed to uniform ones for the resampling
 	if m.correlated {
 		at := m.particles * n
 		uniforms, u = u[at:at+len(w.stages)], u[at+len(w.stages):]
@@ -192,9 +192,9 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 				w.ancestor[g][j] = j
 			}
 		}
-		// Resampling adds variance if the weights are nearly equal, so it is left out
-		// then. But such a condition would make the estimate jump as a function of θ and
-		// U, so correlated estimates always resample.
+		// If the weights are nearly equal, resampling only adds variance, so it is left
+		// out. This condition would make the estimate jump as a function of θ and U, so
+		// correlated estimates always resample.
 		if last || !s.any || !m.correlated && 2*squares*float64(m.particles) < 4 {
 			continue
 		}
@@ -234,8 +234,8 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 // resample replaces the particles after stage g by the same number of particles of equal
 // weight, systematically: particle j descends from the particle at which the cumulative
 // weight passes (v + j)/N. If correlated is true, the particles are first sorted by their
-// first component, so that for a slightly different θ or U a particle descends from
-// another one at nearly the same place.
+// first component, so that after a slight change of θ or U the new ancestor of a particle
+// is close to the old one.
 func (m *estimator) resample(w *swarm, g int, v float64) {
 	to, d := w.stages[g].to, w.d
 	for j := range m.order {

@@ -16,12 +16,12 @@ import (
 //	L̂(θ) = (1/M) Σ_{m=1}^M p(Y | Z(θ, ξ⁽ᵐ⁾)),   ξ⁽ᵐ⁾ ~ p(ξ),
 //	accepted with  min(1, L̂(θ′) p(θ′) q(θ|θ′) / L̂(θ) p(θ) q(θ′|θ)).
 //
-// Stationary distribution: an approximation of p(θ | Y) that depends on the proposal
-// and is usually wider. This is a noisy Metropolis chain. Its distribution tends to p(θ
-// | Y) as M → ∞, at a rate of 1/M once the variance of log L̂ is below one, and is far
-// from it if that variance is large. Medina-Aguayo et al. (2016) give conditions under
-// which a stationary distribution exists. Unlike PseudoMarginal, it does not get stuck
-// at an estimate that is too high.
+// Stationary distribution: an approximation of p(θ | Y) that depends on the proposal and
+// is usually wider. This is a noisy Metropolis chain. Its distribution tends to p(θ | Y)
+// as M → ∞, at a rate of 1/M once the variance of log L̂ is below one. If that variance
+// is large, the distribution is far from p(θ | Y). Medina-Aguayo et al. (2016) give
+// conditions under which a stationary distribution exists. Unlike PseudoMarginal, it does
+// not get stuck at an estimate that is too high.
 //
 // Cost: 2M solves and 2M·N·d standard normal numbers for each draw. That is twice the
 // cost of PseudoMarginal with the same number of paths, whose distribution is exact. Use

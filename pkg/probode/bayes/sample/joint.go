@@ -26,8 +26,8 @@ import (
 // Fisher's scoring finds with some hundreds of solves, and proposals from it are nearly
 // independent draws.
 
-// A gaussian is this approximation N(m, (UᵀU)⁻¹) of (θ, v), with θ on the unconstrained
-// scale. It has zeros for the rest of ξ.
+// A gaussian is this approximation N(m, (UᵀU)⁻¹) of the distribution of (θ, v), with θ on
+// the unconstrained scale.
 type gaussian struct {
 	blocks []shape.Block
 	mean   []float64
@@ -35,13 +35,13 @@ type gaussian struct {
 }
 
 // findGaussian searches for the Gaussian approximation. The search starts at u for θ and
-// at zero for v. It returns nil if there is none, because the density is not smooth or
-// does not determine all parameters.
+// at zero for v. It returns nil if there is no approximation, because the density is not
+// smooth or does not determine all parameters.
 func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []shape.Block) *gaussian {
 	x := make([]float64, len(u)+len(blocks))
 	copy(x, u)
 	c := &shape.Climb{Point: shape.Point{X: x}}
-	c.Tolerance = 0.02 // the mode is 0.2 standard deviations away
+	c.Tolerance = 0.02 // the climb ends 0.2 standard deviations from the mode
 	ctx, hook := progress.Begin(ctx, "joint moves")
 	f := shape.NewSurface(e, blocks...)
 	f.Forward = true

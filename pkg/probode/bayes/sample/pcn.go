@@ -27,9 +27,9 @@ import (
 // N(m, C) of the posterior of (θ, v), with θ on the unconstrained scale,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
-//	ξ′ = √(1−b²) ξ + b η  in all that v leaves open,
+//	ξ′ = √(1−b²) ξ + b η  for the part of ξ that v does not determine,
 //
-// accepted by Metropolis and Hastings for p(θ, ξ | Y). The approximation is found by
+// accepted by the Metropolis–Hastings rule for p(θ, ξ | Y). The approximation is found by
 // Fisher's scoring from the mode of the deterministic posterior before the chains begin.
 // That takes little more than one solve for each parameter and each block. If the
 // approximation is poor, the move is rarely accepted, but the draws are still correct.
@@ -44,10 +44,10 @@ type PCNWithinGibbs struct {
 	Proposal mcmc.Rule
 
 	// Blocks is the number of time intervals with which a joint move describes ξ. Zero
-	// means at most 40, chosen such that ξ is described by at most 64 numbers for all
-	// components and experiments together; if that gives fewer than 4 blocks, there are
-	// no joint moves. A negative number means no joint moves. A larger number is useful
-	// if the noise is large.
+	// means the largest number up to 40 with which at most 64 numbers describe ξ, for all
+	// components and experiments together. If that number is below 4, there are no joint
+	// moves. A negative number means no joint moves. A larger number is useful if the
+	// noise is large.
 	Blocks int
 
 	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none

@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// PseudoMarginal moves θ alone by the Metropolis algorithm. Instead of the likelihood
-// with ξ integrated out it uses an unbiased estimate,
+// PseudoMarginal moves θ alone by the Metropolis algorithm. In place of the likelihood
+// with ξ integrated out, it uses an unbiased estimate,
 //
 //	p̂(Y | θ) ≈ p(Y | θ) = ∫ p(Y | Z(θ, ξ)) p(ξ) dξ,
 //	accepted with  min(1, p̂(Y|θ′) p(θ′) q(θ|θ′) / p̂(Y|θ) p(θ) q(θ′|θ)),
@@ -34,8 +34,8 @@ import (
 // because σ is unknown and small, a chain sometimes gets stuck at an estimate that is far
 // too high. Check that R̂ is small, or increase Particles.
 //
-// Stats.Latent counts pieces of paths: the solved ones as Accepted, and the failed ones
-// as Failed.
+// Stats.Latent counts pieces of paths: those that were solved as Accepted, and those that
+// failed as Failed.
 type PseudoMarginal struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
@@ -211,13 +211,13 @@ func (k *pseudoMarginal) tune() {
 		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)
 	}
 	k.count = 0
-	// If there are few particles, the variance falls faster than in inverse proportion to
-	// their number, and if there are many, more slowly.
+	// With few particles the variance falls faster than in inverse proportion to their
+	// number, and with many it falls more slowly.
 	n := float64(k.particles)
 	want = min(max(want, math.Ceil(n/3), fewestParticles), 6*n, mostParticles)
 	k.resize(int(want))
-	// The chain may be at a point whose estimate was too high, and the new estimate may be
-	// zero. Then it can move anywhere.
+	// The old estimate at this point may have been too high, and the new one may be zero.
+	// In that case the next move that can be evaluated is accepted.
 	k.begin()
 	ll, err := k.like(k.theta, nil)
 	if err != nil || math.IsNaN(ll) {

@@ -15,9 +15,9 @@ import (
 // Stationary distribution: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
 // probability that a move from (θ, ξ) is accepted, and ν is the invariant distribution of
 // θ right after an accepted move. It depends on the proposal q, and is neither p(θ, ξ |
-// Y) nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ: publish q with the results. Cost: one
-// solve for each draw, and for each accepted move another solve and a new ξ. Use it to
-// reproduce the paper, and PCNWithinGibbs for inference.
+// Y) nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ. So always publish q with the results.
+// Cost: one solve for each draw, and for each accepted move another solve and a new ξ.
+// Use it to reproduce the paper, and PCNWithinGibbs for inference.
 type RedrawOnAccept struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.

@@ -27,8 +27,8 @@ import (
 // smaller step for the draws. The equations are solved accurately only once for each θ
 // that is kept, on all cores, and not in each iteration of a chain.
 //
-// Reweight works for draws of every sampler whose distribution is p₀(θ | Y) or p(θ, ξ |
-// Y); for draws with ξ the weights scatter more. It does not work for RedrawOnAccept and
+// Reweight works for the draws of every sampler whose Target is Reweightable; with noise
+// in the model the weights vary more. It does not work for RedrawOnAccept and
 // ExpectedLikelihood.
 //
 // The result shares the draws with chains and has LogWeights, KHat, and the quantities of
@@ -36,7 +36,7 @@ import (
 // a note says how many such draws there are. Summaries, Predict and LogPredictive use the
 // weights.
 //
-// accurate is the setup of the accurate solver, see Posterior.SolvedBy; the zero value
+// accurate is the setup of the accurate solver (see Posterior.SolvedBy); the zero value
 // stands for reference.Accurate. workers is the number of goroutines, and 0 means the
 // number of cores; it does not change the result.
 //
@@ -156,14 +156,14 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 }
 
 // Reweighted is a Sampler in two stages: another sampler draws with the coarse solver of
-// the Posterior, and then the draws are reweighted to an accurate solver, see Reweight.
+// the Posterior, and then the draws are reweighted to an accurate solver (see Reweight).
 //
-// Stationary distribution: p₀(θ | Y) of the accurate solver, if k̂ says that the weights
-// can be trusted. Cost: the cost of Sampler, and one accurate solve for each different θ
-// among the kept draws, on all cores. Use it if the accurate solver is too slow for a
-// whole chain and the coarse one is nearly good enough; k̂ says whether it was. A short
-// search that begins at 60 draws from the prior looks for modes of the accurate posterior
-// that have far too few draws, and a note names them.
+// Distribution of the weighted draws: p₀(θ | Y) of the accurate solver, if k̂ says that
+// the weights can be trusted. Cost: the cost of Sampler, and one accurate solve for each
+// different θ among the kept draws, on all cores. Use it if the accurate solver is too
+// slow for a whole chain and the coarse one is nearly good enough; k̂ says whether it
+// was. A short search that begins at 60 draws from the prior looks for modes of the
+// accurate posterior that have far too few draws, and a note names them.
 type Reweighted struct {
 	// Sampler makes the draws; nil stands for Deterministic.
 	Sampler Sampler
@@ -185,7 +185,7 @@ var (
 
 func (s Reweighted) String() string { return s.inner().String() + ", reweighted" }
 
-// Target returns p(θ | Y) of the accurate solver.
+// Target returns p₀(θ | Y) of the accurate solver.
 func (s Reweighted) Target() Target {
 	return Target{Distribution: Accurate, Setup: orReference(s.Accurate)}
 }

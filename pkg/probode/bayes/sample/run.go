@@ -23,8 +23,8 @@ import (
 // order of p.Params. For each draw Chains.Generated holds the quantities
 //
 //	lp__         log posterior density on the unconstrained scale, up to a constant
-//	y_hat.1, …   what the model expects of each value of the data, by experiment, row and column
-//	log_lik.1, … its log probability, of those values that are not missing
+//	y_hat.1, …   the expected value of each observation, by experiment, row and column
+//	log_lik.1, … the log probability of each observation that is not missing
 //
 // If s.Start is nil, the chains begin around the modes of the deterministic posterior, or
 // at draws from the prior if no mode is found; Chains.Notes say which. To always begin at
@@ -147,14 +147,14 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	}
 	j.preparing = time.Since(begin)
 	if j.modes != nil && j.modes == p.Modes {
-		// The modes were found before, but the time of that search counts, too.
+		// The modes were found earlier, but the time of that search counts as well.
 		j.preparing += time.Duration(j.modes.Seconds * float64(time.Second))
 	}
 	return j, nil
 }
 
 // grace is the time that an iteration has to finish after the context has ended. Most
-// finish within it; the others are stopped and do not count.
+// iterations finish within this time; the others are stopped and do not count.
 const grace = 100 * time.Millisecond
 
 // guarded returns the context of the chains, which ends with ctx or after a panic. It
@@ -238,8 +238,8 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 
 // visits reports the share of the draws in each mode with more than leastMass. It warns
 // of modes without draws. For the Classical target it also warns of modes with far more
-// or far fewer draws than their Gaussian approximations predict; for other targets it
-// does not, because noise may move or fill modes.
+// or far fewer draws than their Gaussian approximations predict. For other targets it
+// does not, because noise may shift modes or fill the valleys between them.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil

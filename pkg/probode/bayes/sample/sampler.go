@@ -11,9 +11,8 @@ import (
 )
 
 // A Sampler is a way to draw θ, with or without ξ. Every Sampler, from this package or
-// from outside, works with Run, Store, Compare, and the checks and judgements of package
-// assess. A Sampler may also be a Proposer, a Preparer or a Finisher, and its kernels may
-// be Tuned.
+// from outside, works with Run, Store, Compare, and the checks of package assess. A
+// Sampler may also be a Proposer, a Preparer or a Finisher, and its kernels may be Tuned.
 type Sampler interface {
 	// String returns a short name for tables.
 	String() string
@@ -40,8 +39,8 @@ type Target struct {
 	Distribution TargetDistribution
 
 	// Reweightable says that the draws can be reweighted to another solver. This is so if
-	// each draw is a draw from p(θ, Z | Y) and comes with the log likelihood of its path
-	// Z.
+	// each draw of θ comes with a path Z and its log likelihood, and (θ, Z) is a draw
+	// from p(θ, Z | Y). With ξ = 0, Z is the classical solution at θ.
 	Reweightable bool
 
 	// Setup is the setup of the accurate solver, if Distribution is Accurate.
@@ -54,13 +53,14 @@ type TargetDistribution int
 const (
 	// NoTarget says that the distribution is unknown or depends on the proposal.
 	NoTarget TargetDistribution = iota
-	// Joint is p(θ, ξ | Y): the error of the solver is part of the model.
+	// Joint is p(θ, ξ | Y), where the error of the solver is part of the model.
 	Joint
-	// Marginal is p(θ | Y) = ∫ p(θ, ξ | Y) dξ, drawn without moving ξ.
+	// Marginal is p(θ | Y) = ∫ p(θ, ξ | Y) dξ, from which θ is drawn without moving ξ.
 	Marginal
-	// Classical is p₀(θ | Y): the classical solution, ξ = 0, is taken as exact.
+	// Classical is p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), which treats the classical solution,
+	// ξ = 0, as exact.
 	Classical
-	// Accurate is p(θ | Y) of an accurate solver.
+	// Accurate is p₀(θ | Y) of an accurate solver.
 	Accurate
 )
 
@@ -73,7 +73,7 @@ func (t TargetDistribution) String() string {
 	case Classical:
 		return "p₀(θ | Y)"
 	case Accurate:
-		return "p(θ | Y) of an accurate solver"
+		return "p₀(θ | Y) of an accurate solver"
 	}
 	return "none that can be named"
 }

@@ -17,8 +17,9 @@ import (
 // leastMass is the share of the mass above which a mode counts.
 const leastMass = 0.01
 
-// heavy returns the modes with more than leastMass, at least one. If the highest mode
-// has no Gaussian approximation, there are no masses, and heavy returns this mode only.
+// heavy returns the first mode, and those others whose Mass is above leastMass. If the
+// highest mode has no Gaussian approximation, there are no masses, and heavy returns this
+// mode only.
 func heavy(m *bayes.Modes) []*bayes.Mode {
 	if best := m.Highest(); best.Cov == nil {
 		return []*bayes.Mode{best}
@@ -45,9 +46,9 @@ func describe(m *bayes.Modes, p *bayes.Posterior) string {
 	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); chains start in each in proportion, and jump between them", len(all), strings.Join(each, "; "), m.Missed())
 }
 
-// findModes returns the modes around which the chains of a sampler start, and which give
-// a first guess of the shape of the posterior. If they are not needed for the starts, it
-// is not an error that none are found.
+// findModes returns the modes around which the chains of a sampler start. They also give
+// a first guess of the shape of the posterior. If the modes are not needed for the
+// starts, it is not an error if none are found.
 func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings, needed bool) (*bayes.Modes, error) {
 	found, err := p.Modes, error(nil)
 	if found == nil {
@@ -117,9 +118,9 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int) (start func(chai
 }
 
 // refined returns the modes of the posterior with an accurate setup. The search begins at
-// the given modes and at a few draws from the prior, because modes may be missing from
-// the given ones, or be phantoms among them. It returns the given modes if the search
-// fails.
+// the given modes and at a few draws from the prior, because the given modes may lack
+// some of the accurate ones, or contain some that the accurate posterior does not have.
+// It returns the given modes if the search fails.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, by probode.Setup, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {

@@ -25,7 +25,7 @@ type state struct {
 	logPrior, ll float64   // log prior density of u; log likelihood
 	stats        mcmc.Stats
 
-	// Moves of ξ have their own random numbers, so samplers that move ξ in different ways
+	// Moves of ξ have their own random numbers. So samplers that move ξ in different ways
 	// use the same random numbers for θ.
 	source rand.PCG
 	latent *rand.Rand

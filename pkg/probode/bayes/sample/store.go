@@ -92,7 +92,7 @@ func (j *job) fields(hash string) []mcmc.Field {
 	return out
 }
 
-// A probe evaluates the model at given θ, for ξ = 0 and for one fixed ξ.
+// A probe evaluates the model at a given θ, for ξ = 0 and for one fixed ξ.
 type probe struct {
 	e         *bayes.Density
 	u, theta  []float64

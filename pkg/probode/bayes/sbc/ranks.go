@@ -4,14 +4,15 @@ import (
 	"math"
 )
 
-// Histogram returns how many data sets have each of the L+1 ranks of quantity k, and
-// simultaneous bands: if the ranks are uniform, all counts lie between lo and hi with the
-// given probability, or a slightly larger one since counts are whole numbers. A hump in
-// the middle means that the draws scatter too widely; high counts at both ends mean that
-// they scatter too little; a slope means that they are biased.
+// Histogram returns, for each of the L+1 ranks, the number of data sets in which quantity
+// k has that rank. It also returns simultaneous bands: if the ranks are uniform, all
+// counts lie between lo and hi with the given probability, or with a slightly larger one,
+// since counts are whole numbers. A hump in the middle means that the draws scatter too
+// widely; high counts at both ends mean that they scatter too little; a slope means that
+// they are biased.
 //
-// The bands are pointwise binomial bands with equal tails, wide enough for the joint
-// probability, which is computed exactly.
+// The bands are pointwise binomial bands with equal tails. They are just wide enough for
+// the joint probability, which is computed exactly.
 func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int) {
 	counts = make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {
@@ -33,10 +34,10 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 //	F(z) − z,   F(z) = share of ranks < z (L+1)
 //
 // If the ranks are uniform, all differences lie between lo and hi with the given
-// probability, or a slightly larger one since ranks are whole numbers. The differences
-// show small systematic deviations better than a histogram. An arch means that the draws
-// are too high; a curve that rises in the middle means that they scatter too widely, and
-// one that falls in the middle means that they scatter too little.
+// probability, or with a slightly larger one, since ranks are whole numbers. The
+// differences show small systematic deviations better than a histogram. An arch means
+// that the draws are too high; a curve that rises in the middle means that they scatter
+// too widely, and one that falls in the middle means that they scatter too little.
 //
 // The bands are those of Säilynoja, Bürkner & Vehtari (2022), computed like those of
 // Histogram.
@@ -68,11 +69,11 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 	return a
 }
 
-// P returns the p-value of a test that the ranks of quantity k are uniform. The test
-// looks at the largest deviation of the ranks, judged at each point by its probability
-// there. The p-value is the probability that uniform ranks deviate at least as much as
-// the observed ones. It is exact for independent draws. A P below about 10⁻⁴ means that
-// the sampler is wrong, or that its draws are too strongly correlated.
+// P returns the p-value of a test that the ranks of quantity k are uniform. The test uses
+// the largest deviation of the ranks, and measures the deviation at each point by its
+// probability there. The p-value is the probability that uniform ranks deviate at least
+// as much as the observed ones. It is exact for independent draws. A P below about 10⁻⁴
+// means that the sampler is wrong, or that its draws are too strongly correlated.
 func (r *Result) P(k int) float64 {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)

@@ -24,8 +24,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Settings says how simulation-based calibration is done. The zero value of each field
-// is ready for use.
+// Settings says how simulation-based calibration is done. The zero value is ready for
+// use.
 type Settings struct {
 	// Sets is the number of data sets. Zero means 200.
 	Sets int

@@ -9,8 +9,8 @@ import (
 )
 
 // A Climb maximises a Function by Fisher's scoring with the damping of Levenberg and
-// Marquardt. It computes derivatives at its beginning, and again when the density rises
-// much less in a step than they predict. Otherwise it only corrects them after each step.
+// Marquardt. It computes derivatives at the beginning, and again when the density rises
+// much less in a step than they predict. After every other step it only corrects them.
 //
 // If the log density has kinks, a step leads to the maximum of an expansion that
 // contains the kinks. Modes usually lie at kinks, as a median lies at a data point. The
@@ -36,8 +36,8 @@ type Climb struct {
 	damping float64
 }
 
-// expand computes the derivatives at X. If that is impossible at the beginning, a
-// simplex search looks for a place where it is possible.
+// expand computes the derivatives at X. If that is impossible at the beginning of a
+// climb, a simplex search looks for a point at which it is possible.
 func (c *Climb) expand(f Function, first bool) bool {
 	ok := f.Expand(&c.Point)
 	if !ok && first {
@@ -75,7 +75,7 @@ func (c *Climb) Newton(damping float64) (step *mat.VecDense, gain float64, ok bo
 		gradient.AddScaledVec(gradient, -mat.Dot(normal, c.Gradient), normal)
 		damped.SymRankOne(damped, 1e4*mat.Trace(damped), normal)
 	}
-	// A coordinate at a bound does not move if the density rises towards the outside
+	// A coordinate at a bound does not move if the density rises beyond the bound
 	// [Bertsekas 1982].
 	for k := range c.Low {
 		if g := gradient.AtVec(k); c.X[k] <= c.Low[k] && g < 0 || c.X[k] >= c.High[k] && g > 0 {
@@ -147,7 +147,7 @@ func (c *Climb) Step(f Function, first bool) {
 		c.damping = max(1e-3, 8*c.damping)
 		rejected = true
 	}
-	c.Done = true // the best that rounding and differences allow
+	c.Done = true // rounding and differences allow no higher point
 }
 
 // move moves to a higher point, at which f was last evaluated. rejected says that a
@@ -162,7 +162,7 @@ func (c *Climb) move(f Function, to []float64, value float64, rejected bool) {
 	switch {
 	case !(rose > 0.25*c.Gain):
 		c.damping = max(1e-3, 2*c.damping)
-	case !rejected: // keep the damping if a smaller one has just failed
+	case !rejected: // if a smaller damping has just failed, keep this one
 		c.damping /= 8
 	}
 	c.fresh = false

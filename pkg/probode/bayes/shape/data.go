@@ -32,7 +32,7 @@ func (s *Surface) Data() []Datum {
 	return out
 }
 
-// DataAt returns the data for the given expected values, without Jacobians. The own
+// DataAt returns the data for the given expected values, without Jacobians. The unknown
 // numbers of the likelihoods come from theta.
 func (s *Surface) DataAt(expected, theta []float64) []Datum {
 	fit := s.e.Expected()
@@ -43,7 +43,7 @@ func (s *Surface) DataAt(expected, theta []float64) []Datum {
 	var out []Datum
 	for i := range s.parts {
 		r := s.e.Part(i)
-		r.Theta(theta) // sets the own numbers
+		r.Theta(theta) // sets the numbers of the likelihoods
 		cells := r.Cells()
 		r.Score(cells, s.Draws, rng)
 		out = s.data(out, i, cells, nil)

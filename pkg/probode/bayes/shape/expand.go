@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Expand computes the derivatives at p.X. If the steps are chosen at every θ, so that the
-// density jumps, it uses the steps chosen at p.X for all values.
+// Expand computes the derivatives at p.X. If the steps are chosen anew at every θ, the
+// density jumps. Expand then uses the steps chosen at p.X for all evaluations.
 func (s *Surface) Expand(p *Point) bool {
 	if math.IsInf(s.place(p.X), 0) {
 		return false
@@ -83,7 +83,7 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 		}
 		var up, down bool
 		if plus, up = look(plus[:0], h); len(plus) == 0 && up {
-			continue // nothing depends on it, or nothing that is requested
+			continue // no requested derivative depends on it
 		}
 		if minus = minus[:0]; !s.Forward || !up {
 			if minus, down = look(minus, -h); !down && !up {

@@ -7,13 +7,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// slack is the smallest useful damping if the density has kinks. With few kinks some
-// directions have no curvature, and steps of more than ten standard deviations are not
-// useful.
+// slack is the smallest damping if the density has kinks. With few kinks, some directions
+// have no curvature, and the damping prevents steps of more than ten standard deviations.
 const slack = 1e-2
 
 // sharpest is the final width of the hyperbolas that replace the absolute values. If the
-// optimum lies at a kink, its distance from the kink is of this size.
+// maximum lies at a kink, the distance of the result from the kink is of this size.
 const sharpest = 1e-10
 
 // bentStep returns the step d to the maximum of the expansion with its kinks, within
@@ -72,8 +71,8 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 			if !chol.Factorize(normal) {
 				break // rounding errors allow no further progress
 			}
-			// Kinks make the matrix ill-conditioned by design, so a warning about that is not a
-			// failure.
+			// Kinks always make the matrix ill-conditioned, so a warning about that is
+			// not a failure.
 			_ = chol.SolveVecTo(step, slope)
 			falls := mat.Dot(step, slope)
 			if !(falls > 0.1*epsilon) {

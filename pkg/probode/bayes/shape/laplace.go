@@ -7,13 +7,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The second derivatives at a mode are computed by differences with steps of laplaceStep
-// standard deviations of the posterior itself, along its principal axes. On a ridge the
+// The second derivatives at a mode are computed by differences along the principal axes
+// of the posterior, with steps of laplaceStep standard deviations. On a ridge the
 // curvatures differ by many powers of ten, and steps along other directions do not work:
 // the error of a difference is proportional to the largest curvature along its direction,
-// but must be small compared with the smallest curvature. The error is O(laplaceStep²)
-// times the deviation of the density from a Gaussian, plus the rounding error of the log
-// density divided by laplaceStep², about 1e-14·|f|/1e-4.
+// but it must be small compared with the smallest curvature. The error has two parts:
+// O(laplaceStep²) times the deviation of the density from a Gaussian, and the rounding
+// error of the log density divided by laplaceStep², which is about 1e-14·|f|/1e-4.
 const laplaceStep = 0.01
 
 // flat is the standard deviation, on the unconstrained scale, above which a direction
@@ -22,14 +22,15 @@ const flat = 10
 
 // Laplace returns the covariance of the Gaussian approximation at the mode p.X: the
 // inverse of the second derivatives of −log density there, or nil if they are not
-// positive definite. shape is this covariance, or the nearest proper one: axes without
-// curvature get the length flat, and curvatures of the wrong sign are replaced by their
-// absolute values. Both are nil if the density is not finite around the mode.
+// positive definite. shape is this covariance, or the nearest matrix that is a
+// covariance: axes without curvature get the length flat, and curvatures of the wrong
+// sign are replaced by their absolute values. Both are nil if the density is not finite
+// around the mode.
 //
 // values evaluates the log density at many points at once; it is −∞ where it cannot be
 // computed. If the density has kinks it has no second derivatives, and Fisher's
-// information replaces them: over one standard deviation, many kinks together act like
-// this curvature.
+// information replaces them: over a distance of one standard deviation, many kinks
+// together have the effect of this curvature.
 func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
 		cov, shape = laplace(func(points [][]float64) []float64 {
@@ -59,10 +60,10 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape
 
 // laplace does the work of Laplace for f = −log density.
 //
-// The axes, the columns of w, are not known at first. At first they are the axes of
-// metric, a first guess of the second derivatives; without a metric they are multiples of
-// the unit vectors. Then they are repeatedly replaced by the principal axes of the
-// result, until f is about ½|z|² in their coordinates.
+// The columns of w are the axes, which are not known in advance. The first axes are those
+// of metric, a first guess of the second derivatives; without a metric they are multiples
+// of the unit vectors. Then they are repeatedly replaced by the principal axes of the
+// result, until f is about ½|z|² in their coordinates z.
 func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
 	f0 := f([][]float64{u})[0]
@@ -94,8 +95,8 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 		return out
 	}
 	// fits reports whether an axis with this second derivative has the right length, and
-	// returns the factor by which it should be longer. Far from the right length a
-	// parabola is inaccurate, so the factor is bounded.
+	// returns the factor by which its length should be multiplied. Far from the right
+	// length a parabola is inaccurate, so the factor is bounded.
 	fits := func(v float64) (ok bool, by float64) {
 		v = math.Abs(v)
 		return v > 0.5 && v < 2, 1 / math.Sqrt(min(max(v, 0.01), 1e4))

@@ -27,8 +27,8 @@ type Point struct {
 	Curvature   *mat.SymDense // the part of Information without kinks; nil if there are none
 }
 
-// Slope returns the gradient including the kinks; at a kink it is the mean of both
-// sides.
+// Slope returns the gradient including the kinks. At a kink it is the mean of the
+// gradients on both sides.
 func (p *Point) Slope() *mat.VecDense {
 	out := mat.VecDenseCopyOf(p.Gradient)
 	for i, u := range p.U {

@@ -14,9 +14,9 @@ import (
 // Function of the unconstrained parameters.
 //
 // The distribution of each value of the data depends on its locations: the expected
-// value, and the unknown numbers of its likelihood. With the derivative J of the
-// locations, their score s and Fisher's information I, the gradient is Jᵀs and the
-// information JᵀIJ, plus the contributions of the priors.
+// value, and the unknown numbers of its likelihood. Let J be the derivative of the
+// locations, s their score, and I Fisher's information. Then the gradient is Jᵀs and the
+// information is JᵀIJ, plus the contributions of the priors.
 //
 // J comes from differences between solves, or from derivatives of the path (see Exact).
 // In a model of many experiments, a change of one coordinate requires new solves only for
@@ -42,16 +42,17 @@ type Surface struct {
 	// Exact uses derivatives of the path if the method has them. They are more accurate
 	// than differences, but cost more: on models with 3 to 50 parameters, derivatives of
 	// the path took 1.1 to 7 times as long as central differences, and 3 to 12 times as
-	// long as one-sided ones. So differences are the default. If the solver has no
-	// derivatives, like the accurate solver, they come from a Dormand–Prince method with
-	// steps chosen at the point, provided that it predicts nearly the same data there.
+	// long as one-sided ones. So differences are the default. Some solvers, such as the
+	// accurate one, have no derivatives. The derivatives then come from a Dormand–Prince
+	// method with steps chosen at the point, provided that this method predicts nearly
+	// the same data there.
 	Exact bool
 
 	// Progress, if not nil, is called before each coordinate of a differentiation.
 	Progress func(done, total int)
 
-	// Draws is the number of draws by which Fisher's information of one value of the data
-	// is estimated, if it has no closed form. NewSurface sets it to 256.
+	// Draws is the number of draws from which Fisher's information of one value of the
+	// data is estimated if it has no closed form. NewSurface sets it to 256.
 	Draws int
 
 	e         *bayes.Density

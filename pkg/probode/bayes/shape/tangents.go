@@ -12,8 +12,8 @@ const (
 	// solver has none. lentSteps is the largest number of its steps: a problem that needs
 	// more is stiff.
 	lentTolerance, lentSteps = 1e-6, 20000
-	// lentError is the largest discrepancy D at which its predictions of the data count
-	// as the same.
+	// lentError is the largest discrepancy D at which the predictions of this method
+	// count as equal to those of the solver.
 	lentError = 0.01
 )
 
