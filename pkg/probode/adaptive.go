@@ -88,9 +88,9 @@ func (s *adaptivePath) place(theta []float64) (err error) {
 	return err
 }
 
-// States fails if the run fails: if the tolerance cannot be met, after too many steps,
-// if F is not finite, or if ctx ends. It makes no new run if the last run was at the same
-// θ.
+// States fails if the run fails: if the tolerance cannot be met, if too many steps are
+// needed, if F is not finite, or if ctx ends. It makes no new run if the last run was at
+// the same θ.
 func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
 	d := s.p.Dim()
 	if len(dst) != len(s.times)*d {

@@ -13,8 +13,8 @@ import (
 // element of dst. They are checked at the start, and at a few points of the first path
 // of a Solver. Later paths need no checks.
 
-// checkSteps returns an error if the step size is not positive and finite, if it
-// exceeds the span, or if a path of so many steps does not fit in memory.
+// checkSteps returns an error if the step size is not positive and finite, if it exceeds
+// the span, or if a path with that many steps does not fit in memory.
 func (p *Problem) checkSteps(h float64) error {
 	if err := checkStep(p.Span, h); err != nil {
 		return fmt.Errorf("%s: %w", p.Title(), err)
@@ -141,8 +141,7 @@ func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 // CheckJacobian compares FJ at (t, x, θ) with F and with central differences of F, and
 // returns an error if an entry disagrees by more than 10⁻³ of the largest entry of its
 // row. The error names the entry that disagrees most. Central differences are accurate to
-// about 10⁻⁶, so an entry that is reported is wrong in FJ. If FJ is nil, CheckJacobian
-// returns nil.
+// about 10⁻⁶, so a reported entry of FJ is wrong. If FJ is nil, CheckJacobian returns nil.
 func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	if p.FJ == nil || p.CheckDense(2) != nil { // a method that uses FJ reports that
 		return nil

@@ -38,7 +38,7 @@ type Settings struct {
 	// computed at each of Times. For up to 4096 paths they are sample quantiles; for more
 	// paths they come from a histogram with 4096 bins: see Ensemble.Quantile.
 	Quantiles []float64
-	// KeepPaths asks for the paths themselves, at Times. Without it memory
+	// KeepPaths asks for the paths themselves, at Times. Without it, the memory in use
 	// does not grow with the number of paths.
 	KeepPaths bool
 	// Workers is the number of paths computed at the same time; zero means the number of

@@ -14,7 +14,7 @@ type Event struct {
 
 	// Time is the time of the event. When, if not nil, takes its place and returns the
 	// time for θ, as for a dose with an unknown lag. When must be a continuous function of
-	// θ. An event outside the span does not happen.
+	// θ. An event outside the span is ignored.
 	Time float64
 	When func(theta []float64) float64
 

@@ -5,10 +5,10 @@ import "fmt"
 // This is the linear algebra of an implicit step: a Jacobian J in dense or band storage,
 // and the factors of Γ = cI − J with partial pivoting, for real and for complex c.
 //
-// gonum has no LU factorisation of banded matrices, and its dense one allocates and is
-// slow for the two or three dimensions of most models. Here only the New functions
-// allocate, dimensions up to four have code without loops, and the zeros of a dense
-// matrix cost almost nothing.
+// gonum has no LU factorisation of banded matrices, and its dense LU factorisation
+// allocates and is slow for the two or three dimensions of most models. Here only the New
+// functions allocate, dimensions up to four have code without loops, and the zeros of a
+// dense matrix cost almost nothing.
 
 // A Matrix is a d×d matrix in row-major order. In a dense matrix, element (i, j) is
 // A[i*D+j]. A banded matrix stores only the elements with −Lower ≤ j−i ≤ Upper: element
@@ -48,7 +48,7 @@ func (p *Problem) NewJacobian() *Matrix {
 	return NewDense(p.Dim())
 }
 
-// At returns element (i, j), zero outside the band.
+// At returns element (i, j), which is zero outside the band.
 func (m *Matrix) At(i, j int) float64 {
 	if !m.Banded {
 		return m.A[i*m.D+j]

@@ -19,9 +19,10 @@ type Method interface {
 	Noise(d int) Noise
 
 	// Stepper returns a Stepper for p on g. It may use the grid to prepare coefficients.
-	// An error says why the method cannot solve p. In an error-controlled run g grows with
-	// each step, and the last step may change until it is accepted. If event times depend
-	// on θ, the times of g move, but the ratios of steps within a segment do not change.
+	// An error says why the method cannot solve p. In an error-controlled run the grid g
+	// grows with each step, and the last step may change until it is accepted. If event
+	// times depend on θ, the times of g move, but the ratios of steps within a segment do
+	// not change.
 	Stepper(p *Problem, g *Grid) (Stepper, error)
 }
 
@@ -64,7 +65,8 @@ type Rememberer interface {
 	Stepper
 	// Memory returns the length of the slice that Save fills.
 	Memory() int
-	// Save writes everything on which later steps depend, apart from their arguments.
+	// Save writes everything on which later steps depend, apart from the arguments of
+	// Step.
 	Save(dst []float64)
 	// Restore reads what Save has written, to continue at grid point i.
 	Restore(i int, src []float64)

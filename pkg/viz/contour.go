@@ -43,7 +43,8 @@ func (g surface) contour(level float64) (x, y []float64) {
 	return x, y
 }
 
-// edge is the edge of a cell from grid point (i, j) to the right, or upwards.
+// An edge is the side of a cell that leads from grid point (i, j) to the right, or
+// upwards.
 type edge struct {
 	i, j int
 	up   bool

@@ -39,7 +39,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Named returns the numbers x under their names; those that are missing are null.
+// Named returns the numbers x under their names; a number that is missing is null.
 func Named(names []string, x []float64) Object {
 	out := Object{}
 	for k, name := range names {

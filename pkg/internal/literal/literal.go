@@ -1,4 +1,4 @@
-// Package literal writes out values of any type.
+// Package literal writes values of any type as text.
 package literal
 
 import (

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// fallback is the assumed memory of a machine that does not report it. Absurdly large
-// sizes exceed it, but sizes that are merely large do not.
+// fallback is the assumed memory of a machine that does not report its memory. Absurdly
+// large sizes exceed it, but sizes that are merely large do not.
 const fallback = 64 << 30
 
 // limit returns the number of bytes that this process can use: the memory of the machine

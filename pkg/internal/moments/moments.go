@@ -8,7 +8,7 @@ import (
 )
 
 // Vector holds the running means and sums of squared deviations of vectors that have the
-// same length [Welford 1962]. Two of them merge without loss of accuracy [Chan, Golub &
+// same length [Welford 1962]. Two Vectors merge without loss of accuracy [Chan, Golub &
 // LeVeque 1983].
 type Vector struct {
 	N        int       // vectors added

@@ -40,7 +40,7 @@ func (m *Meter) Update(at time.Time, done, total int) (elapsed time.Duration, ra
 }
 
 // Grouped writes a positive number with three significant digits, and spaces between
-// thousands.
+// groups of three digits.
 func Grouped(v float64) string {
 	if v < 100 {
 		return strconv.FormatFloat(v, 'g', 3, 64)

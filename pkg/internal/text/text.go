@@ -42,7 +42,7 @@ func Printable(s string) string {
 // IsPrintable reports whether a terminal shows the character without any other effect.
 func IsPrintable(r rune) bool { return unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) }
 
-// Number formats v with the format of package fmt; NaN becomes a dash.
+// Number formats v with a format of package fmt; NaN becomes a dash.
 func Number(format string, v float64) string {
 	if math.IsNaN(v) {
 		return "–"

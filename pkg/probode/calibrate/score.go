@@ -165,8 +165,8 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 // choose finds the points that enter the score, and the errors there. It leaves out points
 // with very small errors: because the score depends on ratios, a few points at which an
 // error crosses zero or a state has decayed could otherwise determine α* by themselves. It
-// also leaves out errors that are not known to 1 %, because they say little. The initial
-// point and the start-up are left out because they have no noise.
+// also leaves out errors that are not known to within 1 %, because they say little. The
+// initial point and the start-up are left out because they have no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {

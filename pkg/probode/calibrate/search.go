@@ -15,7 +15,7 @@ import (
 // log α, with slope one as long as the noise is small. To find the maximum of the score
 // with these variances, no further paths are needed.
 
-// A scan is the score on a grid of log α, from few paths.
+// A scan is the score on a grid of log α, computed from few paths.
 type scan struct {
 	curve []point // score −Inf where a path failed
 	best  int
@@ -28,9 +28,9 @@ type point struct{ alpha, score float64 }
 // pilot is the number of paths of a scan.
 func (c *calibrator) pilot() int { return max(4, min(100, c.s.Paths/10)) }
 
-// scan computes the score over twelve decades, and extends them as long as the ensemble
-// is too wide at the smallest α or too narrow at the largest. The range has to be wide
-// because α* depends on the units of the state, and on a high power of the unit of
+// scan computes the score over twelve decades, and extends this range as long as the
+// ensemble is too wide at the smallest α or too narrow at the largest. The range has to be
+// wide because α* depends on the units of the state, and on a high power of the unit of
 // time.
 func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 	const least, largest, perDecade, later = 1e-6, 1e6, 3, 6

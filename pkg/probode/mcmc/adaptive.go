@@ -29,9 +29,9 @@ import (
 //
 // A chain that adapts is not a Markov chain, and no fixed number of its iterations leaves
 // the target exactly invariant. But Cₘ changes less and less, by O(1/m), and averages over
-// the chain converge to the right values; Haario, Saksman and Tamminen (2001) prove it for
-// bounded densities with bounded support. If exact invariance matters, set StopAfter to
-// the length of the burn-in.
+// the chain converge to the right values; Haario, Saksman and Tamminen (2001) prove this
+// for bounded densities with bounded support. If exact invariance matters, set StopAfter
+// to the length of the burn-in.
 //
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMetropolis struct {

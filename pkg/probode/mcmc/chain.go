@@ -62,8 +62,8 @@ func NewChain(index int, s Settings) *Chain {
 	return c
 }
 
-// stream returns the random numbers of one chain. PCG streams with adjacent seeds are
-// not independent, so seed and chain are scrambled first.
+// stream returns the random numbers of one chain. PCG streams with adjacent seeds are not
+// independent, so the seed and the number of the chain are scrambled first.
 func stream(seed uint64, chain int) *rand.PCG {
 	mix := func(z uint64) uint64 { return streams.Mix(z + streams.Gamma) }
 	hi := mix(seed)

@@ -46,9 +46,9 @@ type NUTS struct {
 	// Settings.BurnIn of the run.
 	BurnIn int
 
-	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode and
-	// the inverse of Fisher's information there. A nil Cov means the unit matrix. A nil Mean
-	// means the starting point.
+	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
+	// and the inverse of the Fisher information there. A nil Cov means the unit matrix. A
+	// nil Mean means the starting point.
 	Mean []float64
 	Cov  mat.Symmetric
 
@@ -411,8 +411,9 @@ func (k *NUTS) Evaluate() []float64 {
 	return []float64{k.evaluate(k.back.g, k.at.z)}
 }
 
-// State writes or reads the position and what has been learned. What Generate writes is
-// not part of it: it belongs to the iteration that has been made.
+// State writes or reads the position and what has been learned. The quantities that
+// Generate writes are not part of the state: they belong to the iteration that has been
+// made.
 func (k *NUTS) State(a *Archive) {
 	a.Int(&k.n)
 	a.Floats(k.x)

@@ -13,7 +13,7 @@ import (
 )
 
 // A whitening maps whitened coordinates z to x = mean + L (scale ∘ z), so that a target
-// with covariance L diag(scale²) Lᵀ has the unit covariance in z.
+// with covariance L diag(scale²) Lᵀ has unit covariance in z.
 type whitening struct {
 	mean, scale []float64
 	factor      *mat.TriDense // L, lower triangular; nil for the unit matrix
@@ -65,7 +65,7 @@ func (w *whitening) to(z, x []float64) {
 	floats.Div(z, w.scale)
 }
 
-// gradient changes a gradient in x to the gradient in z.
+// gradient converts a gradient in x to the gradient in z.
 func (w *whitening) gradient(g []float64) {
 	if w.factor != nil {
 		blas64.Trmv(blas.Trans, w.factor.RawTriangular(), vectorOf(g))

@@ -381,8 +381,8 @@ func (b *bdf) forecast(dst []float64, i, n int) int {
 
 // LocalError is the leading term of the error: the error of a formula of order k is
 // γ/s_{k+1} times the difference between the next state and the polynomial through the
-// last k+1 states, the oldest of which is s_{k+1} steps away [HNW93, §III.5]. In the
-// first step there is no past, and the polynomial is the line through the state with
+// last k+1 states, the oldest of which is s_{k+1} steps away [HNW93, §III.5]. In the first
+// step there are no earlier states, and the polynomial is the line through the state with
 // slope f.
 func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if b.k == 0 {

@@ -52,8 +52,8 @@ func (m Gauss) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &undamped{implicit: s, damping: damping}, nil
 }
 
-// undamped is an implicit stepper whose error is estimated by a second method, which
-// damps.
+// undamped is an implicit stepper whose error is estimated by a second method, which damps
+// fast components.
 type undamped struct {
 	*implicit
 	damping *collocation

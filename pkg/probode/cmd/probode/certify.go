@@ -137,7 +137,7 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 // deviations. It is about the length of a sampler's move.
 const lineWidth = 0.5
 
-// at returns the point that -at gives, or nil if where is empty.
+// at returns the point that -at gives, or nil if the string where is empty.
 func (m *model) at(where string) ([][]float64, error) {
 	switch {
 	case where == "":

@@ -124,7 +124,7 @@ func canWrite(flag, path string) error {
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
-// reason returns an error without the operation and the path.
+// reason removes the operation and the path from an error.
 func reason(err error) error {
 	if why := (*os.PathError)(nil); errors.As(err, &why) {
 		return why.Err

@@ -47,8 +47,8 @@ type Value struct {
 	Spread, SpreadSE float64
 }
 
-// A Difference compares the centre and the spread of plain draws with the centre and
-// the spread of the same draws under weights.
+// A Difference compares the centre and the spread of plain draws with the centre and the
+// spread of the same draws with weights.
 type Difference struct {
 	Center, CenterSE float64 // centre of the draws minus the centre under weights
 	Ratio, RatioSE   float64 // spread of the draws divided by the spread under weights

@@ -18,7 +18,7 @@ type Source struct{ hi, lo uint64 }
 // Seed sets s to the initial state of rand.NewPCG(hi, lo).
 func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
 
-// State returns the arguments for which Seed continues the numbers from here.
+// State returns hi and lo such that Seed(hi, lo) restores the present state.
 func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
 
 // The generator multiplies its state by a and adds c; both have two words. Two steps
@@ -62,10 +62,10 @@ func (s *Source) Uint64() uint64 {
 
 // Fill fills dst with independent standard normals.
 //
-// Each state depends on the one before, so two states are computed at once from the
-// last one. 31 bits of a word and a sign bit give the number, and seven other bits
-// choose the strip. Nearly always the point lies in the part of the strip that is
-// entirely below the density.
+// Each state depends on the one before, so two states are computed at once from the last
+// one. The number comes from 31 bits of a word and a sign bit, and seven other bits choose
+// the strip. Nearly always the point lies in the part of the strip that is entirely below
+// the density.
 func (s *Source) Fill(dst []float64) {
 	hi, lo := s.hi, s.lo
 	for len(dst) >= 2 {

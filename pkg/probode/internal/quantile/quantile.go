@@ -33,7 +33,8 @@ type Sketch struct {
 	n             int
 	rows          [][]float64 // all vectors so far, or those that are not counted yet
 
-	// The following are set once there are more than Exact vectors, for each element.
+	// The following fields are set for each element once there are more than Exact
+	// vectors.
 	lo, width []float64
 	min, max  []float64
 	counts    [][]uint32

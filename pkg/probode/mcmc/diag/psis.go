@@ -26,12 +26,12 @@ import (
 // weights at this cut, such as those of a position where a chain stayed, remain equal.
 // The fit shrinks k̂ a little towards ½.
 //
-// logw are the logarithms of the raw weights up to a constant. Both −Inf and NaN stand
-// for a weight of zero. The smoothed log weights are in the order of logw, and the
-// smoothed weights sum to one. If M < 5, or if the tail contains 1 to 4 weights,
-// nothing is smoothed and k̂ is +Inf. If M ≥ 5 and the tail is empty, the largest
-// weights are equal and k̂ is −Inf. If all weights are zero, or one is infinite, the
-// result and k̂ are NaN.
+// The slice logw holds the logarithms of the raw weights up to a constant. Both −Inf and
+// NaN stand for a weight of zero. The smoothed log weights are in the order of logw, and
+// the smoothed weights sum to one. If M < 5, or if the tail contains 1 to 4 weights,
+// nothing is smoothed and k̂ is +Inf. If M ≥ 5 and the tail is empty, the largest weights
+// are equal and k̂ is −Inf. If all weights are zero, or one is infinite, the result and k̂
+// are NaN.
 func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	smoothed = slices.Clone(logw)
 	for i, w := range smoothed {

@@ -84,7 +84,7 @@ func beginning(s mcmc.Settings) string {
 	return fmt.Sprintf("%016x", crc64.Checksum(a.Bytes(), crcTable))
 }
 
-// lengthKey is the setting that may grow: a study can be extended.
+// lengthKey is the key of the setting that may grow: a study can be extended.
 const lengthKey = "num_samples"
 
 // ownKeys are the keys that Meta must not use: those that this file writes, and those

@@ -69,11 +69,10 @@ type Evaluator interface {
 // does not allow; Read restores them.
 //
 // Until a chain is finished its draws are in chain-1.csv.part. The file chain-1.state
-// holds everything that the future of the chain depends on; it is saved every
-// Options.Checkpoint, and when ctx is done. In the latter case Run returns ctx.Err().
-// Once all chains of the call are finished, it returns nil; if they were finished
-// before, it returns at once. A process that draws the chain holds a lock on
-// chain-1.lock.
+// holds everything that the future of the chain depends on; it is saved at intervals of
+// Options.Checkpoint, and when ctx is done. In the latter case Run returns ctx.Err(). Once
+// all chains of the call are finished, it returns nil; if they were finished before, it
+// returns at once. A process that draws the chain holds a lock on chain-1.lock.
 //
 // A run with more Draws than the one in dir, finished or not, extends it: Run draws
 // what is missing, and the files become those of a run of the new length.
