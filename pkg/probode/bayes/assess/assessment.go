@@ -16,16 +16,16 @@ type assessment struct {
 	out       *Report
 	certifier *certify.Certifier
 
-	// Each of these has one element per step: the errors of the solution, the noise
-	// scales, the deterministic runs, and the runs with noise in the model. A run that
-	// was not made is nil.
+	// Each of these slices has one element per step. They hold the errors of the
+	// solution, the noise scales, the deterministic runs, and the runs with noise in the
+	// model. A run that was not made is nil.
 	paths       []float64
 	scales      []scale
 	runs, noisy []*draws
 
 	y     *standard // nil if the accurate posterior is not known
 	own   referenceError
-	tried []trial // remedies beyond the ladder
+	tried []trial // remedies that are not steps of the ladder
 }
 
 // A trial holds a remedy and the run that measured its effect.
@@ -42,8 +42,8 @@ type scale struct {
 	warnings []string
 }
 
-// measureBy lets y represent the accurate posterior, and measures the reference's own
-// error.
+// measureBy takes y as the representation of the accurate posterior, and measures the
+// error of the reference.
 func (a *assessment) measureBy(y *standard) (err error) {
 	a.y = y
 	a.out.ReferenceBy = y.by

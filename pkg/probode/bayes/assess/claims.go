@@ -116,9 +116,9 @@ func (a *assessment) claimEffects(r *rows) {
 	}
 }
 
-// against returns a sentence about a result that contradicts the certificate of step i,
-// or "" if there is no such result. An assessment can contradict a certificate because it
-// also uses draws, and because it searches for modes with more solvers.
+// against returns a sentence about a result of the assessment that contradicts the
+// certificate of step i, or "" if there is no such result. The two can differ because the
+// assessment also uses draws, and because it searches for modes with more solvers.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -138,8 +138,8 @@ func (a *assessment) against(i int) string {
 	return ""
 }
 
-// claimReference says whether the accurate posterior is known and can be trusted, and
-// which parameters have tails that are too heavy for a mean.
+// claimReference says whether the accurate posterior is known and can be trusted. It also
+// says which parameters have tails that are too heavy for a mean.
 func (a *assessment) claimReference(r *rows, j *judge) {
 	y := a.y
 	if y == nil {
@@ -367,7 +367,7 @@ func (a *assessment) claimSigma(r *rows) {
 }
 
 // nominal returns the order that a user of the method expects, and what to do if the
-// method's order is lower. The order is lower, for example, if an Adams–Moulton method is
+// actual order is lower. For example, the order is lower if an Adams–Moulton method is
 // linearised at the current state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {

@@ -1,9 +1,10 @@
 // Package assess says what the error of a solver does to a posterior.
 //
-// Run samples a bayes.Posterior with each step size, or tolerance, of a list called the
-// ladder: once as if the solver were exact and once with the solver's error in the model.
-// It compares both with the reference posterior, which an accurate solver defines, and
-// reaches a verdict for each step. Package certify bounds the effect without sampling.
+// Run takes a list of step sizes or tolerances, called the ladder. With each of them it
+// samples a bayes.Posterior twice: once as if the solver were exact, and once with the
+// solver's error in the model. It compares both results with the reference posterior,
+// which an accurate solver defines, and reaches a verdict for each step. Package certify
+// bounds the effect without sampling.
 //
 // # Tolerances
 //

@@ -21,7 +21,7 @@ type draws struct {
 	target  sample.TargetDistribution
 	summed  *Inference
 	failed  float64  // share of evaluations after burn-in that failed
-	drawing float64  // the part of the run's seconds that is proportional to the number of draws
+	drawing float64  // the part of the time of the run that is proportional to the number of draws
 	notes   []string // warnings of the sampler
 
 	// estimates holds the centre and the spread of each quantity, indexed by measure and
@@ -55,9 +55,9 @@ type draws struct {
 	// are nil if the posterior has only one part.
 	in, fewIn [][]int
 
-	// Each draw in few ends a stretch of draws of its chain. center and log hold the
-	// contribution of each stretch to the errors of the centre and of the log spread.
-	// They are indexed by measure, quantity, chain and draw in few. See
+	// Each draw in few ends a stretch of draws of its chain. The fields center and log
+	// hold the contribution of each stretch to the errors of the centre and of the log
+	// spread. They are indexed by measure, quantity, chain and draw in few. See
 	// estimate.Measure.Stretches.
 	center, log [measures][][][]float64
 }
@@ -74,8 +74,8 @@ func (d *draws) thousand() float64 {
 	return math.NaN()
 }
 
-// cost returns the time for 1000 effective draws in seconds, including the search for
-// modes, other preparation and the burn-in.
+// cost returns the time for 1000 effective draws in seconds. It includes the search for
+// modes, all other preparation, and the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
 // A sampling makes draws and computes the estimates that are compared.
@@ -103,7 +103,7 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 		return nil, fmt.Errorf("%v, %s: %w", sampler, setting(p), err)
 	}
 	if err := s.ctx.Err(); err != nil {
-		return nil, err // the rest takes seconds if there are many draws
+		return nil, err // with many draws the code below takes seconds
 	}
 	d := &draws{p: p, pair: f, target: sampler.Target().Distribution, first: len(r.Chains.Draws[0]), khat: math.NaN(), limit: math.NaN()}
 	if err := s.take(d, r); err != nil {
@@ -115,7 +115,7 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	return d, nil
 }
 
-// more adds draws until d has the given size.
+// more adds draws until d has the given size (see draws.size).
 func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	if size <= d.size() {
 		return false, nil
@@ -134,8 +134,8 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
 	s.summarise(d, r)
-	// The number of weighted draws grows in proportion, so that their spacing stays the
-	// same. The first of them are those that already had weights.
+	// The number of weighted draws grows in proportion to the number of draws, so their
+	// spacing stays the same, and the draws that already had weights come first.
 	n := min(d.first, max(8, s.s.Weighed/len(c.Draws))) * (len(c.Draws[0]) / d.first)
 	d.few = fewer(c, n)
 	if len(s.quantities) > len(s.assessed) {
@@ -168,7 +168,7 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 		}
 	}
 	d.visited, d.visitedReference = nil, nil
-	d.visited, _ = modes.Shares(d.p, d.pair.modes, c) // after an error it is nil: the shares are not known
+	d.visited, _ = modes.Shares(d.p, d.pair.modes, c) // nil after an error: the shares are not known
 	if s.modes.reference != nil {
 		d.visitedReference, _ = modes.Shares(d.p, s.modes.reference, c)
 	}

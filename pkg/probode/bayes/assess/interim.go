@@ -6,17 +6,17 @@ import (
 )
 
 // With Settings.Auto an assessment adds draws as long as a step is undecided. An interim
-// analysis judges all steps. The present standard errors predict how many draws a verdict
-// on an undecided step needs. The chains of this step then get that many draws, but at
-// least twice as many as before. This is repeated for up to four analyses, as far as the
-// budget allows. Repeated analyses are more likely to find effects that do not exist. So
-// the analyses share the error probability. Each uses the confidence level
+// analysis judges all steps. The current standard errors predict how many draws a verdict
+// on an undecided step needs. The chains of this step are then extended to that many
+// draws, but to at least twice as many as before. There are up to four analyses, as far
+// as the budget allows. Repeated analyses are more likely to find effects that do not
+// exist, so the analyses share the error probability. Each uses the confidence level
 //
 //	1 − (1 − Confidence)/4
 //
 // [Bonferroni], no matter how many analyses are made in the end. For a confidence of 95 %
 // an interval is then ±2.50 standard errors in place of ±1.96. The chains continue where
-// they stopped, so that the results are the same as if all draws had been made at once.
+// they stopped, so the results are the same as if all draws had been made at once.
 
 // interim adds draws until all steps are decided or the budget is used up.
 func (a *assessment) interim() error {
@@ -64,7 +64,7 @@ func (a *assessment) trusted() (all []*draws) {
 	return all
 }
 
-// wanted returns the sizes of the runs for the next analysis, as multiples of the number
+// wanted returns the size of each run for the next analysis, as a multiple of the number
 // of draws in the first analysis. The run that represents the accurate posterior gets the
 // largest of these sizes, because every step is compared with it.
 func (a *assessment) wanted() map[*draws]int {
@@ -100,7 +100,7 @@ func (a *assessment) needs(d *draws) int {
 		if y := a.y.draws; y == d || y.size() >= a.budget(y) {
 			return 0
 		}
-		return size // only the draws of the accurate posterior can increase
+		return size // only the accurate posterior can get more draws
 	}
 	want := 2 * size
 	if n := d.summed.needed(a.out.Threshold); !math.IsInf(n, 1) {

@@ -14,7 +14,7 @@ import (
 type judge struct {
 	*sampling
 	threshold float64
-	z         float64   // the distance from the threshold, in standard errors, that a verdict needs
+	z         float64   // the distance from the threshold that a verdict needs, in standard errors
 	y         *standard // nil if the accurate posterior is not known
 	allowed   bool      // y and the reference can be trusted
 }
@@ -94,7 +94,7 @@ func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 			s.Bias, s.BiasSE, s.Ratio, s.RatioSE = w.Center/x.Spread, w.CenterSE/x.Spread, w.Ratio, w.RatioSE
 		}
 	}
-	// The accurate spread, which is the unit of the bias, has a Monte Carlo error, too.
+	// The accurate spread, which is the unit of the bias, also has a Monte Carlo error.
 	s.BiasSE = math.Hypot(s.BiasSE, s.Bias*x.SpreadSE/x.Spread)
 	return s
 }
@@ -141,14 +141,14 @@ func (s Shift) judge(threshold, z float64) Verdict {
 	return Undecided
 }
 
-// errors returns z times the standard errors of bias and log ratio, in units of the
-// threshold.
+// errors returns z times the standard errors of the bias and of the log ratio, in units
+// of the threshold.
 func (s Shift) errors(threshold, z float64) (bias, ratio float64) {
 	return z * s.BiasSE / threshold, z * s.RatioSE / s.Ratio / math.Log1p(threshold)
 }
 
-// sizes returns the absolute bias and log ratio in units of the threshold; size returns
-// the larger of the two.
+// sizes returns the absolute values of the bias and of the log ratio, in units of the
+// threshold; size returns the larger of the two.
 func (s Shift) sizes(threshold float64) (bias, ratio float64) {
 	return math.Abs(s.Bias) / threshold, math.Abs(math.Log(s.Ratio)) / math.Log1p(threshold)
 }
@@ -182,9 +182,10 @@ func (e Effect) more(threshold, z float64) float64 {
 
 // needed returns the number of draws that each chain needs for a verdict on all
 // parameters, if the estimates do not change. If some estimates are beyond the threshold,
-// it is the smallest number that one of these parameters needs, since one is enough.
-// Otherwise it is the largest number that any parameter needs. It is NaN if there is a
-// verdict, and +Inf if no number of draws is known to lead to one.
+// it is the smallest number that any of these parameters needs, since one parameter is
+// enough for a verdict. Otherwise it is the largest number that any parameter needs. It
+// is NaN if there is a verdict, and +Inf if no number of draws is known to lead to a
+// verdict.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()
@@ -254,8 +255,8 @@ func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	return size, false
 }
 
-// standardErrors returns how many Monte Carlo standard errors a number must be away from
-// the threshold for a verdict.
+// standardErrors returns the number of Monte Carlo standard errors by which an estimate
+// must differ from the threshold for a verdict.
 func (a *Report) standardErrors() float64 {
 	return distuv.UnitNormal.Quantile(1 - (1-a.Confidence)/2/float64(a.Looks))
 }

@@ -15,13 +15,13 @@ const (
 	mostFailing = 0.01
 	// An effect has two estimates, one from weights and one from the difference between
 	// two runs. astray is the largest permitted difference between them, in standard
-	// errors of the second. A larger one occurs by chance once in 16,000 cases.
+	// errors of the second. A larger difference occurs by chance once in 16,000 cases.
 	astray = 4
 
-	// A mode is listed if its mass is above listed; if its mass is above minor, its draws
-	// and its counterpart are checked. If only one of two posteriors has a certain mode,
-	// and the mass of this mode is above wrongMass, the posteriors count as different for
-	// any threshold. A mode with a mass below rightMass cannot move a median or a central
+	// A mode is listed if its mass is above listed. If its mass is above minor, its draws
+	// and its counterpart are checked. If only one of two posteriors has some mode, and
+	// the mass of this mode is above wrongMass, the posteriors count as different for any
+	// threshold. A mode with a mass below rightMass cannot move a median or a central
 	// interval so far that it matters. Between rightMass and wrongMass there is no
 	// verdict, because the Monte Carlo error of the mass might decide it.
 	listed, minor        = 1e-4, 0.01
@@ -30,11 +30,11 @@ const (
 	// fraction of the mode's own mass.
 	counterpart = 0.1
 	// judgedPart is the smallest share of the posterior that a part must have to be
-	// judged by itself. A smaller part has too few draws, but the certificate still
-	// checks its mode.
+	// judged by itself. A smaller part would have too few draws, but the certificate
+	// still checks its mode.
 	judgedPart = 0.05
-	// unvisitedSize is the shift of a mean or sd, in units of the threshold, above which a
-	// mode without draws makes both undecided.
+	// A mode without draws could shift a mean or an sd. If this shift is larger than
+	// unvisitedSize, in units of the threshold, there is no verdict on the two.
 	unvisitedSize = 0.5
 
 	// referenceDraws is the number of draws from the reference posterior at which the
@@ -43,14 +43,14 @@ const (
 	// mostFailed is the largest share of the weighted draws at which the reference may
 	// fail.
 	mostFailed = 0.01
-	// The draws that represent the reference posterior may miss a share of it, but at
-	// most mostMissed. If this share is cut off at one end of a Gaussian, the sd becomes
-	// 2 % smaller.
+	// mostMissed is the largest share of the reference posterior that the draws may miss
+	// that represent it. If this share is cut off at one end of a Gaussian, the sd
+	// becomes 2 % smaller.
 	mostMissed = 0.005
 
-	// alphaSteps and alphaTheta are the largest factors by which α* may differ between
-	// neighbouring steps, and between the mode and draws from the posterior. The noise is
-	// proportional to the square root of α.
+	// alphaSteps is the largest factor by which α* may differ between neighbouring steps,
+	// and alphaTheta the largest between the mode and draws from the posterior. The noise
+	// is proportional to the square root of α.
 	alphaSteps, alphaTheta = 2, 4
 	// roughPath is the relative error of a solution above which its observed order has no
 	// meaning; smallestPath is the error below which rounding matters.

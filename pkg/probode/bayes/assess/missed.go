@@ -16,10 +16,10 @@ import (
 
 const (
 	// starts is the number of draws from which missedAround makes moves. It makes two
-	// from each.
+	// moves from each.
 	starts = 400
 	// unreached is a difference in log density. A point counts as not reached if its log
-	// density is lower by more than this than at any of the draws.
+	// density is more than unreached below the lowest log density of the draws.
 	unreached = 5
 )
 
@@ -55,8 +55,8 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 // missedAround makes Metropolis moves for the reference posterior, starting from some of
 // the draws. It returns twice the share of accepted moves to points at which the
 // posterior of the draws has almost no density. If a part of the posterior is cut off,
-// the returned value is about the missed mass. It solves with the reference only for
-// moves to such points.
+// the returned value is about the missed mass. The reference solves only for moves to
+// such points.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 		}
 		there, err := fine.LogPosterior(to, nil)
 		if err != nil || math.IsNaN(there) {
-			continue // unknown; the failures of the reference are counted elsewhere
+			continue // the density is unknown; failures of the reference are counted elsewhere
 		}
 		if here, err := fine.LogPosterior(v, nil); err == nil {
 			share += math.Exp(math.Min(0, there-here)) / float64(len(u))
@@ -111,10 +111,10 @@ type unvisited struct {
 	mass  float64 // by the Gaussian approximation
 }
 
-// unvisited considers the modes without draws, both of the posterior of the draws and of
-// the reference posterior. It returns the mode that would move the mean or sd of assessed
-// parameter j most, according to its Gaussian approximation. Its size is zero if there is
-// no such mode.
+// unvisited considers the modes without draws, both in the posterior of the draws and in
+// the reference posterior. It returns the mode that would shift the mean or sd of
+// assessed parameter j most, according to its Gaussian approximation. Its size is zero if
+// there is no such mode.
 func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	consider := func(m *bayes.Modes, visited []float64) {
 		for k := range visited {
@@ -132,15 +132,15 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// moved returns how far a mode of small mass at x would shift the mean or the sd,
-// whichever shifts more, in units of the threshold.
+// moved returns the shift of the mean or of the sd that a mode of small mass at x would
+// cause, whichever is larger, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// unseen returns the mass at which a mode has no draws with probability 5 %, either in
-// the run or among the draws that represent the reference posterior.
+// unseen returns the mass of a mode that has no draws with probability 5 %, either in the
+// run or among the draws that represent the reference posterior.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {

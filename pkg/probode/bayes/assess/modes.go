@@ -12,13 +12,14 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A coarse solver can create modes that do not exist and miss modes that do. So every
-// search for modes also starts from the modes that earlier searches found. In the end
-// each step is searched again from the modes of the reference. A mode of a step and a
-// mode of the reference are counterparts if a search at the step that starts from the
-// reference's mode ends in the step's mode. A mode of a step is a phantom if its
-// counterparts have less than a tenth of its mass; a mode of the reference is missed if
-// its counterpart has less than a tenth of its mass.
+// A coarse solver can create modes that do not exist, and miss modes that do. So every
+// search for modes also starts from the modes that earlier searches found. Finally, the
+// posterior of each step is searched again, starting from the modes of the reference
+// posterior. If the search that starts from a mode of the reference posterior ends in
+// some mode of the step's posterior, the two modes are counterparts. A mode of the step's
+// posterior is a phantom if its counterparts have less than a tenth of its mass. A mode
+// of the reference posterior is missed if its counterpart has less than a tenth of its
+// mass.
 
 // found holds the modes of all steps and of the reference posterior.
 type found struct {
@@ -101,7 +102,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// pair finds which of the modes of p, given by m, and which modes of the reference are
+// pair finds out which modes in m, the modes of p, and which modes in reference are
 // counterparts. reference may be nil.
 func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
@@ -119,7 +120,7 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	if err != nil {
 		return nil, err
 	}
-	// Keep the counts of the first search, and add its cost.
+	// Keep the counts of the first search, and add its cost to that of the second.
 	again.Searches, again.Once, again.Tried, again.Solved = m.Searches, m.Once, m.Tried, m.Solved
 	again.Work, again.Seconds = again.Work+m.Work, again.Seconds+m.Seconds
 	for k, end := range again.Ends[:own] {
@@ -143,7 +144,7 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 		out.own[k].Phantom = again.Modes[k].Mass > listed && matched[k] < counterpart*again.Modes[k].Mass
 	}
 	out.own = append(out.own, missed...)
-	// Steps are compared at the counterpart of the reference's first mode.
+	// Steps are compared at the counterpart of the first mode of the reference.
 	if end := again.Ends[own]; end >= 0 {
 		out.first = again.Modes[end].Theta
 	}
@@ -183,7 +184,7 @@ func (f *pairing) visit(visited []float64, mixed bool) {
 	}
 }
 
-// copy returns a copy of f that can hold the shares of other draws.
+// copy returns a copy of f that can hold the shares of a different set of draws.
 func (f *pairing) copy() *pairing {
 	g := *f
 	g.own = slices.Clone(f.own)

@@ -19,8 +19,8 @@ import (
 // A plan says what an assessment does: it holds the posterior, the settings and the
 // ladder.
 //
-// With a ladder of tolerances the deterministic inference uses an adaptive solver: it
-// chooses the steps at every θ, and the likelihood jumps where a step changes from
+// With a ladder of tolerances, the deterministic inference uses an adaptive solver. It
+// chooses the steps anew at every θ, and the likelihood jumps where a step changes from
 // accepted to rejected. Noise needs fixed grids, so the inference with noise uses grids
 // that are frozen at the mode. Frozen grids are also a remedy for the deterministic
 // inference.
@@ -159,11 +159,11 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	return &q
 }
 
-// of returns the posterior for the deterministic inference at step i.
+// of returns the posterior of the deterministic inference at step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // frozen returns the posterior for the deterministic inference at step i. Under error
-// control its steps are frozen as they are chosen at mode.
+// control, its steps are the ones chosen at mode, and are then frozen.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {
@@ -172,8 +172,8 @@ func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	return q
 }
 
-// finer returns posteriors whose setups are probably more accurate than the smallest
-// step. Those with cheap setups come first.
+// finer returns posteriors with setups that are probably more accurate than the smallest
+// step. The cheapest setups come first.
 func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
 	l := &pl.ladder[f]

@@ -18,8 +18,8 @@ const (
 	measures    = estimate.Measures
 )
 
-// A quantity is what is compared between posteriors: a parameter in the whole posterior,
-// or in the part that belongs to one mode.
+// A quantity is compared between posteriors. It is a parameter, either in the whole
+// posterior or in the part that belongs to one mode.
 //
 // The spread of a posterior with several modes is about the distance between them. In
 // units of this spread, a shift of a mode by many times its own width may look
@@ -51,8 +51,8 @@ func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	return out
 }
 
-// belong returns 1 for the draws that belong to a part and 0 for the others; nil for the
-// whole posterior.
+// belong returns 1 for each draw that belongs to a part and 0 for each other draw. It
+// returns nil for the whole posterior.
 func belong(in [][]int, part int) [][]float64 {
 	if part < 0 {
 		return nil

@@ -44,10 +44,10 @@ func (y *standard) better(z *standard) bool {
 	return !(y.khat >= z.khat)
 }
 
-// accuratePosterior finds draws that represent the accurate posterior: the draws at the
-// smallest step, or draws of a more accurate solver if the weights at the smallest step
-// cannot be trusted or increase the Monte Carlo error too much. It returns nil if no
-// draws could get weights.
+// accuratePosterior finds draws that represent the accurate posterior. These are the
+// draws at the smallest step, unless their weights cannot be trusted or increase the
+// Monte Carlo error too much; then it makes draws with a more accurate solver. It returns
+// nil if no draws could get weights.
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {
@@ -136,9 +136,9 @@ func (r referenceError) enough(threshold float64) bool {
 
 // checkReference measures the reference's own error. It is small enough for a verdict if
 // D between the reference and a more accurate solver is at most a tenth of the threshold
-// at every mode with more than a hundredth of the mass and at up to a hundred draws from
-// the reference posterior. The draws are needed because a solver that is accurate at a
-// mode may fail in the tails.
+// at all checked points. These are the modes with more than a hundredth of the mass, and
+// up to a hundred draws from the reference posterior. The draws are needed because a
+// solver that is accurate at a mode may fail in the tails.
 func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	s.say("the reference's own error")
 	begin := time.Now()
@@ -205,8 +205,8 @@ func worstPoints(points [][]float64, d []float64) (worst [][]float64) {
 }
 
 // pathError returns the error of the classical solution for theta at the times of the
-// data: the root mean square over all times and components, with each component in units
-// of its largest value. It is NaN if one of the solvers fails.
+// data. It is a root mean square over all times and components, in which each component
+// is in units of its largest value. It is NaN if one of the solvers fails.
 func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	coarse, err := solved(s.ctx, p, theta)
 	if err != nil {

@@ -62,7 +62,7 @@ func (a *assessment) tryDelayed() error {
 	return nil
 }
 
-// tryFrozen samples with the steps of an adaptive solver frozen at the mode, so that the
+// tryFrozen samples with the steps of an adaptive solver, frozen at the mode so that the
 // likelihood does not jump.
 func (a *assessment) tryFrozen() error {
 	for i := range a.ladder {
@@ -105,7 +105,7 @@ func (a *assessment) tryOthers() error {
 			continue
 		}
 		q := a.p.SolvedBy(by)
-		// Another method may make phantom modes of its own.
+		// Another method may have phantom modes of its own.
 		known, err := modes.Find(a.ctx, q, a.search(a.modes.known))
 		if err != nil {
 			continue
@@ -117,8 +117,8 @@ func (a *assessment) tryOthers() error {
 	return a.ctx.Err()
 }
 
-// remedies lists what can be done: the recommended remedy first, then the others that
-// reach the threshold, then the rest, each group in the order of cost.
+// remedies lists the remedies: the recommended one first, then the others that reach the
+// threshold, then the rest. Within each group the cheapest comes first.
 func (a *assessment) remedies(j *judge) (all []Remedy) {
 	if !j.allowed {
 		return nil // nothing to compare with
@@ -192,16 +192,16 @@ func (j *judge) measured(t trial) Remedy {
 	return r
 }
 
-// noise returns noise in the model as a remedy. It does not reach the threshold if it is
-// not better than trusting the solver at the same step.
+// noise returns noise in the model as a remedy. This remedy does not reach the threshold
+// unless it is better than trusting the solver at the same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
 	_, most, y := j.span(trusted.summed)
 	switch {
 	case least > most && noisy.Verdict == Matters:
-		// Say this only with the verdict Matters. By chance, some number of an undecided
-		// run may be worse than every number of a solver whose effect is negligible.
+		// Say this only with the verdict Matters. In an undecided run, some number may by
+		// chance be worse than every number of a run with a negligible effect.
 		r.Reaches, r.Note = false, sayWorse(x/y)
 	case x >= y:
 		r.Reaches, r.Note = false, noteNotBetter
@@ -211,8 +211,8 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	return r
 }
 
-// span returns a lower and an upper limit for the size of the worst effect, which follow
-// from its Monte Carlo error, and then the size itself. All are in units of the
+// span returns a lower and an upper limit for the size of the worst effect, and then the
+// size itself. The limits follow from its Monte Carlo error. All are in units of the
 // threshold.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
 	for _, e := range inf.Effects {
@@ -236,7 +236,7 @@ func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 		x := a.y.accurate[byQuantiles][k]
 		s := d.accurate[byQuantiles][k].against(x)
 		if d == a.y.draws {
-			s.Bias, s.Ratio = 0, 1 // the values without errors
+			s.Bias, s.Ratio = 0, 1 // the values for identical posteriors
 			s.BiasSE, s.RatioSE = x.CenterSE/x.Spread, x.SpreadSE/x.Spread
 		} else if n := s.size(j.threshold); n >= worst {
 			worst, r.Bias, r.Ratio = n, s.Bias, s.Ratio

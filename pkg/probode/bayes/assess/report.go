@@ -39,14 +39,15 @@ type Report struct {
 	Steps []Rung
 	Asked []int
 
-	// Largest is the largest step or tolerance such that the verdict is Negligible for it
-	// and for all smaller ones; zero if there is none.
+	// Largest is the largest step or tolerance with the verdict Negligible for itself and
+	// for all smaller ones. It is zero if there is none.
 	Largest float64
 
 	// Unseen is the mass of the largest mode, real or phantom, that may have gone
 	// unnoticed. With probability 5 %, a mode with this mass has no draws, even if the
-	// chains move freely. Such a mode would not move medians and central intervals, but
-	// it could move means and standard deviations. Unseen is NaN if it is not known.
+	// chains move freely between modes. Such a mode would not move medians and central
+	// intervals, but it could move means and standard deviations. Unseen is NaN if it is
+	// not known.
 	Unseen float64
 
 	// Profile holds the log likelihood for the largest step, the smallest step and the
@@ -55,7 +56,7 @@ type Report struct {
 	Profile *certify.Profile
 
 	// Remedies holds the recommended remedy first, then the others that reach the
-	// threshold, then the rest, each group in the order of cost.
+	// threshold, then the rest. Within each group the cheapest comes first.
 	Remedies []Remedy
 
 	Claims []Claim
@@ -65,9 +66,9 @@ type Report struct {
 type AccurateMarginal struct {
 	Name string
 
-	// Median holds the median and half the width of the central 68 % interval; Mean holds
-	// the mean and the standard deviation. For a normal distribution both pairs are the
-	// same.
+	// Median holds the median and half the width of the central 68 % interval. Mean holds
+	// the mean and the standard deviation. For a normal distribution the two pairs are
+	// equal.
 	Median, Mean CenterSpread
 
 	// HeavyTails says that the tails are too heavy for a meaningful mean and standard
@@ -105,8 +106,9 @@ type Rung struct {
 	Deterministic, Probabilistic *Inference
 }
 
-// Size returns the step size or, under error control, the relative tolerance; if that is
-// zero, the largest absolute tolerance. The ladder is ordered by this size.
+// Size returns the step size or, under error control, the relative tolerance. If the
+// relative tolerance is zero, it returns the largest absolute one. The ladder is ordered
+// by this size.
 func (st Rung) Size() float64 {
 	switch t := st.Tolerance; {
 	case st.StepSize > 0:
@@ -143,9 +145,9 @@ func (st *Rung) verdict() Verdict {
 type ModeShare struct {
 	Theta []float64
 	// Gaussian is the share according to the Gaussian approximations. Visited is the
-	// share of the deterministic draws in the mode, or NaN if there are no draws. Mass,
-	// the share that verdicts use, is Visited if the draws have mixed, otherwise
-	// Gaussian.
+	// share of the deterministic draws in the mode, or NaN if there are no draws. Mass is
+	// the share that verdicts use. It is Visited if the draws have mixed, and Gaussian
+	// otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom says that the reference posterior does not have this mode. Missed says that
 	// this is a mode of the reference posterior that the posterior of the step does not
@@ -161,8 +163,8 @@ type Inference struct {
 	Summary diag.Summary // of all parameters, an unknown α included
 	Effects []Effect     // in the order of Report.Params
 
-	// Verdict is the verdict on medians, central intervals and modes: Matters if at least
-	// one is wrong, Negligible if all are right.
+	// Verdict is the verdict on medians, central intervals and modes. It is Matters if at
+	// least one of them is wrong, and Negligible if all are right.
 	Verdict Verdict
 
 	Draws, Chains int // Draws of each chain
@@ -183,8 +185,8 @@ func (inf *Inference) marginal(name string) diag.Marginal {
 
 // An Effect describes what the solver's error does to one parameter.
 type Effect struct {
-	Median Shift // of the median and half the width of the central 68 % interval
-	Mean   Shift // of mean and standard deviation; NaN if the tails are too heavy
+	Median Shift // of the median and of half the width of the central 68 % interval
+	Mean   Shift // of the mean and the standard deviation; NaN if the tails are too heavy
 
 	// If several modes have at least a twentieth of the mass of the reference posterior,
 	// Within holds the effects within each of them, in units of the accurate spread

@@ -57,8 +57,9 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// run does all parts of the work. Parts that go through the ladder begin with the
-// smallest step, because its weighted draws usually represent the accurate posterior.
+// run does all parts of the work. Each part that covers the ladder begins with the
+// smallest step, because the weighted draws of that step usually represent the accurate
+// posterior.
 func (a *assessment) run(w *work, pl *plan) error {
 	found, err := findModes(w, pl)
 	if err != nil {
@@ -98,8 +99,8 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// The reference's climb from a phantom mode of the step ends far away, so the
-		// certificate reports the phantom.
+		// From a phantom mode of the step, the climb with the reference ends far away.
+		// The certificate then reports the phantom.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)
@@ -129,7 +130,7 @@ func (a *assessment) deterministic() error {
 		err := a.deterministicAt(i)
 		switch {
 		case a.ctx.Err() != nil:
-			return a.ctx.Err() // the context may have ended between pieces of work, with err nil
+			return a.ctx.Err() // the context may have ended between two pieces of work, and then err is nil
 		case err != nil && i == a.finest():
 			return err
 		case err != nil:

@@ -20,7 +20,7 @@ type Settings struct {
 	// Posterior and a half, a quarter and an eighth of it.
 	Steps []float64
 
-	// Tolerances can be given instead of Steps. Then the method of the Posterior is
+	// Tolerances can be given instead of Steps. The method of the Posterior is then
 	// assessed under error control with each of these tolerances. Error control chooses
 	// the steps anew at every θ, as an adaptive solver inside a likelihood does. Noise in
 	// the model and some remedies use steps that are frozen at the mode.
@@ -30,11 +30,11 @@ type Settings struct {
 	// means PCNWithinGibbs.
 	Sampler sample.Sampler
 
-	// Threshold is the limit below which an error does not matter. The centre of each
-	// parameter must be off by less than Threshold times the accurate spread, and the
-	// spread must be within a factor of 1 + Threshold of the accurate one. This applies
-	// to the median and half the width of the central 68 % interval, and also to the mean
-	// and the standard deviation. Zero means 0.1.
+	// Threshold is the limit below which an error does not matter. The error of the
+	// centre of each parameter must be less than Threshold times the accurate spread, and
+	// the spread must be within a factor of 1 + Threshold of the accurate one. This
+	// applies to the median and half the width of the central 68 % interval, and also to
+	// the mean and the standard deviation. Zero means 0.1.
 	Threshold float64
 
 	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
@@ -48,10 +48,10 @@ type Settings struct {
 	// reached in up to four interim analyses, which share the error probability.
 	Auto bool
 
-	// MaxDraws is the budget of Auto, in draws per chain; zero means eight times as many
-	// draws as without Auto. MaxTime, if positive, is a second budget: Run starts no
-	// further draws after this time. With MaxTime, the number of draws and the results
-	// depend on the machine.
+	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
+	// draws as without Auto. MaxTime, if positive, is a second budget: after this time
+	// Run adds no further draws. With MaxTime, the number of draws and the results depend
+	// on the machine.
 	MaxDraws int
 	MaxTime  time.Duration
 

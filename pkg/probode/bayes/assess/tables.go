@@ -16,8 +16,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A TextTable has a header, rows with one cell per column, and notes below them; or it
-// has only notes. Left lists the columns that contain words; all others contain numbers.
+// A TextTable has a header, rows with one cell per column, and notes below them. It may
+// also have notes only. Left lists the columns that contain words; the others contain
+// numbers.
 type TextTable struct {
 	Name   string // "modes", "steps", "alpha", "median", "interval", "bias", "sd", "accurate" or "remedies"
 	Header []string

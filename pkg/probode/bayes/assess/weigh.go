@@ -16,9 +16,9 @@ import (
 //
 //	wᵢ ∝ p(Y | x(θᵢ)) / p(Y | Z_h(θᵢ)),
 //
-// where x is the accurate solution. With these weights the draws represent p. That costs
-// less than another chain, and it is more precise: the difference between the two means
-// over the same draws,
+// where x is the accurate solution. With these weights the draws represent p. This costs
+// less than another chain, and it is more precise: the difference between two means over
+// the same draws,
 //
 //	bias = mean θᵢ − mean wᵢθᵢ   (mean wᵢ = 1),
 //
@@ -118,8 +118,8 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// effective returns the effective sample size of the weighted draws before weighting: the
-// smallest over the assessed parameters.
+// effective returns the effective sample size that the weighted draws had before
+// weighting, the smallest over the assessed parameters.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {
@@ -131,8 +131,8 @@ func (s *sampling) effective(d *draws) float64 {
 // whole reports whether the weighted draws cover almost all of the reference posterior.
 func (d *draws) whole() bool { return d.weights != nil && d.missed < mostMissed }
 
-// kish returns how many equally weighted draws one weighted draw is worth on average
-// [Kish].
+// kish returns the number of equally weighted draws that one weighted draw is worth on
+// average [Kish].
 func (d *draws) kish() float64 {
 	var n, squares float64
 	for _, w := range slices.Concat(d.weights...) {
@@ -142,15 +142,16 @@ func (d *draws) kish() float64 {
 	return n / squares
 }
 
-// usable reports whether the weights can be trusted in the regions that have draws: k̂ is
-// within its limit, and the weighted draws are worth enough effective draws.
+// usable reports whether the weights can be trusted in the regions that have draws. This
+// is so if k̂ is within its limit and the weighted draws are worth enough effective
+// draws.
 func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// tails returns the weighted draws of parameter k after moving those with almost no
-// weight to the median. Their tails are then those of the accurate posterior, without the
-// phantom modes of the solver.
+// tails returns the weighted draws of parameter k, in which draws with almost no weight
+// are replaced by the median. Their tails are then those of the accurate posterior,
+// without the phantom modes of the solver.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)

@@ -91,7 +91,8 @@ func sayDistrust(r referenceError, threshold float64) string {
 }
 
 // sayWrongShare says that no draw is in the mode, or that the mode's share of the draws
-// differs from its share according to the Gaussian approximation; "" if neither is true.
+// differs from its share according to the Gaussian approximation. It returns "" if
+// neither is true.
 func sayWrongShare(m ModeShare) string {
 	if math.IsNaN(m.Visited) || !(max(m.Gaussian, m.Visited) > minor) {
 		return ""
@@ -106,9 +107,9 @@ func sayWrongShare(m ModeShare) string {
 	return ""
 }
 
-// Answer returns the verdict, one sentence on each line, in two parts: the result
-// without sampling, and the result of sampling, first about medians and central
-// intervals, then about means and standard deviations.
+// Answer returns the verdict, one sentence on each line. It has two parts: the result
+// without sampling, and the result of sampling. The second part is first about medians
+// and central intervals, and then about means and standard deviations.
 func (a *Report) Answer() string {
 	var b strings.Builder
 	a.sayCertificate(&b)
@@ -140,7 +141,7 @@ func (a *Report) Answer() string {
 	return b.String()
 }
 
-// doubt says why no verdict is possible; "" if a verdict is possible.
+// doubt says why no verdict is possible. It returns "" if a verdict is possible.
 func (a *Report) doubt() string {
 	for _, kind := range []string{"reference error", "missed part", "reference", "k̂", "effective weighted draws"} {
 		if c := a.Claim(kind, "", ""); c.Verdict == Matters {
@@ -384,8 +385,9 @@ func (a *Report) SizeName() string {
 // sized formats a step size or tolerance of the ladder with its symbol.
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
-// sayLargest returns the largest step that is small enough for parameter j: a number,
-// with ≥ in front if a larger step may also be small enough; "undecided"; or "none".
+// sayLargest returns the largest step that is small enough for parameter j, with ≥ in
+// front if a larger step may also be small enough. If there is no such step, it returns
+// "undecided" or "none".
 func (a *Report) sayLargest(j int) string {
 	size, undecidedAbove := a.largest(j)
 	switch {
@@ -436,7 +438,7 @@ func twoDigits(v float64) string {
 }
 
 // plusMinus formats a number with its standard error. It shows two significant digits of
-// the error, but never fewer than two or more than four decimals.
+// the error, with at least two and at most four decimals.
 func plusMinus(v, se float64, signed bool) string {
 	if math.IsNaN(v) || math.IsNaN(se) {
 		return "?"

@@ -14,19 +14,19 @@ import (
 
 // This file compares two setups away from a mode. D at a mode describes the shift to
 // first order, as if the expected data of the two setups differed by the same amount
-// everywhere in the posterior. But a solver that is unstable at large rates cuts off the
-// part of the posterior with large rates, and nothing at the mode shows that.
+// everywhere in the posterior. But if a solver is unstable at large rates, the part of
+// the posterior with large rates is cut off, and nothing at the mode shows that.
 //
 // So the densities under both setups are evaluated along lines through the mode. For each
 // parameter there is a line on which it changes and the other parameters follow as in the
 // Gaussian approximation. Another line, the diagonal, leads towards the largest
 // differences on these lines. On each line the means of both densities are computed by
-// quadrature. Draws from the prior find differences that are on no line; each draw
-// represents an equal share of the prior's mass. For d parameters all of this takes at
-// most 50 + 20 d solves, counting both setups.
+// quadrature. Draws from the prior find differences that do not lie on any of these
+// lines; each draw represents an equal share of the mass of the prior. For d parameters
+// all of this takes at most 50 + 20 d solves, counting both setups.
 //
-// Lines are straight in normal scores z of the prior, z = Φ⁻¹(F(θ)), in which the prior
-// is N(0, I): a few units cover any prior, however heavy its tails.
+// The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). In these the
+// prior is N(0, I), so a few units cover any prior, however heavy its tails.
 
 const (
 	firstStep  = 1.5 // in standard deviations; each further step doubles the distance
@@ -74,7 +74,7 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	return k
 }
 
-// score returns the normal score of x, by bisection.
+// score computes the normal score of x by bisection.
 func score(d bayes.Distribution, x float64) float64 {
 	low, high := -8., 8.
 	for range 60 {
@@ -127,7 +127,8 @@ func (k *look) probe(direction []float64, t float64) probe {
 }
 
 // side evaluates points farther and farther along a direction until both densities are
-// negligible, and then more points around the place where the setups begin to differ.
+// negligible. It then evaluates more points around the place where the setups begin to
+// differ.
 func (k *look) side(direction []float64, sign float64) line {
 	most := math.Inf(1)
 	for i, v := range direction {
@@ -208,7 +209,7 @@ func (k *look) away(params []int) (shift float64, where probe) {
 		if k.free[i] {
 			continue
 		}
-		// On the natural scale a heavy tail has more influence on the mean.
+		// On the natural scale, heavy tails have more influence on the mean.
 		note(l.shift(func(t float64) float64 { return quantile(k.params[i].Prior, k.z[i]+t*direction[i]) }, math.Inf(1)), l)
 	}
 	if len(params) > 1 {
@@ -221,8 +222,8 @@ func (k *look) away(params []int) (shift float64, where probe) {
 }
 
 // draws returns the largest difference between the means of the two densities, in
-// standard deviations. Each mean is taken over the mode, with the mass of its Gaussian
-// approximation, and over a stratified sample from the prior.
+// standard deviations. Each mean is taken over a stratified sample from the prior and
+// over the mode, which has the mass of its Gaussian approximation.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky

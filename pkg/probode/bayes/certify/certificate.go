@@ -3,38 +3,39 @@ package certify
 import "github.com/probode/probode/pkg/probode"
 
 // A Certificate bounds what the difference between a Setup and a reference does to a
-// posterior, without sampling. At a mode of the reference's posterior let m be the
+// posterior, without sampling. At a mode of the reference's posterior, let m be the
 // expected values of the data, G = ∂m/∂u their derivative with respect to the parameters,
-// δ the difference between the values that the two solvers expect, and W the Fisher
-// information of the likelihood about m, which is 1/σ² for a Gaussian error:
+// and δ the difference between the expected values of the two solvers. Let W be the
+// Fisher information of the likelihood about m, which is 1/σ² for a Gaussian error:
 //
 //	D² = δᵀWδ,   Δu = −C GᵀWδ,   C⁻¹ = GᵀWG + precision of the prior.
 //
 // To first order Δu is the shift of the posterior's mode, and also of its mean. Since C
 // GᵀWG C ≼ C, no parameter moves by more than D standard deviations, or √2 D if the
 // likelihood has unknown parameters of its own, such as σ. If the data hardly distinguish
-// these from the other parameters, the bound is larger. The standard deviations are those
-// of the Gaussian with covariance C at the mode. The posterior may be wider or narrower.
+// the effect of these from that of the other parameters, the bound is larger. The
+// standard deviations are those of the Gaussian with covariance C at the mode. The
+// posterior may be wider or narrower.
 //
-// If the log density of the data has kinks, as with Laplace errors, data close to their
-// kinks move the posterior more than their Fisher information suggests, and the other
-// data move it less. Δu then uses the mean curvature of each datum over the posterior in
-// place of W. The bound then assumes the worst case, in which the solver's error affects
-// those data that move the posterior most. It is about ¾ (n/p)^¼ D for n data and p
-// parameters.
+// Suppose that the log density of the data has kinks, as with Laplace errors. Then data
+// close to their kinks move the posterior more than their Fisher information suggests,
+// and the other data move it less. Δu then uses the mean curvature of each datum over the
+// posterior in place of W. The bound then assumes the worst case, in which the solver's
+// error affects those data that move the posterior most. It is about ¾ (n/p)^¼ D for n
+// data and p parameters.
 //
 // The solver's error in G, times the residuals of the data, also moves the mode. This
 // shift is zero on average over data, and is included only if the data are farther from
 // the model than their errors allow.
 //
-// All of this follows from computations at the mode. Away from the mode the two setups
-// are compared along lines and at draws from the prior. If the difference between the
-// means of the two densities is clearly larger than the bound computed at the mode, it
-// replaces that bound.
+// Everything so far follows from computations at the mode. Away from the mode the two
+// setups are compared along lines and at draws from the prior. If the difference between
+// the means of the two densities is clearly larger than the bound computed at the mode,
+// the difference replaces that bound.
 //
-// The distributions of data that the two setups predict differ by a total variation of
-// 2Φ(D/2) − 1 and a Kullback–Leibler divergence of D²/2; both are exact for Gaussian
-// errors.
+// The two setups predict different distributions of the data. The total variation
+// distance between these is 2Φ(D/2) − 1, and the Kullback–Leibler divergence is D²/2;
+// both are exact for Gaussian errors.
 //
 // A Certificate bounds shifts and not widths, and says nothing about modes other than
 // those that were checked. Above D = ½ the shift is no longer linear, and nothing is
@@ -54,7 +55,7 @@ type Certificate struct {
 	Seconds float64
 }
 
-// AtMode is what a Certificate says at one mode.
+// AtMode is the part of a Certificate about one mode.
 type AtMode struct {
 	Theta []float64 // mode of the reference's posterior, all parameters
 	From  []float64 // where the climb to it began
@@ -66,19 +67,19 @@ type AtMode struct {
 
 	D     float64
 	Bound float64   // upper bound on the shift of every parameter, in standard deviations
-	Shift []float64 // of each of Params, Setup minus reference, in units of SD
-	SD    []float64 // of each of Params, of the Gaussian at the mode
+	Shift []float64 // by parameter as in Params, Setup minus reference, in units of SD
+	SD    []float64 // by parameter as in Params, of the Gaussian at the mode
 	TV    float64   // total variation between the predictive distributions, at most 1
 	KL    float64   // Kullback–Leibler divergence between them
 
 	// Misfit is the part of Bound that the residuals cause if the model does not explain
-	// the data; zero if it does.
+	// the data. It is zero if the model explains them.
 	Misfit float64
 
 	// Where is nil unless Bound comes from a comparison away from the mode. It is the
 	// point at which the densities differ most. Differ is the difference between the log
-	// densities at Where, Setup minus reference, each relative to its value at the mode:
-	// −∞ if only the Setup fails there, +∞ if only the reference fails.
+	// densities at Where, Setup minus reference, each relative to its value at the mode.
+	// It is −∞ if only the Setup fails there, and +∞ if only the reference fails.
 	Where  []float64
 	Differ float64
 
@@ -98,13 +99,14 @@ type AtMode struct {
 const (
 	// limitD is the D above which nothing is certified.
 	limitD = 0.5
-	// vanished is a distance in standard deviations. If a climb goes that far or farther,
-	// the reference has no mode where the climb began.
+	// vanished is a distance in standard deviations. If a climb covers this distance or
+	// more, the reference has no mode where the climb began.
 	vanished = 5
 	// noDifference is the D below which two setups differ by rounding only.
 	noDifference = 1e-12
-	// beyond and noticed are limits for a shift that is found away from the mode. It
-	// replaces the bound if it is more than beyond times the bound, and at least noticed.
+	// beyond and noticed are limits for a shift that is found away from the mode. The
+	// shift replaces the bound if it is more than beyond times the bound, and at least
+	// noticed.
 	beyond, noticed = 1.5, 0.01
 	// minor is a mass. Modes with this mass or less are ignored.
 	minor = 0.01
@@ -113,7 +115,7 @@ const (
 // A verdict says whether a mode is certified, and if not, why.
 type verdict int
 
-// The reasons, the gravest first.
+// The verdicts, the gravest first.
 const (
 	failed    verdict = iota // nothing is known there
 	unreached                // the climb reached no mode
@@ -125,7 +127,7 @@ const (
 	certified
 )
 
-// verdict returns the verdict for a threshold.
+// verdict returns the verdict on m for a threshold.
 func (m *AtMode) verdict(threshold float64) verdict {
 	switch {
 	case m.Err != "":

@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Compare compares a Setup with the reference at the modes of c, and at the modes that
-// the reference reaches by climbing from own, the modes of the Setup.
+// Compare compares a Setup with the reference at the modes of c. It also compares them at
+// the modes that the reference reaches by climbing from own, the modes of the Setup.
 func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate, error) {
 	shared := c.modes
 	defer func() { c.modes = shared }()
@@ -22,8 +22,8 @@ func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate
 	return c.certify(coarse)
 }
 
-// Seconds returns the time that one solution takes at the first mode, as the median of
-// five; NaN if the solution fails.
+// Seconds returns the time that one solution takes at the first mode, the median of five
+// measurements. It is NaN if the solution fails.
 func (c *Certifier) Seconds(s probode.Setup) float64 {
 	x, err := newEvaluator(c.ctx, c.p, s)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Certifier) Seconds(s probode.Setup) float64 {
 	return all[2]
 }
 
-// header returns a certificate for a Setup, still without modes.
+// header returns a certificate for a Setup that contains no modes yet.
 func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	coarse = coarse.Or(c.p.Setup)
 	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference)}

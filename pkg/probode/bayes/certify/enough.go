@@ -20,7 +20,7 @@ type EnoughSettings struct {
 	// Gaussian approximation at the mode; zero means 0.1.
 	Threshold float64
 
-	// Strict requires that D is below the threshold as well as the shifts.
+	// Strict requires that not only the shifts but also D be below the threshold.
 	Strict bool
 
 	// Number is the number of draws from the Gaussian approximations at the modes of the
@@ -39,31 +39,31 @@ type Enough struct {
 	StepSize  float64           // of Setup; zero under error control
 	Tolerance probode.Tolerance // of Setup; zero for equal steps
 
-	Levels []Level // all that were tried, the largest first
+	Levels []Level // all levels that were tried, the largest first
 	Draws  int     // number of points, modes included, at which each was tried
 
-	// Lost is the number of draws, not counted in Draws, at which the reference failed.
-	// If more than about one draw in twenty is lost, nothing is small enough.
+	// Lost is the number of draws at which the reference failed; Draws does not include
+	// them. If more than about one draw in twenty is lost, no level is small enough.
 	Lost int
 }
 
 // A Level is a step size or tolerance and its effect at the modes and the draws.
 type Level struct {
 	Size   float64 // step size or relative tolerance; the largest absolute tolerance if the relative one is zero
-	D      float64 // exceeded at no mode, and at one draw in twenty at most; +Inf if too many solves failed
+	D      float64 // no mode and at most one draw in twenty exceeds it; +Inf if too many solves failed
 	Shift  float64 // the largest shift of any parameter, exceeded as rarely as D
 	Enough bool
 }
 
 // LargestEnough searches for the largest step size, or tolerance if the mesh of p has
-// one, with which the shift of every parameter stays below the threshold: at the modes,
-// away from them as in a certificate, and at 95 % of the draws around them. The
-// absolute tolerance keeps its ratio to the relative one.
+// one, with which the shift of every parameter stays below the threshold. This must hold
+// at the modes, away from them as in a certificate, and at 95 % of the draws around them.
+// The ratio of the absolute to the relative tolerance stays the same.
 //
 // The search starts with a step of one fifth of the shortest time span, or a tolerance of
-// 0.1. It then divides the step by 2, or the tolerance by √10, again and again. Since
-// errors need not fall steadily, it stops only when three successive levels are small
-// enough, and then refines the first of the three.
+// 0.1. It then repeatedly divides the step by 2, or the tolerance by √10. Errors need not
+// decrease steadily, so the search stops only when three successive levels are small
+// enough. It then refines the first of the three.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
 		panic(fmt.Sprintf("certify: Threshold %g and Number %d of EnoughSettings: want numbers ≥ 0", s.Threshold, s.Number))
@@ -175,7 +175,7 @@ func (t *trials) search() (*Enough, error) {
 func (t *trials) try(size float64) (Level, error) {
 	l := Level{Size: size, D: math.Inf(1), Shift: math.Inf(1)}
 	x, err := newEvaluator(t.c.ctx, t.c.p, Sized(t.coarse, size))
-	if err == nil { // an error is, for example, a step that no grid can have
+	if err == nil { // there is an error if, for example, no grid can have this step
 		l.D, l.Shift = t.effect(x)
 	}
 	l.Enough = l.Shift < t.s.Threshold && l.D <= limitD && (!t.s.Strict || l.D < t.s.Threshold)

@@ -34,8 +34,8 @@ func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*ev
 	return x, nil
 }
 
-// at returns the expected values of the data at theta, in the order of experiments, rows
-// and columns, and the log likelihood.
+// at returns the expected values of the data at theta, by experiment, row and column, and
+// the log likelihood.
 func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err error) {
 	if err := x.ctx.Err(); err != nil {
 		return nil, math.Inf(-1), err
@@ -53,7 +53,7 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 }
 
 // logLikelihood returns the log likelihood at theta, −∞ where the equations cannot be
-// solved. It solves only once for each theta.
+// solved. It solves the equations only once for each theta.
 func (x *evaluator) logLikelihood(theta []float64) float64 {
 	key := fmt.Sprint(theta)
 	if ll, ok := x.seen[key]; ok {

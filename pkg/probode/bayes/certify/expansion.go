@@ -32,9 +32,9 @@ type expansion struct {
 	crossed *mat.SymDense // the part of C⁻¹ between own and other parameters; nil if it is left out
 	chol    mat.Cholesky  // of C⁻¹
 
-	// indefinite is the sum of the formula above and the mixed derivatives from cross, if
-	// this sum is not positive definite. Then C does not include the mixed derivatives.
-	// Otherwise indefinite is nil.
+	// indefinite is the sum of the matrix above and the mixed derivatives from cross, if
+	// this sum is not positive definite. In that case C does not include the mixed
+	// derivatives. Otherwise indefinite is nil.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C
@@ -138,8 +138,9 @@ func (l *expansion) average() {
 // cross returns the mixed second derivatives of the negative log likelihood with respect
 // to one of the likelihood's own parameters and another parameter, −Σᵢ ∂²log p(yᵢ |
 // mᵢ)/∂own∂m ∂mᵢ/∂u. On average over data they are zero. At a mode they balance the
-// prior: if σ grows, the prior pulls the other parameters farther. For data with kinks
-// cross uses the average, zero, because some of their derivatives jump at a mode.
+// prior: if σ grows, the prior pulls the other parameters farther. For data with kinks,
+// some of these derivatives jump at a mode. For such data cross uses the average, which
+// is zero.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)

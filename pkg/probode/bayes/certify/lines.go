@@ -11,8 +11,8 @@ import (
 const fallen = 8
 
 // A probe is a point on a line through a mode, t standard deviations from it, with the
-// log densities of both setups relative to their values at the mode: −∞ where the
-// equations cannot be solved.
+// log densities of both setups relative to their values at the mode. A log density is −∞
+// if the equations cannot be solved.
 type probe struct {
 	t            float64
 	theta        []float64
@@ -56,7 +56,7 @@ func (l line) worst() probe {
 // densities returns both densities at t, which lies between the points a and b. The log
 // density of the reference is interpolated linearly in t², which is exact for a Gaussian.
 // The difference between the two log densities is interpolated linearly in t. If a setup
-// fails at one of the points, its density is zero between them.
+// fails at a or at b, its density is taken to be zero between the two.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {
@@ -73,8 +73,8 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 }
 
 // shift returns the absolute difference between the means of a function of t under the
-// two densities. The unit is the standard deviation of the function under the reference,
-// or most if that is smaller.
+// two densities. The unit is the standard deviation of the function under the density of
+// the reference, or most if most is smaller.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

@@ -16,11 +16,11 @@ import (
 //
 // This shift is zero on average over data. For data that the model explains, its size is
 // about D times the relative error of the derivatives. If the model does not explain the
-// data, for example because their assumed errors are too small to cover effects that the
-// model leaves out, this shift can be larger than all others.
+// data, this shift can be larger than all others. An example is a model that leaves out
+// effects and assumes errors that are too small to cover them.
 
-// misfits reports whether the data are farther from what the reference expects than
-// their errors allow, by more than four standard deviations of χ².
+// misfits reports whether the data are farther from the expected values of the reference
+// than their errors allow, by more than four standard deviations of χ².
 func (l *expansion) misfits() bool {
 	var sum, n float64
 	for _, o := range l.data {

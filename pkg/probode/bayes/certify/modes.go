@@ -42,9 +42,9 @@ type anchor struct {
 	at *expansion
 }
 
-// New returns a Certifier for p, still without modes. Its reference is p solved with the
-// given Setup; a zero Setup means reference.Accurate. All later work of the Certifier
-// uses ctx.
+// New returns a Certifier for p that contains no modes yet. Its reference is p solved
+// with the given Setup; a zero Setup means reference.Accurate. All later work of the
+// Certifier uses ctx.
 func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
 	if ctx == nil {
 		return nil, errors.New("certify: the context is nil")
@@ -68,7 +68,7 @@ func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier,
 	return c, nil
 }
 
-// Mode returns the first mode that was reached, nil if none was.
+// Mode returns the first mode that was reached, or nil if no mode was reached.
 func (c *Certifier) Mode() []float64 {
 	if all := c.reached(); len(all) > 0 {
 		return all[0].at.theta
@@ -129,8 +129,8 @@ func heavy(all *bayes.Modes) (out [][]float64) {
 	return out
 }
 
-// AddMode climbs from a point to a mode of the reference's posterior and keeps the mode,
-// unless it is known already.
+// AddMode climbs from a point to a mode of the reference's posterior, and adds this mode
+// to c unless it is already there.
 func (c *Certifier) AddMode(from []float64) {
 	m := anchor{AtMode: unknown()}
 	m.From = slices.Clone(from)
@@ -161,7 +161,7 @@ func (c *Certifier) AddMode(from []float64) {
 			far = max(far, math.Abs(known.at.X[k]-m.at.X[k])/m.at.sd[k])
 		}
 		if far < 0.1 && m.Moved < vanished {
-			return // known; a climb from far away is kept, because it begins at a phantom mode
+			return // the mode is known; but a climb from far away is kept, because it begins at a phantom mode
 		}
 	}
 	m.OwnD = ownError(m.at)

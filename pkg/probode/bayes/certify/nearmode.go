@@ -18,24 +18,24 @@ const (
 	// that expandNear leaves out.
 	steepestEdge = 2
 	// If the log likelihood elsewhere is higher by more than muchLarger, a point is not
-	// near a mode. In one dimension, one draw in seventy is so far below its mode.
+	// near a mode. In one dimension, one draw in seventy is that far below its mode.
 	muchLarger = 3
 )
 
 // expandNear expands the posterior at u without a climb. near says whether u is as near
-// to a mode as a draw from the posterior is. If g is the gradient of a Gaussian log
+// to a mode as a typical draw from the posterior. If g is the gradient of a Gaussian log
 // density, gᵀ C g at its draws has a χ² distribution with one degree of freedom for each
 // coordinate. Being as near as a draw is enough, because the shift of the mode of a
 // Gaussian posterior is the same wherever the posterior is expanded.
 //
-// At a minimum or a saddle, too, the gradient is zero and the information is positive. So
-// the density must also fall along each axis of the Gaussian.
+// The gradient is zero and the information is positive at a minimum and at a saddle as
+// well. So the density must also fall along each axis of the Gaussian.
 //
 // Coordinates whose standard deviation is above 1, about the width of a prior on this
 // scale, are left out. Near the edge of a bounded prior, the mode of the density on the
 // unbounded scale may be far away, although the model fits the data equally well there.
-// Since all slopes vanish near an edge, the likelihood must also not be much larger in
-// the middle of the range.
+// All slopes vanish near an edge. So the likelihood must also not be much larger in the
+// middle of the range than at u.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
 	// Close to parameter values at which the solution blows up, only differences with
 	// small steps succeed.

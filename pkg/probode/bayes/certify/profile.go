@@ -12,9 +12,9 @@ import (
 )
 
 // A Profile holds the log likelihood that each of several setups gives as a function of
-// one parameter, with the other parameters fixed. If error control chooses the steps
-// again at every θ, the log likelihood jumps wherever a step changes from accepted to
-// rejected, by as much as the tolerance allows. A chain or an optimiser can be trapped
+// one parameter, with the other parameters fixed. If error control chooses the steps anew
+// at every θ, the log likelihood jumps wherever a step changes from accepted to rejected.
+// The size of a jump depends on the tolerance. A chain or an optimiser can be trapped
 // between two jumps.
 type Profile struct {
 	Param  string
@@ -99,6 +99,6 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	return p
 }
 
-// profileWidth is half the width of a Profile, in standard deviations: about the distance
-// that a sampler moves in one iteration.
+// profileWidth is half the width of a Profile, in standard deviations. It is about the
+// distance that a sampler moves in one iteration.
 const profileWidth = 0.5

@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// This file measures how accurate the reference itself is. OwnError compares it with a
+// This file measures the accuracy of the reference itself. OwnError compares it with a
 // more accurate Setup. Unseen compares it with many equal steps, which detect short
 // pulses of f that error control may step over, whatever its tolerance.
 
@@ -38,7 +38,7 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 // Unseen returns the largest D between s and ManySteps equal steps. It counts only the
 // points at which s steps over something that these steps detect, and returns zero if
 // there are none. It does not count a point at which D is at most least, or below three
-// times the error of s there. own lists these errors.
+// times the error of s there. own holds the error of s at each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -59,8 +59,8 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 // stepped over something, and zero otherwise. expected holds the expected data of the
 // reference, of the many steps, and of a quarter as many steps. A jump of f causes a
 // first-order error in the solution with many steps. So the solution with a quarter as
-// many steps differs from it three times as much as the reference does. A pulse that the
-// reference steps over does not follow this pattern.
+// many steps differs from the one with many steps three times as much as the reference
+// does. A pulse that the reference steps over does not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -69,9 +69,9 @@ func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64
 	return 0
 }
 
-// atEach solves with each of the setups at each of the points, and calls do with the data
-// that they predict. These are nil where one of the setups fails, as explicit steps may
-// on a stiff problem.
+// atEach solves the equations with each of the setups at each of the points, and calls do
+// with the data that the setups predict. The data are nil at a point where one of the
+// setups fails, as explicit steps may on a stiff problem.
 func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers int, setups []probode.Setup, do func(i int, x []*evaluator, expected [][]float64)) error {
 	if len(points) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 		var failed error
 		for k, s := range setups {
 			if x[k], failed = newEvaluator(ctx, p, s); failed != nil {
-				break // for example a step that no grid can have
+				break // for example, no grid can have this step
 			}
 		}
 		return func(i int) error {
@@ -125,7 +125,7 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 		if a, ok := s.Mesh.(reference.Accurate); ok {
 			a = reference.Accurate{Tolerance: probode.Tolerance{Relative: accurateTolerance(a) / 10}}
 			if s.Mesh = a; a.Relative < 0.99e-12 {
-				return s, false, nil // nothing is accurate enough to compare it with
+				return s, false, nil // there is no more accurate solution to compare it with
 			}
 		} else {
 			s = Sized(s, size(s)/2)
@@ -141,9 +141,9 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 	return s, false, nil
 }
 
-// ownError returns the reference's own error at a mode: D between the reference and a
-// finer Setup, or between the reference and many equal steps if it has stepped over
-// something and this D is larger. It is NaN if the finer Setup fails.
+// ownError returns the reference's own error at a mode, which is D between the reference
+// and a finer Setup. If the reference has stepped over something, it is at least D
+// between the reference and many equal steps. It is NaN if the finer Setup fails.
 func ownError(at *expansion) float64 {
 	p := at.x.density.Posterior()
 	x, err := newEvaluator(at.x.ctx, p, finer(p.Setup))
@@ -157,7 +157,7 @@ func ownError(at *expansion) float64 {
 	d, _ := at.shift(m)
 	steps := ManySteps / 4.
 	if d < noDifference {
-		steps = ManySteps // both may have stepped over the same thing
+		steps = ManySteps // both may have stepped over the same pulse
 	}
 	return max(d, unseen(at, steps))
 }

@@ -29,11 +29,12 @@ type Settings struct {
 	Seed uint64 // of the search for modes
 }
 
-// Run compares the Setup of p with the reference at the modes of the posterior. Besides
-// the search for modes it takes a few dozen solutions with the reference at each mode,
-// and at most 50 + 20 d solutions with both setups away from it, for d parameters. If the
-// computation fails at one mode, the AtMode of that mode says why. Run returns an error
-// if the model or the settings make no sense, or if ctx ends.
+// Run compares the Setup of p with the reference at the modes of the posterior. After the
+// search for modes, each mode takes a few dozen solutions with the reference. For d
+// parameters, the comparison away from the mode takes at most 50 + 20 d solutions,
+// counting both setups. If the computation fails at one mode, the AtMode of that mode
+// says why. Run returns an error if there is a mistake in the model or the settings, or
+// if ctx ends.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, error) {
 	all, err := Each(ctx, p, []probode.Setup{{}}, s)
 	if err != nil {

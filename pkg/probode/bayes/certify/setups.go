@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// This file holds what certificates need to know about setups: the sizes of their steps
-// or tolerances, their descriptions in words, and setups that are more accurate.
+// This file computes what certificates need to know about a setup: the size of its steps
+// or its tolerance, its description in words, and a setup that is more accurate.
 
 // tolerance returns the tolerance of a setup whose mesh is under error control, and false
 // for any other setup.
@@ -26,9 +26,9 @@ func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	return probode.Tolerance{}, false
 }
 
-// size returns the step size of s or, under error control, its relative tolerance; if
-// that is zero, the largest absolute tolerance. It is 0 for a setup without steps or
-// tolerances.
+// size returns the step size of s or, under error control, its relative tolerance. If the
+// relative tolerance is zero, it returns the largest absolute one. It returns 0 for a
+// setup without steps or tolerances.
 func size(s probode.Setup) float64 {
 	t, ok := tolerance(s)
 	switch {
@@ -75,7 +75,7 @@ func accurateTolerance(a reference.Accurate) float64 {
 
 // finer returns a setup that is more accurate than s: with a hundredth of the tolerance,
 // with a tenth of the step, or reference.Accurate. reference.Accurate repeats a doubtful
-// solution with a hundredth of its tolerance, so that a more accurate one needs a
+// solution with a hundredth of its tolerance, so a more accurate solution needs a
 // thousandth.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
@@ -115,8 +115,8 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 	return shortest, longest
 }
 
-// describe returns a Setup in words. Unless the steps are frozen, a tolerance means that
-// error control chooses them anew at every θ.
+// describe describes a Setup in words. Unless the steps are frozen, a tolerance means
+// that error control chooses them anew at every θ.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

@@ -12,7 +12,7 @@ import (
 // computes the expected data, and how far it can move at most.
 
 // focus returns the largest possible ratio of the shift of a parameter, in standard
-// deviations, to D; but it returns at least 1. Let cᵢ be the curvature and wᵢ the
+// deviations, to D, or 1 if that ratio is smaller. Let cᵢ be the curvature and wᵢ the
 // information of datum i, aᵢ the covariance of its expected value with the parameter, and
 // s the standard deviation of the parameter. By the Cauchy–Schwarz inequality
 //
@@ -74,12 +74,12 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 //
 //	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu,
 //
-// which for Gaussian errors with residuals r is Σ (−rᵢeᵢ + eᵢ²/2) · 2/σ³. If C includes
-// the terms of first order in GΔu, they are subtracted here.
+// which for Gaussian errors with residuals r is Σ (−rᵢeᵢ + eᵢ²/2) · 2/σ³. If C already
+// includes the terms of first order in GΔu, they are subtracted here.
 func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)
 	through := mat.VecDenseCopyOf(score) // the part due to the expected data
-	for range 2 {                        // first without the shift of the own parameters
+	for range 2 {                        // first without the shift of the likelihood's own parameters
 		for _, o := range l.data {
 			shifted[o.At] = expected[o.At] + floats.Dot(o.Jacobian, delta.RawVector().Data)
 		}

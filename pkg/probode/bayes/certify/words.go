@@ -170,7 +170,7 @@ func mostShifted(all []*Certificate) (index []int, others float64) {
 }
 
 // table returns a table of several certificates of one model, with a row for each mode.
-// If there are many parameters it shows those with the largest shifts.
+// If there are many parameters, it shows only those with the largest shifts.
 func table(all []*Certificate) string {
 	if len(all) == 0 {
 		return ""
