@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 
+	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -31,6 +32,7 @@ var (
 	_ Likelihood = StudentT{}
 	_ Likelihood = Poisson{}
 	_ Likelihood = NegativeBinomial{}
+	_ Likelihood = Binomial{}
 )
 
 // Gaussian is the Likelihood y ~ N(m, σ²).
@@ -226,6 +228,42 @@ func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return Poisson{}.Rand(distuv.Gamma{Alpha: own[0], Beta: own[0] / m, Src: rng}.Rand(), nil, rng)
 }
 
+// Binomial is the Likelihood of the number of successes among n trials, each of which
+// succeeds with the probability m.
+type Binomial struct {
+	Trials Value // n > 0
+}
+
+// Own returns n.
+func (b Binomial) Own() []Value { return []Value{b.Trials} }
+
+// LogProb returns the log probability of y successes, or −Inf for m outside [0, 1]:
+//
+//	log n! − log y! − log (n−y)! + y log m + (n−y) log(1−m)
+func (Binomial) LogProb(y, m float64, own []float64) float64 {
+	n := own[0]
+	if !(y >= 0 && y <= n) || y != math.Trunc(y) || math.IsInf(n, 1) || !(m >= 0 && m <= 1) {
+		return math.Inf(-1)
+	}
+	lp := combin.LogGeneralizedBinomial(n, y)
+	if y > 0 {
+		lp += y * math.Log(m)
+	}
+	if y < n {
+		lp += (n - y) * math.Log1p(-m)
+	}
+	return lp
+}
+
+// Rand returns a draw of y, or NaN if m is outside [0, 1] or n is not a whole number > 0.
+func (Binomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
+	n := own[0]
+	if !(m >= 0 && m <= 1 && n > 0) || math.IsInf(n, 1) || n != math.Trunc(n) {
+		return math.NaN()
+	}
+	return distuv.Binomial{N: n, P: m, Src: rng}.Rand()
+}
+
 // A Describer is a Likelihood that describes its numbers and its observations. The
 // package uses the descriptions to find mistakes and to make reports more specific. All
 // likelihoods of this package are Describers.
@@ -275,6 +313,10 @@ func (p Poisson) Describe() Description { return Description{Of: p, Y: "a count:
 
 func (n NegativeBinomial) Describe() Description { // a larger φ means a smaller variance
 	return Description{n, []OwnNumber{{"Phi", -1}}, "a count: 0, 1, 2, …"}
+}
+
+func (b Binomial) Describe() Description {
+	return Description{b, []OwnNumber{{"Trials", 0}}, "a count: 0, 1, 2, … up to the number of trials"}
 }
 
 // description returns the description of l, and reports whether l has one of its own.

@@ -27,7 +27,7 @@ type Kinked interface {
 	Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool)
 }
 
-var _ = []Differentiable{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}, Poisson{}, NegativeBinomial{}}
+var _ = []Differentiable{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}, Poisson{}, NegativeBinomial{}, Binomial{}, Censored{}}
 
 // Slope implements Differentiable.
 func (Gaussian) Slope(dst []float64, y, m float64, own []float64) {
@@ -74,4 +74,17 @@ func (NegativeBinomial) Slope(dst []float64, y, m float64, own []float64) {
 		dst[0] = y/m - w
 	}
 	dst[1] = mathext.Digamma(y+phi) - mathext.Digamma(phi) - math.Log1p(m/phi) + 1 - w
+}
+
+// Slope implements Differentiable.
+func (Binomial) Slope(dst []float64, y, m float64, own []float64) {
+	n := own[0]
+	dst[0], dst[1] = 0, mathext.Digamma(n+1)-mathext.Digamma(n-y+1)
+	if y > 0 {
+		dst[0] = y / m
+	}
+	if y < n {
+		dst[0] -= (n - y) / (1 - m)
+		dst[1] += math.Log1p(-m)
+	}
 }

@@ -24,8 +24,20 @@ func TestSlopes(t *testing.T) {
 		{bayes.Poisson{}, 0, nil},
 		{bayes.NegativeBinomial{}, 4, []float64{1.5}},
 		{bayes.NegativeBinomial{}, 0, []float64{1.5}},
+		{bayes.Binomial{}, 4, []float64{7.5}},
+		{bayes.Binomial{}, 0, []float64{7.5}},
+		{bayes.Censored{Of: bayes.Gaussian{}, Limit: 1.5}, 1.3, []float64{0.7}},
+		{bayes.Censored{Of: bayes.Gaussian{}, Limit: -30}, -40, []float64{0.7}},
+		{bayes.Censored{Of: bayes.Gaussian{}, Limit: 1.5}, 1.6, []float64{0.7}},
+		{bayes.Censored{Of: bayes.LogNormal{}, Limit: 1.5}, 1.3, []float64{0.7}},
+		{bayes.Censored{Of: bayes.Laplace{}, Limit: 1.5}, 1.3, []float64{0.7}},
+		{bayes.Censored{Of: bayes.Laplace{}, Limit: 3}, 1.3, []float64{0.7}},
+		{bayes.Censored{Of: bayes.StudentT{}, Limit: 1.5}, 1.3, []float64{3.5, 0.7}},
 	} {
 		at := append([]float64{2.1}, c.own...)
+		if (c.of == bayes.Differentiable(bayes.Binomial{})) {
+			at[0] = 0.4 // a probability
+		}
 		got := make([]float64, len(at))
 		c.of.Slope(got, c.y, at[0], at[1:])
 		for i, v := range at {

@@ -1,0 +1,155 @@
+package bayes
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A Cumulative is a continuous Likelihood whose distribution function is known.
+type Cumulative interface {
+	Differentiable
+	// LogCDF returns log P(Y ≤ y) given m and own. It writes to slope the 1 + len(own)
+	// derivatives with respect to m and own, as Slope does for LogProb; slope may be nil.
+	LogCDF(slope []float64, y, m float64, own []float64) float64
+}
+
+var _ = []Cumulative{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}}
+
+// Censored is the Likelihood of measurements with a lower limit of quantification. Let Y
+// have the distribution Of. If Y is above Limit, y = Y is observed. If not, it is only
+// known that Y ≤ Limit, and any y ≤ Limit in the data stands for that:
+//
+//	p(y | m) = p_Of(y | m)        for y > Limit
+//	p(y | m) = P_Of(Y ≤ Limit)    for y ≤ Limit   [Tobin 1958]
+type Censored struct {
+	Of    Cumulative
+	Limit float64
+}
+
+// Own returns the numbers of Of.
+func (c Censored) Own() []Value { return c.Of.Own() }
+
+// LogProb returns the log density of y, or log P(Y ≤ Limit) for y ≤ Limit.
+func (c Censored) LogProb(y, m float64, own []float64) float64 {
+	if y > c.Limit {
+		return c.Of.LogProb(y, m, own)
+	}
+	if lp := c.Of.LogCDF(nil, c.Limit, m, own); lp <= 0 {
+		return lp
+	}
+	return math.Inf(-1) // m or own is invalid
+}
+
+// Slope implements Differentiable.
+func (c Censored) Slope(dst []float64, y, m float64, own []float64) {
+	if y > c.Limit {
+		c.Of.Slope(dst, y, m, own)
+		return
+	}
+	c.Of.LogCDF(dst, c.Limit, m, own)
+}
+
+// Rand returns a draw of y, which is Limit if Y ≤ Limit.
+func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
+	y := c.Of.Rand(m, own, rng)
+	if y < c.Limit {
+		return c.Limit
+	}
+	return y
+}
+
+// Kink implements Kinked: a value above the limit has the kink of Of.
+func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
+	if by, is := c.Of.(Kinked); is && y > c.Limit {
+		return by.Kink(y, m, own)
+	}
+	return 0, 0, 0, false
+}
+
+// Describe implements Describer.
+func (c Censored) Describe() Description {
+	d := Description{Of: c, Y: "a finite number"}
+	if by, is := c.Of.(Describer); is {
+		d.Own = by.Describe().Own
+	}
+	return d
+}
+
+// LogCDF implements Cumulative.
+func (Gaussian) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+	if !(own[0] > 0) {
+		return math.NaN()
+	}
+	z := (y - m) / own[0]
+	lp, hazard := logPhi(z)
+	if slope != nil {
+		slope[0], slope[1] = -hazard/own[0], -hazard*z/own[0]
+	}
+	return lp
+}
+
+// LogCDF implements Cumulative.
+func (LogNormal) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+	if !(m > 0 && own[0] > 0) {
+		return math.NaN()
+	}
+	if !(y > 0) {
+		clear(slope)
+		return math.Inf(-1)
+	}
+	lp := Gaussian{}.LogCDF(slope, math.Log(y), math.Log(m), own)
+	if slope != nil {
+		slope[0] /= m
+	}
+	return lp
+}
+
+// logPhi returns log Φ(z) of the standard normal distribution, and its derivative φ/Φ.
+func logPhi(z float64) (lp, slope float64) {
+	if z > -30 {
+		p := 0.5 * math.Erfc(-z/math.Sqrt2)
+		return math.Log(p), math.Exp(-0.5*z*z-logSqrt2Pi) / p
+	}
+	// The asymptotic series of Mills' ratio: the first omitted term is below 2e-12.
+	r := 1 / (z * z)
+	series := 1 - r*(1-r*(3-r*(15-105*r)))
+	return -0.5*z*z - logSqrt2Pi - math.Log(-z) + math.Log(series), -z / series
+}
+
+// LogCDF implements Cumulative.
+func (Laplace) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+	b := own[0]
+	if !(b > 0) {
+		return math.NaN()
+	}
+	z := (y - m) / b
+	lp, hazard := z-math.Ln2, 1.0
+	if z > 0 {
+		half := 0.5 * math.Exp(-z)
+		lp, hazard = math.Log1p(-half), half/(1-half)
+	}
+	if slope != nil {
+		slope[0], slope[1] = -hazard/b, -hazard*z/b
+	}
+	return lp
+}
+
+// LogCDF implements Cumulative. The derivative with respect to ν is a central difference
+// with a relative error of about 10⁻⁸.
+func (StudentT) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+	nu, sigma := own[0], own[1]
+	if !(nu > 0 && sigma > 0) {
+		return math.NaN()
+	}
+	z := (y - m) / sigma
+	log := func(nu float64) float64 { return math.Log(distuv.StudentsT{Sigma: 1, Nu: nu}.CDF(z)) }
+	lp := log(nu)
+	if slope != nil {
+		hazard := math.Exp(StudentT{}.LogProb(z, 0, []float64{nu, 1}) - lp)
+		h := 6e-6 * nu
+		slope[0], slope[1], slope[2] = -hazard/sigma, (log(nu+h)-log(nu-h))/(2*h), -hazard*z/sigma
+	}
+	return lp
+}
