@@ -44,10 +44,10 @@ func (Poisson) Information(dst []float64, m float64, _ []float64) bool {
 	return m > 0
 }
 
-// Information writes n/(m(1−m)) for m, and NaN for n.
+// Information writes n/(m(n−m)) for m, and NaN for n.
 func (Binomial) Information(dst []float64, m float64, own []float64) bool {
-	dst[0], dst[1], dst[2], dst[3] = own[0]/(m*(1-m)), 0, 0, math.NaN()
-	return own[0] > 0 && m > 0 && m < 1
+	dst[0], dst[1], dst[2], dst[3] = own[0]/(m*(own[0]-m)), math.NaN(), math.NaN(), math.NaN()
+	return m > 0 && m < own[0]
 }
 
 // Let s = (ν + 1)(ν + 3), and let ψ₁ be the trigamma function. Information writes

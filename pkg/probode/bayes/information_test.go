@@ -22,7 +22,7 @@ func TestInformation(t *testing.T) {
 		{bayes.NegativeBinomial{}, 0.3, []float64{0.4}, counts},
 		{bayes.NegativeBinomial{}, 20, []float64{60}, counts},
 		{bayes.Poisson{}, 7, nil, counts},
-		{bayes.Binomial{}, 0.3, []float64{11}, counts},
+		{bayes.Binomial{}, 3.3, []float64{11}, counts},
 		{bayes.StudentT{}, 1, []float64{4, 0.5}, numbers(1, 0.5)},
 		{bayes.StudentT{}, -3, []float64{1.5, 2}, numbers(-3, 2)},
 		{bayes.StudentT{}, 0, []float64{30, 1}, numbers(0, 1)},

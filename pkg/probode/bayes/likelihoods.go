@@ -228,8 +228,8 @@ func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return Poisson{}.Rand(distuv.Gamma{Alpha: own[0], Beta: own[0] / m, Src: rng}.Rand(), nil, rng)
 }
 
-// Binomial is the Likelihood of the number of successes among n trials, each of which
-// succeeds with the probability m.
+// Binomial is the Likelihood of the number of successes among n trials with mean m: each
+// trial succeeds with the probability m/n.
 type Binomial struct {
 	Trials Value // n > 0
 }
@@ -237,31 +237,31 @@ type Binomial struct {
 // Own returns n.
 func (b Binomial) Own() []Value { return []Value{b.Trials} }
 
-// LogProb returns the log probability of y successes, or −Inf for m outside [0, 1]:
+// LogProb returns the log probability of y successes, or −Inf for m outside [0, n]:
 //
-//	log n! − log y! − log (n−y)! + y log m + (n−y) log(1−m)
+//	log n! − log y! − log (n−y)! + y log(m/n) + (n−y) log(1 − m/n)
 func (Binomial) LogProb(y, m float64, own []float64) float64 {
 	n := own[0]
-	if !(y >= 0 && y <= n) || y != math.Trunc(y) || math.IsInf(n, 1) || !(m >= 0 && m <= 1) {
+	if !(y >= 0 && y <= n) || y != math.Trunc(y) || math.IsInf(n, 1) || !(m >= 0 && m <= n) {
 		return math.Inf(-1)
 	}
 	lp := combin.LogGeneralizedBinomial(n, y)
 	if y > 0 {
-		lp += y * math.Log(m)
+		lp += y * math.Log(m/n)
 	}
 	if y < n {
-		lp += (n - y) * math.Log1p(-m)
+		lp += (n - y) * math.Log1p(-m/n)
 	}
 	return lp
 }
 
-// Rand returns a draw of y, or NaN if m is outside [0, 1] or n is not a whole number > 0.
+// Rand returns a draw of y, or NaN if m is outside [0, n] or n is not a whole number > 0.
 func (Binomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	n := own[0]
-	if !(m >= 0 && m <= 1 && n > 0) || math.IsInf(n, 1) || n != math.Trunc(n) {
+	if !(m >= 0 && m <= n && n > 0) || math.IsInf(n, 1) || n != math.Trunc(n) {
 		return math.NaN()
 	}
-	return distuv.Binomial{N: n, P: m, Src: rng}.Rand()
+	return distuv.Binomial{N: n, P: m / n, Src: rng}.Rand()
 }
 
 // A Describer is a Likelihood that describes its numbers and its observations. The

@@ -79,12 +79,12 @@ func (NegativeBinomial) Slope(dst []float64, y, m float64, own []float64) {
 // Slope implements Differentiable.
 func (Binomial) Slope(dst []float64, y, m float64, own []float64) {
 	n := own[0]
-	dst[0], dst[1] = 0, mathext.Digamma(n+1)-mathext.Digamma(n-y+1)
+	dst[0], dst[1] = 0, mathext.Digamma(n+1)-mathext.Digamma(n-y+1)-y/n
 	if y > 0 {
 		dst[0] = y / m
 	}
 	if y < n {
-		dst[0] -= (n - y) / (1 - m)
-		dst[1] += math.Log1p(-m)
+		dst[0] -= (n - y) / (n - m)
+		dst[1] += math.Log1p(-m/n) + (n-y)/(n-m)*m/n
 	}
 }

@@ -179,9 +179,19 @@ func (v *validator) column(x *Experiment, k int) error {
 	if !described {
 		return nil
 	}
-	possible := func(y, m float64) bool { return !math.IsInf(of.LogProb(y, m, halves[:len(about.Own)]), -1) }
+	// A number that is not known is tried with a small and a large value.
+	numbers := make([]float64, len(about.Own))
+	possible := func(y, m, unknown float64) bool {
+		for i, own := range of.Own() {
+			if numbers[i] = unknown; own.Name == "" {
+				numbers[i] = own.Value
+			}
+		}
+		return !math.IsInf(of.LogProb(y, m, numbers), -1)
+	}
 	for n, row := range x.Data.Y {
-		if y := row[k]; !math.IsNaN(y) && !possible(y, 1) && !possible(y, y) {
+		y := row[k]
+		if many := 1 + 2*math.Abs(y); !math.IsNaN(y) && !possible(y, 1, 0.5) && !possible(y, y, 0.5) && !possible(y, 1, many) && !possible(y, y, many) {
 			return fmt.Errorf("the value %g at t = %g is impossible under %T: want %s", y, x.Data.T[n], of, about.Y)
 		}
 	}
@@ -201,5 +211,3 @@ func checkMethod(m probode.Method) (err error) {
 	return nil
 }
 
-// halves are values that every distribution accepts for its own parameters.
-var halves = []float64{0.5, 0.5, 0.5, 0.5}

@@ -22,10 +22,13 @@ const (
 	studentNoise          noiseDistribution = "student"          // noise is the scale, freedom the degrees of freedom
 	poissonNoise          noiseDistribution = "poisson"          // for counts; no noise
 	negativeBinomialNoise noiseDistribution = "negativeBinomial" // for counts; mean m, variance m + m²/noise
+	binomialNoise         noiseDistribution = "binomial"         // for counts of successes among noise trials, with mean m
 )
 
 // counts reports whether the distribution is for counts.
-func (d noiseDistribution) counts() bool { return d == poissonNoise || d == negativeBinomialNoise }
+func (d noiseDistribution) counts() bool {
+	return d == poissonNoise || d == negativeBinomialNoise || d == binomialNoise
+}
 
 // numbers lists the formulas for the parameters of a distribution other than its
 // location, in the order of [bayes.Likelihood]. It omits nil.
@@ -33,8 +36,18 @@ func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }
 
-// likelihood returns the distribution as a likelihood of package bayes, with own as its
-// parameters.
+// likelihood returns the distribution of the row as a likelihood of package bayes, with
+// own as its parameters.
+func (r *row) likelihood(own []bayes.Value) bayes.Likelihood {
+	of := r.distribution.likelihood(r.scale, own)
+	if r.limit == nil {
+		return of
+	}
+	limit, _ := r.limit.Const()
+	return bayes.Censored{Of: of.(bayes.Cumulative), Limit: limit}
+}
+
+// likelihood returns the distribution without a limit of quantification.
 func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {
@@ -51,6 +64,8 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 		of = bayes.Poisson{}
 	case negativeBinomialNoise:
 		of = bayes.NegativeBinomial{Phi: own[0]}
+	case binomialNoise:
+		of = bayes.Binomial{Trials: own[0]}
 	default:
 		panic("model: distribution " + string(d) + " is not known")
 	}
@@ -62,8 +77,8 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 
 // known returns the likelihood without names for its parameters. It is for callers that
 // pass the values of the parameters.
-func (d noiseDistribution) known(on Scale) bayes.Differentiable {
-	return d.likelihood(on, make([]bayes.Value, 2)).(bayes.Differentiable)
+func (r *row) known() bayes.Differentiable {
+	return r.likelihood(make([]bayes.Value, 2)).(bayes.Differentiable)
 }
 
 // A scaled distribution is the distribution of y if g(y) has the distribution Of around
@@ -98,6 +113,22 @@ func (s scaled) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 func (s scaled) Slope(dst []float64, y, m float64, own []float64) {
 	s.Of.(bayes.Differentiable).Slope(dst, s.On.of(y), s.On.of(m), own)
 	dst[0] /= s.On.slope(m)
+}
+
+// LogCDF implements [bayes.Cumulative].
+func (s scaled) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+	switch {
+	case !(m > 0):
+		return math.NaN()
+	case !(y > 0):
+		clear(slope)
+		return math.Inf(-1)
+	}
+	lp := s.Of.(bayes.Cumulative).LogCDF(slope, s.On.of(y), s.On.of(m), own)
+	if slope != nil {
+		slope[0] /= s.On.slope(m)
+	}
+	return lp
 }
 
 // Information implements [bayes.Informer].
@@ -184,7 +215,13 @@ func readDistribution(s *source.File, line int, v string, among ...noiseDistribu
 
 // checkValue fails on a value that is impossible under its distribution.
 func checkValue(d Observation, o *observable) {
+	r := row{scale: o.scale, distribution: o.distribution}
+	if o.limit != nil {
+		if limit, _ := o.limit.Const(); d.Value <= limit {
+			return
+		}
+	}
 	if o.scale != Lin && !(d.Value > 0) || o.distribution.counts() && (d.Value < 0 || d.Value != math.Trunc(d.Value)) {
-		d.where.Failf("the measurement of %s is %v: want %s", o.id, d.Value, o.distribution.known(o.scale).(bayes.Describer).Describe().Y)
+		d.where.Failf("the measurement of %s is %v: want %s", o.id, d.Value, r.known().(bayes.Describer).Describe().Y)
 	}
 }

@@ -16,13 +16,13 @@ import (
 func TestDistributions(t *testing.T) {
 	const m = 1.7
 	rng := rand.New(rand.NewPCG(6, 1))
-	for distribution, own := range map[noiseDistribution][]float64{normalNoise: {0.2}, laplaceNoise: {0.2}, studentNoise: {4, 0.2}, poissonNoise: nil, negativeBinomialNoise: {1.5}} {
+	for distribution, own := range map[noiseDistribution][]float64{normalNoise: {0.2}, laplaceNoise: {0.2}, studentNoise: {4, 0.2}, poissonNoise: nil, negativeBinomialNoise: {1.5}, binomialNoise: {9}} {
 		scales := []Scale{Lin, Log, Log10}
 		if distribution.counts() {
 			scales = scales[:1]
 		}
 		for _, scale := range scales {
-			of := distribution.known(scale)
+			of := (&row{distribution: distribution, scale: scale}).known()
 			density := func(y float64) float64 { return math.Exp(of.LogProb(y, m, own)) }
 			mass := 0.
 			if distribution.counts() {

@@ -52,9 +52,10 @@ type row struct {
 	time       float64 // +Inf: at the steady state
 	value      float64
 
-	// formula, noise and freedom have the same meaning as in observable, but contain only
-	// time, states and parameters.
+	// formula, noise, freedom and limit have the same meaning as in observable, but contain
+	// only time, states and parameters.
 	formula, noise, freedom *expr.Node
+	limit                   *expr.Node
 	scale                   Scale
 	distribution            noiseDistribution
 
@@ -141,6 +142,7 @@ func (m *Model) experiments(params map[string]bool) []*Instance {
 			}
 			return 0
 		})
+		e.addIncreases(l)
 		list = append(list, e)
 	}
 	return list

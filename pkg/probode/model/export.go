@@ -43,6 +43,9 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 			return "", fmt.Errorf("model: %s starts at time %v: PEtab starts at 0", m.Name, m.start)
 		}
 		for _, o := range m.observables {
+			if o.increase || o.limit != nil {
+				return "", fmt.Errorf("model: %s is an increase or has a lowerLimit: PEtab has neither", o.id)
+			}
 			if o.distribution != normalNoise && o.distribution != laplaceNoise {
 				return "", fmt.Errorf("model: the distribution of %s is %s: PEtab has normal and laplace", o.id, o.distribution)
 			}

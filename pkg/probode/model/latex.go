@@ -51,6 +51,9 @@ func (m *Model) LaTeX() string {
 	lines(len(m.observables), "observables", func(i int) {
 		o := &m.observables[i]
 		y, f := latexName(o.id), latex(o.formula)
+		if o.increase {
+			f = `\Delta\left(` + f + `\right)`
+		}
 		switch o.scale {
 		case Log:
 			y, f = `\ln `+y, `\ln\left(`+f+`\right)`
@@ -75,6 +78,7 @@ var latexOf = map[noiseDistribution]string{
 	studentNoise:          `%[1]s &\sim \mathrm{t}_{%[3]s}\left(%[2]s,\; \left[%[4]s\right]^2\right)`,
 	poissonNoise:          `%s &\sim \mathrm{Poisson}\left(%s\right)`,
 	negativeBinomialNoise: `%s &\sim \mathrm{NB}\left(%s,\; %s\right)`,
+	binomialNoise:         `%[1]s &\sim \mathrm{binomialNoise}\left(n=%[3]s,\; \text{mean}=%[2]s\right)`,
 }
 
 func latex(n *expr.Node) string {

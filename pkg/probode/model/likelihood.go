@@ -413,7 +413,7 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, th
 			return v, &impossibleError{q.e.model.Name, q.e.Condition, row.observable, row.time, what}
 		}
 		v.Simulated[i], v.Noise[i] = f, row.spread(f, own)
-		v.add(row.observable, row.distribution.known(row.scale).LogProb(row.value, f, own))
+		v.add(row.observable, row.known().LogProb(row.value, f, own))
 	}
 	if gradient && len(free) > 0 {
 		s := shape.NewSurface(d)
@@ -462,6 +462,9 @@ func (e *impossibleError) Error() string {
 // impossible returns the reason why a row has no density, or "" if it has one. m is the
 // value of its formula, and own contains the parameters of its distribution.
 func (r *row) impossible(m float64, own []float64) string {
+	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
+		return fmt.Sprintf("%g successes in %g trials: want a whole number of trials, at least as many as successes", r.value, own[0])
+	}
 	for _, s := range own {
 		if !(s > 0) || math.IsInf(s, 1) {
 			return fmt.Sprintf("the noise is %g: want a positive number", s)
@@ -472,6 +475,8 @@ func (r *row) impossible(m float64, own []float64) string {
 		return fmt.Sprintf("the model gives %g: want a finite number", m)
 	case r.scale != Lin && !(m > 0):
 		return fmt.Sprintf("the model gives %g: want a positive number for scale %s", m, r.scale)
+	case r.distribution == binomialNoise && (m > own[0] || m == own[0] && r.value < m):
+		return fmt.Sprintf("the model expects %g successes in %g trials: want a smaller number", m, own[0])
 	case r.distribution.counts() && !(m > 0 || m == 0 && r.value == 0):
 		return fmt.Sprintf("the model expects a count of %g: want a positive number", m)
 	}
@@ -487,6 +492,8 @@ func (r *row) spread(m float64, own []float64) float64 {
 		return math.Sqrt(m)
 	case negativeBinomialNoise:
 		return math.Sqrt(m + m*m/own[0])
+	case binomialNoise:
+		return math.Sqrt(m * (1 - m/own[0]))
 	}
 	return own[len(own)-1]
 }

@@ -54,6 +54,7 @@ type lowering struct {
 	open        map[string]bool       // IDs whose value at the start is being worked out
 	now         map[string]*expr.Node // by ID: its formula at any time
 	rows        map[string]*row       // by observable and its parameters
+	increases   []increase
 	steadyAsked bool
 }
 
@@ -273,12 +274,17 @@ func (l *lowering) row(index int) row {
 		placeholders(by, "observableParameter", o.id, d.observableParams)
 		placeholders(by, "noiseParameter", o.id, d.noiseParams)
 		l.placeholdersFit(d, o, by)
-		r = &row{observable: o.id, scale: o.scale, distribution: o.distribution,
+		r = &row{observable: o.id, scale: o.scale, distribution: o.distribution, limit: o.limit,
 			formula: l.at(o.formula.Substitute(by), o.where, "formula of "+o.id).Simplify()}
+		f := o.formula.Substitute(by)
+		if o.increase {
+			r.formula = l.increase(o.id, r.formula, d).Simplify()
+			f = r.formula
+		}
 		// In the formula of the noise, the ID of the observable stands for its formula, unless
 		// the model uses that ID for something else.
 		if !l.isModels(o.id) {
-			by[o.id] = o.formula.Substitute(by)
+			by[o.id] = f
 		}
 		number := func(n *expr.Node, what string) *expr.Node {
 			if n == nil {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -18,7 +17,7 @@ import (
 // additional keys such as name, data and events. MODELFILE.md, in the folder of this
 // package, describes the format.
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
-	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "data")
+	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "doses", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}
 	p := &File{Name: y.Word("name")}
 	if p.Name == "" {
@@ -35,9 +34,10 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	}
 	r.functions(y.List("functions"))
 	for _, n := range y.List("parameters") {
-		p.Params = append(p.Params, r.parameter(n))
+		if q, layered := r.parameter(n); !layered {
+			p.Params = append(p.Params, q)
+		}
 	}
-	f.checkParams(p.Params)
 	for _, n := range y.List("odes") {
 		n.Mapping("an ODE", "stateId", "stateName", "rightHandSide", "initialValue", "unit")
 		m.States = append(m.States, equations.State{ID: r.name(n, "stateId"), Name: n.Word("stateName"), Unit: n.Word("unit"),
@@ -67,6 +67,12 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	for _, n := range y.List("events") {
 		m.Events = append(m.Events, r.events(n)...)
 	}
+	for _, n := range y.List("doses") {
+		r.dose(n, m)
+	}
+	r.setByEvents(p, m)
+	r.addLayers(p, m)
+	f.checkParams(p.Params)
 	r.checkNames(p, m)
 	m.checkUnits()
 	m.Assignments = equations.Sort(m.Assignments)
@@ -82,6 +88,7 @@ type modelReader struct {
 	time      string // the name of the time in formulas
 	lambdas   map[string]*expr.Node
 	callables []string
+	layers    []layered
 }
 
 // id fails unless v can be a name in formulas.
@@ -158,35 +165,32 @@ func (r *modelReader) functions(list []*source.Node) {
 
 // parameter reads a parameter. It is estimated if the file says so. If the file does not
 // say, it is estimated if it has a bound or a prior.
-func (r *modelReader) parameter(n *source.Node) Parameter {
+//
+// A layered parameter is kept for addLayers.
+func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {
 	n.Mapping("a parameter", "parameterId", "parameterName", "nominalValue", "parameterScale", "lowerBound", "upperBound", "estimate",
-		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters")
+		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters", "perCondition")
 	nan := math.NaN()
-	p := Parameter{ID: r.name(n, "parameterId"), name: n.Word("parameterName"), where: r.At(n.Line),
+	p = Parameter{ID: r.name(n, "parameterId"), name: n.Word("parameterName"), where: r.At(n.Line),
 		Nominal: n.Number("nominalValue", nan), Lower: n.Number("lowerBound", nan), Upper: n.Number("upperBound", nan),
 		Scale: readScale(r.File, n.LineOf("parameterScale"), "parameterScale", n.Word("parameterScale"))}
-	p.Prior = readPrior(r.File, n.Line, n.Word("objectivePriorType"), n.Word("objectivePriorParameters"), &p, false)
 	p.start = readPrior(r.File, n.Line, n.Word("initializationPriorType"), n.Word("initializationPriorParameters"), &p, true)
-	switch e := n.Word("estimate"); e {
-	case "":
-		p.Estimate = !math.IsNaN(p.Lower) || !math.IsNaN(p.Upper) || p.Prior.Type != ""
-	case "1", "true":
-		p.Estimate = true
-	case "0", "false":
-	default:
-		r.Failf(n.LineOf("estimate"), "estimate is %q: want 1 or 0", e)
+	p.Estimate = n.Flag("estimate")
+	if n.Word("estimate") == "" {
+		p.Estimate = !math.IsNaN(p.Lower) || !math.IsNaN(p.Upper) || n.Word("objectivePriorType") != ""
 	}
-	return p
+	layered = r.layer(n, &p)
+	return p, layered
 }
 
 // observable reads an observable.
 func (r *modelReader) observable(n *source.Node) observable {
 	n.Mapping("an observable", "observableId", "observableName", "observableFormula", "observableTransformation",
-		"noiseFormula", "degreesOfFreedom", "noiseDistribution")
+		"increase", "lowerLimit", "noiseFormula", "degreesOfFreedom", "noiseDistribution")
 	o := observable{id: r.name(n, "observableId"), name: n.Word("observableName"), formula: r.formula(n, "observableFormula"),
 		scale: readScale(r.File, n.LineOf("observableTransformation"), "observableTransformation", n.Word("observableTransformation")),
 		distribution: readDistribution(r.File, n.LineOf("noiseDistribution"), n.Word("noiseDistribution"),
-			normalNoise, laplaceNoise, studentNoise, poissonNoise, negativeBinomialNoise), where: r.At(n.Line)}
+			normalNoise, laplaceNoise, studentNoise, poissonNoise, negativeBinomialNoise, binomialNoise), where: r.At(n.Line)}
 	number := func(key string, wanted bool) *expr.Node {
 		if !wanted {
 			if n.Get(key) != nil {
@@ -198,54 +202,17 @@ func (r *modelReader) observable(n *source.Node) observable {
 	}
 	o.noise = number("noiseFormula", o.distribution != poissonNoise)
 	o.freedom = number("degreesOfFreedom", o.distribution == studentNoise)
+	o.increase = n.Flag("increase")
+	if v := n.Number("lowerLimit", math.NaN()); !math.IsNaN(v) {
+		if o.distribution.counts() {
+			r.Failf(n.LineOf("lowerLimit"), "observable %s has counts and a lowerLimit: want a distribution of numbers", o.id)
+		}
+		o.limit = expr.Num(v)
+	}
 	if o.distribution.counts() && o.scale != Lin {
 		r.Failf(n.LineOf("observableTransformation"), "observable %s has counts, yet its scale is %s: want lin", o.id, o.scale)
 	}
 	return o
-}
-
-// maxEvents is the largest number of times that an event may repeat.
-const maxEvents = 10000
-
-// events reads an event. It returns one Event for each time that the event happens.
-func (r *modelReader) events(n *source.Node) []equations.Event {
-	n.Mapping("an event", "eventId", "time", "every", "count", "assignments")
-	id := r.name(n, "eventId")
-	at := r.formula(n, "time")
-	list := n.Get("assignments")
-	if list == nil {
-		r.Failf(n.Line, "event %s has no assignments", id)
-	}
-	list.Mapping("assignments")
-	var jumps []equations.Jump
-	for _, k := range list.Keys {
-		jumps = append(jumps, equations.Jump{State: k, Value: r.formula(list, k)})
-	}
-	count := 1
-	var every *expr.Node
-	if n.Get("every") != nil || n.Get("count") != nil {
-		every = r.formula(n, "every")
-		if v, ok := every.Const(); ok && !(v > 0) {
-			r.Failf(n.LineOf("every"), "every is %v: want a positive number or a formula of parameters", v)
-		}
-		c := n.Number("count", math.NaN())
-		if !(c >= 1 && c <= maxEvents) || c != math.Trunc(c) {
-			r.Failf(n.LineOf("count"), "count is %q: want a whole number from 1 to %d", n.Word("count"), maxEvents)
-		}
-		count = int(c)
-	}
-	events := make([]equations.Event, count)
-	for i := range events {
-		e := equations.Event{ID: id, Time: at, Jumps: jumps, Early: equations.AtStart, Where: r.At(n.Line)}
-		if count > 1 {
-			e.ID += "_" + strconv.Itoa(i+1)
-		}
-		if i > 0 {
-			e.Time = expr.Call("plus", at, expr.Call("times", expr.Num(float64(i)), every))
-		}
-		events[i] = e
-	}
-	return events
 }
 
 // checkNames fails on an ID with two meanings, and on an event that sets something

@@ -118,7 +118,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"count: 3", "count: 1000000000", "want a whole number from 1 to 10000"},
 		{", count: 3", "", "count is \"\""},
 		{"time: 1, ", "time: A, ", "m.yaml:16: event that depends on the state is not supported"},
-		{"{A: A + n}", "{n: A + n}", "m.yaml:16: event e_1 sets n, which is not a state"},
+		{"{A: A + n}", "{k: A + n}", "m.yaml:16: event e_1 sets k, which is estimated"},
 		{"one, n: 1", "one, m: 1", "m.yaml:18: condition one sets m, which is not defined"},
 		{"conditionId: two", "conditionId: one", "m.yaml:19: condition one appears twice: first in line 18"},
 		{"0,one,1.5", "0,three,1.5", "d.csv:3: condition three is not defined"},
@@ -352,7 +352,7 @@ func TestPage(t *testing.T) {
 		}
 		n++
 		files := map[string]string{"m.yaml": text,
-			"counts.csv": "time,bacteria\n0,1\n1,2\n", "cases.csv": "day,cases\n3,1\n4,3\n5,9\n", "blood.csv": "conditionId,time,drug\nadult,1,2\nchild,1,2\n",
+			"counts.csv": "time,bacteria\n0,1\n1,2\n", "cases.csv": "day,cases\n3,1\n4,3\n5,9\n", "patients.csv": "t,conditionId,drug\n4,p1,1.5\n25,p1,0\n8,p4,0.9\n", "blood.csv": "conditionId,time,drug\nadult,1,2\nchild,1,2\n",
 			"blots.tsv": "observableId\tsimulationConditionId\tmeasurement\ttime\tobservableParameters\tnoiseParameters\nblot\tcontrol\t1\t2\tgel1\t0.1\nblot\tdrug\t1\t2\tgel2\tsd\n"}
 		p, err := loadMap(t, files, "m.yaml")
 		if err != nil {
@@ -371,8 +371,8 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	if n != 4 {
-		t.Errorf("%d examples: want 4", n)
+	if n != 5 {
+		t.Errorf("%d examples: want 5", n)
 	}
 }
 

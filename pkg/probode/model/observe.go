@@ -51,8 +51,10 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
 	m := *e.model
-	m.Data = nil
-	for _, o := range m.observables {
+	m.Data, m.observables = nil, slices.Clone(m.observables)
+	for i := range m.observables {
+		o := &m.observables[i]
+		o.increase = false // since the previous measurement
 		if !slices.ContainsFunc(o.symbols(), func(s string) bool { return isPlaceholder(s, o.id) }) {
 			m.Data = append(m.Data, Observation{Observable: o.id, Condition: e.Condition, Time: math.SmallestNonzeroFloat64, Value: 1, where: o.where})
 		}

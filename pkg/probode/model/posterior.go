@@ -352,5 +352,5 @@ func (w *writer) errors(r *row, name string) (of bayes.Likelihood, columns []str
 	if r.noise != nil {
 		own = append(own, number(r.noise, noiseOf+name))
 	}
-	return r.distribution.likelihood(r.scale, own), columns, formulas
+	return r.likelihood(own), columns, formulas
 }

@@ -155,6 +155,19 @@ func (n *Node) Number(key string, def float64) float64 {
 	return v
 }
 
+// Flag reports whether the value of a key is 1 or true. It fails if the value is neither
+// that nor 0 or false; an absent key is false.
+func (n *Node) Flag(key string) bool {
+	switch v := n.Word(key); v {
+	case "1", "true":
+		return true
+	case "", "0", "false":
+	default:
+		n.File.Failf(n.LineOf(key), "%s is %q: want 1 or 0", key, v)
+	}
+	return false
+}
+
 // List returns the items under a key. A scalar counts as a list with one item.
 func (n *Node) List(key string) []*Node {
 	v := n.Get(key)

@@ -1,0 +1,115 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
+)
+
+// maxEvents is the largest number of times that an event or a dose may repeat.
+const maxEvents = 10000
+
+// times reads the times of an event or a dose: time, every and count.
+func (r *modelReader) times(n *source.Node) []*expr.Node {
+	at, count := r.formula(n, "time"), 1
+	var every *expr.Node
+	if n.Get("every") != nil || n.Get("count") != nil {
+		every = r.formula(n, "every")
+		if v, ok := every.Const(); ok && !(v > 0) {
+			r.Failf(n.LineOf("every"), "every is %v: want a positive number or a formula of parameters", v)
+		}
+		c := n.Number("count", math.NaN())
+		if !(c >= 1 && c <= maxEvents) || c != math.Trunc(c) {
+			r.Failf(n.LineOf("count"), "count is %q: want a whole number from 1 to %d", n.Word("count"), maxEvents)
+		}
+		count = int(c)
+	}
+	times := make([]*expr.Node, count)
+	for i := range times {
+		if times[i] = at; i > 0 {
+			times[i] = expr.Call("plus", at, expr.Call("times", expr.Num(float64(i)), every))
+		}
+	}
+	return times
+}
+
+// numbered returns an event for each of the times. If there are several, their IDs end in
+// a number.
+func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, jumps ...equations.Jump) []equations.Event {
+	events := make([]equations.Event, len(times))
+	for i, t := range times {
+		events[i] = equations.Event{ID: id, Time: t, Jumps: jumps, Early: equations.AtStart, Where: r.At(n.Line)}
+		if len(times) > 1 {
+			events[i].ID += "_" + strconv.Itoa(i+1)
+		}
+	}
+	return events
+}
+
+// events reads an event. It returns one Event for each time that the event happens.
+func (r *modelReader) events(n *source.Node) []equations.Event {
+	n.Mapping("an event", "eventId", "time", "every", "count", "assignments")
+	id := r.name(n, "eventId")
+	list := n.Get("assignments")
+	if list == nil {
+		r.Failf(n.Line, "event %s has no assignments", id)
+	}
+	list.Mapping("assignments")
+	var jumps []equations.Jump
+	for _, k := range list.Keys {
+		jumps = append(jumps, equations.Jump{State: k, Value: r.formula(list, k)})
+	}
+	return r.numbered(n, id, r.times(n), jumps...)
+}
+
+// dose reads a dose. Without a duration it is an event that adds the amount to the state.
+// With a duration it is an infusion: it adds amount/duration to the right-hand side of
+// the state from each time until the duration has passed.
+func (r *modelReader) dose(n *source.Node, m *Model) {
+	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
+	id, state := r.name(n, "doseId"), n.Must("a dose", "state")
+	amount, times := r.formula(n, "amount"), r.times(n)
+	i := slices.IndexFunc(m.States, func(s equations.State) bool { return s.ID == state })
+	if i < 0 {
+		r.Failf(n.LineOf("state"), "dose %s goes into %s, which is not a state", id, state)
+	}
+	if n.Get("duration") == nil {
+		sum := expr.Call("plus", expr.Sym(state), amount)
+		m.Events = append(m.Events, r.numbered(n, id, times, equations.Jump{State: state, Value: sum})...)
+		return
+	}
+	duration, now := r.formula(n, "duration"), expr.Sym(expr.Time)
+	if v, ok := duration.Const(); ok && !(v > 0) {
+		r.Failf(n.LineOf("duration"), "duration is %v: want a positive number or a formula of parameters", v)
+	}
+	rate := expr.Call("divide", amount, duration)
+	terms := []*expr.Node{m.States[i].Rate}
+	for _, t := range times {
+		during := expr.Call("and", expr.Call("geq", now, t), expr.Call("lt", now, expr.Call("plus", t, duration)))
+		terms = append(terms, expr.Call("piecewise", rate, during, expr.Num(0)))
+	}
+	m.States[i].Rate = expr.Call("plus", terms...)
+}
+
+// setByEvents turns each parameter that an event sets into a state with that value at the
+// start and a right-hand side of zero.
+func (r *modelReader) setByEvents(p *File, m *Model) {
+	for _, e := range m.Events {
+		for _, j := range e.Jumps {
+			i := slices.IndexFunc(p.Params, func(q Parameter) bool { return q.ID == j.State })
+			if i < 0 {
+				continue
+			}
+			q := p.Params[i]
+			if q.Estimate {
+				e.Where.Failf("event %s sets %s, which is estimated: want a state with the right-hand side 0 and this parameter as its initial value", e.ID, q.ID)
+			}
+			m.States = append(m.States, equations.State{ID: q.ID, Name: q.name, Init: expr.Num(q.Nominal), Rate: expr.Num(0), Where: q.where})
+			p.Params = slices.Delete(p.Params, i, i+1)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
+)
+
+// A measured increase, such as the cases since the last report, is the difference between
+// a formula and its value at the previous measurement. An additional state holds that
+// value: it is constant between measurements, and an event just after each measurement
+// sets it to the formula.
+
+// An increase is a formula whose increase is measured.
+type increase struct {
+	state   string // that holds the value at the previous measurement
+	formula *expr.Node
+}
+
+// increase replaces a formula whose increase is measured by the increase since the
+// previous measurement.
+func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr.Node {
+	if math.IsInf(d.Time, 1) {
+		d.where.Failf("%s is measured at time inf, yet it is an increase", id)
+	}
+	name := "previous_" + id
+	for l.isModels(name) || slices.ContainsFunc(l.increases, func(c increase) bool { return c.state == name }) {
+		name += "_"
+	}
+	l.increases = append(l.increases, increase{name, formula})
+	l.now[name] = expr.Sym(name)
+	return expr.Call("minus", formula, l.now[name])
+}
+
+// addIncreases adds the states and events for the increases in the rows of e, which are
+// sorted by time.
+func (e *Instance) addIncreases(l *lowering) {
+	for _, c := range l.increases {
+		var times []float64
+		for _, r := range e.rows {
+			if slices.Contains(r.formula.Symbols(), c.state) && (times == nil || r.time > times[len(times)-1]) {
+				times = append(times, r.time)
+			}
+		}
+		if times == nil {
+			continue
+		}
+		start := map[string]*expr.Node{expr.Time: expr.Num(e.model.start)}
+		for i, id := range l.system.states {
+			start[id] = l.system.initial[i]
+		}
+		e.states = append(slices.Clip(e.states), c.state)
+		e.initial = append(slices.Clip(e.initial), c.formula.Substitute(start).Simplify())
+		e.rates = append(slices.Clip(e.rates), expr.Num(0))
+		e.events = slices.Clip(e.events)
+		for _, t := range times[:len(times)-1] {
+			e.events = append(e.events, equations.Event{ID: c.state, Time: expr.Num(t), Early: equations.AtStart, After: true,
+				Jumps: []equations.Jump{{State: c.state, Value: c.formula}}})
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
+)
+
+// A layered parameter has a prior whose parameters are formulas of other parameters, or
+// has its own value in each condition, or both, as in a model of a population. It is
+// written in non-centred form: the estimated parameter is a score z whose prior does not
+// depend on other parameters, and the layered parameter is a formula of z, for example
+//
+//	CL = exp(location + scale·z),   z ~ N(0, 1).
+//
+// In this form the scores are nearly independent of the scale if each condition has few
+// data, so that samplers do not meet a funnel [Papaspiliopoulos, Roberts & Sköld 2007].
+type layered struct {
+	Parameter
+	each    bool       // each condition has its own value
+	formula *expr.Node // in terms of score(ID); nil if the prior consists of numbers
+}
+
+// score returns the name of the score of a parameter.
+func score(id string) string { return id + "_score" }
+
+// scoreMedians contains the priors that can depend on other parameters, each with the
+// median of its score.
+var scoreMedians = map[string]float64{"normal": 0, "logNormal": 0, "laplace": 0, "logLaplace": 0, "cauchy": 0,
+	"halfNormal": 0.6744897501960817, "halfCauchy": 1, "exponential": math.Ln2}
+
+// layer reads the prior of a parameter, and keeps the parameter if it is layered.
+func (r *modelReader) layer(n *source.Node, p *Parameter) (kept bool) {
+	l := layered{each: n.Flag("perCondition")}
+	typ, text := n.Word("objectivePriorType"), n.Word("objectivePriorParameters")
+	parts := strings.Split(text, ";")
+	numbers := !slices.ContainsFunc(parts, func(s string) bool {
+		_, err := source.ParseNumber(strings.TrimSpace(s))
+		return err != nil
+	})
+	if text == "" || numbers {
+		p.Prior = readPrior(r.File, n.Line, typ, text, p, false)
+		l.Parameter = *p
+		if l.each {
+			r.layers = append(r.layers, l)
+		}
+		return l.each
+	}
+	line := n.LineOf("objectivePriorParameters")
+	f := familyNamed(typ)
+	median, ok := scoreMedians[f.name]
+	if !ok || f.name != typ {
+		var names []string
+		for _, f := range families {
+			if _, ok := scoreMedians[f.name]; ok {
+				names = append(names, f.name)
+			}
+		}
+		r.Failf(line, "prior %s has parameters that are not numbers: want numbers, or one of %s", typ, strings.Join(names, ", "))
+	}
+	if f.one() != (len(parts) == 1) || len(parts) > 2 {
+		r.Failf(line, "%q: want %s", text, f.form)
+	}
+	for _, key := range []string{"nominalValue", "lowerBound", "upperBound", "parameterScale", "estimate", "initializationPriorType"} {
+		if n.Get(key) != nil {
+			r.Failf(n.LineOf(key), "parameter %s has a %s, and a prior that depends on other parameters: want one of them", p.ID, key)
+		}
+	}
+	var of []*expr.Node
+	for _, s := range parts {
+		of = append(of, r.finish(line, "objectivePriorParameters", r.File.Formula(line, "objectivePriorParameters", strings.TrimSpace(s), r.callables...)))
+	}
+	z := expr.Sym(score(p.ID))
+	p.Nominal, p.Estimate, p.Prior = median, true, Prior{Type: strings.ToLower(strings.TrimPrefix(typ, "log")), B: 1}
+	switch {
+	case typ == "exponential":
+		p.Prior.A, p.Prior.B = 1, 0
+		l.formula = expr.Call("divide", z, of[0])
+	case len(of) == 1:
+		p.Prior = Prior{Type: typ, A: 1}
+		l.formula = expr.Call("times", of[0], z)
+	default:
+		l.formula = expr.Call("plus", of[0], expr.Call("times", of[1], z))
+		if strings.HasPrefix(typ, "log") {
+			l.formula = expr.Call("exp", l.formula)
+		}
+	}
+	l.Parameter = *p
+	r.layers = append(r.layers, l)
+	return true
+}
+
+// addLayers adds the layered parameters to the file and its model.
+func (r *modelReader) addLayers(p *File, m *Model) {
+	for _, l := range r.layers {
+		q, id := l.Parameter, l.ID
+		if l.formula != nil {
+			q.ID = score(id)
+			m.Assignments = append(m.Assignments, equations.Assignment{ID: id, Formula: l.formula, Where: l.where})
+		}
+		if !l.each {
+			p.Params = append(p.Params, q)
+			continue
+		}
+		if len(m.conditions) == 0 {
+			l.where.Failf("parameter %s has its own value in each condition, yet there are no conditions", id)
+		}
+		base := q.ID
+		for i := range m.conditions {
+			c := &m.conditions[i]
+			if slices.ContainsFunc(c.set, func(s setting) bool { return s.id == id }) {
+				continue // the condition gives a value of its own
+			}
+			q.ID = base + "_" + c.id
+			c.set = append(c.set, setting{base, expr.Sym(q.ID)})
+			p.Params = append(p.Params, q)
+		}
+		// Outside of the conditions the parameter has its nominal value.
+		q.ID, q.Estimate, q.Prior, q.start = base, false, Prior{}, Prior{}
+		if math.IsNaN(q.Nominal) {
+			q.Nominal = 0
+		}
+		p.Params = append(p.Params, q)
+	}
+}

@@ -1,0 +1,207 @@
+package model
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// population is a model with everything that a schedule of doses, a population and
+// censored or counted data need.
+var population = map[string]string{
+	"m.yaml": `name: population
+parameters:
+  - {parameterId: typical, nominalValue: -1.5, objectivePriorType: normal, objectivePriorParameters: -1;1}
+  - {parameterId: between, nominalValue: 0.3, objectivePriorType: halfNormal, objectivePriorParameters: 0.5}
+  - {parameterId: weight, nominalValue: 70}
+  - {parameterId: k, objectivePriorType: logNormal, objectivePriorParameters: "typical - 0.25 * ln(weight / 70); between", perCondition: 1}
+  - {parameterId: shift, objectivePriorType: exponential, objectivePriorParameters: 2 * between}
+  - {parameterId: drip, nominalValue: 0}
+odes:
+  - {stateId: x, rightHandSide: drip - k * x, initialValue: 0}
+  - {stateId: out, rightHandSide: k * x, initialValue: 3}
+doses:
+  - {doseId: tablet, state: x, amount: 100, time: shift, every: 12, count: 2}
+  - {doseId: infusion, state: x, amount: 60, duration: 2, time: 20, every: 3, count: 2}
+events:
+  - {eventId: pump, time: 26, assignments: {drip: 5}}
+observables:
+  - {observableId: level, observableFormula: x, noiseFormula: 2, lowerLimit: 20}
+  - {observableId: urine, observableFormula: out, noiseFormula: 0.5 + 0.01 * urine, increase: 1}
+  - {observableId: ill, observableFormula: 40 * x / (100 + x), noiseDistribution: binomial, noiseFormula: 40}
+conditions:
+  - {conditionId: ann, weight: 60}
+  - {conditionId: bob, weight: 90}
+data: d.csv
+`,
+	"d.csv": `time,conditionId,level,urine,ill
+8,ann,30,65,
+15,ann,,40,20
+23,ann,20,,
+29,ann,55,150,15
+8,bob,33,,
+12,bob,5,70,9
+24,bob,,,
+30,bob,70,170,
+`,
+}
+
+// byFormula returns the log-likelihood of a condition of population by the closed form of
+// its solution: between two times the rate r is constant, and
+//
+//	x(t+h) = x e^{−kh} + r (1 − e^{−kh})/k,   out(t+h) = out + x(t) + r h − x(t+h).
+func byFormula(k, shift float64, condition string) (sum float64) {
+	type datum struct{ t, level, urine, ill float64 }
+	nan := math.NaN()
+	data := map[string][]datum{"ann": {{8, 30, 65, nan}, {15, nan, 40, 20}, {23, 20, nan, nan}, {29, 55, 150, 15}},
+		"bob": {{8, 33, nan, nan}, {12, 5, 70, 9}, {30, 70, 170, nan}}}[condition]
+	at := func(t float64) (x, out float64) {
+		now := 0.0
+		out = 3
+		move := func(to float64) {
+			if to = min(to, t); to <= now {
+				return
+			}
+			r := 0.0
+			for _, start := range []float64{20, 23} {
+				if now >= start && now < start+2 {
+					r += 30
+				}
+			}
+			if now >= 26 {
+				r += 5
+			}
+			h := to - now
+			next := x*math.Exp(-k*h) - r*math.Expm1(-k*h)/k
+			out += x + r*h - next
+			x, now = next, to
+		}
+		for _, e := range []struct{ t, dose float64 }{{shift, 100}, {shift + 12, 100}, {20, 0}, {22, 0}, {23, 0}, {25, 0}, {26, 0}, {30, 0}} {
+			move(e.t)
+			if e.t <= t {
+				x += e.dose
+			}
+		}
+		return x, out
+	}
+	_, last := at(0)
+	for _, d := range data {
+		x, out := at(d.t)
+		switch {
+		case d.level > 20:
+			sum += distuv.Normal{Mu: x, Sigma: 2}.LogProb(d.level)
+		case !math.IsNaN(d.level):
+			sum += math.Log(distuv.Normal{Mu: x, Sigma: 2}.CDF(20))
+		}
+		if !math.IsNaN(d.urine) {
+			sum += distuv.Normal{Mu: out - last, Sigma: 0.5 + 0.01*(out-last)}.LogProb(d.urine)
+			last = out
+		}
+		if !math.IsNaN(d.ill) {
+			sum += distuv.Binomial{N: 40, P: x / (100 + x)}.LogProb(d.ill)
+		}
+	}
+	return sum
+}
+
+// The log-likelihood, its gradient and the posterior of a model with layers of priors,
+// doses, an event that sets a rate, increases, a limit and binomial counts equal those of
+// the closed form. Tolerances: 1e-7 is the accuracy of the log-likelihood, 1e-4 that of
+// differences of it, and 1e-3 that of the grid of the posterior.
+func TestPopulation(t *testing.T) {
+	p, err := loadMap(t, population, "m.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := map[string]float64{"typical": -1.4, "between": 0.4, "shift_score": 0.6, "k_score_ann": 0.7, "k_score_bob": -0.8}
+	want := func() float64 {
+		shift := value["shift_score"] / (2 * value["between"])
+		k := func(score string, weight float64) float64 {
+			return math.Exp(value["typical"] - 0.25*math.Log(weight/70) + value["between"]*value[score])
+		}
+		return byFormula(k("k_score_ann", 60), shift, "ann") + byFormula(k("k_score_bob", 90), shift, "bob")
+	}
+	l, err := p.LogLikelihood(LikelihoodSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theta := l.Nominal()
+	var names []string
+	for i, q := range p.Params {
+		if v, ok := value[q.ID]; ok {
+			theta[i] = v
+		}
+		if q.Estimate {
+			names = append(names, q.ID)
+		}
+	}
+	if len(names) != len(value) {
+		t.Fatalf("estimated: %v: want %v", names, value)
+	}
+	v, err := l.At(context.Background(), theta, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(v.LogLikelihood-want()) > 1e-7 {
+		t.Errorf("log-likelihood %.9f: want %.9f", v.LogLikelihood, want())
+	}
+	for i, name := range names {
+		const h = 1e-5
+		at := value[name]
+		value[name] = at + h
+		up := want()
+		value[name] = at - h
+		slope := (up - want()) / (2 * h)
+		value[name] = at
+		if math.Abs(v.Gradient[i]-slope) > 1e-4*(1+math.Abs(slope)) {
+			t.Errorf("derivative along %s: %g: want %g", name, v.Gradient[i], slope)
+		}
+	}
+	b, err := p.Posterior()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := bayes.NewDensity(context.Background(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var point []float64
+	for _, q := range b.Params {
+		point = append(point, value[q.Name])
+	}
+	if got, err := d.LogLikelihood(point, nil); err != nil || math.Abs(got-want()) > 1e-3 {
+		t.Errorf("log-likelihood of the posterior %v, %v: want %v", got, err, want())
+	}
+}
+
+func TestPopulationRefuses(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"objectivePriorType: exponential", "objectivePriorType: gamma", "prior gamma has parameters that are not numbers: want numbers, or one of"},
+		{"2 * between}", "2 * between, nominalValue: 1}", "parameter shift has a nominalValue, and a prior that depends on other parameters"},
+		{"2 * between}", "2 * nothing}", "nothing, which is not defined"},
+		{"perCondition: 1", "perCondition: yes", `perCondition is "yes": want 1 or 0`},
+		{"state: x, amount: 100", "state: y, amount: 100", "dose tablet goes into y, which is not a state"},
+		{"duration: 2", "duration: -2", "duration is -2: want a positive number"},
+		{"count: 2}\n  - {doseId: inf", "count: 1e9}\n  - {doseId: inf", `count is "1e9": want a whole number`},
+		{"{drip: 5}", "{typical: 5}", "event pump sets typical, which is estimated"},
+		{"{drip: 5}", "{level: 5}", "event pump sets level, which is not a state"},
+		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40, lowerLimit: 3", "observable ill has counts and a lowerLimit"},
+		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 5", "the value 20 at t = 15 is impossible under bayes.Binomial"},
+	} {
+		p, err := loadMap(t, population, "m.yaml", c.from, c.to)
+		if err == nil {
+			var l *LogLikelihood
+			if l, err = p.LogLikelihood(LikelihoodSettings{}); err == nil {
+				_, err = l.At(context.Background(), l.Nominal(), false)
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want one line with %q", c.to, err, c.want)
+		}
+	}
+}
