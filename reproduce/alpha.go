@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// alpha computes the results of section 3.1, the noise scale α* of each method at several
+// alpha computes the results of section 3.1: the noise scale α* of each method at several
 // step sizes.
 var alpha = experiment{
 	name: "alpha", title: "Calibration: α* of each method", tables: []string{"alpha"},

@@ -18,7 +18,7 @@ type Setup struct {
 	Mesh Mesh
 
 	// Scaling says how the size of the noise depends on the step; zero stands for the
-	// default of the grid: see ScaleDefault.
+	// default for the grid: see ScaleDefault.
 	Scaling Scaling
 
 	// Alpha is the noise scale α ≥ 0, which multiplies a variance. It is calibrated

@@ -189,10 +189,10 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 // of xi belongs to step i, and z, theta and xi have the same lengths as for Solve. With
 // from = 0 the row of t₀ is written, too.
 //
-// memory, of length MemoryLen, holds what the method remembers of earlier steps: on entry
-// at t_from, unless from is 0, and on return at t_to. A path that is computed in pieces
-// equals the path of Solve bit for bit. Each piece may continue another path, as in a
-// particle filter. Errors and panics are as for Solve.
+// The argument memory, of length MemoryLen, holds what the method remembers of earlier
+// steps: on entry at t_from, unless from is 0, and on return at t_to. A path that is
+// computed in pieces equals the path of Solve bit for bit. Each piece may continue another
+// path, as in a particle filter. Errors and panics are as for Solve.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
 		panic(fmt.Sprintf("probode: steps %d to %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
@@ -203,8 +203,8 @@ func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	return s.run(z, memory, theta, xi, from, to)
 }
 
-// SolvePath draws ξ for the path with the given number, stores it in xi, and solves
-// with it. The same (seed, path) always gives the same path.
+// SolvePath draws ξ for the path with the given number, stores it in xi, and computes the
+// path with it. The same (seed, path) always gives the same path.
 func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	if len(xi) != s.NoiseLen() {
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))

@@ -402,7 +402,7 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 		}
 		every = l.every(every)
 		if every > 1 {
-			// The curves that remain look as dark together as all of the curves would.
+			// The remaining curves together look as dark as all curves would.
 			n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 			a := 1 - math.Pow(1-float64(n.A)/255, float64(every))
 			n.A = max(n.A, uint8(255*min(a, 0.5)))

@@ -10,8 +10,8 @@ import (
 // Contours returns a panel that compares samples of two quantities, X and Y, by the
 // contours of their kernel density estimates: the inner contour encloses 50 % of the
 // probability, and the fainter outer one encloses 90 %. The true values, if given as a
-// slice of two, are dashed black lines. It is an error if a sample has fewer than three
-// draws or if all its draws lie on one line. Only the names and coordinates of the
+// slice of two, are drawn as dashed black lines. It is an error if a sample has fewer than
+// three draws or if all its draws lie on one line. Only the names and coordinates of the
 // samples are used.
 func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 2 {
@@ -39,7 +39,7 @@ func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 }
 
 // Densities returns a panel that compares samples of one quantity, X, by their kernel
-// density estimates. The true value, if given as a slice of one, is a dashed
+// density estimates. The true value, if given as a slice of one, is drawn as a dashed
 // black line.
 func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 1 {
@@ -62,7 +62,8 @@ func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 }
 
 // Bars returns the bars of a histogram: bar i lies between edges[i] and edges[i+1], and
-// extends from zero to heights[i]. It panics unless there is one edge more than heights.
+// extends from zero to heights[i]. It panics unless there is one more edge than there are
+// heights.
 func Bars(name string, edges, heights []float64) Band {
 	if len(edges) != len(heights)+1 {
 		panic(fmt.Sprintf("viz: %d bars between %d edges", len(heights), len(edges)))

@@ -1,6 +1,6 @@
-// Package viz draws the figures of probabilistic ODE solvers: ensembles of
-// paths, means with their standard deviations, posterior densities, curves of
-// error against step size.
+// Package viz draws the figures of probabilistic ODE solvers: ensembles of paths, means
+// with their standard deviations, posterior densities, and curves of error against step
+// size.
 //
 // A figure is a value. [Figure] holds panels, a [Panel] holds two axes and layers, and
 // everything is drawn by four kinds of [Layer]:
@@ -15,7 +15,7 @@
 // example by appending the panels of one figure to those of another.
 //
 // The same value is drawn in two ways: [PNG] and [SVG] make a static picture with
-// gonum/plot, [HTML] makes the configuration of an interactive ECharts chart with
+// gonum/plot, and [HTML] makes the configuration of an interactive ECharts chart with
 // go-echarts. Both use the same layout, axis limits and colours, so that one can replace
 // the other: the fragment made by [HTML] replaces the picture by the chart if ECharts can
 // be loaded. [Frames] is a figure with a slider. All output is a function of the figure

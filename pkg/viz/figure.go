@@ -343,8 +343,8 @@ func or(v, usual float64) float64 {
 	return v
 }
 
-// fade returns c with its opacity multiplied by opacity, where zero stands for the usual
-// opacity. If c is nil, it returns nil.
+// fade returns c with its opacity multiplied by the argument opacity, where zero stands
+// for the usual opacity. If c is nil, it returns nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {
 		return nil

@@ -25,9 +25,9 @@ type surface struct {
 // draws, so the estimate is rough; f > 1 makes it smoother.
 //
 // The grid has m × m points, where 0 means 128, and reaches four standard deviations of
-// the kernel beyond the sample, so that it contains all of the mass. kde2 panics if the
-// lengths differ or f or m is negative. Fewer than three points, values that are not
-// finite, and points on one line are errors.
+// the kernel beyond the sample, so that it contains all of the mass. The function kde2
+// panics if the lengths differ or f or m is negative. Fewer than three points, values that
+// are not finite, and points on one line are errors.
 func kde2(x, y []float64, f float64, m int) (surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
 		panic(fmt.Sprintf("viz: density of %d by %d values with factor %v on %d points", len(x), len(y), f, m))

@@ -214,8 +214,8 @@ func (p *page) place() {
 	p.header = y
 
 	if p.Height <= 0 {
-		// Wide panels are for time series and may be flat; panels side by
-		// side are nearer to squares.
+		// Wide panels are for time series and may be flat; panels side by side are closer
+		// to square.
 		h := 250
 		if p.cols > 1 {
 			h = max(min(310, (p.Width/p.cols)*8/10), 160)

@@ -142,8 +142,8 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 	return m, nil
 }
 
-// A remedy is a way to answer a question with a coarse step: a sampler and, for some,
-// noise.
+// A remedy is a way to answer a question with a coarse step: a sampler and, for some
+// remedies, noise.
 type remedy struct {
 	name  string
 	noise *rule // the rule that chooses α; nil for no noise

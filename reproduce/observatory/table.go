@@ -161,8 +161,8 @@ func (l *ledger[T]) add(rows ...T) error {
 	return l.save()
 }
 
-// arrange sorts the rows by the place that the function gives them, and removes the rows
-// whose place is negative.
+// arrange sorts the rows by the numbers that the function place returns, and removes the
+// rows for which one of these numbers is negative.
 func (l *ledger[T]) arrange(place func(*T) []float64) error {
 	l.rows = slices.DeleteFunc(l.rows, func(r T) bool { return slices.Min(place(&r)) < 0 })
 	slices.SortStableFunc(l.rows, func(a, b T) int { return slices.Compare(place(&a), place(&b)) })

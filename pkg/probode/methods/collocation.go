@@ -12,8 +12,8 @@ import (
 //
 //	zᵢ = h Σⱼ aᵢⱼ f(t + cⱼh, x + zⱼ),   x₁ = x + Σᵢ dᵢ zᵢ,   d = bᵀA⁻¹
 //
-// [HW96, §IV.8]. This form of x₁ does not multiply errors of z by the stiffness, as a
-// form with f would.
+// [HW96, §IV.8]. Unlike a form with f, this form of x₁ does not multiply errors of z by
+// the stiffness.
 type collocation struct {
 	stages int
 	a      [][]float64
@@ -91,7 +91,7 @@ const (
 	sqrt6 = 2.4494897427831780981972840747058913920
 )
 
-// The methods of Gauss [HW96, table IV.5.2] and Radau IIA [HW96, tables IV.5.5,
+// These are the methods of Gauss [HW96, table IV.5.2] and Radau IIA [HW96, tables IV.5.5,
 // IV.5.6].
 var (
 	gauss1 = sync.OnceValue(func() *collocation {

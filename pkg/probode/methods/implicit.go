@@ -161,8 +161,8 @@ func (s *implicit) solve(dst, r []float64) {
 	}
 }
 
-// A system is a set of equations that iterate solves: the equations of the stages, or
-// of their derivatives.
+// A system is a set of equations for the function iterate to solve: the equations of the
+// stages, or of their derivatives.
 type system interface {
 	// residual writes the residual of z into r.
 	residual(s *implicit, r, z []float64)

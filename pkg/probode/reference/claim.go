@@ -41,7 +41,7 @@ const (
 	faded = 1e-6
 	// longer is the time from t₀ to the end of a period, divided by the time from t₀ to
 	// its beginning. A claim uses the present period and the two before it, so that each
-	// decade of time is judged by its own differences.
+	// part of the time span is judged by its own differences.
 	longer = 1.15
 	// checks is the number of times at which the integrations are compared, in addition to
 	// the requested ones.

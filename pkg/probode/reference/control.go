@@ -215,9 +215,9 @@ func (r *rule) order(j int) {
 	r.k = next
 }
 
-// differentiate sets f0 and, for the implicit rule, the Jacobian and ∂f/∂t at (t, x).
-// ∂f/∂t is approximated by a difference over a small part of the step, which is at most
-// rest long.
+// differentiate sets f0 and, for the implicit rule, the Jacobian and ∂f/∂t at (t, x). The
+// derivative ∂f/∂t is approximated by a difference over a small part of the step, which is
+// no longer than the argument rest.
 func (e *integration) differentiate(rest float64) error {
 	r := e.rule
 	copy(e.at, e.x)
@@ -271,9 +271,9 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// In a nudged integration, move shifts each changing argument of f by one unit in the
-// last place, up or down. A constant component is left alone, because it may be a flag
-// that f compares with a number. move reports whether it changed anything.
+// In a nudged integration, move shifts each changing argument of f by one unit in the last
+// place, up or down. A constant component is left alone, because it may be a flag that f
+// compares with a number. The method move reports whether it changed anything.
 func (e *integration) move() bool {
 	changed := false
 	for k, c := range e.nudge {

@@ -72,9 +72,9 @@ func (e *integration) implicitWork(work []float64, n []int) {
 //	Δ₀ = (cI − J)⁻¹ (f(t₀, y₀) + h ∂f/∂t)
 //	Δᵢ = Δ_{i−1} + 2 (cI − J)⁻¹ (f(tᵢ, yᵢ) − cΔ_{i−1})
 //
-// The result is the mean of y_{n−1} and y_{n+1}, which damps the components that the
-// rule alone only reflects. The term ∂f/∂t results if t is regarded as one more
-// component of the state; it need not be accurate. solve reports whether cI − J has an
+// The result is the mean of y_{n−1} and y_{n+1}, which damps the components whose sign the
+// rule alone only reverses. The term ∂f/∂t results if t is regarded as one more component
+// of the state; it need not be accurate. The method solve reports whether cI − J has an
 // inverse.
 func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	h := H / float64(n)

@@ -41,8 +41,8 @@ func (a Accurate) String() string {
 // NeedsMethod reports false.
 func (Accurate) NeedsMethod() bool { return false }
 
-// Bind returns a Path without noise. The times must increase. Times that lie outside
-// the span by rounding error are moved into it.
+// Bind returns a Path without noise. The times must increase. Times that lie outside the
+// span by a rounding error are moved into it.
 func (a Accurate) Bind(_ context.Context, _ probode.Setup, p *probode.Problem, _, times []float64) (probode.Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -35,8 +35,8 @@ type Settings struct {
 	// MaxStep bounds the length of a step; f is called at least once in each eighth of it.
 	// Zero means no bound if the problem is Autonomous. Otherwise f may depend on t, and
 	// zero means 1/128 of the span, so that a pulse of 1/1000 of the span is seen. The
-	// value math.Inf(1) means no bound. It is faster, but Solve may then miss short inputs
-	// in f that are not events.
+	// value math.Inf(1) means no bound; this is faster, but Solve may then miss short
+	// inputs in f that are not events.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.
@@ -105,10 +105,10 @@ type Solution struct {
 // not include errors in f itself, such as a formula that cancels nearly all digits, a
 // wrong Autonomous, or a parameter that is not known exactly.
 //
-// If the step size falls below what rounding permits, if f is not finite or panics, or
-// after too many steps, Solve returns an error that names the time and what to try. If
-// ctx ends first, which is noticed at the next call of f, the error wraps ctx.Err(). If
-// there is an error, the result is nil.
+// If the step size falls below what rounding permits, if f is not finite or panics, or if
+// too many steps are needed, Solve returns an error that names the time and says what to
+// try. If ctx ends first, which is noticed at the next call of f, the error wraps
+// ctx.Err(). If there is an error, the result is nil.
 //
 // Sources: Gragg (1965), SIAM J. Numer. Anal. 2, 384; Bulirsch & Stoer (1966),
 // Numer. Math. 8, 1; Deuflhard (1983), Numer. Math. 41, 399, for the control

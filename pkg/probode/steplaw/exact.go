@@ -40,13 +40,13 @@ import (
 // by up to a half; 1600 sweeps find it. In one and two dimensions, compare with the
 // Moments of a Law, which do not use the chain.
 //
-// The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. It exists
-// only if its density can be normalised; otherwise the error is ErrImproper. Its mean
-// is not the root of r. Newton and Current have the same exact distribution, because
-// they evaluate J at the same state; only the start of the chain differs. In units of
-// the standard deviation, the error of the Gaussian mean is O(h^{s+5/2}) with Newton,
-// but O(h^{3/2−s}) with Current; for s ≥ 2 the latter grows as the step becomes
-// smaller. Method itself makes the first steps of a multistep method.
+// The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. It exists only
+// if its density can be normalised; otherwise the error is ErrImproper. Its mean is not
+// the root of r. Newton and Current have the same exact distribution, because they
+// evaluate J at the same state; only the start of the chain differs. In units of the
+// standard deviation, the error of the Gaussian mean is O(h^{s+5/2}) with Newton, but
+// O(h^{3/2−s}) with Current; for s ≥ 2 the latter grows as the step becomes smaller. The
+// first steps of a multistep method are made by Method itself.
 //
 // A chain uses more random numbers than ξ, and the path jumps where a move changes from
 // accepted to rejected. So Exact draws ensembles and is not a probode.Method: inference

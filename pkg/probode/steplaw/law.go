@@ -201,7 +201,7 @@ func (s *Law) standardize(dst, z []float64) {
 	}
 }
 
-// logRelative returns ln of the exact density at ζ, −½‖u‖² = −Φ − ½‖ζ‖².
+// logRelative returns the logarithm of the exact density at ζ, −½‖u‖² = −Φ − ½‖ζ‖².
 func (s *Law) logRelative(zeta []float64) float64 {
 	return -s.target.phi(zeta) - square(zeta)/2
 }

@@ -102,9 +102,9 @@ func (s *Law) newton(z []float64) {
 
 func (s *Law) keep(z []float64) {
 	for _, r := range s.roots {
-		// Newton's method finds a double root only to within the square root of the rounding
-		// error, and it must not be counted twice. Roots that are closer than 10⁻³ sd make no
-		// difference to the distribution.
+		// Newton's method finds a double root only to within the square root of the
+		// rounding error, and such a root must not be counted twice. Roots that are closer
+		// than 10⁻³ sd make no difference to the distribution.
 		same := true
 		for k, v := range r {
 			same = same && math.Abs(v-z[k]) <= 1e-3*s.sd(k)+1e-6*math.Abs(v)

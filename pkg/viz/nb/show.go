@@ -33,8 +33,8 @@ import (
 // 68 % interval of its accurate posterior, and of the accurate posterior, with the
 // largest step that is small enough for each parameter.
 //
-// A problem of package model is shown as its equations, and tables of its parameters
-// and measurements.
+// A problem of package model is shown as its equations and as tables of its parameters and
+// measurements.
 //
 // To show a figure that a function such as [plots.Pairs] returns with an error, write
 // Show(Must(plots.Pairs(…))). Show prints no times, so that the output is the same when
