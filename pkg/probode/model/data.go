@@ -11,11 +11,11 @@ import (
 )
 
 // WithData returns a copy of p in which the measurements of a file replace its own. The
-// file is a table of the kind that a model file can name. time is the name of its column
-// of times; "" means the name that the model gives the time. It is an error if p has
-// several models.
+// file is a table of a kind that a model file can name. time is the name of its column of
+// times; "" stands for the name of the time variable in the model. It is an error if p
+// has several models.
 //
-// An error about the file is an [*source.Error].
+// An error about the file is a [*source.Error].
 func (p *File) WithData(file, time string) (q *File, err error) {
 	defer source.Catch(&err)
 	dir, base := filepath.Split(file)
@@ -39,8 +39,8 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 // data reads a table of measurements. If it has a column observableId, it is a table of
 // PEtab. Otherwise it is a wide table, with a column of times, a column for each
 // observable, and a column conditionId if there are conditions. The column of times is
-// called time, or has the name that the model gives the time. An empty cell, NA or NaN
-// means that nothing was measured. Lines that begin with # are comments.
+// called time, or has the name of the time variable in the model. An empty cell, NA or
+// NaN means that nothing was measured. Lines that begin with # are comments.
 func (f *files) data(name string, m *Model) []Observation {
 	t := f.Read(name, source.MaxTable).Table('#')
 	if t.Has("observableId") {

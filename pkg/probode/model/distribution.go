@@ -31,7 +31,7 @@ func (d noiseDistribution) counts() bool {
 }
 
 // numbers lists the formulas for the parameters of a distribution other than its
-// location, in the order of [bayes.Likelihood]. It omits nil.
+// location, in the order of Own in [bayes.Likelihood]. It omits formulas that are nil.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }
@@ -81,8 +81,8 @@ func (r *row) known() bayes.Differentiable {
 	return r.likelihood(make([]bayes.Value, 2)).(bayes.Differentiable)
 }
 
-// A scaled distribution is the distribution of y if g(y) has the distribution Of around
-// g(m), with g = ln or log₁₀:
+// scaled is the distribution of y if g(y) has the distribution Of around g(m), where g is
+// ln or log₁₀:
 //
 //	log p(y | m) = log q(g(y) | g(m)) + log g′(y).
 type scaled struct {
@@ -195,8 +195,8 @@ func (s Scale) slope(v float64) float64 {
 	return 1
 }
 
-// readDistribution reads the name of a distribution, which must be in among. No name
-// means normal.
+// readDistribution reads the name of a distribution, which must be one of those in among.
+// An empty name means normal.
 func readDistribution(s *source.File, line int, v string, among ...noiseDistribution) noiseDistribution {
 	if v == "" {
 		return normalNoise
@@ -213,7 +213,7 @@ func readDistribution(s *source.File, line int, v string, among ...noiseDistribu
 	return ""
 }
 
-// checkValue fails on a value that is impossible under its distribution.
+// checkValue fails if a value is impossible under its distribution.
 func checkValue(d Observation, o *observable) {
 	r := row{scale: o.scale, distribution: o.distribution}
 	if o.limit != nil {

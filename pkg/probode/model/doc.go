@@ -8,11 +8,11 @@
 // each row of data. All of them are expressions that contain only the time, states, and
 // the parameters of the file.
 //
-// A File that loads is complete. If a file uses a feature that this package does not
-// support, or contradicts itself, Load fails with an error that names the feature, the
-// file and the line; nothing that could change a likelihood is ignored. The size and
-// nesting of files are limited, and files with document types, or with aliases that
-// expand to too many values, are refused.
+// Load ignores nothing that could change a likelihood. If a file contradicts itself or
+// uses a feature that this package does not support, Load fails with an error that names
+// the problem, the file and the line. The size and nesting of files are limited. Load
+// refuses files with document types, and files with aliases that expand to too many
+// values.
 //
 // [File.ODEs] returns problems for any solver, with exact Jacobians and derivatives with
 // respect to parameters; [File.LogLikelihood] computes the log-likelihood of the data and
@@ -29,9 +29,9 @@
 // at time 0 from this steady state, except for the states that its condition sets.
 //
 // The log-likelihood of a row is the log density of the measurement y itself, not of its
-// transformed value: with Scale log10 and noise σ, log10 of y is distributed around log10
-// of Formula with standard deviation or scale σ, and the density of y has the factor 1/(y
-// ln 10).
+// transformed value. For example, with Scale log10 and noise σ, log10 of y is distributed
+// around log10 of Formula with standard deviation or scale σ. The density of y then has
+// the factor 1/(y ln 10).
 //
 // Sources: PEtab, Schmiester et al. (2021), PLoS Computational Biology 17,
 // e1008646, and its specification, version 1; SBML Level 2 Version 4 and Level 3

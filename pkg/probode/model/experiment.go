@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// An Instance is a model at one condition, called an experiment for short.
-// Preequilibration at another condition comes first if the data ask for it.
+// An Instance is a model at one condition, called an experiment for short. If the data
+// require it, preequilibration at another condition comes first.
 //
 // Its expressions may contain the time ([expr.Time]), the IDs of the states of the
 // system, and the IDs of the parameters of the file.
@@ -41,7 +41,7 @@ type system struct {
 	// switches are the times, as formulas of parameters, at which a condition in the
 	// right-hand sides changes; no step should cross such a time. Unlocated contains the
 	// conditions that depend on states, or nonlinearly on the time. The times at which
-	// they change cannot be known before a solve.
+	// they change are not known before the equations are solved.
 	switches  []*expr.Node
 	unlocated []*expr.Node
 }

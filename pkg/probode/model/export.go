@@ -23,7 +23,7 @@ import (
 // It is an error if PEtab cannot express something in p: a start other than 0; a
 // distribution or a prior that PEtab lacks; an estimated parameter that a condition sets,
 // or that has no bounds; a condition that sets a concentration in a compartment whose
-// size changes; or events at the same time that depend on each other.
+// size changes; or simultaneous events that depend on each other.
 func (p *File) WritePEtab(dir string) (name string, err error) {
 	write := func(name string, data []byte) {
 		if err == nil {
@@ -112,8 +112,8 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	return nil
 }
 
-// suffix returns a suffix for the names of the files of model i, so that different models
-// have different files.
+// suffix returns a suffix for the names of the files of model i, so that no two models
+// share a file.
 func (p *File) suffix(i int) string {
 	if len(p.Models) == 1 {
 		return ""
@@ -177,8 +177,8 @@ func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 	return t.Flush()
 }
 
-// onlyCondition is the ID of the single condition that a PEtab problem gets if its model
-// has no conditions.
+// onlyCondition is the ID of the single condition in the PEtab problem of a model without
+// conditions.
 const onlyCondition = "condition1"
 
 func overrideText(list []*expr.Node) string {

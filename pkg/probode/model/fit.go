@@ -44,8 +44,8 @@ type Optimum struct {
 
 	// Left is the further rise in log-likelihood that the expansion at Theta predicts.
 	// Kinks is the number of measurements with Laplace errors that equal the model's
-	// values. The likelihood has a kink where such a measurement equals the model's
-	// value. An optimum is usually at kinks, just as a median lies at a data point.
+	// values. At such a point the likelihood has a kink. An optimum is usually at kinks,
+	// just as a median lies at a data point.
 	Left  float64
 	Kinks int
 
@@ -61,14 +61,14 @@ type Optimum struct {
 
 // Fit maximises the log-likelihood, without priors, within the bounds of the parameters.
 // Each start is drawn from the initialisation priors of the parameters, or uniformly on
-// their scales between their bounds. If a parameter has neither, searches begin near its
-// nominal value. Fit returns an Optimum for each start: the best first, and failed
-// searches last.
+// their scales between their bounds. For a parameter that has neither, searches begin
+// near the nominal value. Fit returns an Optimum for each start, the best first and
+// failed searches last.
 //
 // Each search uses Fisher's scoring with exact gradients and Levenberg–Marquardt damping,
 // on the scales of the parameters and within their bounds: see shape.Climb. It begins
-// with the solver tolerance in the settings, and ends with the tighter tolerance that
-// accurate optima need. Its expansions contain the kinks of Laplace errors.
+// with the tolerance in the settings, and ends with the tighter tolerance that accurate
+// optima need. Its expansions contain the kinks of Laplace errors.
 //
 // If the likelihood cannot be computed at a start, another start is drawn, at most 20
 // times. During a search the log-likelihood is −∞ wherever it cannot be computed.
@@ -111,7 +111,8 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 		return nil, err
 	}
 	list := make([]Optimum, s.Starts)
-	// All searches begin even if ctx has ended, because each result has to report that.
+	// All searches begin even if ctx has ended, because each result must report the end
+	// of ctx.
 	if _, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, s.Starts, s.Progress, func() func(int) error {
 		f, err := newSearch(ctx, p, boxes, theta, s)
 		return func(i int) error {
@@ -167,7 +168,7 @@ func newBox(q *Parameter) (box, error) {
 	case b.closed:
 		b.from, b.span = b.low, b.high-b.low
 	case b.start.Type == "" && q.Nominal-q.Nominal == 0 && !math.IsInf(q.Scale.of(q.Nominal), 0):
-		// If there are no bounds, searches begin near the nominal value.
+		// Without bounds, searches begin near the nominal value.
 		at := q.Scale.of(q.Nominal)
 		b.from, b.span = at-1, 2
 		if q.Scale == Lin {
@@ -263,8 +264,8 @@ func newSearch(ctx context.Context, p *File, boxes []box, theta []float64, s Fit
 	return f, nil
 }
 
-// solved makes later solves use the given mesh, and reports whether that succeeded. The
-// first solve will be at x.
+// solved makes later solves use the given mesh, and reports whether this succeeded. The
+// first of them will be at x.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.free(x)
@@ -358,15 +359,15 @@ func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
 const (
 	// A search continues until the predicted rise in log-likelihood is below rise. After
-	// refine it continues until the predicted rise is below fineRise. A search has
+	// refine, it continues until the predicted rise is below fineRise. A search has
 	// converged if Optimum.Left is below short.
 	rise, fineRise, short = 1e-6, 1e-8, 1e-6
 	// A measurement counts as equal to the model's value if the absolute residual, in units
 	// of the noise scale, is below met.
 	met = 1e-6
-	// slack is the damping with which Left is computed. It excludes rises more than ten
-	// standard deviations away, or more than a hundred units away on a scale that the data
-	// do not determine.
+	// slack is the damping with which Left is computed. It excludes higher points that
+	// are more than ten standard deviations away, or more than a hundred units away along
+	// a parameter that the data do not determine.
 	slack = 1e-2
 )
 
@@ -400,8 +401,8 @@ func (f *search) run(start int) Optimum {
 	}
 	c.Tolerance = 2 * rise
 	f.climb(&c, &o)
-	// The optimum of the accurate likelihood differs slightly, because the search's solver
-	// has an error.
+	// Because of the solver's error, the optimum of the accurate likelihood is slightly
+	// different.
 	if o.Err = f.refine(&c); o.Err != nil {
 		return o
 	}
@@ -441,8 +442,8 @@ func (f *search) run(start int) Optimum {
 	return o
 }
 
-// refine prepares the search to continue with the tighter tolerances that the accuracy of
-// the optima needs at the current point.
+// refine sets the tolerances to the tighter ones that accurate optima need at the current
+// point, so that the search can continue with them.
 func (f *search) refine(c *shape.Climb) error {
 	v, err := f.fine.At(f.ctx, f.all(c.X), false)
 	if err != nil {
@@ -460,7 +461,7 @@ func (f *search) refine(c *shape.Climb) error {
 	return nil
 }
 
-// byProblem is a Mesh with its own tolerance for each problem.
+// byProblem is a Mesh with a separate tolerance for each problem.
 type byProblem map[*probode.Problem]steps
 
 // Bind calls the Bind method of the steps for p.

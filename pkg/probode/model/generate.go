@@ -21,9 +21,9 @@ import (
 // ODE returns, and its equations can be edited. Both problems give the same numbers to
 // the last bit.
 //
-// It is an error if the names are not valid in Go, if a parameter that the model uses has
-// no nominal value, or if the experiment begins with preequilibration, for which Start
-// would need a solver.
+// It is an error if the names are not valid in Go, or if a parameter that the model uses
+// has no nominal value. Preequilibration is also an error, because Start would need a
+// solver for it.
 func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	// The function cannot have a name that the file itself uses.
 	own := strings.Fields("_ init main probode math bool false float64 int len make nil string true")
@@ -121,7 +121,8 @@ func (g *generator) problem(name string) string {
 	return b.String()
 }
 
-// event writes event k of the problem; switches are numbered before events.
+// event writes event k of the problem. The numbers of switches come before those of
+// events.
 func (g *generator) event(b *strings.Builder, k int) {
 	e := g.q.Events[k]
 	fmt.Fprintf(b, "{Name: %q, SeenAfter: %v", e.Name, e.SeenAfter)

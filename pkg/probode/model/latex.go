@@ -14,7 +14,7 @@ const shownLines = 40
 // understands: derivatives and initial values of states, assignments, events, and
 // observables with the distributions of their measurements. Names of several letters are
 // upright, and spelled-out Greek letters become symbols. It writes at most 40 lines of
-// each kind; one more line then says how many are omitted.
+// each kind. If there are more, a last line says how many are omitted.
 func (m *Model) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{aligned}\n")

@@ -18,10 +18,11 @@ import (
 // LikelihoodSettings say how a LogLikelihood solves its models. With the zero value the
 // error of the log-likelihood is below 10⁻⁷, unless rounding errors prevent that.
 type LikelihoodSettings struct {
-	// Tolerance is the tolerance of error-controlled solves. The zero value means a
-	// tolerance as small as needed. For each experiment, the relative tolerance is first
-	// 10⁻⁷. It is then divided by 16 until the experiment's log-likelihood changes by at
-	// most 10⁻⁷ divided by the number of experiments, or until rounding errors dominate.
+	// Tolerance is the tolerance of error-controlled solves. The zero value means that
+	// the tolerance becomes as small as needed: for each experiment, the relative
+	// tolerance is first 10⁻⁷, and is divided by 16 until the experiment's log-likelihood
+	// changes by at most 10⁻⁷ divided by the number of experiments, or until rounding
+	// errors dominate.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
@@ -59,8 +60,8 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	return m
 }
 
-// steps is a Mesh whose steps are chosen anew at every θ; max has the same meaning as
-// MaxStep in LikelihoodSettings.
+// steps is a Mesh under error control, which chooses the steps anew at every θ; max has
+// the same meaning as MaxStep in LikelihoodSettings.
 type steps struct {
 	probode.Tolerance
 	max float64
@@ -90,7 +91,7 @@ type LogLikelihood struct {
 	free  []int     // components of Params that are estimated
 	fixed []float64 // the θ for which the parts were made; only components that are not estimated matter
 	parts []*part
-	aim   float64 // for the error of one part's log-likelihood
+	aim   float64 // the largest permitted error of one part's log-likelihood
 }
 
 // A part is an experiment with its data.
@@ -106,9 +107,9 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error estimates the error of LogLikelihood that comes from solving the equations: its
-	// change when the tolerance was last divided by 16. It is NaN if LikelihoodSettings has
-	// a Tolerance or a StepSize.
+	// Error estimates the error of LogLikelihood that comes from the solver. It is the
+	// change of LogLikelihood when the tolerance was last divided by 16. It is NaN if
+	// LikelihoodSettings has a Tolerance or a StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the linear values of the estimated
@@ -145,8 +146,8 @@ type ObservableValue struct {
 	LogLikelihood float64
 }
 
-// maxDense is the largest number of states with a dense Jacobian for the default method:
-// with more states, a step takes seconds.
+// maxDense is the largest number of states for which the default method uses a dense
+// Jacobian. With more states a step would take seconds.
 const maxDense = 2000
 
 // LogLikelihood returns the log-likelihood of the data of p. It is an error if p has no
@@ -322,7 +323,7 @@ func (l *LogLikelihood) given() bool {
 }
 
 // experiment returns the contribution of a part. It uses the tolerance of the settings
-// or, if they have none, one small enough for the default accuracy.
+// or, if they have none, a tolerance that is small enough for the default accuracy.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-7, 16
@@ -442,9 +443,9 @@ func (v *InstanceValue) add(observable string, density float64) {
 	v.Observables = append(v.Observables, ObservableValue{observable, 1, density})
 }
 
-// An impossibleError says that a measurement has no density under the model. Either its
-// noise is not positive; or its formula is not positive, although its scale is
-// logarithmic or it is a count; or a number is not finite.
+// An impossibleError says that a measurement has no density under the model. There are
+// three possible reasons: its noise is not positive; its formula is not positive,
+// although it is a count or its scale is logarithmic; or a number is not finite.
 type impossibleError struct {
 	model, condition, observable string
 	time                         float64

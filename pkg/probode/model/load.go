@@ -14,11 +14,12 @@ import (
 )
 
 // Load reads a YAML file, and all files that it names. The YAML file is a model file or a
-// PEtab problem; its contents show which. Load fails if the files use a feature that is
-// not supported, so [File.Instances] cannot fail for a File that Load returns.
+// PEtab problem; Load tells them apart by their contents. Load fails if the files use a
+// feature that is not supported, so [File.Instances] cannot fail for a File that Load
+// returns.
 //
 // All files must be in the folder of the YAML file or in folders inside it. The error is
-// an [*source.Error] with file and line.
+// a [*source.Error] with file and line.
 func Load(name string) (*File, error) { return fromDisk(name, false) }
 
 // LoadOutside is like Load, but the file may name files outside its folder. Errors about
@@ -62,9 +63,10 @@ func (f *files) load(name string) (p *File, err error) {
 	return p, nil
 }
 
-// late warns of events that happen after the last measurement and so have no effect. It
-// checks an event only in the first experiment that has measurements and in which the
-// time of the event is known. If an event repeats, it checks only the first occurrence.
+// late warns of events that have no effect because they happen after the last
+// measurement. It checks an event only in the first experiment that has measurements and
+// in which the time of the event is known. If an event repeats, late checks only its
+// first occurrence.
 func late(list []*Instance) (warnings []string) {
 	first := map[source.Where]bool{}
 	for _, e := range list {

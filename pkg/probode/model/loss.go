@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A Loss is the effect of the settings of the solver on a log-likelihood.
+// A Loss is the effect of the solver's settings on a log-likelihood.
 type Loss struct {
 	LogLikelihood float64 // NaN if Err is not nil
 	Loss          float64 // LogLikelihood minus the accurate one; usually negative at an optimum

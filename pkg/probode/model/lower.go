@@ -78,8 +78,8 @@ func (ix *index) lower(c, pre *condition) *lowering {
 		l.set[s.id] = s.value
 	}
 
-	// This loop is only for parameters that the condition sets: at evaluates constants
-	// when a formula uses them.
+	// This loop is only for parameters that the condition sets; constants are evaluated
+	// by at when a formula uses them.
 	for id := range l.set {
 		if ix.params[id] {
 			l.now[id] = l.at0(id, c.where)
@@ -106,7 +106,7 @@ func (ix *index) lower(c, pre *condition) *lowering {
 	return l
 }
 
-// sameSizes refuses a compartment whose size changes after preequilibration, because no
+// sameSizes fails if the size of a compartment changes after preequilibration, because no
 // specification says whether amounts or concentrations then stay the same.
 func (ix *index) sameSizes(pre, c *condition) {
 	sizes := map[string]*expr.Node{}
@@ -201,7 +201,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 	return nil
 }
 
-// start0 replaces the names in a formula by their values at the start.
+// start0 replaces each name in a formula by its value at the start.
 func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -210,7 +210,7 @@ func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	return n.Substitute(by)
 }
 
-// at replaces the names in a formula by expressions in time, states and parameters. The
+// at replaces each name in a formula by an expression in time, states and parameters. The
 // result is valid at all times.
 func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	by := map[string]*expr.Node{}
@@ -236,7 +236,7 @@ func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	return n.Substitute(by)
 }
 
-// event writes out an event.
+// event writes an event in terms of time, states and parameters.
 func (l *lowering) event(e equations.Event) equations.Event {
 	t := l.at(e.Time, e.Where, "time of event "+e.ID).Simplify()
 	for _, name := range t.Symbols() {
@@ -252,8 +252,8 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	return e
 }
 
-// row writes out a measurement. Rows of one observable with the same parameters share
-// their formulas.
+// row writes a measurement in terms of time, states and parameters. Rows of one
+// observable with the same parameters share their formulas.
 func (l *lowering) row(index int) row {
 	d := &l.m.Data[index]
 	key := d.Observable
@@ -308,15 +308,15 @@ func (l *lowering) isModels(id string) bool {
 	return l.index.states[id] != nil || l.constants[id] != nil || l.assignments[id] != nil || l.params[id]
 }
 
-// placeholders adds the values of observableParameter1_id and so on.
+// placeholders adds the values of placeholders such as observableParameter1_id.
 func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.Node) {
 	for i, v := range values {
 		by[placeholder(prefix, i+1, id)] = v
 	}
 }
 
-// placeholdersFit fails unless a row has values for exactly the placeholders in its
-// formulas.
+// placeholdersFit fails unless the row has values for exactly those placeholders that its
+// formulas contain.
 func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]*expr.Node) {
 	asked := map[string]bool{}
 	for _, name := range o.symbols() {
@@ -334,7 +334,7 @@ func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]
 	}
 }
 
-// autonomous refuses preequilibration of a system that depends on the time, because PEtab
+// autonomous fails if a system with preequilibration depends on the time, because PEtab
 // does not define the time at which preequilibration begins.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.rates {
@@ -354,7 +354,7 @@ func (l *lowering) timeless(r row, d *Observation) {
 	}
 }
 
-// steady refuses events in a system that has to reach a steady state.
+// steady fails if a system that must reach a steady state has events.
 func (l *lowering) steady(condition string) {
 	if l.steadyAsked {
 		return

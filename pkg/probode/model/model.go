@@ -12,7 +12,7 @@ type File struct {
 	Name     string
 	Params   []Parameter
 	Models   []*Model
-	Warnings []string // about anything odd in the files that changes no likelihood
+	Warnings []string // about mistakes in the files that change no likelihood
 	Files    []string // the files that were read, if they are on disk
 }
 
@@ -20,8 +20,8 @@ type File struct {
 // conditions under which it was observed, and the measurements.
 //
 // Formulas may contain the time, the IDs of states, constants and assignments of the
-// model, and the IDs of parameters of the file. For each condition, File.Instances writes
-// them in terms of time, states and parameters only.
+// model, and the IDs of parameters of the file. For each condition, File.Instances
+// rewrites them in terms of time, states and parameters only.
 type Model struct {
 	equations.Equations
 	start float64 // the time of the initial values

@@ -13,9 +13,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// modelFile reads a model file. Its format is the one that yaml2sbml uses, with
-// additional keys such as name, data and events. MODELFILE.md, in the folder of this
-// package, describes the format.
+// modelFile reads a model file. Its format is that of yaml2sbml, with additional keys
+// such as name, data and events. MODELFILE.md, in the folder of this package, describes
+// the format.
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "doses", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}
@@ -163,8 +163,8 @@ func (r *modelReader) functions(list []*source.Node) {
 	}
 }
 
-// parameter reads a parameter. It is estimated if the file says so. If the file does not
-// say, it is estimated if it has a bound or a prior.
+// parameter reads a parameter. The file can say whether it is estimated. If the file does
+// not say so, the parameter is estimated if it has a bound or a prior.
 //
 // A layered parameter is kept for addLayers.
 func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {
@@ -215,8 +215,8 @@ func (r *modelReader) observable(n *source.Node) observable {
 	return o
 }
 
-// checkNames fails on an ID with two meanings, and on an event that sets something
-// other than a state.
+// checkNames fails if an ID has two meanings, or if an event sets something other than a
+// state.
 func (r *modelReader) checkNames(p *File, m *Model) {
 	seen := map[string]source.Where{}
 	name := func(id string, w source.Where) {

@@ -42,7 +42,7 @@ func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 	return c.ode, nil
 }
 
-// ODEs returns the initial value problems of p.Instances, in their order: see ODE.
+// ODEs returns the initial value problems of p.Instances, in the same order (see ODE).
 func (p *File) ODEs() ([]*probode.Problem, error) {
 	list, err := p.Instances()
 	if err != nil {
@@ -228,8 +228,8 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 	return q, nil
 }
 
-// start sets the initial state of q and its derivatives. If q begins with a steady
-// state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
+// start sets the initial state of q and the derivatives of this state. If q begins with a
+// steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
 func (c *compiled) start(q *probode.Problem, s *system) error {
 	d, n := len(s.states), len(c.params)
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
@@ -266,7 +266,7 @@ func (c *compiled) start(q *probode.Problem, s *system) error {
 
 // derivatives returns a program for the derivatives of expressions with respect to names,
 // with one row for each expression. The program is compiled when it is first needed,
-// because many solves never need it and it can be the longest of the programs.
+// because many solves do not need it and it can be the longest of the programs.
 func derivatives(inputs []string, of []*expr.Node, names []string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j })
@@ -290,8 +290,9 @@ func (c *compiled) stateNames(s *system) []string {
 }
 
 // band returns the band of the Jacobian of a system if banded elimination is cheaper than
-// dense elimination, and nil otherwise. With kl diagonals below the main one and ku above
-// it, elimination with row exchanges costs d·kl·(kl+ku) instead of d³/3.
+// dense elimination, and nil otherwise. With kl diagonals below the main one and ku
+// diagonals above it, elimination with row exchanges costs d·kl·(kl+ku) operations
+// instead of d³/3.
 func band(s *system) *probode.Band {
 	b, d := probode.Band{}, len(s.states)
 	column := map[string]int{}

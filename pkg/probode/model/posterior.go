@@ -17,19 +17,19 @@ import (
 // an experiment for each condition that has data. All parameters are on the linear scale,
 // whatever their Scale. Its log-likelihood is defined as in LogLikelihood.
 //
-// A prior is truncated at the bounds of its parameter. A parameter without a prior is
-// uniform between its bounds, on its scale, as in PEtab.
+// A prior is truncated at the bounds of its parameter. If a parameter has no prior, its
+// prior is uniform between its bounds, on its scale, as in PEtab.
 //
 // Its Setup solves the equations with Radau of order 5, without solver noise (Alpha is
 // 0). The grid is the same for all θ: an error-controlled solve at the nominal parameters
 // chooses it, with a relative tolerance of 10⁻⁶. To see the effect of another solver,
 // change Method, Mesh and Alpha.
 //
-// If a noise formula is neither a number nor a parameter, such as 0.1 + 0.05 x, it gets
-// its own column, without data, in Data and Observe. Measurements at a steady state are a
-// separate experiment, which begins in that state. An accurate solver finds steady
-// states, including those of preequilibration, so they contain neither the error nor the
-// noise of Method.
+// A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, gets
+// its own column in Data and Observe. This column contains no data. Measurements at a
+// steady state are a separate experiment, which begins in that state. An accurate solver
+// finds steady states, including those of preequilibration, so they contain neither the
+// error nor the noise of Method.
 //
 // It is an error if an estimated parameter has neither a prior nor bounds, if a parameter
 // that the model uses has no nominal value, if no parameter is estimated, or if there are
@@ -82,11 +82,12 @@ func (p *File) estimated() (list []int) {
 	return list
 }
 
-// Point returns the parameters of Posterior that correspond to theta, which contains the
-// linear values of all parameters as for LogLikelihood.At. Many published optima lie on
-// the edge of the support of a prior. That edge is infinitely far away on an unbounded
-// scale. A value on the edge or outside is therefore moved inside, to a distance from the
-// edge of 10⁻⁹ times the width of the support, on the scale of the parameter if possible.
+// Point returns the parameters of Posterior that correspond to theta. As in
+// LogLikelihood.At, theta contains the linear values of all parameters. Many published
+// optima lie on the edge of the support of a prior. That edge is infinitely far away on
+// an unbounded scale. Point therefore moves a value on the edge or outside it into the
+// support. The distance from the edge is then 10⁻⁹ times the width of the support, on the
+// scale of the parameter if possible.
 func (p *File) Point(theta []float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -123,24 +124,24 @@ func (p *File) Point(theta []float64) ([]float64, error) {
 	return point, nil
 }
 
-// A place is the position of a row among the expected values of the experiments that
+// A place says where the expected value of a row is, among those of the experiments that
 // observed returns.
 type place struct {
 	at  int   // of its expected value
 	own []own // parameters of its distribution
 }
 
-// own says where to find a parameter of a distribution: it is a known value, or one of
-// the expected values.
+// own says where to find a parameter of a distribution. The parameter is either a known
+// value or one of the expected values.
 type own struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
 }
 
 // observed returns the data of an experiment as experiments of package bayes: one for the
-// finite times, then one for the steady state. An experiment without data is omitted. The
-// parameters whose indices are in free are unknown; theta has the values of the others.
-// places has an element for each row of the experiment.
+// data at finite times, followed by one for the data at the steady state. An experiment
+// without data is omitted. The parameters whose indices are in free are unknown; theta
+// has the values of the others. places has an element for each row of the experiment.
 //
 // If likelihood is true, a parameter of a distribution gets a column even if it is a
 // parameter of the model, so that its value can be read. The problems then have only

@@ -25,7 +25,7 @@ type Prior struct {
 type family struct {
 	name  string
 	form  string // its parameters
-	petab bool   // PEtab has it, too
+	petab bool   // PEtab has it as well
 	on    Scale  // on which the value has the distribution; "" means the scale of the parameter
 	min   float64
 	max   float64
@@ -80,7 +80,7 @@ func familyNamed(name string) family {
 	return family{}
 }
 
-// one reports whether the family has a single parameter.
+// one reports whether the priors of the family have a single parameter.
 func (f *family) one() bool { return !strings.Contains(f.form, ";") }
 
 // prior reads the parameters of a prior that belongs to the family.

@@ -66,9 +66,9 @@ func (r *rest) state(theta []float64, slopes bool) (x, slope []float64) {
 const (
 	// restTolerance is the relative tolerance of the steps towards a steady state.
 	restTolerance = 1e-10
-	// A state is steady if it changes by at most settled, relative to its largest absolute
-	// value so far, over each of the last two spans. The end of each span is ten times as
-	// far from the start as the end of the one before.
+	// A state is steady if over each of the last two spans it changes by at most settled,
+	// relative to its largest absolute value so far. The end of each span is ten times as
+	// far from the start as the end of the previous span.
 	settled = 1e-11
 	// restLast is the time after the start at which the search gives up.
 	restLast = 1e14
@@ -136,7 +136,7 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 
 // calm reports whether states and derivatives have settled. Each state may change by at
 // most settled, relative to its largest absolute value so far. Derivatives may change by
-// a thousand times more. It updates peak, the largest absolute value of each state so
+// a thousand times as much. It updates peak, the largest absolute value of each state so
 // far.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)

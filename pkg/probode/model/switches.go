@@ -8,8 +8,8 @@ import (
 
 // findSwitches finds the times at which conditions in the right-hand sides change.
 //
-// A condition a < b changes where g = a − b is 0; a kink of min, max or abs counts as a
-// condition, too. If g = g₀ + g₁·t, and g₀ and g₁ contain neither the time nor states,
+// A condition a < b changes where g = a − b is 0. A kink of min, max or abs also counts
+// as a condition. If g = g₀ + g₁·t, and g₀ and g₁ contain neither the time nor states,
 // the condition changes at t = −g₀/g₁.
 func (l *lowering) findSwitches() {
 	for _, c := range expr.Conditions(l.rates...) {
@@ -31,7 +31,7 @@ func (l *lowering) findSwitches() {
 
 // crossing returns the time at which g is 0, as a formula of parameters. The formula is
 // nil if g depends neither on time nor on states. The second result is false if the time
-// cannot be known before a solve.
+// is not known before the equations are solved.
 func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	if l.fixed(g) {
 		return nil, true

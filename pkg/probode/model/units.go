@@ -5,10 +5,11 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// checkUnits fails on a sum, a comparison, a min or a max of states with different units,
-// and on an initial value or an event that gives a state a value with a different unit. A
-// unit is just a word, so mg and g are different. The unit of a product is unknown, and
-// so is the unit of anything that names none. An unknown unit fits every other unit.
+// checkUnits fails if a sum, a comparison, a min or a max combines states with different
+// units. It also fails if an initial value or an event gives a state a value with a
+// different unit. A unit is just a word, so mg and g are different. The unit of a product
+// is unknown, and so is the unit of a quantity for which the file gives none. An unknown
+// unit fits every other unit.
 func (m *Model) checkUnits() {
 	units := map[string]string{}
 	for _, s := range m.States {

@@ -291,7 +291,7 @@ func (a *assessment) claimOrder(r *rows) {
 	if want == a.p.Method.Order() || remedy == "" {
 		remedy = saidOrderRemedy
 	}
-	judged := false // for the two smallest steps with errors well above rounding
+	judged := false // true once the two smallest steps with errors well above rounding are judged
 	for i := a.finest() - 1; i >= 0; i-- {
 		c, f := &a.ladder[i], &a.ladder[i+1]
 		order := math.Log(a.paths[i]/a.paths[i+1]) / math.Log(c.StepSize/f.StepSize)

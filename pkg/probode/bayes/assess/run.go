@@ -26,9 +26,9 @@ import (
 //   - samples with the samplers Deterministic and s.Sampler;
 //   - compares medians and central 68 % intervals, and then means and standard
 //     deviations, with those of the accurate posterior. The weighted deterministic draws
-//     at the smallest step represent the accurate posterior. If they are too far from it
-//     (k̂ above 0.7, or less for few draws), Run tries other solvers: see
-//     Report.ReferenceBy.
+//     at the smallest step represent the accurate posterior. If their k̂ is above its
+//     limit, which is 0.7 or less for few draws, they are too far from it. Run then tries
+//     other solvers (see Report.ReferenceBy).
 //
 // s.Chains.Seed determines all numbers except times, unless s.MaxTime is set. Run returns
 // an error if there is a mistake in p or s, if the posterior at the smallest step cannot

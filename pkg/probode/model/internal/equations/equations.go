@@ -20,8 +20,8 @@ type Equations struct {
 	Assignments []Assignment // sorted: each follows those that it uses
 	Events      []Event      // events at the same time happen in this order, unless Unordered
 
-	// Unordered means that events at the same time have no order, as in SBML, where all
-	// of them use the values from before the first of them.
+	// Unordered means that simultaneous events have no order, as in SBML. All of them
+	// then use the values from before the first of them.
 	Unordered bool
 }
 
@@ -71,7 +71,7 @@ type Event struct {
 	Time  *expr.Node
 	Early Early
 	After bool
-	Jumps []Jump // made all at once; values just before the event enter them
+	Jumps []Jump // all are made at once, and use the values just before the event
 	Where source.Where
 }
 
@@ -90,8 +90,8 @@ const (
 	Late                 // it happens at the start
 )
 
-// Entangled finds two events at the same time whose order matters, because one sets a
-// state that the other sets or uses. It returns nil if there are none.
+// Entangled finds two simultaneous events whose order matters, because one sets a state
+// that the other sets or uses. It returns nil if there are none.
 func Entangled(events []Event) (a, b *Event) {
 	at := map[string][]*Event{} // by time
 	for i := range events {

@@ -35,8 +35,8 @@ func kind(n *Node) string {
 }
 
 // fits reports whether n can be an argument. The argument must be a condition if
-// condition is true, and a number otherwise. A call of a model's function, whose type is
-// not yet known, can be either.
+// condition is true, and a number otherwise. A call of a function that the model defines
+// can be either, because its type is not yet known.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }
@@ -76,7 +76,7 @@ func (b builder) apply(name string, args []*Node) (*Node, error) {
 			}
 		}
 	}
-	return b.build(slices.Clone(args)), nil // because the caller may use args again
+	return b.build(slices.Clone(args)), nil // a clone, because the caller may use args again
 }
 
 func arguments(n int) string {
@@ -120,8 +120,8 @@ func chain(o op) func([]*Node) *Node {
 	}
 }
 
-// equality builds == or != of two numbers or two conditions. Conditions are equal unless
-// exactly one of them is true.
+// equality builds == or != of two numbers or two conditions. Two conditions are equal
+// unless exactly one of them is true.
 func equality(o op) builder {
 	name := map[op]string{opEq: "==", opNe: "!="}[o]
 	b := builder{min: 2, max: 2, check: func(a []*Node) error {
@@ -192,8 +192,9 @@ func heaviside(a []*Node) *Node {
 	return node(opAdd, Num(0.5), node(opMul, Num(0.5), node(opSign, a[0])))
 }
 
-// A piecewise without an otherwise is NaN if no condition holds. If the pieces are
-// conditions, the result is a condition made of the operators and, or and not.
+// piecewise builds a piecewise expression, which is NaN if no condition holds and there
+// is no otherwise. If the pieces are conditions, the result is a condition made of the
+// operators and, or and not.
 func piecewise(a []*Node) *Node {
 	condition := false
 	for i := 0; i < len(a); i++ {
@@ -254,7 +255,7 @@ func checkFactorial(a []*Node) error {
 	return nil
 }
 
-// builders has a builder for every name that users may call. init adds the functions of
+// builders holds a builder for every name that users may call. init adds the functions of
 // the core language.
 var builders = map[string]builder{
 	"plus":  {0, -1, false, nary(opAdd, Num(0)), nil},
@@ -314,7 +315,7 @@ func xor(a []*Node) *Node {
 	return n
 }
 
-// aliases has other names of these functions, from MathML, the infix formulas of SBML,
+// aliases lists other names of these functions, from MathML, the infix formulas of SBML,
 // and SymPy.
 var aliases = map[string]string{
 	"power": "pow", "ceiling": "ceil", "signum": "sign",
@@ -332,8 +333,8 @@ func init() {
 	}
 }
 
-// refused has the names of unsupported functions of SBML and SymPy, and what to say about
-// them.
+// refused maps the name of each unsupported function of SBML and SymPy to the message
+// about it.
 var refused = map[string]string{
 	"delay":     "delay equations are not supported",
 	"rateOf":    "the rate of change of a variable is not supported: write the right-hand side",

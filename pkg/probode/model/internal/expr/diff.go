@@ -12,7 +12,7 @@ func (n *Node) Diff(name string) *Node {
 
 // Jacobian differentiates each of fs with respect to each of names. The result has a row
 // for each of fs. An entry is nil if that derivative is always zero. The entries share
-// their common parts. It panics like [Node.Diff].
+// their common parts. It panics in the same cases as [Node.Diff].
 func Jacobian(fs []*Node, names []string) [][]*Node {
 	p := newPool()
 	simple := p.simplify(fs...)
@@ -152,8 +152,8 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 }
 
 // diffProduct returns the derivative of a product: the sum, over the factors that are not
-// constant, of a factor's derivative times the other factors. The terms share products
-// from the left and from the right, so that n factors take O(n) operations.
+// constant, of a factor's derivative times the other factors. The terms share partial
+// products from the left and from the right, so n factors take O(n) operations.
 func (p *pool) diffProduct(a, d []*Node) *Node {
 	one := p.num(1)
 	right := make([]*Node, len(a)+1)
@@ -196,9 +196,9 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// guard returns product, which is an inner derivative d times an outer slope that can be
-// infinite or NaN where the function itself is finite. The result is 0 where d is 0
-// because a piece is constant, as in sqrt(max(0, x)) for x < 0.
+// guard returns product with a guard. product is an inner derivative d times an outer
+// slope, which can be infinite or NaN where the function itself is finite. Where d is 0
+// because a piece is constant, as in sqrt(max(0, x)) for x < 0, the result is 0.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})
@@ -207,7 +207,7 @@ func (p *pool) guard(d, product *Node) *Node {
 }
 
 // vanishes returns the condition under which d is 0 because a piece of it is the number
-// 0. A d that is 0 by its value alone does not count: (x²)^¼ has no slope at 0. The
+// 0. A d that is 0 only at some values does not count: (x²)^¼ has no slope at 0. The
 // search goes only a few levels deep.
 func (p *pool) vanishes(d *Node, levels int) *Node {
 	never := p.bool(false)

@@ -3,10 +3,10 @@
 // text, MathML, LaTeX and Go, and compiles them to programs, which do not allocate when
 // they run.
 //
-// An expression is a number or a condition. If one is used where the other is needed,
-// making the expression gives an error. Expressions may share parts; every operation but
-// printing visits a shared part once. Only the parsers recurse, to a limited depth, so
-// large or deeply nested expressions cannot exhaust the stack.
+// An expression is a number or a condition. It is an error to make an expression in which
+// one is used in place of the other. Expressions may share parts; every operation except
+// printing visits a shared part only once. Only the parsers recurse, to a limited depth,
+// so large or deeply nested expressions cannot exhaust the stack.
 //
 // # Derivatives
 //
@@ -32,7 +32,7 @@
 // cancelled: x/x does not change, because 0/0 may be a mistake in the model. Numbers are
 // combined only if the result neither overflows nor underflows. Powers x^a·x^b are
 // combined only if a and b are positive whole numbers. Brackets in sums and products are
-// kept unless terms or factors are joined across them. Joining can add or remove
+// kept unless terms or factors are joined across them. Joining can introduce or remove
 // intermediate results beyond 1e±300.
 package expr
 
@@ -59,7 +59,7 @@ var canonicalNaN = math.NaN()
 // Num is the number v.
 func Num(v float64) *Node {
 	if math.IsNaN(v) {
-		v = canonicalNaN // a single NaN, so that equal nodes have equal numbers
+		v = canonicalNaN // all NaNs become one, so that equal nodes have equal numbers
 	}
 	return &Node{op: opNum, val: v}
 }
@@ -107,7 +107,7 @@ func apply(name string, args ...*Node) (*Node, error) {
 // Constant returns the value of a name that stands for a constant unless the model
 // defines it: pi, e, exponentiale, or avogadro, whose value is that of the SBML
 // specification. Expressions keep such a name; [Compile] replaces it by the number unless
-// it is an input.
+// the name is an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":
@@ -135,11 +135,12 @@ func (n *Node) Const() (float64, bool) {
 	return n.val, n.op == opNum || n.op == opBool
 }
 
-// Operator returns the name of the outermost operator of n, and its arguments. The name
-// is "number" or "name", without arguments; the name of a function as [Parse] reads it;
-// "call" for a call of a function that the model defines; or plus, minus (of one
-// argument), times, divide, pow, quotient, rem, piecewise, lt, leq, gt, geq, eq, neq,
-// not, and, or, xor, true, false, lambda. The caller must not change args.
+// Operator returns the name of the outermost operator of n, and its arguments. For a
+// number or a name, the result is "number" or "name" without arguments; for a function
+// that the model defines, it is "call"; for any other function, it is the name that
+// [Parse] reads. All other results are plus, minus (of one argument), times, divide, pow,
+// quotient, rem, piecewise, lt, leq, gt, geq, eq, neq, not, and, or, xor, true, false,
+// lambda. The caller must not change args.
 func (n *Node) Operator() (name string, args []*Node) {
 	switch n.op {
 	case opNum:
@@ -167,12 +168,12 @@ func (n *Node) Symbols() []string {
 	return slices.DeleteFunc(SymbolsOf(n.args[0]), func(name string) bool { return slices.Contains(n.params(), name) })
 }
 
-// Parts lists n and all its parts, each once, and arguments before the expressions that
-// use them.
+// Parts lists n and all its parts without repetitions. Arguments come before the
+// expressions that use them.
 func (n *Node) Parts() []*Node { return postorder(n) }
 
-// SymbolsOf lists the names in expressions, each once, sorted. It visits a shared part
-// only once.
+// SymbolsOf returns a sorted list of the names in expressions, without repetitions. It
+// visits a shared part only once.
 func SymbolsOf(list ...*Node) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -209,7 +210,7 @@ func (n *Node) Substitute(by map[string]*Node) *Node {
 }
 
 // Equal reports whether n and m are the same expression: the same operators in the same
-// order on the same numbers and names. It does not simplify.
+// order on the same numbers and names. It does not simplify them first.
 func (n *Node) Equal(m *Node) bool {
 	if n == m {
 		return true
@@ -233,9 +234,9 @@ func (n *Node) with(args []*Node) *Node {
 	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args)}
 }
 
-// postorder returns all nodes of the roots, each once, arguments before the nodes that
-// use them. It does not recurse, because expressions may be nested more deeply than the
-// stack allows.
+// postorder returns all nodes of the roots without repetitions. Arguments come before the
+// nodes that use them. It does not recurse, because expressions may be nested more deeply
+// than the stack allows.
 func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
 
 // postorderBut is like postorder, but it omits nodes in done and what is below them.

@@ -95,8 +95,8 @@ type goWriter struct {
 	temps  int
 }
 
-// inlineMost is the largest length of a value that gets no variable: if it is used only
-// once, it becomes part of the expression that uses it.
+// inlineMost is the largest length of the text of a value that needs no variable. If the
+// value is used only once, its text becomes part of the expression that uses it.
 const inlineMost = 60
 
 func (g *goWriter) statement(format string, args ...any) {
@@ -191,7 +191,7 @@ func (g *goWriter) write(assignments []Assignment) {
 			g.temps++
 			t := "t" + strconv.Itoa(g.temps)
 			if in.code == codeMul && inSum[i] {
-				text.s = "float64(" + text.s + ")" // Go may fuse across statements, too
+				text.s = "float64(" + text.s + ")" // Go may also fuse across statements
 			}
 			g.statement("%s := %s", t, text.s)
 			g.text[v] = goText{t, goAtom}
@@ -210,8 +210,8 @@ func (g *goWriter) write(assignments []Assignment) {
 	}
 }
 
-// float returns a value as the initial value of a variable. A plain number could make the
-// variable an int.
+// float returns a value as the initial value of a variable. With a plain number, the
+// variable could become an int.
 func (g *goWriter) float(v int32) string {
 	t := g.text[v]
 	if v < g.line.first() && v >= int32(g.line.inputs) && !strings.Contains(t.s, "math.") {

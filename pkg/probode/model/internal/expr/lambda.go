@@ -31,12 +31,13 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 	return n.params(), n.args[0], true
 }
 
-// expandMost is the largest size of the result of Expand. Without a limit, functions that
-// each call the next one twice would double the expression at each level.
+// expandMost is the largest size of the result of Expand. Without a limit, a chain of
+// functions, each of which calls the next one twice, would double the expression at each
+// level.
 const expandMost = 200_000
 
 // Expand replaces calls of a model's functions by the bodies of these functions.
-// functions has their definitions, which are lambdas, by name. It is an error if a
+// functions holds their definitions, which are lambdas, by name. It is an error if a
 // function is not defined or calls itself, if a call has the wrong number of arguments or
 // a condition in place of a number, or if the result has more than 200,000 operators.
 func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
@@ -46,19 +47,19 @@ func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
 	e := &expander{functions: functions, open: map[string]*Node{}}
 	r, err := e.expand(n)
 	if err != nil {
-		return nil, err // r is half done
+		return nil, err // r is incomplete
 	}
 	return r, nil
 }
 
 type expander struct {
 	functions map[string]*Node
-	open      map[string]*Node // bodies without calls; nil while being made
+	open      map[string]*Node // bodies without calls; nil while a body is being expanded
 	path      []string
 	made      int
 }
 
-// body returns the function with that name, with all calls in it expanded.
+// body returns the function with the given name, with all calls in it expanded.
 func (e *expander) body(name string) (*Node, error) {
 	if l, ok := e.open[name]; ok {
 		if l == nil {

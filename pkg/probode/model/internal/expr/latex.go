@@ -45,7 +45,7 @@ func (latexStyle) brackets() (open, end string) { return `\left(`, `\right)` }
 
 func (latexStyle) level(n *Node) int {
 	switch n.op {
-	case opDiv, opSqrt: // their line replaces brackets
+	case opDiv, opSqrt: // the line of the fraction or root replaces brackets
 		return levelPower
 	case opExp:
 		return levelPower
@@ -139,7 +139,7 @@ func (s latexStyle) layout(n *Node, l *layout) {
 				level = levelSign
 			}
 			if f.op == opNum && !negative(f) || f.op == opNum && i == 0 {
-				level = 0 // also with a power of ten
+				level = 0 // even with a power of ten
 			}
 			l.arg(f, level)
 		}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A token is a piece of the text of an expression.
+// A token is the smallest unit of the text of an expression, such as a number.
 type token struct {
 	kind rune // '0' a number, 'a' a name, 'q' a quoted name, 'o' an operator or bracket, 0 the end
 	text string

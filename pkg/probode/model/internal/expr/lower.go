@@ -26,12 +26,12 @@ const (
 	codeLt
 	codeLe
 	codeEq
-	codeNe // also of conditions
+	codeNe // also for conditions
 	codeNot
 	codeAnd
 	codeOr
 
-	// fuse makes these; they round like the separate instructions that they replace
+	// These come from fuse. They round like the separate instructions that they replace.
 	codeMul3   // (a b) c
 	codeMulAdd // a b + c
 	codeMulSub // a b − c
@@ -63,7 +63,7 @@ func (in *instr) operands() []*int32 {
 }
 
 // A straightLine is a list of instructions that compute outputs from inputs. Shared parts
-// are computed once, and the result of every instruction is used.
+// are computed once, and every result is used.
 type straightLine struct {
 	inputs  int
 	consts  []float64
@@ -132,8 +132,8 @@ func (l *lowering) num(v float64) int32 {
 	return -1 - k
 }
 
-// emit returns the number of an instruction's value. It adds the instruction unless the
-// same one exists already.
+// emit returns the number of an instruction's value. It adds the instruction unless an
+// equal one already exists.
 func (l *lowering) emit(c code, operands ...int32) int32 {
 	in := instr{code: c}
 	constant := true

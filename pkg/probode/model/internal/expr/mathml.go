@@ -45,8 +45,8 @@ func ParseMathML(e *tree.Element) (*Node, error) {
 
 type mathML struct{ depth, elements int }
 
-// mostElements is the largest number of elements in a formula: differentiating a longer
-// one takes minutes.
+// mostElements is the largest number of elements in a formula. Differentiating a longer
+// formula would take minutes.
 const mostElements = 200_000
 
 func errorAt(e *tree.Element, format string, args ...any) error {
@@ -170,7 +170,7 @@ func (m *mathML) identifier(e *tree.Element) (string, error) {
 	return parts[0], nil
 }
 
-// csymbol returns the last part of the URL that names a symbol.
+// csymbol returns the last part of the URL that identifies a symbol.
 func (m *mathML) csymbol(e *tree.Element) (string, error) {
 	if _, err := m.content(e); err != nil {
 		return "", err
@@ -209,7 +209,7 @@ func (m *mathML) cn(e *tree.Element) (*Node, error) {
 	}
 	var v [2]float64
 	for i, p := range parts {
-		if strings.Trim(p, "0123456789.eE+-") != "" { // Go accepts other numbers, too
+		if strings.Trim(p, "0123456789.eE+-") != "" { // Go also accepts other numbers
 			return nil, bad()
 		}
 		if v[i], err = strconv.ParseFloat(p, 64); err != nil {
@@ -242,7 +242,7 @@ func (m *mathML) semantics(e *tree.Element) (*Node, error) {
 			return nil, errorAt(c, "<%s> in <semantics>: want an expression and annotations", c.Name)
 		}
 	}
-	m.depth-- // it is not a level of nesting, so that a lambda is allowed here
+	m.depth-- // this element does not count as nesting, so a lambda is allowed here
 	defer func() { m.depth++ }()
 	return m.element(e.Child[0])
 }
@@ -312,7 +312,7 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 	return m.made(e, name, args)
 }
 
-// made applies the operator that e names.
+// made applies the operator that e names to args.
 func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error) {
 	n, err := apply(name, args...)
 	if err != nil {
@@ -321,7 +321,7 @@ func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error)
 	return n, nil
 }
 
-// allowed has the MathML operators that SBML allows.
+// allowed holds the MathML operators that SBML allows.
 var allowed = map[string]bool{
 	"plus": true, "minus": true, "times": true, "divide": true, "power": true, "root": true, "abs": true, "exp": true, "ln": true, "log": true,
 	"floor": true, "ceiling": true, "factorial": true, "min": true, "max": true, "quotient": true, "rem": true,

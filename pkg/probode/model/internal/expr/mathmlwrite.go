@@ -7,8 +7,9 @@ import (
 
 // MathML returns n as one <math> element that [ParseMathML] reads back. It is content
 // MathML for SBML Level 3 Version 2; earlier versions lack min and max. The name [Time]
-// becomes the time symbol. A sign function becomes a piecewise, because SBML has none.
-// Text longer than the limit of [Node.String] is truncated, and is then not well-formed.
+// becomes the time symbol. A sign function becomes a piecewise, because SBML has no sign
+// function. Text longer than the limit of [Node.String] is truncated, and is then not
+// well-formed.
 func (n *Node) MathML() string {
 	return `<math xmlns="` + MathMLSpace + `">` + write(mathMLStyle{}, n) + "</math>"
 }
@@ -67,7 +68,7 @@ func (mathMLStyle) layout(n *Node, l *layout) {
 		l.text("<apply><log/><logbase><cn>2</cn></logbase>")
 		l.arg(n.args[0], 0)
 		l.text("</apply>")
-	case opAdd: // a − b if there are two terms only
+	case opAdd: // a − b if there are only two terms
 		if a := n.args; len(a) == 2 && a[1].op == opNeg {
 			apply("minus", a[0], a[1].args[0])
 			return

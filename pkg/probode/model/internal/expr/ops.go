@@ -10,7 +10,7 @@ const (
 	opNum op = iota
 	opSym
 	opUser   // a call of a function that the model defines
-	opLambda // such a function: parameters in name, args[0] the body
+	opLambda // such a function: its parameters are in name, its body is args[0]
 
 	opNeg
 	opAdd // two or more terms, summed from the left
@@ -19,8 +19,8 @@ const (
 	opPow
 	opMin
 	opMax
-	opQuotient  // of two, rounded towards 0
-	opRem       // remainder of opQuotient, with the sign of the first
+	opQuotient  // quotient of two numbers, rounded towards 0
+	opRem       // remainder of that division, with the sign of the first number
 	opPiecewise // value, condition, …, otherwise
 
 	opExp
@@ -63,9 +63,9 @@ const (
 func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
-// operators has the names of each operator in calls, Go, MathML and LaTeX. The MathML
-// name is empty if it equals the name in calls. eval is set if the operator is a function
-// of one number.
+// operators holds the names of each operator in calls, Go, MathML and LaTeX. The MathML
+// name is empty if it equals the name in calls. eval is not nil if the operator is a
+// function of one number.
 var operators = [numOps]struct {
 	name, golang, mathML, latex string
 	eval                        func(float64) float64

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Parse reads the text of an expression. It accepts PEtab formulas, and infix formulas of
-// SBML unless the list below says otherwise.
+// Parse reads the text of an expression. It accepts PEtab formulas. It also accepts infix
+// formulas of SBML, with the differences that the list below shows.
 //
 //	1  2.5  1e-3  inf  nan   true  false
-//	+ - * / % ^ **           % is the remainder; ^ binds tighter than a sign, and from the right
+//	+ - * / % ^ **           % is the remainder; ^ binds tighter than a sign, and a^b^c is a^(b^c)
 //	< <= > >= == !=          not chained
 //	&& || !, and or not      && and || mixed need brackets
 //	f(x, y)                  exp ln log10 log2 sqrt root(n, x) pow abs sign floor ceil factorial
@@ -70,10 +70,10 @@ func (p *parser) enter() error {
 	return nil
 }
 
-// Levels say how tightly operators bind, loosest first.
+// The levels say how tightly operators bind, from the loosest to the tightest.
 const (
 	levelLogic = iota
-	levelNot   // the word; ! binds like a sign
+	levelNot   // the word not; ! binds like a sign
 	levelCompare
 	levelSum
 	levelProduct

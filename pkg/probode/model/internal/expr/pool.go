@@ -6,8 +6,8 @@ import (
 )
 
 // A pool keeps one node for each expression, so that equal expressions have the same
-// pointer and common parts can be looked up. A list of arguments is a chain of numbered
-// cells.
+// pointer and common parts can be looked up. Each list of arguments is stored as a chain
+// of numbered cells.
 type pool struct {
 	ids   map[*Node]int32 // the nodes of the pool
 	cells map[cell]int32
@@ -41,7 +41,7 @@ func (p *pool) key(n *Node, ids []int32) key {
 	return k
 }
 
-// intern returns the node in the pool that equals n, and adds n if there is none. The
+// intern returns the node in the pool that equals n. If there is none, it adds n. The
 // arguments of n must be in the pool.
 func (p *pool) intern(n *Node) *Node {
 	if _, ok := p.ids[n]; ok {

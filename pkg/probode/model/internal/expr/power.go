@@ -3,8 +3,8 @@ package expr
 import "math"
 
 // powerMost is the largest exponent for which a power is computed by repeated
-// multiplication. Each multiplication rounds, so larger powers would be more than one
-// digit less accurate than math.Pow.
+// multiplication. Each multiplication rounds, so with larger exponents more than one
+// digit of the accuracy of math.Pow would be lost.
 const powerMost = 16
 
 // powerBy computes x^e by multiplications, a square root and a division. It does so if

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// printMost is the length in bytes at which printed text is truncated. An expression with
-// shared parts can be far longer as text.
+// printMost is the length in bytes at which printed text is truncated. With shared parts,
+// the text of an expression can be far longer than the expression itself.
 const printMost = 1 << 24
 
-// String returns the text of n. [Parse] reads it back as an equal expression, except that
-// it does not read lambdas, and that it needs the names of all functions that a model
-// defines. Names that Parse would not read as names are in backquotes. Text of more than
-// 16 MB is truncated, and ends in "…".
+// String returns the text of n. [Parse] reads it back as an equal expression if it gets
+// the names of all functions that the model defines; but it does not read lambdas. Names
+// that Parse would not read as names are in backquotes. Text of more than 16 MB is
+// truncated, and ends in "…".
 func (n *Node) String() string {
 	if n.op == opLambda {
 		return "lambda(" + strings.Join(append(n.params(), n.args[0].String()), ", ") + ")"
@@ -28,7 +28,7 @@ type style interface {
 }
 
 // A layout collects the pieces of one node. An argument gets brackets if its operator
-// binds more loosely than its place requires.
+// binds more loosely than the place of the argument requires.
 type layout struct{ items []item }
 
 type item struct {
@@ -156,8 +156,8 @@ func (textStyle) layout(n *Node, l *layout) {
 			}
 		}
 	case opMul:
-		// A product as the first operand needs its brackets, because a*b*c is one product of
-		// three factors; a division needs none.
+		// If the first operand is a product, it needs brackets, because a*b*c is one
+		// product of three factors. A division needs none.
 		first := levelSign
 		if a[0].op == opDiv {
 			first = levelProduct

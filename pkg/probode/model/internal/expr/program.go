@@ -10,9 +10,10 @@ import (
 // once and allocates nothing. Only one goroutine at a time may use it: see
 // [Program.Clone].
 //
-// All pieces of a piecewise are computed and one is chosen; the others do not affect the
-// value, even if they are NaN. A product is rounded before it is added to anything, even
-// on processors that could fuse both operations, so the results are the same everywhere.
+// All pieces of a piecewise are computed and one of them is chosen; the others do not
+// affect the value, even if they are NaN. A product is rounded before it is added to
+// another number, even on processors that could fuse the two operations. So the results
+// are the same on all processors.
 type Program struct {
 	line straightLine
 	runs []run
@@ -54,7 +55,7 @@ func (p *Program) Outputs() int { return len(p.line.outputs) }
 func (p *Program) Len() int { return len(p.line.code) }
 
 // fuse merges an instruction whose result is used only once into the instruction that
-// uses it, if there is a code for both.
+// uses it, if there is a code for the combination.
 func (s *straightLine) fuse() {
 	first := s.first()
 	uses := make([]int, len(s.code))
@@ -246,14 +247,14 @@ type run struct {
 }
 
 // schedule groups instructions with the same code. An instruction is ready when its
-// operands are computed. schedule takes all ready instructions with one code. These can
+// operands are computed. schedule takes all ready instructions with one code. This can
 // make further instructions with the same code ready, which it takes as well. Then it
-// goes on with another code. It always chooses the code with the most ready instructions,
-// so that the runs are few and long.
+// continues with another code, always the one with the most ready instructions, so the
+// runs are few and long.
 func (s *straightLine) schedule() []run {
 	first := s.first()
 	n := len(s.code)
-	missing := make([]int32, n) // operands that are not computed
+	missing := make([]int32, n) // number of operands that are not computed yet
 	users := make([][]int32, n)
 	for i := range s.code {
 		for _, o := range s.code[i].operands() {
@@ -271,7 +272,7 @@ func (s *straightLine) schedule() []run {
 	}
 	var order []int32
 	var runs []run
-	sorted := make([]instr, n) // filled when the places of all are known
+	sorted := make([]instr, n) // filled when the places of all instructions are known
 	for len(order) < n {
 		best := 0
 		for c := range ready {

@@ -10,11 +10,11 @@ import (
 // into a power.
 
 // flattenMost is the largest length of a sum or product that is merged into the one
-// around it. Without a limit, a chain of shared sums would be written out at each of its
+// around it. Without a limit, a chain of shared sums would be expanded at each of its
 // links, which would square its size.
 const flattenMost = 16
 
-// combinable reports whether v, which combines other numbers, is far from overflow and
+// combinable reports whether v, the result of combining numbers, is far from overflow and
 // underflow.
 func combinable(v float64) bool {
 	a := math.Abs(v)
@@ -70,9 +70,9 @@ func (p *pool) collect(terms []*Node) []term {
 }
 
 // add returns the sum of terms, with equal terms combined. A sum among the terms loses
-// its brackets if that makes terms combine; otherwise it keeps them, because its author
-// may have set them for accuracy. The first term can always lose its brackets, because a
-// sum is computed from the left.
+// its brackets if some terms can then be combined. Otherwise it keeps them, because its
+// author may have set them for accuracy. The first term can always lose its brackets,
+// because a sum is computed from the left.
 func (p *pool) add(terms ...*Node) *Node {
 	var open, flat []*Node
 	for i, t := range terms {
@@ -175,10 +175,10 @@ func (q *product) put(f *Node) {
 	}
 }
 
-// mul returns the product of factors, with its number first, its sign outside, and whole
-// powers of equal factors combined. Products among the factors lose their brackets as
-// sums do in add; a product with a number always loses them, so that the number comes
-// first.
+// mul returns the product of factors. Its number comes first, its sign is outside, and
+// whole powers of equal factors are combined. Products among the factors lose their
+// brackets as sums do in add. A product with a number always loses them, so that the
+// number comes first.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}
 	inner := false

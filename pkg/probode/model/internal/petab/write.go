@@ -8,7 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A Table writes a table row by row.
+// A Table writes the rows of a table one after another.
 type Table struct {
 	w     *csv.Writer
 	cells []string

@@ -30,8 +30,8 @@ func (s *reader) model() *equations.Equations {
 }
 
 // reaction adds an assignment for the rate of a reaction, in units of extent per time. It
-// adds the rate, times the stoichiometry, to the flows of the reaction's species: with a
-// positive sign for products and a negative sign for reactants.
+// adds the rate, times the stoichiometry, to the flows of the reaction's species. The
+// sign is positive for products and negative for reactants.
 func (s *reader) reaction(e *tree.Element) {
 	id := e.Get("id")
 	if s.flag(e, "fast", false) {
@@ -268,8 +268,9 @@ func (s *reader) event(e *tree.Element) {
 	case strict:
 		early = equations.AtStart
 	}
-	// All values are from just before the event, even the size by which a concentration is
-	// multiplied to give an amount, as case 01780 of the SBML test suite requires.
+	// All values are those just before the event, as case 01780 of the SBML test suite
+	// requires. This includes the size by which a concentration is multiplied to give an
+	// amount.
 	set := map[string]*expr.Node{}
 	var order []*tree.Element
 	for _, a := range e.List("listOfEventAssignments") {

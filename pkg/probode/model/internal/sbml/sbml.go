@@ -16,9 +16,9 @@ import (
 // states, constants and assignments, and reactions become rates of change of states.
 //
 // In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
-// or else for its concentration. The state is the same quantity, with one exception. If
+// or else for its concentration. The state is the same quantity, with one exception: if
 // the size of the compartment changes and the ID stands for the concentration, the state
-// is the amount, which dilution does not change, and the concentration is an assignment.
+// is the amount, which dilution does not change. The concentration is then an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")
@@ -194,7 +194,7 @@ func identifier(symbol string) string {
 	return symbol
 }
 
-// lambda reads a function definition. It fails if the function uses anything but its
+// lambda reads a function definition. It fails if the function uses names other than its
 // arguments and the time.
 func (s *reader) lambda(e *tree.Element) *expr.Node {
 	m := e.First("math")
@@ -216,8 +216,8 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 	return n
 }
 
-// entity returns the element with that ID that has a value: a species, parameter,
-// compartment or stoichiometry. It returns nil if there is none.
+// entity returns the element with the given ID if it is one that has a value: a species,
+// parameter, compartment or stoichiometry. Otherwise it returns nil.
 func (s *reader) entity(id string) *tree.Element {
 	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
 		if e := in[id]; e != nil {
@@ -267,8 +267,8 @@ func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	}
 }
 
-// number returns the number in an attribute, or nil if the attribute is absent or NaN. In
-// SBML, NaN means that there is no value.
+// number returns the number in an attribute. It returns nil if the attribute is absent or
+// NaN; in SBML, NaN means that there is no value.
 func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	v := e.Get(name)
 	if v == "" || v == "NaN" {
@@ -281,7 +281,7 @@ func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	return expr.Num(x)
 }
 
-// unitKinds has the units that need no definition.
+// unitKinds holds the units that need no definition.
 var unitKinds = func() map[string]bool {
 	kinds := map[string]bool{}
 	for _, k := range strings.Fields(`ampere avogadro becquerel candela celsius coulomb dimensionless farad

@@ -16,7 +16,7 @@ type kind struct {
 	list                 bool
 }
 
-// kinds has the elements of the SBML core, Levels 2 and 3.
+// kinds holds the elements of the SBML core, Levels 2 and 3.
 var kinds = func() map[string]kind {
 	out := map[string]kind{}
 	for _, line := range strings.Split(`
@@ -109,7 +109,7 @@ func (s *reader) known(root *tree.Element) {
 				if required[c.Space] {
 					s.Refuse(c.Line, "SBML package "+packageName(c.Space), "<%s> changes what the model means", c.Name)
 				}
-				continue // layout, render, groups: they have no effect on results
+				continue // packages such as layout, render and groups have no effect on results
 			case !slices.Contains(is.children, c.Name):
 				want := "no elements"
 				if len(is.children) > 0 {

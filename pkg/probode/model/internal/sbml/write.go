@@ -127,7 +127,8 @@ func (w *writer) math(n *expr.Node) string {
 	return n.Substitute(by).MathML()
 }
 
-// events writes the events with triggers from which triggerTime reads the same times.
+// events writes the events. Their triggers are such that triggerTime reads the same times
+// from them.
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {
@@ -162,6 +163,6 @@ func nameAttr(name string) string {
 
 func escape(s string) string {
 	var b strings.Builder
-	xml.EscapeText(&b, []byte(s)) // a strings.Builder has no errors
+	xml.EscapeText(&b, []byte(s)) // a strings.Builder returns no errors
 	return b.String()
 }

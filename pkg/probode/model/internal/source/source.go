@@ -1,7 +1,7 @@
 // Package source reads the files of a model: text, tables and YAML, with limits on their size.
 //
 // At the first mistake a reader panics with an *Error, and Catch turns the panic into an
-// error. That keeps each of about a hundred checks to one line.
+// error. So each of about a hundred checks takes only one line.
 package source
 
 import (
@@ -35,8 +35,8 @@ func (e *Error) Error() string {
 	return e.File + ": " + e.Msg
 }
 
-// These limits are far above what any published problem needs, but low enough that a file
-// made to exhaust memory or the stack gives an error.
+// These limits are far above what any published problem needs. They are low enough that a
+// file made to exhaust memory or the stack gives an error.
 const (
 	MaxTable    = 64 << 20 // bytes of a table
 	MaxXML      = 32 << 20 // bytes of an SBML file
@@ -54,10 +54,11 @@ type Files struct {
 	open func(name string) (r io.ReadCloser, quiet bool, err error)
 }
 
-// Dir returns the files of a folder on disk. The user names the first file. The names of
-// the others come from files that were read. The others must be in the folder, even after
-// links are followed, unless outside is set, because a downloaded model could name any of
-// the user's files. An error about a file outside the folder quotes nothing from it.
+// Dir returns the files of a folder on disk. The user names the first file; the names of
+// the others come from files that were read. A downloaded model could name any of the
+// user's files. Unless outside is set, the others must therefore be in the folder, even
+// after links are followed. An error about a file outside the folder quotes nothing from
+// it.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
@@ -176,7 +177,7 @@ func (s *File) Refuse(line int, feature, format string, args ...any) {
 	panic(s.fault(line, feature, feature+" is not supported: "+fmt.Sprintf(format, args...)))
 }
 
-// Warnf adds a warning about something odd that changes no result.
+// Warnf adds a warning about a mistake that changes no result.
 func (s *File) Warnf(line int, format string, args ...any) {
 	s.Warnings = append(s.Warnings, s.fault(line, "", fmt.Sprintf(format, args...)).Error())
 }

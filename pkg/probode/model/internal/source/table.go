@@ -29,7 +29,7 @@ type Row struct {
 	t *Table
 }
 
-// These limits are above what any table needs.
+// No useful table exceeds these limits.
 const (
 	maxColumns = 10000
 	maxCells   = 1 << 23
@@ -39,8 +39,8 @@ const (
 // has commas and no tab. It removes blanks around cells and skips empty rows.
 func (f *Files) ReadTable(name string) *Table { return f.Read(name, MaxTable).Table(0) }
 
-// Table reads a table as ReadTable does. It skips lines that begin with the rune comment;
-// 0 means that there are no comments.
+// Table reads a table as ReadTable does. It skips lines that begin with the rune in
+// comment; 0 means that there are no comments.
 func (s *File) Table(comment rune) *Table {
 	s.utf8()
 	t := &Table{File: s, index: map[string]int{}}
@@ -94,7 +94,8 @@ func (s *File) Table(comment rune) *Table {
 		if len(cells) > len(t.Columns) {
 			s.Failf(line, "%d cells: the header has %d columns", len(cells), len(t.Columns))
 		}
-		// Short rows are not padded: with a header of many columns they would take much memory.
+		// Short rows are not padded, because with a header of many columns they would
+		// take much memory.
 		if total += len(cells); total > maxCells {
 			s.Failf(line, "more than %d cells: want a smaller table", maxCells)
 		}

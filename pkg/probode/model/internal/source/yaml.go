@@ -12,8 +12,8 @@ import (
 )
 
 // A Node is a value in a YAML file, with its line. Aliases are replaced by the values
-// that they stand for. A scalar keeps its text in the file: the code that reads a field,
-// not YAML, decides whether y, no or 1e5 is a word or a number.
+// that they stand for. A scalar keeps its text in the file. So not YAML but the code that
+// reads a field decides whether y, no or 1e5 is a word or a number.
 type Node struct {
 	File *File
 	Line int
@@ -53,8 +53,8 @@ func yamlMessage(err error) string {
 }
 
 // node copies y and replaces its aliases by copies of their values. left is the number of
-// values that the file may still have, so that aliases of aliases give an error instead
-// of gigabytes of values.
+// values that the file may still have. Because of this limit, aliases of aliases give an
+// error instead of gigabytes of values.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
 		s.Failf(y.Line, "more than %d values with all aliases written out", maxNodes)

@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 
 // Read reads the root element of a file and everything in it, except for elements whose
 // names are in skip. A document type is an error, because it could declare entities that
-// expand to gigabytes. The error is an *Error with a message of one line.
+// expand to gigabytes. The error of Read is an *Error with a message of one line.
 func Read(text []byte, skip ...string) (*Element, error) {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	d.CharsetReader = func(charset string, input io.Reader) (io.Reader, error) {
@@ -131,7 +131,7 @@ func (e *Element) List(name string) []*Element {
 	return nil
 }
 
-// First returns the first child with that name, or nil if there is none.
+// First returns the first child with the given name, or nil if there is none.
 func (e *Element) First(name string) *Element {
 	for _, c := range e.Child {
 		if c.Name == name {
