@@ -8,9 +8,9 @@ import (
 )
 
 // Uniform is the Mesh with steps of size h. The steps between two events are equal: the
-// largest steps up to h that divide the time between the events, so h need not divide
-// the span. States at the times of the data are interpolated; if there are few steps
-// between events, use Through instead. Grid.String says which step was taken.
+// largest steps up to h that divide the time between the events, so h need not divide the
+// span. States at the times of the data are interpolated; if there are few steps between
+// events, use Through instead. Grid.String gives the size of the steps.
 type Uniform float64
 
 func (h Uniform) grid(_ context.Context, p *Problem, _ Method, theta, _ []float64) (*Grid, error) {
@@ -98,8 +98,8 @@ func (t Tolerance) String() string {
 // θ, and uses its grid for all θ and ξ, so that Z is smooth in θ. The grid includes the
 // requested times and the events.
 //
-// The run knows f only where it has called it, so it may miss a pulse in f that is
-// shorter than the steps around it. Declare the pulse as events, or set Max.
+// The run knows f only where it has called it, so it may miss a pulse in f that is shorter
+// than the steps around it. Declare the ends of the pulse as events, or set Max.
 //
 // By default the noise on such a grid is scaled by the local errors of the run: see
 // ScaleDefault.

@@ -118,8 +118,8 @@ type Runner interface {
 // multistep methods can, without repeating the steps. Solver.Stepper uses it.
 type Recaller interface {
 	Stepper
-	// Recall sets the memory to what it is on the path z before step i. The segment begins
-	// at the grid point from.
+	// Recall sets the memory to what it is on the path z before step i. The argument from
+	// is the grid point at which the segment begins.
 	Recall(from, i int, z, theta []float64)
 }
 

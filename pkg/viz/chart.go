@@ -290,7 +290,7 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 
 // splits returns the number of parts for which ECharts gives a linear axis the ticks of
 // the picture. ECharts divides the span by that number and rounds to 1, 2, 3, 5 or 10
-// times a power of ten. If no number fits, ECharts chooses.
+// times a power of ten. If no number fits, ECharts chooses the ticks.
 func splits(lo, hi float64, n int) int {
 	d := step(lo, hi, n)
 	for s := 1; s <= 2*n; s++ {

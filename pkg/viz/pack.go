@@ -19,7 +19,7 @@ import (
 //
 // which lists the columns one after another, in units of 10⁻ᵏ: the first number of a
 // column, such as a, then the difference of each number from the one before it. A null is
-// 0.5, which cannot be a difference.
+// written as 0.5, which cannot be a difference.
 func pack(option []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(option))
 	d.UseNumber()

@@ -172,7 +172,7 @@ func step(lo, hi float64, n int) float64 {
 // ticks returns at most about n labelled ticks for an axis with limits lo and hi, and at
 // most nine ticks in all for each labelled one.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
-	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks serve a shorter range than 1 to 5
+	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)
 	}
 	var ts []plot.Tick

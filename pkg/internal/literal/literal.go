@@ -42,7 +42,7 @@ func NonZero(v any) string {
 type writer struct {
 	strings.Builder
 	brief    bool // leave out fields that are zero
-	declared bool // leave out what is no declared value
+	declared bool // leave out what does not belong to a declaration
 }
 
 // isDeclared reports whether Declared includes fields of type t.

@@ -52,8 +52,8 @@ import (
 // grids of error-controlled runs the noise is scaled by local error estimates, as for any
 // other method: see probode.ScaleLocal.
 type BDF struct {
-	// Steps is k, 1 to 5. Zero means that an error-controlled run chooses the order of
-	// each step, from 1 to 5. The grid stores the orders together with the steps. On a
+	// Steps is k, from 1 to 5. Zero means that an error-controlled run chooses the order
+	// of each step, from 1 to 5. The grid stores the orders together with the steps. On a
 	// grid that was not made by such a run, zero means 5.
 	Steps int
 }

@@ -51,7 +51,8 @@ func New(size int, levels []float64, workers int) *Sketch {
 	return &Sketch{size: size, workers: max(1, workers), levels: slices.Clone(levels)}
 }
 
-// Add adds a vector of finite numbers. It keeps row, which must not change afterwards.
+// Add adds a vector of finite numbers. It keeps the argument row, which must not change
+// afterwards.
 func (s *Sketch) Add(row []float64) {
 	if len(row) != s.size {
 		panic(fmt.Sprintf("quantile: vector has length %d: want %d", len(row), s.size))

@@ -17,7 +17,7 @@ type mismatch struct{ key, a, b string }
 // difference returns the first setting in which two headers differ, or nil if there is
 // none. It ignores the number of the chain and the versions that made the files. It
 // compares notes and the length of the chain last, because they follow from other
-// settings. Nil columns are unknown and not compared.
+// settings. Columns that are nil are not known, and are not compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch
