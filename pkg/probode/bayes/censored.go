@@ -18,8 +18,8 @@ type Cumulative interface {
 var _ = []Cumulative{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}}
 
 // Censored is the Likelihood of measurements with a lower limit of quantification. Let Y
-// have the distribution Of. If Y is above Limit, y = Y is observed. If not, it is only
-// known that Y ≤ Limit, and any y ≤ Limit in the data stands for that:
+// have the distribution Of. If Y is above Limit, y = Y is observed. Otherwise only Y ≤
+// Limit is known, and any y ≤ Limit in the data stands for that:
 //
 //	p(y | m) = p_Of(y | m)        for y > Limit
 //	p(y | m) = P_Of(Y ≤ Limit)    for y ≤ Limit   [Tobin 1958]
@@ -112,7 +112,8 @@ func logPhi(z float64) (lp, slope float64) {
 		p := 0.5 * math.Erfc(-z/math.Sqrt2)
 		return math.Log(p), math.Exp(-0.5*z*z-logSqrt2Pi) / p
 	}
-	// The asymptotic series of Mills' ratio: the first omitted term is below 2e-12.
+	// This is the asymptotic series of Mills' ratio. The first omitted term is below
+	// 2e-12.
 	r := 1 / (z * z)
 	series := 1 - r*(1-r*(3-r*(15-105*r)))
 	return -0.5*z*z - logSqrt2Pi - math.Log(-z) + math.Log(series), -z / series

@@ -219,8 +219,8 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 		// The sum is NaN if it is −∞ + ∞, far out in a tail. It is +∞ if θ was rounded to
 		// an end of the support and the density is infinite there. For u > 37.4, θ is
 		// rounded to the upper end. A chain could never leave a point with an infinite
-		// density. Returning −∞ cuts off the mass within 1e-16 of the end, see
-		// Distribution.LogProb.
+		// density. Returning −∞ cuts off the mass within 1e-16 of the end (see
+		// Distribution.LogProb).
 		return math.Inf(-1)
 	}
 	return lp

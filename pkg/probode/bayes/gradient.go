@@ -12,18 +12,19 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The gradient of the log density. Backwards from the data, it is the product of the
-// derivatives of the likelihood with respect to the expected values, of the expected
-// values with respect to the states (see Experiment.ObserveSlopes), and of the states with
-// respect to θ and ξ.
+// This file computes the gradient of the log density. Backwards from the data, the
+// gradient is the product of the derivatives of the likelihood with respect to the
+// expected values, of the expected values with respect to the states (see
+// Experiment.ObserveSlopes), and of the states with respect to θ and ξ.
 
-// Gradient does the same as LogPosterior, and writes the derivatives with respect to u and
-// ξ to du and dxi. dxi may be nil. As in LogPosterior, the density of ξ is not included.
+// Gradient does the same as LogPosterior, and also writes the derivatives with respect to
+// u and ξ to du and dxi. dxi may be nil. As in LogPosterior, the density of ξ is not
+// included.
 //
-// At a kink of the likelihood the derivative is the mean of the derivatives on both sides.
-// Where the log density is −∞, and after an error, du and dxi are zero. The error is
-// errors.ErrUnsupported if the path has no derivatives: for an accurate solver, and for
-// steps that are chosen again at every θ and are not held (see Hold).
+// At a kink of the likelihood the derivative is the mean of the derivatives on both
+// sides. Where the log density is −∞, and after an error, du and dxi are zero. The error
+// is errors.ErrUnsupported if the path has no derivatives: for an accurate solver, and
+// for steps that are chosen anew at every θ and are not held (see Hold).
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	if e.theta == nil {
 		e.theta = make([]float64, len(e.p.Params))
@@ -45,7 +46,7 @@ func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	return lp + ll, nil
 }
 
-// LikelihoodGradient does the same as LogLikelihood, and writes the derivatives with
+// LikelihoodGradient does the same as LogLikelihood, and also writes the derivatives with
 // respect to θ and ξ to dtheta and dxi. dxi may be nil. Otherwise it is like Gradient.
 func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64, error) {
 	if len(dtheta) != len(e.p.Params) || dxi != nil && len(dxi) != e.noise {
@@ -178,7 +179,8 @@ func (r *Part) scores(dst, dtheta []float64, n int) bool {
 }
 
 // observeSlopes writes the derivatives of the expected values of row n to dst, as
-// Experiment.ObserveSlopes does. Central differences take its place if it is nil.
+// Experiment.ObserveSlopes does. If that function is nil, observeSlopes uses central
+// differences.
 func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 	d, c := r.x.Problem.Dim(), len(r.errors)
 	x, t, w := r.state[n*d:(n+1)*d], r.x.Data.T[n], d+len(theta)
@@ -217,8 +219,8 @@ func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 	}
 }
 
-// A Sloped is a Distribution whose log density has a derivative in closed form. Without
-// it, and for distributions that package distuv does not differentiate, gradients use
+// A Sloped is a Distribution whose log density has a derivative in closed form. For other
+// distributions gradients use the derivatives of package distuv or, where it has none,
 // differences of LogProb.
 type Sloped interface {
 	Distribution
@@ -251,8 +253,8 @@ func logSlope(d Distribution, x float64) float64 {
 	case Truncated:
 		return logSlope(d.Of, x)
 	}
-	// The difference of fourth order: its error is of the order of 1e-12 times the size of
-	// the log density, if a thousandth of x is a small distance for it.
+	// This is a difference of fourth order. Its error is of the order of 1e-12 times the
+	// size of the log density, if the log density is smooth over a thousandth of x.
 	h := 1e-3 * math.Abs(x)
 	if h == 0 {
 		h = 1e-3

@@ -228,8 +228,8 @@ func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return Poisson{}.Rand(distuv.Gamma{Alpha: own[0], Beta: own[0] / m, Src: rng}.Rand(), nil, rng)
 }
 
-// Binomial is the Likelihood of the number of successes among n trials with mean m: each
-// trial succeeds with the probability m/n.
+// Binomial is the Likelihood of the number of successes among n trials. Its mean is m, so
+// each trial succeeds with probability m/n.
 type Binomial struct {
 	Trials Value // n > 0
 }
@@ -255,7 +255,8 @@ func (Binomial) LogProb(y, m float64, own []float64) float64 {
 	return lp
 }
 
-// Rand returns a draw of y, or NaN if m is outside [0, n] or n is not a whole number > 0.
+// Rand returns a draw of y, or NaN if m is outside [0, n] or n is not a positive whole
+// number.
 func (Binomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	n := own[0]
 	if !(m >= 0 && m <= n && n > 0) || math.IsInf(n, 1) || n != math.Trunc(n) {

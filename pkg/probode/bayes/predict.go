@@ -50,19 +50,19 @@ func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 }
 
 // Predict returns draws of the posterior predictive distribution: new data for each
-// experiment at the given times, in increasing order. Nil stands for the times of its
+// experiment at the given times, which must increase. Nil stands for the times of its
 // data, missing values included; FineTimes are the times for a figure. chains must be
 // made from p by sample.Run. Weighted draws are first resampled systematically in
 // proportion to their weights, so all draws of the result have equal weight.
 //
 // At the times of the data there is a draw for each draw in chains, because chains
 // contain the expected values there. For other times the equations are solved again by
-// the Setup of p, with ξ = 0, at up to 1000 draws. It is an error if this does not give
-// the expected values that chains contain. They differ if chains were drawn from the
-// posterior of another Setup, the accurate one for example: then use p.SolvedBy. They
+// the Setup of p, with ξ = 0, at up to 1000 draws. It is an error if the expected values
+// differ from those that chains contain. They differ if chains were drawn from the
+// posterior of another Setup, such as the accurate one. In that case use p.SolvedBy. They
 // also differ if the noise of the solver is part of the model, because chains do not
-// contain ξ. Then add rows to the data in which all values are NaN, before sampling: they
-// are predicted like the others.
+// contain ξ. In that case add rows in which all values are NaN to the data before
+// sampling. They are predicted like the others.
 func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {
@@ -116,10 +116,10 @@ func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	return index
 }
 
-// PredictPrior returns n draws from the prior predictive distribution at the given
-// times, see Predict, and the draws of the parameters from which they come. Draws at
-// which the equations cannot be solved are left out, and their number is returned. It
-// panics if n < 0.
+// PredictPrior returns n draws from the prior predictive distribution at the given times
+// (see Predict), and the draws of the parameters from which they come. Draws at which the
+// equations cannot be solved are left out, and their number is returned. It panics if n <
+// 0.
 func PredictPrior(ctx context.Context, p *Posterior, n int, times []float64, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
 	e, err := NewDensity(ctx, p)
 	if err == nil && times != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// FineTimes returns times at which a figure of a prediction shows what happens between
-// the data: 201 equally spaced times over the spans of all experiments, the times of the
-// data, and both sides of every event. Events whose time depends on θ are taken at
-// GridAt.
+// FineTimes returns times for a figure of a prediction that also shows what happens
+// between the data: 201 equally spaced times over the spans of all experiments, the times
+// of the data, and both sides of every event. If the time of an event depends on θ, it is
+// taken at GridAt.
 func (p *Posterior) FineTimes() []float64 {
 	const steps = 200
 	from, to := math.Inf(1), math.Inf(-1)
@@ -41,8 +41,8 @@ func (p *Posterior) FineTimes() []float64 {
 	return slices.Compact(out)
 }
 
-// atTimes returns a density of the same posterior whose data are missing values at the given
-// times. The steps remain those that the real data have led to.
+// atTimes returns a density of the same posterior whose data are missing values at the
+// given times. The steps remain those that were chosen for the real data.
 func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error) {
 	q := *e.p
 	q.Experiments = slices.Clone(q.Experiments)

@@ -150,8 +150,8 @@ func (v *validator) experiment(x *Experiment) error {
 	return nil
 }
 
-// column checks the likelihood of column k and its own numbers, and that the data can occur
-// under it.
+// column checks the likelihood of column k and the numbers in its Own. It also checks
+// that the data are possible under this likelihood.
 func (v *validator) column(x *Experiment, k int) error {
 	of := x.errors(k)
 	if of == nil {
@@ -179,7 +179,7 @@ func (v *validator) column(x *Experiment, k int) error {
 	if !described {
 		return nil
 	}
-	// A number that is not known is tried with a small and a large value.
+	// An unknown number is tried with a small and with a large value.
 	numbers := make([]float64, len(about.Own))
 	possible := func(y, m, unknown float64) bool {
 		for i, own := range of.Own() {
@@ -210,4 +210,3 @@ func checkMethod(m probode.Method) (err error) {
 	_ = m.String()
 	return nil
 }
-

@@ -22,11 +22,11 @@
 //
 // # Conventions
 //
-// A PEtab model starts at time 0. A model file may set another start with its key time. A
-// measurement at the time of an event is made after the event, or before it if the event
-// comes from SBML with a strict trigger, such as time > 5. Preequilibration runs the
-// model from its initial values at time 0 to its steady state. The experiment then starts
-// at time 0 from this steady state, except for the states that its condition sets.
+// A PEtab model starts at time 0. A model file may set another start under its key time.
+// A measurement at the time of an event is made after the event, or before it if the
+// event comes from SBML with a strict trigger, such as time > 5. Preequilibration runs
+// the model from its initial values at time 0 to its steady state. The experiment then
+// starts at time 0 from this steady state, except for the states that its condition sets.
 //
 // The log-likelihood of a row is the log density of the measurement y itself, not of its
 // transformed value. For example, with Scale log10 and noise σ, log10 of y is distributed

@@ -13,7 +13,7 @@ import (
 // maxEvents is the largest number of times that an event or a dose may repeat.
 const maxEvents = 10000
 
-// times reads the times of an event or a dose: time, every and count.
+// times reads the times of an event or a dose from the keys time, every and count.
 func (r *modelReader) times(n *source.Node) []*expr.Node {
 	at, count := r.formula(n, "time"), 1
 	var every *expr.Node
@@ -37,8 +37,8 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 	return times
 }
 
-// numbered returns an event for each of the times. If there are several, their IDs end in
-// a number.
+// numbered returns an event for each of the times. If there are several times, the IDs of
+// the events end in a number.
 func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, jumps ...equations.Jump) []equations.Event {
 	events := make([]equations.Event, len(times))
 	for i, t := range times {
@@ -67,8 +67,8 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 }
 
 // dose reads a dose. Without a duration it is an event that adds the amount to the state.
-// With a duration it is an infusion: it adds amount/duration to the right-hand side of
-// the state from each time until the duration has passed.
+// With a duration it is an infusion: from each time until the duration has passed, it
+// adds amount/duration to the right-hand side of the state.
 func (r *modelReader) dose(n *source.Node, m *Model) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")
@@ -95,8 +95,8 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 	m.States[i].Rate = expr.Call("plus", terms...)
 }
 
-// setByEvents turns each parameter that an event sets into a state with that value at the
-// start and a right-hand side of zero.
+// setByEvents turns each parameter that an event sets into a state. The state starts at
+// the value of the parameter, and its right-hand side is zero.
 func (r *modelReader) setByEvents(p *File, m *Model) {
 	for _, e := range m.Events {
 		for _, j := range e.Jumps {

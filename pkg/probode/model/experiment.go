@@ -19,16 +19,16 @@ type Instance struct {
 	Condition        string
 	preequilibration string // "" if there is none
 
-	// pre, if not nil, is run from its initial values to its steady state before the
-	// system starts. It does not depend on the time and has no events. Instances with the same
-	// pre share one pointer.
+	// If pre is not nil, it runs from its initial values to its steady state before the
+	// system starts. It does not depend on the time and has no events. Instances with the
+	// same pre share one pointer.
 	pre *system
 	system
 	rows []row // by time; rows at the same time are in the order of the file
 }
 
 // A system is the initial value problem of a model at one condition. It starts at the
-// start of the model.
+// time at which the model starts.
 type system struct {
 	states []string
 
@@ -39,14 +39,14 @@ type system struct {
 	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
 	// switches are the times, as formulas of parameters, at which a condition in the
-	// right-hand sides changes; no step should cross such a time. Unlocated contains the
+	// right-hand sides changes; no step should cross such a time. unlocated contains the
 	// conditions that depend on states, or nonlinearly on the time. The times at which
 	// they change are not known before the equations are solved.
 	switches  []*expr.Node
 	unlocated []*expr.Node
 }
 
-// A Row is a measurement with its own formulas.
+// A row is a measurement with its own formulas.
 type row struct {
 	observable string
 	time       float64 // +Inf: at the steady state

@@ -20,10 +20,10 @@ import (
 // necessary: SBML, and the tables of parameters, observables, conditions and
 // measurements. It returns the name of the YAML file, including dir.
 //
-// It is an error if PEtab cannot express something in p: a start other than 0; a
-// distribution or a prior that PEtab lacks; an estimated parameter that a condition sets,
-// or that has no bounds; a condition that sets a concentration in a compartment whose
-// size changes; or simultaneous events that depend on each other.
+// It is an error if p contains something that PEtab cannot express: a start other than 0;
+// a distribution or a prior that is not in PEtab; an estimated parameter that a condition
+// sets, or that has no bounds; a condition that sets a concentration in a compartment
+// whose size changes; or simultaneous events that depend on each other.
 func (p *File) WritePEtab(dir string) (name string, err error) {
 	write := func(name string, data []byte) {
 		if err == nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // A measured increase, such as the cases since the last report, is the difference between
-// a formula and its value at the previous measurement. An additional state holds that
-// value: it is constant between measurements, and an event just after each measurement
-// sets it to the formula.
+// a formula and its value at the previous measurement. An additional state holds the
+// previous value. It is constant between measurements, and an event just after each
+// measurement sets it to the value of the formula.
 
 // An increase is a formula whose increase is measured.
 type increase struct {
@@ -19,8 +19,8 @@ type increase struct {
 	formula *expr.Node
 }
 
-// increase replaces a formula whose increase is measured by the increase since the
-// previous measurement.
+// increase replaces a formula by its increase since the previous measurement, if the
+// increase is measured.
 func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr.Node {
 	if math.IsInf(d.Time, 1) {
 		d.where.Failf("%s is measured at time inf, yet it is an increase", id)

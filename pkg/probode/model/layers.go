@@ -10,15 +10,15 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A layered parameter has a prior whose parameters are formulas of other parameters, or
-// has its own value in each condition, or both, as in a model of a population. It is
-// written in non-centred form: the estimated parameter is a score z whose prior does not
-// depend on other parameters, and the layered parameter is a formula of z, for example
+// A layered parameter has a prior that depends on other parameters through formulas, or a
+// separate value in each condition, or both, as in a model of a population. It is written
+// in non-centred form: the estimated parameter is a score z whose prior does not depend
+// on other parameters, and the layered parameter is a formula of z, for example
 //
 //	CL = exp(location + scale·z),   z ~ N(0, 1).
 //
-// In this form the scores are nearly independent of the scale if each condition has few
-// data, so that samplers do not meet a funnel [Papaspiliopoulos, Roberts & Sköld 2007].
+// If each condition has few data, the scores in this form are nearly independent of the
+// scale, so the posterior has no funnel [Papaspiliopoulos, Roberts & Sköld 2007].
 type layered struct {
 	Parameter
 	each    bool       // each condition has its own value
@@ -119,7 +119,7 @@ func (r *modelReader) addLayers(p *File, m *Model) {
 			c.set = append(c.set, setting{base, expr.Sym(q.ID)})
 			p.Params = append(p.Params, q)
 		}
-		// Outside of the conditions the parameter has its nominal value.
+		// Outside the conditions, the parameter has its nominal value.
 		q.ID, q.Estimate, q.Prior, q.start = base, false, Prior{}, Prior{}
 		if math.IsNaN(q.Nominal) {
 			q.Nominal = 0

@@ -131,8 +131,8 @@ type InstanceValue struct {
 	Observables                        []ObservableValue
 
 	// Simulated contains the value of each row's formula. Noise contains the standard
-	// deviation or scale of each row's distribution. Both are by time; measurements at
-	// the same time are in the order of the file.
+	// deviation or scale of each row's distribution. Both are sorted by time;
+	// measurements at the same time are in the order of the file.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part
@@ -270,7 +270,7 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 	return v, nil
 }
 
-// fix sets the parameters that are not estimated to their values in theta, in all parts.
+// fix sets the parameters that are not estimated, in all parts, to their values in theta.
 func (l *LogLikelihood) fix(theta []float64) error {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {

@@ -62,16 +62,16 @@ type observable struct {
 	noise    *expr.Node // see noiseDistribution; nil for Poisson
 	freedom  *expr.Node // see noiseDistribution; nil for all but Student
 
-	// limit is the lower limit of quantification, a number: see [bayes.Censored]. It is nil
-	// if there is none.
+	// limit is the lower limit of quantification, which is a number (see
+	// [bayes.Censored]). It is nil if there is none.
 	limit *expr.Node
 
-	// increase means that the measurement is of the increase of the formula since the previous
-	// measurement of the observable, or since the start.
+	// increase means that the measured value is the increase of the formula since the
+	// previous measurement of the observable, or since the start.
 	increase bool
 
-	// The measurement, transformed to Scale, is distributed around the
-	// transformed formula.
+	// The measurement and the formula are both transformed to scale. The transformed
+	// measurement is distributed around the transformed formula.
 	scale        Scale // Lin for counts
 	distribution noiseDistribution
 	where        source.Where

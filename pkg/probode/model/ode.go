@@ -19,9 +19,10 @@ import (
 // from the start of the model to the last finite time of a row, or over one unit of time
 // if no row has a finite time after the start. F, FJ and FTheta are exact, allocate
 // nothing once their first calls are done, and may be called by any number of goroutines.
-// Band is set if a banded Jacobian costs less than a dense one. Events contains the switches at which
-// f changes its form, and the events of the experiment. If an event and a measurement
-// have the same time, the measurement is made after the event, unless SeenAfter is false.
+// Band is set if a banded Jacobian costs less than a dense one. Events contains the
+// switches, at which f changes its form, and the events of the experiment. If an event
+// and a measurement have the same time, the measurement is made after the event, unless
+// SeenAfter is false.
 //
 // Theta contains the nominal values. A parameter without a nominal value gets the value 0
 // if nothing in p uses it; otherwise ODE fails.
@@ -179,8 +180,8 @@ func (s *system) symbols(to map[string]bool) {
 	}
 }
 
-// system converts s to a Problem over one unit of time. The Problem begins with
-// the steady state of c.pre, if c.pre is not nil.
+// system converts s to a Problem over one unit of time. If c.pre is not nil, the Problem
+// begins with the steady state of c.pre.
 func (c *compiled) system(s *system) (*probode.Problem, error) {
 	d, n, start := len(s.states), len(c.params), c.e.model.start
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)

@@ -74,9 +74,10 @@ func (a *assessment) claims(j *judge) []Claim {
 	return *r
 }
 
-// claimEffects adds eight rows for each effect. They give the median, half the width of
-// the central interval, the mean and the standard deviation, each as a value and in
-// comparison with the accurate value. It also adds one row for each certificate.
+// claimEffects adds eight rows for each effect. They are about the median, half the width
+// of the central interval, the mean and the standard deviation. For each of these there
+// is a row with its value, and a row that compares it with the accurate value. It also
+// adds one row for each certificate.
 func (a *assessment) claimEffects(r *rows) {
 	limit := a.out.Threshold
 	for i := range a.out.Steps {

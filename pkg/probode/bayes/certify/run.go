@@ -18,7 +18,7 @@ type Settings struct {
 
 	// Modes are points from which the search climbs to modes of the reference's
 	// posterior, each with a value for every parameter. Nil means the modes that
-	// modes.Find finds with the Setup in question and with the reference.
+	// modes.Find finds with the compared Setup and with the reference.
 	Modes [][]float64
 
 	// NoClimb uses the points of Modes as they are, provided that their gradients and

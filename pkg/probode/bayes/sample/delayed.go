@@ -52,8 +52,8 @@ import (
 // of ξ needs a solve of the second stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If its Method or Mesh is nil, the
-	// posterior's is used. The zero value stands for the posterior's setup with steps
-	// twice as long, or for the posterior's setup itself if Second is given.
+	// posterior's is used. If Second is given, the zero value stands for the posterior's
+	// setup. Otherwise it stands for the posterior's setup with steps twice as long.
 	First probode.Setup
 
 	// Second is the setup of the second stage, such as the one from reference.Accurate;
@@ -62,7 +62,7 @@ type DelayedAcceptance struct {
 	// meaning.
 	Second probode.Setup
 
-	// Noise makes the sampler move ξ, too.
+	// Noise makes the sampler move ξ as well.
 	Noise bool
 
 	// Proposal makes the moves of θ; nil stands for a rule that needs no tuning.

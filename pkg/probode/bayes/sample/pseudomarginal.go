@@ -162,9 +162,9 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 		k.aux, k.kept = k.kept, k.aux
 	}
 	if !k.fixed && k.n < k.burnIn/2 && k.burnIn >= 2*pairs {
-		// Compare estimates in the second eighth of the burn-in and tune at its end, and
-		// do so again in the third and fourth eighths. In the first eighth the chain is
-		// still on its way to the posterior.
+		// In the second eighth of the burn-in, compare estimates, and tune at the end of
+		// this eighth. Repeat this in the third and fourth eighths. In the first eighth
+		// the chain is still on its way to the posterior.
 		k.n++
 		if every := max(1, k.burnIn/8/pairs); k.n >= k.burnIn/8 && k.n%every == 0 && k.count < pairs {
 			k.compare()

@@ -18,7 +18,7 @@ const (
 )
 
 // along sets the locations at x, and their derivatives from the derivatives of the path.
-// It reports whether there are any. The density must be held at x.
+// It reports whether the path has derivatives. The density must be held at x.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
 	if d != len(s.theta) {

@@ -155,8 +155,8 @@ func (n *Node) Number(key string, def float64) float64 {
 	return v
 }
 
-// Flag reports whether the value of a key is 1 or true. It fails if the value is neither
-// that nor 0 or false; an absent key is false.
+// Flag reports whether the value of a key is 1 or true. If the key is absent or its value
+// is 0 or false, it returns false. It fails for any other value.
 func (n *Node) Flag(key string) bool {
 	switch v := n.Word(key); v {
 	case "1", "true":
