@@ -330,8 +330,12 @@ func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	}
 	top = max(top, vector.MaxAbs(next))
 	for k, e := range local {
-		if worst = max(worst, math.Abs(e)/t.size(k, x[k], next[k], peak[k], top)); e != e {
-			return math.Inf(1)
+		// Comparisons are much faster than max, which treats NaN and −0 separately.
+		r := math.Abs(e) / t.size(k, x[k], next[k], peak[k], top)
+		if !(r <= worst) {
+			if worst = r; e != e {
+				return math.Inf(1)
+			}
 		}
 	}
 	return worst

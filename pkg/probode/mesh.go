@@ -74,10 +74,22 @@ func (t Tolerance) check(d int) error {
 // a and b, and whose size before was at most peak. The argument top is the largest size of
 // any component so far.
 func (t Tolerance) size(k int, a, b, peak, top float64) float64 {
-	x := max(math.Abs(a), math.Abs(b))
+	x := math.Abs(a)
+	if v := math.Abs(b); !(v <= x) {
+		x = v
+	}
 	switch len(t.Absolute) {
 	case 0:
-		return t.Relative * max(x, 1e-3*peak, 1e-6*top, math.SmallestNonzeroFloat64/t.Relative)
+		if v := 1e-3 * peak; v > x {
+			x = v
+		}
+		if v := 1e-6 * top; v > x {
+			x = v
+		}
+		if x = t.Relative * x; x == 0 {
+			x = math.SmallestNonzeroFloat64
+		}
+		return x
 	case 1:
 		k = 0
 	}

@@ -298,18 +298,33 @@ func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 		last := len(z) - s.d + k
 		top = max(top, math.Abs(v), math.Abs(v+z[last]+u[last]))
 	}
+	floor := 1e-10 * top
 	for j := range s.table.stages {
 		from := s.stage(z, j)
 		for k, v := range s.stage(u, j) {
 			if v == 0 {
 				continue
 			}
-			unit := max(math.Abs(x[k]), math.Abs(x[k]+from[k]+v), 1e-10*top)
-			if v = math.Abs(v); v != v {
-				return v, v
+			// Comparisons are much faster than max, which treats NaN and −0 separately.
+			unit := floor
+			if a := math.Abs(x[k]); a > unit {
+				unit = a
 			}
-			each = max(each, v/unit)
-			all = max(all, v/max(top, unit))
+			if a := math.Abs(x[k] + from[k] + v); !(a <= unit) {
+				unit = a
+			}
+			if v = math.Abs(v); v-v != 0 || unit != unit {
+				return math.NaN(), math.NaN()
+			}
+			if r := v / unit; r > each {
+				each = r
+			}
+			if unit < top {
+				unit = top
+			}
+			if r := v / unit; r > all {
+				all = r
+			}
 		}
 	}
 	return each, all

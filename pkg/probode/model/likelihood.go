@@ -18,11 +18,12 @@ import (
 // LikelihoodSettings say how a LogLikelihood solves its models. With the zero value the
 // error of the log-likelihood is below 10⁻⁷, unless rounding errors prevent that.
 type LikelihoodSettings struct {
-	// Tolerance is the tolerance of error-controlled solves. The zero value means that
-	// the tolerance becomes as small as needed: for each experiment, the relative
-	// tolerance is first 10⁻⁷, and is divided by 16 until the experiment's log-likelihood
-	// changes by at most 10⁻⁷ divided by the number of experiments, or until rounding
-	// errors dominate.
+	// Tolerance is the tolerance of error-controlled solves. The zero value means a
+	// tolerance as small as needed. For each experiment, the relative tolerance is first
+	// 10⁻⁵. It is then divided by 16 until the error of the experiment's log-likelihood is
+	// at most 10⁻⁷ divided by the number of experiments, or until rounding errors dominate.
+	// The error is estimated by a quarter of the last change: it falls at least in
+	// proportion to the tolerance, so it is about 1/15 of the change or less.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
@@ -107,9 +108,9 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error estimates the error of LogLikelihood that comes from the solver. It is the
-	// change of LogLikelihood when the tolerance was last divided by 16. It is NaN if
-	// LikelihoodSettings has a Tolerance or a StepSize.
+	// Error estimates the error of LogLikelihood that comes from solving the equations: a
+	// quarter of its change when the tolerance was last divided by 16. It is NaN if LikelihoodSettings has
+	// a Tolerance or a StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the linear values of the estimated
@@ -326,7 +327,7 @@ func (l *LogLikelihood) given() bool {
 // or, if they have none, a tolerance that is small enough for the default accuracy.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
-		first, factor = 1e-7, 16
+		first, factor = 1e-5, 16
 		least         = 1e-14
 	)
 	if l.given() {
@@ -347,7 +348,7 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 			}
 			break // the tolerance cannot be met
 		}
-		now.Error = math.Abs(now.LogLikelihood - last.LogLikelihood)
+		now.Error = math.Abs(now.LogLikelihood-last.LogLikelihood) / 4
 		if now.Error > last.Error {
 			break // rounding
 		}
