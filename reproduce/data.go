@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
 )
 
 // The built-in data are the FitzHugh–Nagumo solution for θ = (0.2, 0.2, 3) at t = 1, …,
@@ -19,11 +20,14 @@ var builtInData string
 const sigma = 0.1
 
 func (s *study) loadData() (err error) {
-	if s.dataFile == "" {
-		s.data, err = bayes.ReadCSV(strings.NewReader(builtInData), "t", "V_obs", "R_obs")
+	if s.neuron, err = cases.Named("fitzhugh-nagumo"); err != nil {
 		return err
 	}
-	if s.data, err = bayes.ReadFile(s.dataFile, "t", "V_obs", "R_obs"); err != nil {
+	if s.dataFile == "" {
+		s.data, err = bayes.ReadCSV(strings.NewReader(builtInData), s.neuron.Time, s.neuron.Columns...)
+		return err
+	}
+	if s.data, err = bayes.ReadFile(s.dataFile, s.neuron.Time, s.neuron.Columns...); err != nil {
 		return fmt.Errorf("-data %s: %w", s.dataFile, err)
 	}
 	return nil

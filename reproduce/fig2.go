@@ -11,7 +11,6 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
@@ -57,7 +56,7 @@ func (s *study) fig2Settings(scheme sample.Sampler) mcmc.Settings {
 }
 
 func (s *study) posterior(m probode.Method, h float64) *bayes.Posterior {
-	p := cases.FitzHughNagumo(s.data)
+	p := s.neuron.Model(s.data)
 	p.Method, p.Mesh = m, probode.Uniform(h)
 	return p
 }

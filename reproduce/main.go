@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/reproduce/internal/shell"
 )
 
@@ -47,7 +48,8 @@ type study struct {
 	iterations int // -iterations
 	workers    int
 	out        string
-	dataFile   string // "" for the built-in data
+	dataFile   string     // "" for the built-in data
+	neuron     cases.Case // the model of Figure 2
 	data       *bayes.Data
 	only       []*experiment
 	took       map[string]time.Duration

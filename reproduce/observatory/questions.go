@@ -99,9 +99,18 @@ func oscillator() *probode.Problem {
 	return p
 }
 
+// ofCase returns the model of a case for given data.
+func ofCase(name string) func(*bayes.Data) *bayes.Posterior {
+	c, err := cases.Named(name)
+	if err != nil {
+		panic(err)
+	}
+	return c.Model
+}
+
 var questions = []question{
-	{name: "FitzHugh–Nagumo", make: cases.FitzHughNagumo, truth: problems.FitzHughNagumo, times: every(1, 20), observe: gaussian(0.1, 0, 1), step: 0.2},
-	{name: "lynx and hare", make: cases.LynxHare, truth: func() *probode.Problem {
+	{name: "FitzHugh–Nagumo", make: ofCase("fitzhugh-nagumo"), truth: problems.FitzHughNagumo, times: every(1, 20), observe: gaussian(0.1, 0, 1), step: 0.2},
+	{name: "lynx and hare", make: ofCase("lynx-hare"), truth: func() *probode.Problem {
 		p := problems.LotkaVolterra20()
 		p.Span, p.Theta, p.X0 = [2]float64{1900, 1920}, []float64{0.55, 0.028, 0.8, 0.024}, []float64{33, 6}
 		return p
@@ -114,7 +123,7 @@ var questions = []question{
 	}(), observe: func(x []float64, rng *rand.Rand) []float64 {
 		return []float64{x[0] * math.Exp(0.25*rng.NormFloat64()), x[1] * math.Exp(0.25*rng.NormFloat64())}
 	}, step: 1},
-	{name: "influenza", make: cases.Influenza, truth: problems.Influenza, times: every(1, 14), observe: func(x []float64, rng *rand.Rand) []float64 {
+	{name: "influenza", make: ofCase("influenza"), truth: problems.Influenza, times: every(1, 14), observe: func(x []float64, rng *rand.Rand) []float64 {
 		mean := distuv.Gamma{Alpha: 10, Beta: 10 / x[1], Src: rng}.Rand() // negative binomial with φ = 10
 		return []float64{distuv.Poisson{Lambda: mean, Src: rng}.Rand()}
 	}, step: 1},

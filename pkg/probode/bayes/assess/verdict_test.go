@@ -135,6 +135,14 @@ func quick(t *testing.T, p *bayes.Posterior, s assess.Settings) *assess.Report {
 	return a
 }
 
+// twoDoses replaces the input of the case boluses by two doses of 12 that begin at first
+// and second. Each of them enters in the given time.
+func twoDoses(p *probode.Problem, first, second, width float64) {
+	in := &probode.Input{Times: []float64{first, first + width, second, second + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Constant: true}
+	p.F = func(f []float64, t float64, x, theta []float64) { f[0] = in.At(t) - theta[0]*x[0] }
+	p.Events = in.Events()
+}
+
 // Boluses of 1, .1, .01 and .001 of an hour, declared as events and not: the right
 // posterior of k, that of the exact solution, to within 5 of its standard errors and
 // 2 % of its sd, or no verdict.
@@ -145,7 +153,10 @@ func TestBolusesGiveTheRightPosteriorOrNoVerdict(t *testing.T) {
 	}
 	for _, width := range []float64{1, 0.1, 0.01, 0.001} {
 		d := c.Data()
-		exact, err := reference.Solve(context.Background(), cases.Boluses(d, width, true).Experiments[0].Problem, d.T, reference.Settings{})
+		p := c.Model(d)
+		f := p.Experiments[0].Problem
+		twoDoses(f, 1, 2, width)
+		exact, err := reference.Solve(context.Background(), f, d.T, reference.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +165,9 @@ func TestBolusesGiveTheRightPosteriorOrNoVerdict(t *testing.T) {
 		}
 		var right assess.CenterSpread
 		for _, declared := range []bool{true, false} {
-			p := cases.Boluses(d, width, declared)
+			if !declared {
+				f.Events = nil
+			}
 			a := quick(t, p, assess.Settings{Steps: []float64{0.125}, Weighed: 100, Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 1}})
 			v, q := a.Steps[0].Deterministic.Verdict, a.Params[0]
 			t.Logf("width %g, declared %v: %v, k = %.4f ± %.4f (sd), D of the reference %.2g", width, declared, v, q.Mean.Center, q.Mean.Spread, a.Claim("reference error", "", "").Value)
@@ -185,11 +198,9 @@ func TestBolusesThatAreSteppedOver(t *testing.T) {
 	}
 	for _, declared := range []bool{true, false} {
 		const width = 1e-4
-		p := cases.Boluses(c.Data(), width, false)
-		in := &probode.Input{Times: []float64{1.2345, 1.2345 + width, 2.3456, 2.3456 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Constant: true}
+		p := c.Posterior()
 		f, d := p.Experiments[0].Problem, p.Experiments[0].Data
-		f.F = func(f []float64, t float64, x, theta []float64) { f[0] = in.At(t) - theta[0]*x[0] }
-		f.Events = in.Events()
+		twoDoses(f, 1.2345, 2.3456, width)
 		exact, err := reference.Solve(context.Background(), f, d.T, reference.Settings{})
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,6 @@
 // Package cases holds complete models with embedded data. Some were published by others,
 // and serve as examples and for comparison; some are hard for solvers or samplers. See
-// All and Named.
+// Names and Named.
 package cases
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// LynxHare returns the model of Carpenter's Stan case study for the numbers of hare and
+// lynxHare returns the model of Carpenter's Stan case study for the numbers of hare and
 // lynx pelts (in thousands; columns hare and lynx, time in years from 1900 to 1920): the
 // Lotka–Volterra equations from an unknown start, with the priors and likelihood
 //
@@ -27,7 +27,7 @@ import (
 //
 // Source: Carpenter (2018), Predator-Prey Population Dynamics: the
 // Lotka-Volterra model in Stan.
-func LynxHare(data *bayes.Data) *bayes.Posterior {
+func lynxHare(data *bayes.Data) *bayes.Posterior {
 	p := problems.LotkaVolterra20()
 	p.Name = "lynx and hare"
 	p.States = []string{"hare", "lynx"}
@@ -62,7 +62,7 @@ func LynxHare(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// Influenza returns the model of Grinsztajn et al. for the number of boys in a boarding
+// influenza returns the model of Grinsztajn et al. for the number of boys in a boarding
 // school who were confined to bed (column in_bed, days 1 to 14): the SIR equations of
 // Kermack and McKendrick for 763 boys, one of whom is infected on day 0, with the priors
 // and likelihood
@@ -75,7 +75,7 @@ func LynxHare(data *bayes.Data) *bayes.Posterior {
 //
 // Source: Grinsztajn, Semenova, Margossian & Riou (2021), Bayesian workflow for
 // disease transmission modeling in Stan, Statistics in Medicine 40, 6209.
-func Influenza(data *bayes.Data) *bayes.Posterior {
+func influenza(data *bayes.Data) *bayes.Posterior {
 	return &bayes.Posterior{
 		Model: bayes.Model{
 			Params: []bayes.Param{
@@ -93,11 +93,11 @@ func Influenza(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// FitzHughNagumo returns the model of the paper's §3.2. The data have two columns, which
+// fitzHughNagumo returns the model of the paper's §3.2. The data have two columns, which
 // are V and R with Gaussian errors of variance 0.01. The prior is flat on (0, 10)³, and
 // samplers move on the untransformed scale, as in the paper. The solver is the backward
 // Euler method, linearised at the current state, with h = 0.05 and α = 0.2.
-func FitzHughNagumo(data *bayes.Data) *bayes.Posterior {
+func fitzHughNagumo(data *bayes.Data) *bayes.Posterior {
 	p := problems.FitzHughNagumo()
 	post := &bayes.Posterior{
 		Model: bayes.Model{

@@ -18,18 +18,18 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-func data(t *testing.T, file, time string, columns ...string) *bayes.Data {
+// posterior returns the case with the given name for the data in a file.
+func posterior(t *testing.T, name, file string) *bayes.Posterior {
 	t.Helper()
-	f, err := os.Open("../../../../" + file)
+	c, err := cases.Named(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	d, err := bayes.ReadCSV(f, time, columns...)
+	d, err := bayes.ReadFile("../../../../"+file, c.Time, c.Columns...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return c.Model(d)
 }
 
 // A published posterior is a marginal obtained by testdata/posteriors.py, with
@@ -62,12 +62,8 @@ func load(t *testing.T, file string) map[string]published {
 // With the solver's error in the model, by AM2 with a step so small that the
 // error does not matter (its bias is of the order h³), the answer is the same.
 func TestRealData(t *testing.T) {
-	lynx := func() *bayes.Posterior {
-		return cases.LynxHare(data(t, "notebooks/data/lynx_hare.csv", "year", "hare", "lynx"))
-	}
-	flu := func() *bayes.Posterior {
-		return cases.Influenza(data(t, "notebooks/data/influenza.csv", "day", "in_bed"))
-	}
+	lynx := func() *bayes.Posterior { return posterior(t, "lynx-hare", "notebooks/data/lynx_hare.csv") }
+	flu := func() *bayes.Posterior { return posterior(t, "influenza", "notebooks/data/influenza.csv") }
 	for _, c := range []struct {
 		name   string
 		post   *bayes.Posterior

@@ -11,9 +11,9 @@ import (
 )
 
 // The cases in this file are hard for solvers or for samplers. Their data are values of
-// the exact solution, without noise, except in PKMichaelisMenten.
+// the exact solution, without noise, except those of pkMichaelisMenten.
 
-// Dragons returns the model y′ = β0 − β1 y with y(0) = 1 and the true β = (10, 1),
+// dragonsLogNormal returns the model y′ = β0 − β1 y with y(0) = 1 and the true β = (10, 1),
 // observed at t = 0.5, 1, …, 5 with sd 0.1. Its solver is RK4 with h = 0.5, and its
 // priors are log-normal with parameters (ln 10, 2) and (0, 2). Each step multiplies the
 // distance from equilibrium by R(z) = 1 − z + z²/2 − z³/6 + z⁴/24 at z = hβ1. R is not
@@ -21,12 +21,12 @@ import (
 // there that the exact posterior does not have.
 //
 // Source: O'Brien et al. (2025), arXiv:2502.11510.
-func Dragons(data *bayes.Data) *bayes.Posterior {
+func dragonsLogNormal(data *bayes.Data) *bayes.Posterior {
 	return dragons(data, distuv.LogNormal{Mu: math.Log(10), Sigma: 2}, distuv.LogNormal{Mu: 0, Sigma: 2})
 }
 
-// DragonsUniform is Dragons with uniform priors on (0, 100) and (0, 10).
-func DragonsUniform(data *bayes.Data) *bayes.Posterior {
+// dragonsUniform is dragonsLogNormal with uniform priors on (0, 100) and (0, 10).
+func dragonsUniform(data *bayes.Data) *bayes.Posterior {
 	return dragons(data, distuv.Uniform{Min: 0, Max: 100}, distuv.Uniform{Min: 0, Max: 10})
 }
 
@@ -47,11 +47,11 @@ func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior
 	}
 }
 
-// Alias returns the oscillator y″ = −ω² y with y(0) = 1, y′(0) = 0 and the true ω = 1.3,
+// alias returns the oscillator y″ = −ω² y with y(0) = 1, y′(0) = 0 and the true ω = 1.3,
 // observed at t = 1, 2, …, 10 with sd 0.1. The prior of ω is uniform on (0, 2π). The
 // values ω and 2π − ω give the same data, so that the posterior has two modes, each with
 // half of the mass.
-func Alias(data *bayes.Data) *bayes.Posterior {
+func alias(data *bayes.Data) *bayes.Posterior {
 	return &bayes.Posterior{
 		Model: bayes.Model{
 			Params: []bayes.Param{{Name: "omega", Prior: distuv.Uniform{Min: 0, Max: 2 * math.Pi}}},
@@ -70,12 +70,12 @@ func Alias(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// PKMichaelisMenten returns a model for the concentration c of a drug that is eliminated
+// pkMichaelisMenten returns a model for the concentration c of a drug that is eliminated
 // at the rate v_m c/(k_m + c). It starts at c = 8, and is observed with log-normal errors
 // of sd 0.1. The data were drawn with v_m = 1.5 and k_m = 0.8. The priors are log-normal
 // with median 1 and a standard deviation of 1 on the log scale. The solver is the
 // trapezoidal rule with h = 1/4.
-func PKMichaelisMenten(data *bayes.Data) *bayes.Posterior {
+func pkMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	wide := distuv.LogNormal{Sigma: 1}
 	return &bayes.Posterior{
 		Model: bayes.Model{
@@ -93,19 +93,18 @@ func PKMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// Boluses returns the model y′ = input − k y with y(0) = 5 and the true k = 0.5, observed
+// boluses returns the model y′ = input − k y with y(0) = 5 and the true k = 0.5, observed
 // with sd 0.1. The input gives one dose of 12 at t = 1 and another at t = 2. Each dose
-// enters at a constant rate over a time of length width. If events is true, the solver
-// knows the times at which the input jumps; otherwise it may step over a dose.
-func Boluses(data *bayes.Data, width float64, events bool) *bayes.Posterior {
+// enters at a constant rate in 0.002 units of time. The jumps of the input are declared
+// as events, because a solver could step over a dose.
+func boluses(data *bayes.Data) *bayes.Posterior {
+	const width = 0.002
 	input := &probode.Input{Times: []float64{1, 1 + width, 2, 2 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Constant: true}
 	p := &probode.Problem{
 		Name: "boluses", States: []string{"y"}, Params: []string{"k"},
 		X0: []float64{5}, Theta: []float64{0.5}, Span: [2]float64{0, 4},
-		F: func(f []float64, t float64, x, theta []float64) { f[0] = input.At(t) - theta[0]*x[0] },
-	}
-	if events {
-		p.Events = input.Events()
+		F:      func(f []float64, t float64, x, theta []float64) { f[0] = input.At(t) - theta[0]*x[0] },
+		Events: input.Events(),
 	}
 	return &bayes.Posterior{
 		Model: bayes.Model{

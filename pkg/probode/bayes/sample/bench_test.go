@@ -2,7 +2,6 @@ package sample_test
 
 import (
 	"context"
-	"os"
 	"slices"
 	"testing"
 
@@ -17,16 +16,11 @@ import (
 
 // paper is the model of the paper's §3.2 with its data.
 func paper(b *testing.B) *bayes.Posterior {
-	f, err := os.Open("../../../reproduce/data.csv")
+	c, err := cases.Named("fitzhugh-nagumo")
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer f.Close()
-	data, err := bayes.ReadCSV(f, "t", "V_obs", "R_obs")
-	if err != nil {
-		b.Fatal(err)
-	}
-	return cases.FitzHughNagumo(data)
+	return c.Posterior()
 }
 
 // turns runs the first sampler and the second one after the other, b.N times, and

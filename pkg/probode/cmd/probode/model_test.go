@@ -112,13 +112,13 @@ func TestModelAlpha(t *testing.T) {
 
 func TestModelOfCase(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
-	for _, c := range cases.All() {
-		_, p, err := parsed(t, "-case", c.Name, "-step", "0.25")
+	for _, name := range cases.Names() {
+		_, p, err := parsed(t, "-case", name, "-step", "0.25")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.StepSize() != 0.25 || len(p.Params) < 1 {
-			t.Errorf("%s: step %g, %d parameters", c.Name, p.StepSize(), len(p.Params))
+			t.Errorf("%s: step %g, %d parameters", name, p.StepSize(), len(p.Params))
 		}
 	}
 	_, p, err := parsed(t, "-case", "fitzhugh-nagumo", "-data", filepath.Join(root, "reproduce", "data.csv"), "-method", "ab2", "-alpha", "auto")
