@@ -108,7 +108,7 @@ type Runner interface {
 	// with index from; Run writes the rows from+1, …, to. Row i of xi holds the n normals
 	// of step i; xi is nil for the classical method. The argument scale is the same for
 	// all steps. The result failed is the index of the step that failed; if none failed,
-	// it equals the argument to.
+	// it is one more than the index of the last step.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
 	Runs() bool
@@ -118,7 +118,7 @@ type Runner interface {
 // multistep methods can, without repeating the steps. Solver.Stepper uses it.
 type Recaller interface {
 	Stepper
-	// Recall sets the memory to what it is on the path z before step i. The argument from
+	// Recall sets the memory to what it is on the path z before step i. The first argument
 	// is the grid point at which the segment begins.
 	Recall(from, i int, z, theta []float64)
 }

@@ -7,8 +7,8 @@ import "math"
 // as elimination unless the terms of a determinant nearly cancel; in that case the caller
 // uses elimination with pivoting.
 
-// cancels is the smallest ratio of a determinant to the sum of the magnitudes of its
-// terms for which the determinant is used: at most seven of its 53 bits are then lost.
+// cancels is the smallest allowed ratio of a determinant to the sum of the magnitudes of
+// its terms. With this limit, at most seven of the 53 bits of the determinant are lost.
 const cancels = 1. / 128
 
 // inverse2 sets inv to (cI − J)⁻¹ and reports whether there is one. It never uses

@@ -17,9 +17,9 @@ import (
 type Differentiable interface {
 	Stepper
 	// Differentiate writes to dnext, M×d row-major, the derivative of next along the
-	// directions in t. The argument next is the state that Step has just computed from x
-	// with the same arguments. Differentiate is called after every step since Start. A
-	// wrapper around a Stepper that is not Differentiable returns errors.ErrUnsupported.
+	// directions in t. Here next is the state that Step has just computed from x with the
+	// same arguments. Differentiate is called after every step since Start. A wrapper
+	// around a Stepper that is not Differentiable returns errors.ErrUnsupported.
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
 

@@ -24,11 +24,11 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // place once ECharts 5 has been loaded. If no script runs, or ECharts cannot be loaded
 // or fails, the picture remains.
 //
-// ECharts comes from the page if the page has loaded it; otherwise from the address in
-// the global JavaScript variable probodeECharts, if the page has set that (a path without
-// a leading slash or dot starts at the root of the Jupyter server); otherwise from a
-// public CDN. RequireJS loads it where the page uses RequireJS. All fragments of a page
-// together load it once.
+// ECharts comes from the page if the page has loaded it. Otherwise it comes from the
+// address in the global JavaScript variable probodeECharts, if the page has set this
+// variable; a path without a leading slash or dot starts at the root of the Jupyter
+// server. If there is no such address, it comes from a public CDN. RequireJS loads it
+// where the page uses RequireJS. All fragments of a page together load it once.
 //
 // The fragment holds the picture once and the data of the chart once. The data are
 // compressed. Browsers from 2023 on can decompress them; older ones show the picture.

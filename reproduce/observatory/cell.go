@@ -130,7 +130,7 @@ type cell struct {
 	level   int // of three
 }
 
-// mesh returns the mesh of a cell and its text for the column size.
+// mesh returns the mesh of a cell, and the text that describes it in the column size.
 func (c *cell) mesh() (probode.Mesh, string) {
 	if c.entrant.tols != nil {
 		tol := c.entrant.tols[c.level]

@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/reproduce/internal/shell"
 )
 
-// This file makes the page, a single file with tables and figures of the rows. Its text
-// is in page.html. A script ranks methods and draws diagrams for problems like the
+// This file makes the page, a single file with tables and figures made from the rows. Its
+// text is in page.html. A script ranks methods and draws diagrams for problems like the
 // reader's, from the same tables that the page offers as files.
 
 //go:embed page.html

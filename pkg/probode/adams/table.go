@@ -81,8 +81,8 @@ func segments(g *probode.Grid) (list []segment) {
 	return list
 }
 
-// evenAt reports whether step i is as long as the earlier steps that it uses, not counting
-// steps before the grid point with the index first.
+// evenAt reports whether step i is as long as the earlier steps that it uses. The argument
+// first is the index of the earliest grid point whose steps count.
 func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {

@@ -299,7 +299,7 @@ func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evalua
 }
 
 // leaveOut returns the logarithms of the variances at the thinned points, computed without
-// the paths of group out.
+// the paths of one group.
 func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	thin := c.thin()
 	rest := moments.NewVector((len(c.used) + thin - 1) / thin)

@@ -413,8 +413,8 @@ func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	return b.doubling.LocalError(dst, i, x, next, theta)
 }
 
-// estimate writes to dst the error estimate for order k in step i, or, if there are too
-// few states for it, for the highest order for which there are enough.
+// estimate writes to dst the error estimate for order k in step i. If there are too few
+// states for that order, it uses the highest order for which there are enough.
 func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	n := b.forecast(dst, i, k+1)
 	c := b.gammaOf(i, n-1) / b.node(i, n)

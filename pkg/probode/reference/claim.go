@@ -124,7 +124,7 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 // claim replaces other, the states that are compared with x, with the claimed error of x.
 // A difference may be small by chance where it changes its sign. So the claim uses all
 // recent differences and all components: no component is assumed to be much more accurate
-// than the others, relative to its size. The argument first is the initial state.
+// than the others, relative to its size. The slice first holds the initial state.
 func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
@@ -229,7 +229,7 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, 
 }
 
 // excess returns the largest ratio of an error to the permitted error, and its index. The
-// argument first is the initial state.
+// slice first holds the initial state.
 func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
 	d := len(first)
 	peak := make([]float64, d)

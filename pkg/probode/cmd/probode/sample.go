@@ -209,8 +209,8 @@ func sufficient(c *mcmc.Chains) (enough bool, words string) {
 	return false, words + fmt.Sprintf("caution: that is not enough: want %.0f effective draws and R̂ below 1.01 for every parameter; a larger -draws extends the study, and probode summary says what may help\n", wanted)
 }
 
-// printModes prints a table of the modes, if there are several, all chains are in dir, and they
-// fit into memory.
+// printModes prints a table of the modes if there are several modes, all chains are in
+// dir, and the draws fit into memory.
 func printModes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Settings, out io.Writer) error {
 	const most = 4_000_000 // draws
 	if p.Modes == nil || len(p.Modes.Modes) < 2 || s.Chains*s.Draws > most {

@@ -151,9 +151,10 @@ func (q weightedQuantiles) slope(p float64) float64 {
 	return math.NaN()
 }
 
-// part summarises the draws x[c][k] for which in[c][k] is 1, with weights w. If in is nil,
-// it uses all draws; if w is nil, the weights are equal. It also returns the influence of
-// draw k of chain c, times its weight and divided by the share of the part.
+// part summarises the draws x[c][k] for which in[c][k] is 1, with weights w. If the
+// argument in is nil, it uses all draws; if w is nil, the weights are equal. It also
+// returns the influence of draw k of chain c, times its weight and divided by the share of
+// the part.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {

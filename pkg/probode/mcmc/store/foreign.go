@@ -12,8 +12,8 @@ import (
 // uses. The package writes only to plain files that begin as its own files do, and
 // never waits for a file.
 
-// openForReading opens a plain file, or the one that a link points to. A pipe or a
-// device, which could keep the reader waiting for ever, is an error.
+// openForReading opens a plain file, or the one that a link points to. It is an error to
+// open a pipe or a device, because that could keep the reader waiting for ever.
 func openForReading(path string) (*os.File, error) {
 	if _, err := plain(path, os.Stat); err != nil {
 		return nil, err
