@@ -20,6 +20,7 @@ type Differentiator struct {
 	inverse     []float64 // of the size of each component of theta
 	x1, theta1  []float64 // a point nearby
 	f1, f2, u   []float64
+	ft          []float64 // ∂f/∂t; empty if it is not known
 	jac1        *Matrix
 }
 
@@ -47,7 +48,7 @@ func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 
 // At sets the point. The argument f is the value of F there if it is known, or nil.
 func (e *Differentiator) At(t float64, x, theta, f []float64) {
-	e.t = t
+	e.t, e.ft = t, e.ft[:0]
 	copy(e.x, x)
 	for k, v := range theta {
 		if v == e.theta[k] {
@@ -103,6 +104,14 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	}
 	if e.p.Autonomous {
 		dt = 0
+	}
+	if dt != 0 && zero(dx) && zero(dtheta) {
+		if len(e.ft) == 0 {
+			e.ft = append(e.ft, e.f1...)
+			e.p.timeSlope(e.ft, e.f1, e.t, e.x, e.theta)
+		}
+		addScaled(dst, dt, e.ft)
+		return
 	}
 	eps *= e.reach(dx, dtheta, dt)
 	if math.IsInf(eps, 1) {
@@ -220,13 +229,18 @@ func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 		return moved{}
 	}
 	was := moved{*w.now, true}
+	w.move(e.theta1)
+	return was
+}
+
+// move moves the ends of the segment that depend on θ.
+func (w *window) move(theta []float64) {
 	if m := w.now.left; m != nil && m.event.When != nil {
-		w.now.from = math.Nextafter(m.event.When(e.theta1[:w.params:w.params]), math.Inf(1))
+		w.now.from = math.Nextafter(m.event.When(theta[:w.params:w.params]), math.Inf(1))
 	}
 	if m := w.now.right; m != nil && m.event.When != nil {
-		w.now.to = math.Nextafter(m.event.When(e.theta1[:w.params:w.params]), math.Inf(-1))
+		w.now.to = math.Nextafter(m.event.When(theta[:w.params:w.params]), math.Inf(-1))
 	}
-	return was
 }
 
 // moved holds the segment before move.

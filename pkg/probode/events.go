@@ -133,5 +133,10 @@ func (p *Problem) segmented(now *segment) *Problem {
 	if p.FTheta != nil {
 		q.FTheta = func(dst []float64, t float64, x, theta []float64) { p.FTheta(dst, inside(t), x, theta) }
 	}
+	if p.Pullback != nil {
+		q.Pullback = func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
+			return p.Pullback(dx, dtheta, lambda, inside(t), x, theta)
+		}
+	}
 	return &q
 }

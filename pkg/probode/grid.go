@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -424,7 +425,7 @@ func (g *Grid) End(i int) float64 {
 // order sorts the events by time.
 func (g *Grid) order() {
 	g.events = append(g.events[:0], g.when...)
-	sort.SliceStable(g.events, func(a, b int) bool { return g.events[a].time < g.events[b].time })
+	slices.SortStableFunc(g.events, func(a, b *mark) int { return cmp.Compare(a.time, b.time) })
 }
 
 // place returns the time at which the event with index j divides the span.

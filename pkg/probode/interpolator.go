@@ -3,6 +3,8 @@ package probode
 import (
 	"fmt"
 	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Between the grid points a path is the polynomial through neighbouring points. With q+1
@@ -46,6 +48,7 @@ type Interpolator struct {
 	times   []float64
 	first   []int
 	weights [][]float64 // nil at a grid point
+	slope   []float64   // of scatter, on a moving grid
 }
 
 // Interpolator returns an Interpolator on the grid of s for the given times, which may be
@@ -145,3 +148,83 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 // Last returns the index of the last grid point that is used for the time with index n.
 // Row needs the path up to this point, which lies some steps beyond the time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
+
+// If event times depend on θ, grid points move, and states at fixed times change with
+// them. With the polynomial P through the points (t_j, Z_j), the derivative of P(t) with
+// respect to t_j is −P′(t_j) w_j(t): the polynomial that moves with t_j differs from P by
+// −P′(t_j) at t_j, and by nothing at the other points.
+
+// still subtracts from ddst, the derivatives of the states at moving points, what comes
+// from the movement of the points, so that the derivatives at fixed times are left. dt
+// holds the derivatives of the times of all grid points.
+func (p *Interpolator) still(ddst, z, dt []float64) {
+	rate := make([]float64, p.d)
+	for n := range p.first {
+		p.each(n, func(i int, w float64) {
+			if dt[i] != 0 {
+				p.rate(rate, z, n, i)
+				addScaled(row(ddst, n, p.d), -w*dt[i], rate)
+			}
+		})
+	}
+}
+
+// each calls do with the grid points that are used for the time with index n, and their
+// weights.
+func (p *Interpolator) each(n int, do func(i int, w float64)) {
+	if len(p.weights[n]) == 0 {
+		do(p.first[n], 1)
+	}
+	for j, w := range p.weights[n] {
+		do(p.first[n]+j, w)
+	}
+}
+
+// scatter is the transpose of At and still. Given the gradient w with respect to the
+// states at all times, it adds the gradient with respect to the states of the path z to
+// dz, and the one with respect to the times of the grid to dt, unless dt is nil.
+func (p *Interpolator) scatter(dz, dt, w, z []float64) {
+	if dt != nil && p.slope == nil {
+		p.slope = make([]float64, p.d)
+	}
+	for n := range p.first {
+		from := row(w, n, p.d)
+		if zero(from) {
+			continue
+		}
+		p.each(n, func(i int, c float64) {
+			addScaled(row(dz, i, p.d), c, from)
+			if dt != nil {
+				p.rate(p.slope, z, n, i)
+				dt[i] -= c * vector.Dot(from, p.slope)
+			}
+		})
+	}
+}
+
+// rate writes P′(tᵢ) = Σ_j (Z_j − Zᵢ) ℓ_j′(tᵢ) to dst, where P is the polynomial that is
+// used at the time with index n, or next to it if that is the time of grid point i.
+func (p *Interpolator) rate(dst, z []float64, n, i int) {
+	seg := &p.g.seg[p.g.segment(i)]
+	degree := min(p.degree, seg.to-seg.from)
+	first := p.first[n]
+	if len(p.weights[n]) == 0 {
+		first = min(max(seg.from, i-degree/2), seg.to-degree)
+	}
+	clear(dst)
+	t := p.g.t
+	for j := first; j <= first+degree; j++ {
+		if j == i {
+			continue
+		}
+		slope := 1 / (t[j] - t[i])
+		for m := first; m <= first+degree; m++ {
+			if m != j && m != i {
+				slope *= (t[i] - t[m]) / (t[j] - t[m])
+			}
+		}
+		for k := range dst {
+			dst[k] += slope * (z[j*p.d+k] - z[i*p.d+k])
+		}
+	}
+}

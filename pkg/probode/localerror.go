@@ -112,6 +112,13 @@ func (s *doubled) Differentiate(dnext []float64, i int, x, next, theta, xi, scal
 	return errors.ErrUnsupported
 }
 
+func (s *doubled) Reverse(a *Adjoint, i int, x, next, theta, xi, scale []float64) error {
+	if r, ok := s.Stepper.(Reverser); ok {
+		return r.Reverse(a, i, x, next, theta, xi, scale)
+	}
+	return errors.ErrUnsupported
+}
+
 // localErrors returns the size of the local errors of the classical path at
 // θ on the grid of s, N×d.
 func (s *Solver) localErrors(theta []float64) ([]float64, error) {

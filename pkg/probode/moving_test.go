@@ -8,6 +8,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -172,6 +173,62 @@ func TestTangentsWithMovingEvents(t *testing.T) {
 						t.Errorf("%v, t = %g: derivative %d is %.9g: want %.9g", mesh, at, m, got, w)
 					}
 				}
+			}
+		}
+	}
+}
+
+// Where events move, the tangents and the gradient of a path at fixed times are those of
+// its states as they are computed, interpolation included: central differences with two
+// increments, extrapolated, agree up to their error of 1e-10.
+func TestDerivativesBetweenMovingPoints(t *testing.T) {
+	p := &Problem{
+		F: func(dst []float64, t float64, x, th []float64) {
+			dst[0], dst[1] = math.Sin(t)-th[1]*x[0]*x[1], th[1]*x[0]-x[1]
+		},
+		FJ: func(f, jac []float64, t float64, x, th []float64) {
+			f[0], f[1] = math.Sin(t)-th[1]*x[0]*x[1], th[1]*x[0]-x[1]
+			jac[0], jac[1], jac[2], jac[3] = -th[1]*x[1], -th[1]*x[0], th[1], -1
+		},
+		FTheta: func(dst []float64, _ float64, x, _ []float64) { dst[1], dst[3] = -x[0]*x[1], x[0] },
+		X0:     []float64{1, 0.5}, Theta: []float64{0.55, 1.3}, Span: [2]float64{0, 2},
+		Events: []Event{{When: func(theta []float64) float64 { return theta[0] },
+			Jump: func(x []float64, _ float64, th []float64) { x[0] += th[1] }}},
+	}
+	times := []float64{0.31, 0.5, 0.7, 1.234, 1.9}
+	for _, mesh := range []Mesh{Uniform(0.1), Frozen{Tolerance: Tolerance{Relative: 1e-3}}} {
+		path, err := Setup{Method: RungeKutta{}, Mesh: mesh, Alpha: 0.01}.Bind(t.Context(), p, nil, times)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theta, xi := []float64{0.53, 1.2}, make([]float64, path.NoiseLen())
+		DrawNoise(xi, 1, 1)
+		n := 2 * len(times)
+		w, x, dx := make([]float64, n), make([]float64, n), make([]float64, 2*n)
+		DrawNoise(w, 1, 2)
+		value := func(j int, h float64) (sum float64) {
+			at := slices.Clone(theta)
+			at[j] += h
+			if err := path.States(t.Context(), x, at, xi); err != nil {
+				t.Fatal(err)
+			}
+			return vector.Dot(w, x)
+		}
+		var want [2]float64
+		for j := range want {
+			slope := func(h float64) float64 { return (value(j, h) - value(j, -h)) / (2 * h) }
+			want[j] = (4*slope(1e-4) - slope(2e-4)) / 3
+		}
+		if err := path.(Tangential).Tangents(t.Context(), x, dx, theta, []float64{1, 0, 0, 1}, xi); err != nil {
+			t.Fatal(err)
+		}
+		g := &Gradient{Theta: make([]float64, 2), Xi: make([]float64, len(xi))}
+		if err := path.(Reversible).Gradient(t.Context(), g, w, theta, xi); err != nil {
+			t.Fatal(err)
+		}
+		for j, v := range want {
+			if forward := vector.Dot(w, dx[j*n:]); math.Abs(forward-v) > 1e-9*math.Abs(v) || math.Abs(g.Theta[j]-v) > 1e-9*math.Abs(v) {
+				t.Errorf("%v, θ%d: tangents %.12g, gradient %.12g: want %.12g", mesh, j, forward, g.Theta[j], v)
 			}
 		}
 	}

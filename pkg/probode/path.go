@@ -24,7 +24,7 @@ type Mesh interface {
 
 // A Path solves a problem by a Setup: it gives the states at the times of Bind as a
 // function of θ and ξ. It owns its workspace and serves one goroutine. The interfaces
-// below are abilities that a Path may have: Tangential, Holdable and Gridded.
+// below are abilities that a Path may have: Tangential, Reversible, Holdable and Gridded.
 type Path interface {
 	// States writes the states at the times to dst, row-major: dst[n*d+k] is component k
 	// at time n. The argument xi, of length NoiseLen, holds the standard normals ξ of the
@@ -78,6 +78,7 @@ type gridPath struct {
 	at      *Interpolator
 	times   []float64
 	z       []float64
+	w, wt   []float64 // gradients with respect to z and to the times, see Gradient
 	work    int
 	done    <-chan struct{} // of the context that the solver is bound to
 	release func()
@@ -135,21 +136,22 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 	// Only a limited number of directions are computed at a time, to bound the memory.
 	const most = 1 << 24
 	each := max(1, min(m, most/len(g.z)))
-	one := make([]float64, len(g.z))
+	one, dt := make([]float64, len(g.z)), make([]float64, len(g.solver.g.t))
 	for first := 0; first < m; first += each {
 		n := min(each, m-first)
 		dz := make([]float64, n*len(g.z))
 		if err := g.solver.SolveTangents(g.z, dz, theta, dtheta[first*p:(first+n)*p], xi); err != nil {
 			return err
 		}
-		if moving {
-			g.solver.tangents.still(g.z, dz, theta)
-		}
 		for k := range n {
 			for i := range one {
 				one[i] = dz[i*n+k]
 			}
-			g.at.At(ddst[(first+k)*len(dst):(first+k+1)*len(dst)], one)
+			to := ddst[(first+k)*len(dst) : (first+k+1)*len(dst)]
+			if g.at.At(to, one); moving {
+				g.solver.tangents.times(dt, k)
+				g.at.still(to, g.z, dt)
+			}
 		}
 	}
 	g.at.At(dst, g.z)

@@ -3,6 +3,8 @@ package probode
 import (
 	"fmt"
 	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // RungeKutta is an explicit Runge–Kutta method with the noise of Conrad et
@@ -125,6 +127,7 @@ type rungeKutta struct {
 	diff   *Differentiator // for the derivative of a step
 	dk     [][]float64     // M×d
 	dstage []float64
+	back   *reverseRungeKutta
 }
 
 func newRungeKutta(p *Problem, g *Grid, tab *Tableau) *rungeKutta {
@@ -227,6 +230,57 @@ func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []
 		}
 		tg.AddNoise(to, m, xi)
 	}
+	return nil
+}
+
+// A reverseRungeKutta holds the stages of a step, s×d, and gradients.
+type reverseRungeKutta struct {
+	stages, slopes []float64
+	stage          []float64
+}
+
+// Reverse computes the stages again, and goes back through them [HNW93, §II.6]: with λ
+// the gradient with respect to the next state,
+//
+//	gradient of kₗ = h bₗ λ + h Σ_{m>l} a_{ml} (∂f/∂x)ᵀ (gradient of k_m).
+func (r *rungeKutta) Reverse(a *Adjoint, i int, x, _, theta, xi, scale []float64) error {
+	d, h, t := r.p.Dim(), r.g.H(i), r.g.t[i]
+	if r.back == nil {
+		n := len(r.k) * d
+		r.back = &reverseRungeKutta{make([]float64, n), make([]float64, n), make([]float64, d)}
+	}
+	b, last := r.back, len(r.k)-1
+	for l, c := range r.tab.A {
+		stage := row(b.stages, l, d)
+		copy(stage, x)
+		for m, c := range c {
+			addScaled(stage, h*c, r.k[m])
+		}
+		if l < last || a.Moves {
+			r.p.F(r.k[l], t+r.tab.C[l]*h, stage, theta)
+		}
+	}
+	addScaled(a.X, 1, a.Next)
+	for l, c := range r.tab.B {
+		slope := row(b.slopes, l, d)
+		clear(slope)
+		addScaled(slope, h*c, a.Next)
+		if a.Moves {
+			a.Length += c * vector.Dot(a.Next, r.k[l])
+		}
+	}
+	for l := last; l >= 0; l-- {
+		clear(b.stage)
+		a.Field(b.stage, row(b.slopes, l, d), t+r.tab.C[l]*h, r.tab.C[l], row(b.stages, l, d), theta)
+		addScaled(a.X, 1, b.stage)
+		for m, c := range r.tab.A[l] {
+			addScaled(row(b.slopes, m, d), h*c, b.stage)
+			if a.Moves {
+				a.Length += c * vector.Dot(b.stage, r.k[m])
+			}
+		}
+	}
+	a.Noise(xi, scale)
 	return nil
 }
 

@@ -43,6 +43,7 @@ type Solver struct {
 	checked bool // the promises of the problem were checked
 
 	tangents *tangentRun // of SolveTangents
+	reverse  *reverseRun // of Gradient
 }
 
 // NewSolver returns a Solver for p with method m on grid g, with noise scale alpha ≥ 0,
@@ -98,7 +99,7 @@ func (s *Solver) on(g *Grid) (err error) {
 // context to which s is bound also stops the clone.
 func (s *Solver) Clone() *Solver {
 	c := *s
-	c.tangents = nil
+	c.tangents, c.reverse = nil, nil
 	if err := c.on(s.g); err != nil {
 		panic("probode: " + err.Error()) // s was made with the same arguments
 	}

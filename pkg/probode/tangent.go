@@ -283,27 +283,13 @@ func (w *tangentRun) ends(seg, m int) (from, to float64) {
 	return from, to
 }
 
-// still turns the derivatives dz of a path z at grid points that move with the events
-// into derivatives at fixed times:
-//
-//	dZ/dθ at the time t = dZ/dθ at the moving point − f(t, Z) dt/dθ.
-//
-// At the time of an event, the last point before it has the derivative from the left, and
-// the first point after it has the derivative from the right.
-func (w *tangentRun) still(z, dz, theta []float64) {
-	d, f := w.s.d, make([]float64, w.s.d)
+// times writes the derivatives of the times of all grid points in direction m to dst.
+func (w *tangentRun) times(dst []float64, m int) {
 	for seg := range w.s.g.seg {
 		part := &w.s.g.seg[seg]
-		for i := part.from; i <= part.to; i++ {
-			t := min(max(w.s.g.t[i], part.now.from), part.now.to)
-			w.s.p.F(f, t, row(z, i, d), theta)
-			for m := range w.M {
-				from, to := w.ends(seg, m)
-				dt := from + part.frac[i-part.from]*(to-from)
-				for k, v := range f {
-					dz[(i*d+k)*w.M+m] -= v * dt
-				}
-			}
+		from, to := w.ends(seg, m)
+		for i, a := range part.frac {
+			dst[part.from+i] = from + a*(to-from)
 		}
 	}
 }

@@ -145,3 +145,30 @@ func (a *bashforth) Differentiate(dnext []float64, i int, x, next, theta, xi, _ 
 	}
 	return nil
 }
+
+// Reverse goes back through the step. Each value of f receives gradients from all steps
+// that use it before it passes them on.
+func (a *bashforth) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
+	a.reverse()
+	if a.starting(i) {
+		if err := a.reverseStart(to, i, x, next, theta); err != nil || a.quiet() {
+			return err
+		}
+	} else {
+		h, beta := a.g.H(i), a.beta.at(i)
+		addScaled(to.X, 1, to.Next)
+		a.reverseSum(h, beta, i, to.Next)
+		if to.Moves { // next is x + h Σ_j β_j F_{i−j} plus the noise
+			for k, v := range to.Next {
+				move := next[k] - x[k]
+				if xi != nil {
+					move -= scale[k] * xi[k]
+				}
+				to.Length += v * move / h
+			}
+		}
+		a.reverseSlope(to, i, x, theta)
+	}
+	to.Noise(xi, scale)
+	return nil
+}

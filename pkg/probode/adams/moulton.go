@@ -154,6 +154,8 @@ type moulton struct {
 	c, u, v      []float64 // centre and updates
 	noise        []float64
 	currentIsOld bool // f(t_{i+1}, Zᵢ) is Fᵢ: the problem is autonomous
+
+	transpose *reverseMoulton
 }
 
 func (a *moulton) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
@@ -521,4 +523,153 @@ func (a *moulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi
 		addScaled(row(dnext, m, a.d), 1, s.w)
 	}
 	return nil
+}
+
+// reverseMoulton is what Reverse needs.
+type reverseMoulton struct {
+	t          *probode.Matrix // Jᵀ
+	lu         *probode.LU     // of Γᵀ
+	mu, dc, dv []float64
+}
+
+// Reverse goes back through the equation of the step: if λ is the gradient with respect to
+// the solution u of Γ·u = w, the one with respect to w is μ = Γ⁻ᵀλ, and those with respect
+// to Γ follow from the number −μ·Γu, with u held constant.
+func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
+	a.reverse()
+	if a.transpose == nil {
+		b := &reverseMoulton{mu: make([]float64, a.d), dc: make([]float64, a.d), dv: make([]float64, a.d)}
+		b.t = a.jac.Transpose(nil)
+		b.lu = probode.NewLU(b.t)
+		a.transpose = b
+	}
+	a.set(i)
+	if a.starting(i) {
+		err := a.reverseStart(to, i, x, next, theta)
+		if err != nil || a.quiet() || xi == nil {
+			return err
+		}
+		return a.reverseNoise(to, i, x, theta, xi, scale)
+	}
+	var err error
+	if a.lin == Newton {
+		err = a.reverseNewton(to, i, x, next, theta, xi, scale)
+	} else {
+		err = a.reverseOnce(to, i, x, next, theta, xi, scale)
+	}
+	if err == nil && (len(a.betaPast) > 0 || a.lin == Predictor) {
+		a.reverseSlope(to, i, x, theta)
+	}
+	return err
+}
+
+// transposed sets mu to Γ⁻ᵀλ, where Γ belongs to the centre c. It sets fc and jac.
+func (a *moulton) transposed(c, theta, lambda []float64) error {
+	b := a.transpose
+	a.eval.FJ(a.fc, a.jac, a.t1, c, theta)
+	a.jac.Transpose(b.t)
+	if !b.lu.Factorize(a.inv, b.t) {
+		return probode.ErrSingular
+	}
+	copy(b.mu, lambda)
+	b.lu.Solve(b.mu)
+	return nil
+}
+
+// reverseNewton goes back through the noise, and through r(z) = 0 at its solution.
+func (a *moulton) reverseNewton(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
+	b := a.transpose
+	copy(a.c, next) // the solution is next without noise
+	if xi != nil {
+		if err := a.reverseNoise(to, i, x, theta, xi, scale); err != nil {
+			return err
+		}
+		addScaled(a.c, -1, a.noise)
+	}
+	if err := a.transposed(a.c, theta, to.Next); err != nil {
+		return err
+	}
+	to.Field(nil, b.mu, a.t1, 1, a.c, theta)
+	addScaled(to.X, a.inv, b.mu)
+	a.reverseSum(a.invNext, a.betaPast, i, b.mu)
+	for k, v := range b.mu {
+		to.Length -= a.inv / a.g.H(i) * v * (x[k] - a.c[k])
+	}
+	return nil
+}
+
+// reverseNoise goes back through the noise Γ⁻¹Jv, where v holds the scaled normals and Γ
+// and J are evaluated at x. It sets noise.
+func (a *moulton) reverseNoise(to *probode.Adjoint, i int, x, theta, xi, scale []float64) error {
+	b := a.transpose
+	if err := a.transposed(x, theta, to.Next); err != nil {
+		return err
+	}
+	if !a.lu.Factorize(a.inv, a.jac) {
+		return probode.ErrSingular
+	}
+	a.setNoise(xi, scale)
+	addScaled(a.v, 1, a.noise)
+	to.SecondField(to.X, b.mu, a.v, a.t1, 1, x, theta)
+	for k, v := range b.mu {
+		to.Length += a.inv / a.g.H(i) * v * a.noise[k]
+	}
+	a.reverseNormals(to, xi, scale)
+	return nil
+}
+
+// reverseNormals adds the gradients of μ·Jv.
+func (a *moulton) reverseNormals(to *probode.Adjoint, xi, scale []float64) {
+	b := a.transpose
+	clear(b.dv)
+	b.t.AddMul(b.dv, 1, b.mu)
+	for k, v := range b.dv {
+		to.Xi[k] += scale[k] * v
+		to.Scale[k] += xi[k] * v
+	}
+}
+
+// reverseOnce goes back through one update from the centre c.
+func (a *moulton) reverseOnce(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
+	b := a.transpose
+	copy(a.c, x)
+	if a.lin == Predictor {
+		a.recall(to, i, theta)
+		a.add(a.c, a.g.H(i), a.explicit.at(i), i)
+	}
+	if err := a.transposed(a.c, theta, to.Next); err != nil {
+		return err
+	}
+	for k, v := range to.Next {
+		a.u[k] = next[k] - a.c[k]
+		if xi != nil {
+			a.u[k] += scale[k] * xi[k]
+		}
+		b.dc[k] = v - a.inv*b.mu[k]
+		to.Length -= a.inv / a.g.H(i) * b.mu[k] * (x[k] - next[k])
+	}
+	to.Field(b.dc, b.mu, a.t1, 1, a.c, theta)
+	to.SecondField(b.dc, b.mu, a.u, a.t1, 1, a.c, theta)
+	addScaled(to.X, a.inv, b.mu)
+	addScaled(to.X, 1, b.dc)
+	a.reverseSum(a.invNext, a.betaPast, i, b.mu)
+	if xi != nil {
+		a.reverseNormals(to, xi, scale)
+	}
+	if a.lin == Predictor {
+		h, beta := a.g.H(i), a.explicit.at(i)
+		a.reverseSum(h, beta, i, b.dc)
+		for k, v := range b.dc {
+			to.Length += v * (a.c[k] - x[k]) / h
+		}
+	}
+	return nil
+}
+
+// recall computes the values of f that step i uses.
+func (a *moulton) recall(to *probode.Adjoint, i int, theta []float64) {
+	from := max(a.begin, i-len(a.explicit.uniform)+1)
+	for j := from; j <= i; j++ {
+		a.p.F(a.row(j), a.g.Times()[j], row(to.Path, j, a.d), theta)
+	}
 }

@@ -20,7 +20,8 @@ type past struct {
 	start probode.Stepper
 	local probode.Estimator // estimates errors if there are too few earlier steps
 
-	slopes *slopes // for the derivatives of steps
+	slopes *slopes   // for the derivatives of steps
+	back   []float64 // gradients with respect to F_i, as in f; nil before the first use
 }
 
 // newPast returns the past of a method that uses s values of f. It returns an error if
@@ -49,6 +50,7 @@ func (m *past) add(dst []float64, c float64, beta []float64, i int) {
 
 func (m *past) Start(i int, _, _ []float64) error {
 	m.begin = i
+	clear(m.back)
 	return nil
 }
 
@@ -173,6 +175,36 @@ func (m *past) addSlopes(dst []float64, c float64, beta []float64, i, k int) {
 	for j, b := range beta {
 		addScaled(dst, b*c, row(m.slopes.df[(i-j)&7], k, m.d))
 	}
+}
+
+// reverse prepares the gradients with respect to past values of f.
+func (m *past) reverse() {
+	if m.back == nil {
+		m.back = make([]float64, 8*m.d)
+	}
+}
+
+// backRow returns the gradient with respect to F_i.
+func (m *past) backRow(i int) []float64 { return row(m.back, i&7, m.d) }
+
+// reverseSum adds the gradients of c Σ_j β_j F_{i−j}, where lambda is the gradient with
+// respect to that sum.
+func (m *past) reverseSum(c float64, beta []float64, i int, lambda []float64) {
+	for j, b := range beta {
+		addScaled(m.backRow(i-j), b*c, lambda)
+	}
+}
+
+// reverseSlope goes back through F_i, after all steps that use it.
+func (m *past) reverseSlope(a *probode.Adjoint, i int, x, theta []float64) {
+	a.Field(a.X, m.backRow(i), m.g.Times()[i], 0, x, theta)
+	clear(m.backRow(i))
+}
+
+// reverseStart goes back through a starting step.
+func (m *past) reverseStart(a *probode.Adjoint, i int, x, next, theta []float64) error {
+	m.reverseSlope(a, i, x, theta)
+	return m.start.(probode.Reverser).Reverse(a, i, x, next, theta, nil, nil)
 }
 
 // row returns row i of a path.

@@ -149,6 +149,7 @@ type bdf struct {
 	next, since, fails int // used by Choose
 
 	slopes *bdfTangent
+	back   *bdfReverse
 }
 
 // bdfWindow is a power of two above the number of states that a step uses.
@@ -163,6 +164,11 @@ func (b *bdf) row(i int) []float64 { return b.past[i&(bdfWindow-1)] }
 func (b *bdf) Start(i int, _, _ []float64) error {
 	b.begin, b.last = i, i-1
 	b.next, b.since, b.fails = 1, 0, 0
+	if b.back != nil {
+		for _, v := range b.back.past {
+			clear(v)
+		}
+	}
 	return nil
 }
 
@@ -251,14 +257,18 @@ func combine(dst []float64, rows *[bdfWindow][]float64, w *[bdfWindow]float64, i
 	}
 }
 
-// set computes the coefficients and ψ of step i, and its order k.
+// set computes the coefficients and ψ of step i, which has the order k.
 func (b *bdf) set(i int) {
+	b.coefficients(i)
+	combine(b.psi, &b.past, &b.known, i, b.k)
+}
+
+func (b *bdf) coefficients(i int) {
 	if !b.uniform || b.gamma == 0 {
 		b.gamma = b.gammaOf(i, b.k)
 		b.extrapolate(&b.known, i, b.k, true)
 	}
 	b.form(i, b.gamma)
-	combine(b.psi, &b.past, &b.known, i, b.k)
 }
 
 // form sets up the equation of step i with the given γ.

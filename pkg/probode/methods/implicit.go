@@ -37,6 +37,7 @@ type implicit struct {
 
 	full    *fullNewton // for steps in which one Jacobian for all stages fails
 	tangent *tangent    // for the derivative of a step
+	reverse *reverseStages
 }
 
 func newImplicit(p *probode.Problem, g *probode.Grid, table *collocation) (*implicit, error) {

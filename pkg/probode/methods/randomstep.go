@@ -72,9 +72,9 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 	if !(m.power() >= 0.5) || math.IsInf(m.power(), 1) {
 		return nil, fmt.Errorf("random steps of power %g: want a finite Power ≥ 1/2", m.Power)
 	}
-	s := &randomStep{g: g, n: len(p.Theta), theta: make([]float64, len(p.Theta)+1)}
+	s := &randomStep{g: g, n: len(p.Theta), theta: make([]float64, len(p.Theta)+1), scaled: scaled(p)}
 	var err error
-	if s.inner, err = m.method().Stepper(scaled(p), g); err != nil {
+	if s.inner, err = m.method().Stepper(s.scaled, g); err != nil {
 		return nil, err
 	}
 	if r, ok := s.inner.(probode.Rememberer); ok && r.Memory() > 0 {
@@ -120,6 +120,17 @@ func scaled(p *probode.Problem) *probode.Problem {
 			}
 		}
 	}
+	if p.Pullback != nil {
+		f, scaled := make([]float64, p.Dim()), make([]float64, p.Dim())
+		q.Pullback = func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
+			p.F(f, t, x, theta[:n:n])
+			for k, v := range lambda {
+				dtheta[n] += v * f[k]
+				scaled[k] = theta[n] * v
+			}
+			return p.Pullback(dx, dtheta[:n:n], scaled, t, x, theta[:n:n])
+		}
+	}
 	return &q
 }
 
@@ -138,6 +149,8 @@ type randomStep struct {
 	theta []float64 // θ and then H/h
 
 	tangents probode.Tangents // with the derivatives of H/h
+	scaled   *probode.Problem // with the field c·f
+	adjoint  *probode.Adjoint // with the gradient with respect to H/h
 }
 
 func (s *randomStep) Start(i int, x, theta []float64) error {

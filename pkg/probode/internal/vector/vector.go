@@ -21,3 +21,12 @@ func Finite(x []float64) bool {
 	}
 	return true
 }
+
+// Dot returns x·y; y has at least the length of x.
+func Dot(x, y []float64) float64 {
+	var sum float64
+	for k, v := range x {
+		sum += v * y[k]
+	}
+	return sum
+}

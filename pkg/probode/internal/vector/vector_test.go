@@ -19,4 +19,7 @@ func TestVector(t *testing.T) {
 			t.Errorf("Finite(%v) = %t", c.x, !c.finite)
 		}
 	}
+	if got := Dot([]float64{1, -2}, []float64{3, 4, 5}); got != -5 {
+		t.Errorf("Dot is %g: want -5", got)
+	}
 }

@@ -1,0 +1,429 @@
+package probode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
+
+// The gradient of a function of a path. If the function depends on many parameters, and
+// for the normals ξ, of which there are more than any other, derivatives along each of
+// them would be too expensive. The adjoint of the discrete scheme goes through the steps
+// once, backwards. With Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and wᵢ the gradient of the function with
+// respect to Zᵢ alone, the gradient λᵢ with respect to Zᵢ and all that follows from it is
+//
+//	λ_N = w_N,   λᵢ = wᵢ + (∂Φᵢ/∂Z)ᵀ λ_{i+1},
+//
+// and the gradients are Σ (∂Φᵢ/∂θ)ᵀ λ_{i+1} + (∂x₀/∂θ)ᵀ λ₀ for θ, and (∂Φᵢ/∂ξ)ᵀ λ_{i+1}
+// for the normals of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. It is the
+// gradient of the numerical solution, not an approximation to that of the solution.
+
+// A Reverser is a Stepper that computes gradients. For any other Stepper, gradients with
+// respect to θ come from derivatives along each parameter, and there are none with
+// respect to ξ.
+type Reverser interface {
+	Stepper
+	// Reverse adds to the gradients in a what they receive through step i, which led from
+	// x to next with the same arguments. It is called for the steps of a segment, the last
+	// first, after a Start at the beginning of the segment. A method with a past keeps the
+	// gradients of earlier states, or of earlier values of f, until their step comes. A
+	// wrapper around a Stepper that is not a Reverser returns errors.ErrUnsupported.
+	Reverse(a *Adjoint, i int, x, next, theta, xi, scale []float64) error
+}
+
+// A Gradient is the gradient of a function of a path.
+type Gradient struct {
+	Theta []float64 // with respect to θ
+	Xi    []float64 // with respect to ξ, N×n; may be nil if it is not needed
+	Alpha float64   // with respect to α; 0 without noise
+}
+
+// Gradient writes the gradient of a function of the path z to g, where w, of the length
+// of z, is the gradient of that function with respect to the states of the path. z is the
+// path that Solve has computed for θ and ξ. If event times depend on θ, the states are
+// those at the moving grid points.
+//
+// It takes one pass through the steps, backwards, whatever the number of parameters. With
+// Problem.Pullback, or with FJ and FTheta, the gradient is exact up to rounding, except
+// that central differences, of relative error 10⁻¹⁰, replace derivatives of event times,
+// of jumps, of a Start without StartTheta, of f with respect to t for events that move
+// with θ, and of a Jacobian in the noise. Without them each evaluation of f in a step
+// takes 2d or 2p evaluations of F more. Nothing but the path is stored, so the memory is
+// that of z and w.
+//
+// If the method is not a Reverser, Gradient solves for the derivatives along each
+// parameter, as SolveTangents does, and returns errors.ErrUnsupported if g.Xi is not nil.
+func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
+	return s.gradient(g, w, nil, z, theta, xi)
+}
+
+// gradient is Gradient for a function that also depends on the times of the grid points;
+// times is the gradient with respect to them, or nil.
+func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
+	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
+		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, θ and its gradient %d and %d: want %d and %d", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
+	}
+	if n := s.NoiseLen(); xi != nil && len(xi) != n || g.Xi != nil && len(g.Xi) != n {
+		panic(fmt.Sprintf("probode: ξ and its gradient have lengths %d and %d: want N·n = %d, or nil", len(xi), len(g.Xi), n))
+	}
+	clear(g.Theta)
+	clear(g.Xi)
+	g.Alpha = 0
+	if _, ok := s.step.(Reverser); !ok {
+		return s.forwardGradient(g, w, times, z, theta, xi)
+	}
+	if s.reverse == nil {
+		s.reverse = newReverseRun(s)
+	}
+	err := s.reverse.run(g, w, times, z, theta, xi)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return s.forwardGradient(g, w, times, z, theta, xi)
+	}
+	return err
+}
+
+// forwardGradient computes the gradient from derivatives along each parameter.
+func (s *Solver) forwardGradient(g *Gradient, w, times, z, theta, xi []float64) error {
+	if g.Xi != nil {
+		return fmt.Errorf("%s: %v has no gradient with respect to ξ: %w", s.p.Title(), s.m, errors.ErrUnsupported)
+	}
+	if xi != nil {
+		g.Alpha = math.NaN() // not known
+	}
+	const most = 1 << 24 // bounds the memory
+	p := len(theta)
+	each := max(1, min(p, most/len(z)))
+	path, dz := make([]float64, len(z)), make([]float64, each*len(z))
+	for first := 0; first < p; first += each {
+		n := min(each, p-first)
+		along := make([]float64, n*p)
+		for k := range n {
+			along[k*p+first+k] = 1
+		}
+		if err := s.SolveTangents(path, dz[:n*len(z)], theta, along, xi); err != nil {
+			return err
+		}
+		for i, v := range w {
+			if v != 0 {
+				addScaled(g.Theta[first:first+n], v, dz[i*n:])
+			}
+		}
+	}
+	return s.eventGradient(g.Theta, times, theta)
+}
+
+// eventGradient adds to dtheta what it receives through the times of the grid.
+func (s *Solver) eventGradient(dtheta, times, theta []float64) error {
+	if times == nil {
+		return nil
+	}
+	r := newReverseRun(s)
+	for j := range s.g.seg {
+		r.pass(j, times)
+	}
+	r.when(dtheta, theta)
+	return nil
+}
+
+// A reverseRun goes backwards through the steps of a Solver.
+type reverseRun struct {
+	Adjoint
+	s     *Solver
+	xi    []float64 // gradient of the normals of a step, if nobody asks for them
+	scale []float64
+	clean []float64 // a state without noise
+	marks []float64 // gradients with respect to the times of events, in order of time
+
+	x, theta, left, right []float64
+	exact                 []float64 // ∂x₀/∂θ
+}
+
+func newReverseRun(s *Solver) *reverseRun {
+	d, p, n := s.d, len(s.p.Theta), s.normals()
+	r := &reverseRun{Adjoint: *NewAdjoint(s.inside), s: s, marks: make([]float64, len(s.g.events)), theta: make([]float64, p)}
+	for _, v := range []*[]float64{&r.X, &r.Next, &r.clean, &r.x, &r.left, &r.right} {
+		*v = make([]float64, d)
+	}
+	r.xi, r.scale = make([]float64, n), make([]float64, n)
+	return r
+}
+
+func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err error) {
+	s, d, n := r.s, r.s.d, r.s.normals()
+	i := s.Steps()
+	defer func() { // a function of the problem may panic
+		if v := recover(); v != nil {
+			err = s.Fail(i, theta, row(z, i, d), &PanicError{v, stack()})
+		}
+	}()
+	if !vector.Finite(theta) {
+		return s.Fail(0, theta, nil, ErrParameter)
+	}
+	if err := s.g.move(theta); err != nil {
+		return s.Fail(0, theta, nil, err)
+	}
+	if len(r.xi) != n {
+		r.xi, r.scale = make([]float64, n), make([]float64, n)
+	}
+	clear(r.marks)
+	r.Theta, r.Path, r.Moves = g.Theta, z, s.g.moving
+	copy(r.X, row(w, i, d))
+	active := !zero(r.X) // before the last point at which w is not zero, all gradients are zero
+	for j := len(s.g.seg) - 1; j >= 0; j-- {
+		seg := &s.g.seg[j]
+		*s.now = seg.now
+		if times != nil {
+			r.pass(j, times)
+		}
+		started := false
+		for i = seg.to - 1; i >= seg.from; i-- {
+			if s.stop.Load() {
+				return s.Fail(i, theta, row(z, i, d), s.cause())
+			}
+			r.Next, r.X = r.X, r.Next
+			copy(r.X, row(w, i, d))
+			if !active {
+				active = !zero(r.X)
+				continue
+			}
+			if s.g.t[i] == s.g.t[i+1] {
+				addScaled(r.X, 1, r.Next)
+				continue
+			}
+			if !started {
+				started = true
+				if err := s.step.Start(seg.from, row(z, seg.from, d), theta); err != nil {
+					return s.Fail(i, theta, row(z, i, d), err)
+				}
+			}
+			r.Xi, r.Scale = nil, nil
+			var normals []float64
+			if xi != nil {
+				normals = xi[i*n : (i+1)*n]
+				r.Xi, r.Scale = r.xi, r.scale
+				if clear(r.xi); g.Xi != nil {
+					r.Xi = g.Xi[i*n : (i+1)*n]
+				}
+				clear(r.scale)
+			}
+			if err := r.step(g, i, j, z, theta, normals); err != nil {
+				return s.Fail(i, theta, row(z, i, d), err)
+			}
+		}
+		if i = seg.from - 1; i >= 0 { // the event before the segment
+			r.jump(j-1, row(z, i, d), theta)
+			addScaled(r.X, 1, row(w, i, d))
+			active = active || !zero(r.X)
+		}
+	}
+	i = 0
+	r.start(theta)
+	r.when(g.Theta, theta)
+	return nil
+}
+
+// step goes back through step i of segment j.
+func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
+	s := r.s
+	x, next := row(z, i, s.d), row(z, i+1, s.d)
+	r.Time, r.Length = 0, 0
+	if xi != nil {
+		s.scaleAt(i)
+	}
+	scale := s.scale
+	if s.scaling == ScaleLocal {
+		// The method itself computed the state before the noise was added.
+		if xi != nil {
+			r.Noise(xi, scale)
+			copy(r.clean, next)
+			for k, v := range xi {
+				r.clean[k] -= scale[k] * v
+			}
+			next = r.clean
+		}
+		normals, scales := r.Xi, r.Scale
+		r.Xi, r.Scale = nil, nil
+		if err := s.step.(Reverser).Reverse(&r.Adjoint, i, x, next, theta, nil, nil); err != nil {
+			return err
+		}
+		r.Xi, r.Scale = normals, scales
+	} else {
+		if xi == nil {
+			scale = nil
+		}
+		if err := s.step.(Reverser).Reverse(&r.Adjoint, i, x, next, theta, xi, scale); err != nil {
+			return err
+		}
+	}
+	var along float64 // derivative with respect to the logarithm of all scales
+	for k, v := range r.Scale {
+		along += v * s.scale[k]
+	}
+	if xi != nil && s.alpha > 0 {
+		g.Alpha += along / (2 * s.alpha)
+	}
+	if r.Moves {
+		if s.scaling != ScaleLocal {
+			r.Length += along * s.noise.Exponent / s.g.H(i)
+		}
+		part := &s.g.seg[j]
+		a, b := part.frac[i-part.from], part.frac[i+1-part.from]
+		r.ends(j, r.Time*(1-a)-r.Length*(b-a), r.Time*a+r.Length*(b-a))
+	}
+	return nil
+}
+
+// ends adds the gradients with respect to the times at which a segment begins and ends.
+func (r *reverseRun) ends(j int, from, to float64) {
+	if j > 0 {
+		r.marks[j-1] += from
+	}
+	if j < len(r.marks) {
+		r.marks[j] += to
+	}
+}
+
+// pass adds the gradients with respect to the times of the grid points of a segment.
+func (r *reverseRun) pass(j int, times []float64) {
+	part := &r.s.g.seg[j]
+	for i, a := range part.frac {
+		v := times[part.from+i]
+		r.ends(j, v*(1-a), v*a)
+	}
+}
+
+// jump goes back through event j, before which the state is x. The derivatives of the
+// jump are central differences.
+func (r *reverseRun) jump(j int, x, theta []float64) {
+	s := r.s
+	e := s.g.events[j]
+	if !e.inside || e.event.Jump == nil || zero(r.X) {
+		return
+	}
+	r.Next, r.X = r.X, r.Next
+	t := s.g.place(j)
+	floor := 1e-3 * vector.MaxAbs(x)
+	if floor == 0 {
+		floor = 1
+	}
+	copy(r.x, x)
+	copy(r.theta, theta)
+	side := func(to []float64, t float64) {
+		copy(to, r.x)
+		e.event.Jump(to, t, r.theta)
+	}
+	difference := func(width float64) (sum float64) {
+		for k, v := range r.Next {
+			sum += v * (r.right[k] - r.left[k])
+		}
+		return sum / width
+	}
+	for k, v := range x {
+		h := cbrtEps * max(math.Abs(v), floor)
+		r.x[k] = v + h
+		side(r.right, t)
+		up := r.x[k]
+		r.x[k] = v - h
+		side(r.left, t)
+		r.X[k] = difference(up - r.x[k])
+		r.x[k] = v
+	}
+	for k, v := range theta {
+		h := cbrtEps * math.Abs(v)
+		if h == 0 {
+			h = cbrtEps
+		}
+		r.theta[k] = v + h
+		side(r.right, t)
+		up := r.theta[k]
+		r.theta[k] = v - h
+		side(r.left, t)
+		r.Theta[k] += difference(up - r.theta[k])
+		r.theta[k] = v
+	}
+	if e.event.When != nil {
+		h := cbrtEps * (s.g.span[1] - s.g.span[0])
+		side(r.right, t+h)
+		side(r.left, t-h)
+		r.marks[j] += difference((t + h) - (t - h))
+	}
+}
+
+// start adds to Theta what it receives through the initial state.
+func (r *reverseRun) start(theta []float64) {
+	p := r.s.p
+	if p.Start == nil || zero(r.X) {
+		return
+	}
+	if n := len(theta); p.StartTheta != nil {
+		if r.exact == nil {
+			r.exact = make([]float64, len(r.X)*n)
+		}
+		clear(r.exact)
+		p.StartTheta(r.exact, theta)
+		for k, v := range r.X {
+			addScaled(r.Theta, v, r.exact[k*n:(k+1)*n])
+		}
+		return
+	}
+	r.each(r.Theta, theta, func() (v float64) {
+		p.Initial(r.x, r.theta)
+		for k, c := range r.X {
+			v += c * r.x[k]
+		}
+		return v
+	})
+}
+
+// when adds to dtheta what it receives through the times of events.
+func (r *reverseRun) when(dtheta, theta []float64) {
+	for j, e := range r.s.g.events {
+		if c := r.marks[j]; c != 0 && e.event.When != nil && e.inside {
+			r.each(dtheta, theta, func() float64 { return c * e.event.When(r.theta) })
+		}
+	}
+}
+
+// each adds the central differences of value, a function of r.theta, to dtheta.
+func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
+	copy(r.theta, theta)
+	for k, v := range theta {
+		h := cbrtEps * math.Abs(v)
+		if h == 0 {
+			h = cbrtEps
+		}
+		r.theta[k] = v + h
+		up, right := r.theta[k], value()
+		r.theta[k] = v - h
+		dtheta[k] += (right - value()) / (up - r.theta[k])
+		r.theta[k] = v
+	}
+}
+
+// Reversible is a Path that can compute gradients of functions of its states.
+type Reversible interface {
+	Path
+	// Gradient writes to g the gradient of Σ w·x, where x are the states that the last
+	// call of States has computed for these θ and ξ, and w has as many elements. It is
+	// the gradient of any function of the states if w is its gradient with respect to
+	// them. The error is errors.ErrUnsupported if the states have no derivative.
+	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
+}
+
+// Gradient goes back through the steps: see Solver.Gradient.
+func (g *gridPath) Gradient(ctx context.Context, to *Gradient, w, theta, xi []float64) error {
+	g.follow(ctx)
+	if g.w == nil {
+		g.w = make([]float64, len(g.z))
+		if g.solver.g.moving {
+			g.wt = make([]float64, len(g.solver.g.t))
+		}
+	}
+	clear(g.w)
+	clear(g.wt)
+	g.at.scatter(g.w, g.wt, w, g.z)
+	return g.solver.gradient(to, g.w, g.wt, g.z, theta, xi)
+}

@@ -1,0 +1,385 @@
+package methods
+
+import (
+	"errors"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// This file goes back through steps: see probode.Reverser.
+
+// reverseStages holds the transposed equations of the stages. With λ the gradient with
+// respect to the next state, the gradients μᵢ with respect to the stages zᵢ solve
+//
+//	μⱼ = dⱼ λ + Jⱼᵀ gⱼ,   gⱼ = h Σᵢ aᵢⱼ μᵢ,
+//
+// where gⱼ is the gradient with respect to fⱼ. They are solved by simplified iteration
+// with the Jacobian of the middle stage.
+type reverseStages struct {
+	jac   []*probode.Matrix // transposed, at the stages
+	real  []*probode.LU
+	pair  []*probode.ComplexLU
+	mu, g []float64 // s×d
+	next  []float64
+	all   *probode.Matrix // of all stages, transposed
+	lu    *probode.LU
+}
+
+func newReverseStages(s *implicit) *reverseStages {
+	n := s.table.stages * s.d
+	e := &reverseStages{mu: make([]float64, n), g: make([]float64, n), next: make([]float64, s.d),
+		real: make([]*probode.LU, len(s.real)), pair: make([]*probode.ComplexLU, len(s.pair))}
+	for range s.table.stages {
+		e.jac = append(e.jac, s.jac.Transpose(nil))
+	}
+	for k := range s.table.modes {
+		if s.real[k] != nil {
+			e.real[k] = probode.NewLU(e.jac[0])
+		} else {
+			e.pair[k] = probode.NewComplexLU(e.jac[0])
+		}
+	}
+	return e
+}
+
+// Reverse solves the equations of the stages again, and then the transposed ones.
+func (s *implicit) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []float64) error {
+	if s.reverse == nil {
+		s.reverse = newReverseStages(s)
+	}
+	e := s.reverse
+	if err := s.make(e.next, s.g.Times()[i], s.g.H(i), x, theta); err != nil {
+		return err
+	}
+	for j, c := range s.table.c {
+		s.eval.FJ(s.w, s.jac, s.t+c*s.h, s.state(x, j), theta)
+		s.jac.Transpose(e.jac[j])
+	}
+	if err := e.solve(s, a.Next); err != nil {
+		return err
+	}
+	for k, v := range a.Next {
+		a.X[k] += v
+	}
+	for j, c := range s.table.c {
+		a.Field(a.X, s.stage(e.g, j), s.t+c*s.h, c, s.state(x, j), theta)
+		if a.Moves {
+			for k, v := range s.stage(e.mu, j) {
+				a.Length += v * s.stage(s.z, j)[k] / s.h
+			}
+		}
+	}
+	a.Noise(xi, scale)
+	return nil
+}
+
+// state returns the state at stage j of a step from x.
+func (s *implicit) state(x []float64, j int) []float64 {
+	for k, v := range s.stage(s.z, j) {
+		s.at[k] = x[k] + v
+	}
+	return s.at
+}
+
+// solve sets mu and g.
+func (e *reverseStages) solve(s *implicit, lambda []float64) error {
+	const (
+		most  = 50
+		done  = 1e-15 // remaining error, relative to the largest component
+		noise = 1e-12 // updates that may be rounding errors
+	)
+	clear(e.mu)
+	if !e.factorize(s) {
+		return e.direct(s, lambda)
+	}
+	before := math.Inf(1)
+	for range most {
+		e.residual(s, lambda)
+		e.update(s)
+		size, unit := largest(s.u), largest(e.mu)
+		for k, v := range s.u {
+			e.mu[k] += v
+		}
+		rate := size / before
+		unit = max(unit, largest(e.mu))
+		switch {
+		case size-size != 0 || rate > 0.5 && size > noise*unit:
+			return e.direct(s, lambda)
+		case size == 0 || rate > 0.5 || rate > 0 && size*rate <= done*unit:
+			e.slopes(s)
+			return nil
+		}
+		before = size
+	}
+	return e.direct(s, lambda)
+}
+
+// factorize sets the factors for the Jacobian of the middle stage.
+func (e *reverseStages) factorize(s *implicit) bool {
+	jac := e.jac[s.table.stages/2]
+	for k, m := range s.table.modes {
+		if m.im == 0 && !e.real[k].Factorize(m.re/s.h, jac) {
+			return false
+		}
+		if m.im != 0 && !e.pair[k].Factorize(m.re/s.h, m.im/s.h, jac) {
+			return false
+		}
+	}
+	return true
+}
+
+// slopes sets g from mu.
+func (e *reverseStages) slopes(s *implicit) {
+	clear(e.g)
+	for i, row := range s.table.a {
+		from := s.stage(e.mu, i)
+		for j, a := range row {
+			a *= s.h
+			for k, v := range from {
+				e.g[j*s.d+k] += a * v
+			}
+		}
+	}
+}
+
+// residual sets r to dⱼ λ + Jⱼᵀ gⱼ − μⱼ.
+func (e *reverseStages) residual(s *implicit, lambda []float64) {
+	e.slopes(s)
+	for j, d := range s.table.d {
+		to, mu := s.stage(s.r, j), s.stage(e.mu, j)
+		for k, v := range lambda {
+			to[k] = d*v - mu[k]
+		}
+		e.jac[j].AddMul(to, 1, s.stage(e.g, j))
+	}
+}
+
+// update sets u to the solution of the equations with one Jacobian for all stages, for
+// the residual r. It is the transpose of implicit.solve.
+func (e *reverseStages) update(s *implicit) {
+	clear(s.u)
+	for k, m := range s.table.modes {
+		clear(s.w)
+		clear(s.iw)
+		for j, v := range m.right {
+			re, im := real(v), imag(v)
+			for q, v := range s.stage(s.r, j) {
+				s.w[q] += re * v
+				s.iw[q] += im * v
+			}
+		}
+		if m.im == 0 {
+			e.real[k].Solve(s.w)
+		} else {
+			e.pair[k].Solve(s.w, s.iw)
+		}
+		lambda := complex(m.re/s.h, m.im/s.h)
+		for j, l := range m.left {
+			l *= lambda
+			re, im := real(l), imag(l)
+			if m.im != 0 { // with its conjugate
+				re, im = 2*re, 2*im
+			}
+			to := s.stage(s.u, j)
+			for q := range to {
+				to[q] += re*s.w[q] - im*s.iw[q]
+			}
+		}
+	}
+}
+
+// direct solves the equations with a Jacobian for each stage, and corrects the solution
+// once for rounding errors.
+func (e *reverseStages) direct(s *implicit, lambda []float64) error {
+	if s.full == nil {
+		if s.full = newFullNewton(s); s.full == nil {
+			return probode.ErrNewton
+		}
+	}
+	all := s.full
+	if !all.factorize(s, s.z) {
+		return probode.ErrSingular
+	}
+	e.all = all.all.Transpose(e.all)
+	if e.lu == nil {
+		e.lu = probode.NewLU(e.all)
+	}
+	if !e.lu.Factorize(1, e.all) {
+		return probode.ErrSingular
+	}
+	clear(e.mu)
+	n := s.table.stages
+	for range 2 {
+		e.residual(s, lambda)
+		for j := range n {
+			for k, v := range s.stage(s.r, j) {
+				all.sort[k*n+j] = v
+			}
+		}
+		e.lu.Solve(all.sort)
+		for j := range n {
+			mu := s.stage(e.mu, j)
+			for k := range mu {
+				mu[k] += all.sort[k*n+j]
+			}
+		}
+	}
+	e.slopes(s)
+	if v := largest(e.mu); v-v != 0 {
+		return probode.ErrSingular
+	}
+	return nil
+}
+
+// largest returns the largest magnitude of the elements of x, or NaN if one is NaN.
+func largest(x []float64) float64 {
+	var m float64
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}
+
+// bdfReverse holds the gradients with respect to the past states; the one at grid point i
+// is in row i mod 8.
+type bdfReverse struct {
+	past       [bdfWindow][]float64
+	t          *probode.Matrix // Jᵀ
+	lu         *probode.LU     // of Γᵀ
+	mu, dv, at []float64
+}
+
+// Reverse goes back through the equation of the step, Γ dZ = dψ/γh + …, and the noise.
+func (b *bdf) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
+	e := b.back
+	if e == nil {
+		e = &bdfReverse{t: b.jac.Transpose(nil), mu: make([]float64, b.d), dv: make([]float64, b.d), at: make([]float64, b.d)}
+		e.lu = probode.NewLU(e.t)
+		for j := range e.past {
+			e.past[j] = make([]float64, b.d)
+		}
+		b.back = e
+	}
+	b.k = b.order(i)
+	if b.k > 0 {
+		b.coefficients(i)
+	} else {
+		b.form(i, b.equal())
+	}
+	copy(e.at, next) // and then without noise
+	if xi != nil && !b.quiet(i) {
+		if err := b.reverseNoise(a, x, theta, xi, scale); err != nil {
+			return err
+		}
+		for k, v := range b.noise {
+			e.at[k] -= v
+		}
+	}
+	if b.k == 0 {
+		if err := b.start.Reverse(a, i, x, e.at, theta, nil, nil); err != nil {
+			return err
+		}
+	} else {
+		if err := b.transposed(e.at, theta, a.Next); err != nil {
+			return err
+		}
+		a.Field(nil, e.mu, b.t, 1, e.at, theta)
+		for k, v := range e.mu {
+			a.Length += v * b.f0[k] / b.h
+			e.mu[k] *= b.table.modes[0].re / b.h
+		}
+		e.spread(&b.known, i, b.k)
+	}
+	past := e.past[i&(bdfWindow-1)]
+	for k, v := range past {
+		a.X[k] += v
+	}
+	clear(past)
+	return nil
+}
+
+// spread is the transpose of combine, applied to mu.
+func (e *bdfReverse) spread(w *[bdfWindow]float64, i, n int) {
+	const mask = bdfWindow - 1
+	for k, v := range e.mu {
+		e.past[i&mask][k] += v
+		for m := 1; m < n; m++ {
+			e.past[(i+1-m)&mask][k] -= w[m] * v
+			e.past[(i-m)&mask][k] += w[m] * v
+		}
+	}
+}
+
+// transposed sets mu to Γ⁻ᵀλ, where Γ belongs to the state y.
+func (b *bdf) transposed(y, theta, lambda []float64) error {
+	e := b.back
+	b.eval.FJ(b.f0, b.jac, b.t, y, theta)
+	b.jac.Transpose(e.t)
+	if !e.lu.Factorize(b.table.modes[0].re/b.h, e.t) {
+		return probode.ErrSingular
+	}
+	copy(e.mu, lambda)
+	e.lu.Solve(e.mu)
+	return nil
+}
+
+// reverseNoise goes back through the noise u = Γ⁻¹Jv, where v holds the scaled normals.
+func (b *bdf) reverseNoise(a *probode.Adjoint, x, theta, xi, scale []float64) error {
+	e := b.back
+	if err := b.transposed(x, theta, a.Next); err != nil {
+		return err
+	}
+	b.moved = true
+	if !b.factorize() {
+		return probode.ErrSingular
+	}
+	b.setNoise(xi, scale)
+	inv := b.table.modes[0].re / b.h
+	for k, v := range b.noise {
+		b.scaled[k] += v
+		a.Length += inv / b.h * e.mu[k] * v
+	}
+	a.SecondField(a.X, e.mu, b.scaled, b.t, 1, x, theta)
+	clear(e.dv)
+	e.t.AddMul(e.dv, 1, e.mu)
+	for k, v := range e.dv {
+		a.Xi[k] += scale[k] * v
+		a.Scale[k] += xi[k] * v
+	}
+	return nil
+}
+
+// Reverse treats the factor of a random step as a further parameter of the wrapped method.
+func (s *randomStep) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
+	inner, ok := s.inner.(probode.Reverser)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	c, err := s.factor(i, xi, scale)
+	if err != nil {
+		return err
+	}
+	if s.adjoint == nil {
+		s.adjoint = probode.NewAdjoint(s.scaled)
+		s.adjoint.Theta = make([]float64, s.n+1)
+	}
+	b := s.adjoint
+	clear(b.Theta)
+	b.Next, b.X, b.Path, b.Moves, b.Time, b.Length = a.Next, a.X, a.Path, a.Moves, 0, 0
+	if err := inner.Reverse(b, i, x, next, s.with(theta, c), nil, nil); err != nil {
+		return err
+	}
+	for k := range theta {
+		a.Theta[k] += b.Theta[k]
+	}
+	a.Time += b.Time
+	a.Length += b.Length
+	if dc := b.Theta[s.n]; xi != nil {
+		reach := math.Sqrt(3) / s.g.H(i)
+		a.Xi[0] += dc * reach * scale[0] * math.Sqrt(2/math.Pi) * math.Exp(-xi[0]*xi[0]/2)
+		a.Scale[0] += dc * reach * math.Erf(xi[0]/math.Sqrt2)
+		a.Length -= dc * (c - 1) / s.g.H(i)
+	}
+	return nil
+}

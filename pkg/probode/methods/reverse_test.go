@@ -1,0 +1,202 @@
+package methods
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// compareGradient compares the gradient of w·Z, for random w, with derivatives along the
+// parameters, with extrapolated differences along directions in ξ, and with the
+// derivative in α.
+func compareGradient(t *testing.T, s *probode.Solver, theta []float64, tol float64) {
+	t.Helper()
+	p, n := len(theta), s.PathLen()
+	var xi []float64
+	if s.Alpha() > 0 {
+		xi = make([]float64, s.NoiseLen())
+		probode.DrawNoise(xi, 1, 0)
+	}
+	w, z, dz, identity := make([]float64, n), make([]float64, n), make([]float64, n*p), make([]float64, p*p)
+	probode.DrawNoise(w, 2, 0)
+	for j := range p {
+		identity[j*(p+1)] = 1
+	}
+	if err := s.SolveTangents(z, dz, theta, identity, xi); err != nil {
+		t.Fatal(err)
+	}
+	g := &probode.Gradient{Theta: make([]float64, p), Xi: make([]float64, len(xi))}
+	if xi == nil {
+		g.Xi = nil
+	}
+	if err := s.Gradient(g, w, z, theta, xi); err != nil {
+		t.Fatal(err)
+	}
+	want, size := make([]float64, p), 0.
+	for j := range p {
+		for i, v := range w {
+			want[j] += v * dz[i*p+j]
+		}
+		size = math.Max(size, math.Abs(want[j]))
+	}
+	for j, v := range want {
+		if !(math.Abs(g.Theta[j]-v) <= tol*size) {
+			t.Errorf("%v: derivative in θ%d is %.12g: want %.12g, off by %.2g", s.Method(), j, g.Theta[j], v, math.Abs(g.Theta[j]-v)/size)
+		}
+	}
+	if xi == nil {
+		return
+	}
+	// w·Z along a direction in ξ, and along α
+	value := func(xi []float64, alpha float64) (v float64) {
+		was := s.Alpha()
+		defer s.SetAlpha(was)
+		s.SetAlpha(alpha)
+		if err := s.Solve(z, theta, xi); err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range w {
+			v += c * z[i]
+		}
+		return v
+	}
+	difference := func(f func(h float64) float64, h float64) float64 {
+		d := func(h float64) float64 { return (f(h) - f(-h)) / (2 * h) }
+		d0, d1, d2 := d(h), d(h/2), d(h/4)
+		r0, r1 := (4*d1-d0)/3, (4*d2-d1)/3
+		return (16*r1 - r0) / 15
+	}
+	along := make([]float64, len(xi))
+	probode.DrawNoise(along, 3, 0)
+	var got float64
+	for k, v := range along {
+		got += v * g.Xi[k]
+	}
+	at := make([]float64, len(xi))
+	expect := difference(func(h float64) float64 {
+		for k, v := range along {
+			at[k] = xi[k] + h*v
+		}
+		return value(at, s.Alpha())
+	}, 0.02)
+	if !(math.Abs(got-expect) <= 30*tol*math.Max(1, math.Abs(expect))) {
+		t.Errorf("%v: derivative in ξ is %.12g: want %.12g", s.Method(), got, expect)
+	}
+	expect = difference(func(h float64) float64 { return value(xi, s.Alpha()*(1+h)) }, 0.05)
+	if got := g.Alpha * s.Alpha(); !(math.Abs(got-expect) <= 30*tol*math.Max(1, math.Abs(expect))) {
+		t.Errorf("%v: derivative in log α is %.12g: want %.12g", s.Method(), got, expect)
+	}
+}
+
+// The gradient that comes from one pass backwards is the one that derivatives along the
+// parameters give, for every method, with noise and without, where events move, and with
+// the starts of multistep methods after events.
+func TestGradient(t *testing.T) {
+	base := dosing()
+	for _, c := range []struct {
+		name string
+		p    *probode.Problem
+		tol  float64
+	}{
+		{"F", base, 2e-5}, {"FJ", withFJ(base, false), 3e-7}, {"FJ and FTheta", withFJ(base, true), 1e-9},
+	} {
+		for _, m := range everyMethod() {
+			for _, alpha := range []float64{0, 0.5} {
+				t.Run(fmt.Sprintf("%v, %s, %g", m, c.name, alpha), func(t *testing.T) {
+					s, err := probode.NewSolver(c.p, m, uniform(t, c.p, 0.13), alpha)
+					if err != nil {
+						t.Fatal(err)
+					}
+					theta := append([]float64(nil), c.p.Theta...)
+					theta[1] += 0.02 // not where the grid was made
+					compareGradient(t, s, theta, c.tol)
+				})
+			}
+		}
+	}
+}
+
+// On grids of error-controlled runs, where the noise is scaled by local errors, on stiff
+// problems, and without events.
+func TestGradientOnFrozenGrids(t *testing.T) {
+	p := withFJ(dosing(), true)
+	for _, name := range []string{"radau5", "dp5", "ab3", "am2", "gauss2", "bdf", "bdf1", "bdf4", "random:radau5"} {
+		m, err := Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := probode.NewSolver(p, m, frozen(t, p, m, probode.Tolerance{Relative: 1e-4}), 1e-3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareGradient(t, s, p.Theta, 1e-9)
+	}
+	fhn := problems.FitzHughNagumo()
+	fhn.Span[1] = 5
+	for _, m := range everyMethod() {
+		s, err := probode.NewSolver(fhn, m, uniform(t, fhn, 0.02), 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareGradient(t, s, fhn.Theta, 1e-6) // no FTheta
+	}
+	for _, p := range []*probode.Problem{problems.HIRES(), problems.Robertson()} {
+		for _, m := range []probode.Method{Radau{}, BDF{}, BDF{Steps: 3}} {
+			g := frozen(t, p, m, probode.Tolerance{Relative: 1e-4, Absolute: []float64{1e-9}})
+			s, err := probode.NewSolver(p, m, g, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareGradient(t, s, p.Theta, 1e-5)
+		}
+	}
+}
+
+// After the first call, a gradient allocates nothing.
+func TestGradientAllocatesNothing(t *testing.T) {
+	p := withFJ(dosing(), true)
+	for _, m := range everyMethod() {
+		s, err := probode.NewSolver(p, m, uniform(t, p, 0.13), 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		xi := make([]float64, s.NoiseLen())
+		probode.DrawNoise(xi, 1, 0)
+		z, w := make([]float64, s.PathLen()), make([]float64, s.PathLen())
+		probode.DrawNoise(w, 2, 0)
+		if err := s.Solve(z, p.Theta, xi); err != nil {
+			t.Fatal(err)
+		}
+		g := &probode.Gradient{Theta: make([]float64, 5), Xi: make([]float64, len(xi))}
+		if n := testing.AllocsPerRun(2, func() {
+			if err := s.Gradient(g, w, z, p.Theta, xi); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%v: %g allocations", m, n)
+		}
+	}
+}
+
+// A method that is not a Reverser has a gradient with respect to θ, from derivatives along
+// the parameters, and none with respect to ξ.
+func TestGradientWithoutReverse(t *testing.T) {
+	p := dosing()
+	for _, m := range []probode.Method{plainMethod{Gauss{Stages: 2}}, RandomStep{Method: plainMethod{Gauss{}}}} {
+		s, err := probode.NewSolver(p, m, uniform(t, p, 0.13), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareGradient(t, s, p.Theta, 1e-12)
+		z := make([]float64, s.PathLen())
+		probode.DrawNoise(z, 1, 0)
+		g := &probode.Gradient{Theta: make([]float64, 5), Xi: make([]float64, s.NoiseLen())}
+		if err := s.Gradient(g, z, z, p.Theta, g.Xi); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%v: %v", m, err)
+		}
+	}
+}
