@@ -36,7 +36,7 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
 		panic(fmt.Sprintf("probode: matrix of dimension %d, %d subdiagonals: want %d, %d as in NewComplexLU", j.D, j.Lower, f.d, f.low))
 	}
-	// In both kinds of storage element (i, j) has the index i*step + j + at. Row
+	// In both kinds of storage, element (i, j) has the index i*step + j + at. Row
 	// exchanges leave the multipliers of earlier columns in place, because band storage
 	// has no room to move them.
 	d, a, w := f.d, f.a, f.stride

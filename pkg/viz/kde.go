@@ -130,7 +130,7 @@ func drawable(least int, xs ...[]float64) error {
 	return nil
 }
 
-// span returns m equally spaced points from the smallest x − beyond to the largest x +
+// span returns m equally spaced points that cover x and extend past its ends by the length
 // beyond.
 func span(x []float64, beyond float64, m int) []float64 {
 	m = max(m, 2)

@@ -133,7 +133,7 @@ func thin(x, y []float64) (tx, ty []float64) {
 	return tx, ty
 }
 
-// thin shortens a very long band: each run of values becomes its hull.
+// thin shortens a very long band: each run of values is replaced by its hull.
 func (b Band) thin() Band {
 	if len(b.X) <= maxRun {
 		return b

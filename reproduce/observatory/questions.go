@@ -22,8 +22,8 @@ import (
 // A question is a posterior that is known accurately, and a coarse step.
 type question struct {
 	name string
-	// make returns the model for given data. The data are simulated from the problem
-	// truth at times: observe draws an observation of a state.
+	// make returns the model for given data. The data are simulated from the problem truth
+	// at the given times; the function observe draws an observation of a state.
 	make    func(data *bayes.Data) *bayes.Posterior
 	truth   func() *probode.Problem
 	times   []float64

@@ -108,8 +108,8 @@ func given(flags *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
-// needs returns an error if one of the flags is given although it has no meaning. The
-// error gives the reason why.
+// needs returns an error if one of the flags is given although it has no meaning; the
+// string why gives the reason.
 func needs(flags *flag.FlagSet, why string, names ...string) error {
 	for _, name := range names {
 		if given(flags, name) {
