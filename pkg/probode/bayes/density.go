@@ -424,12 +424,18 @@ func (e *Density) Quantities() []string {
 }
 
 // Generate writes, for a draw of θ, its log density, the expected values of the data,
-// and the log probability of each value that is not missing.
+// and the log probability of each value that is not missing. If dst is longer than
+// Quantities, the elements after the first are left for the statistics of a sampler.
 func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
 	dst[0] = logp
-	copy(dst[1:], expected)
-	e.pointwise(dst[1+len(expected):], expected, theta)
+	rest := dst[e.statistics(len(dst)):]
+	copy(rest, expected)
+	e.pointwise(rest[len(expected):], expected, theta)
 }
+
+// statistics returns the index of the first expected value among n quantities that were
+// generated for a draw. The log density and the statistics of a sampler precede it.
+func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }
 
 // solve computes the states of a part at the times of the data, with the noise at the
 // beginning of xi, and returns the rest of xi for the later parts.

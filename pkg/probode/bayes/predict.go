@@ -77,8 +77,9 @@ func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []flo
 		return e.predictAt(ctx, times, chains, rng)
 	}
 	out := e.predictions()
+	at := e.statistics(len(chains.Quantities))
 	for _, i := range Resample(chains, len(draws), rng) {
-		e.predict(out, draws[i], generated[i][1:1+len(e.fit)], rng)
+		e.predict(out, draws[i], generated[i][at:at+len(e.fit)], rng)
 	}
 	return out, nil
 }
@@ -182,8 +183,12 @@ func (e *Density) Check(chains *mcmc.Chains) error {
 	if chains == nil {
 		return errors.New("bayes: the Chains are nil")
 	}
-	want := e.Quantities()
-	if !slices.Equal(want, chains.Quantities) || !slices.Equal(e.p.Names(), chains.Names) {
+	want, have := e.Quantities(), chains.Quantities
+	if len(have) > 0 { // statistics of the sampler follow the log density
+		own := slices.DeleteFunc(slices.Clone(have[1:]), func(name string) bool { return strings.HasSuffix(name, "__") })
+		have = append(have[:1:1], own...)
+	}
+	if !slices.Equal(want, have) || !slices.Equal(e.p.Names(), chains.Names) {
 		return fmt.Errorf("bayes: the chains belong to another model: they have %s and %d quantities, the model has %s and %d",
 			strings.Join(chains.Names, ", "), len(chains.Quantities), strings.Join(e.p.Names(), ", "), len(want))
 	}
@@ -207,7 +212,7 @@ func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	if err := e.Check(chains); err != nil {
 		return nil, err
 	}
-	at := 1 + len(e.fit) // index of the first log probability
+	at := e.statistics(len(chains.Quantities)) + len(e.fit) // index of the first log probability
 	generated, logw := slices.Concat(chains.Generated...), slices.Concat(chains.LogWeights...)
 	if logw == nil {
 		logw = make([]float64, len(generated))

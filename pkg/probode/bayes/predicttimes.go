@@ -98,10 +98,11 @@ func (e *Density) predictAt(ctx context.Context, times []float64, chains *mcmc.C
 	defer fine.Bind(ctx)()
 	draws, generated := slices.Concat(chains.Draws...), slices.Concat(chains.Generated...)
 	out := fine.predictions()
+	at := e.statistics(len(chains.Quantities))
 	for n, i := range Resample(chains, min(most, len(draws)), rng) {
 		theta := draws[i]
 		if n < compared {
-			if err := e.expects(theta, generated[i][1:1+len(e.fit)]); err != nil {
+			if err := e.expects(theta, generated[i][at:at+len(e.fit)]); err != nil {
 				return nil, err
 			}
 		}

@@ -58,7 +58,10 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	if err := bound.Check(chains); err != nil {
 		return nil, err
 	}
-	lik := 1 + len(bound.Expected()) // index of the first log probability of a value
+	lik := slices.Index(chains.Quantities, "log_lik.1") // index of the first log probability of a value
+	if lik < 0 {
+		lik = len(chains.Quantities) // all values are missing
+	}
 
 	// After a rejection a chain stays at its position. A stay is a run of equal draws,
 	// and needs only one solve.

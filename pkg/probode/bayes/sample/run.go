@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,8 +87,14 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	}
 	s.Names = p.Names()
 	s.Generated = e.Quantities()
+	if g, ok := sampler.(Quantifier); ok {
+		s.Generated = slices.Insert(s.Generated, 1, g.Quantities()...)
+	}
 	if s.BurnIn == 0 {
 		s.BurnIn = 1000 + 250*len(p.Params)
+		if g, ok := sampler.(Learner); ok {
+			s.BurnIn = g.BurnIn(len(p.Params))
+		}
 	}
 	if s.Start == nil { // the chains begin around the modes
 		s.Start = func(int, *rand.Rand) []float64 { return nil }

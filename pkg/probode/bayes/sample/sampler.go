@@ -107,6 +107,20 @@ type Finisher interface {
 	Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error)
 }
 
+// A Quantifier is a Sampler whose kernels also generate statistics of their moves. The
+// names of these end in __, and they come after the log density, before the other
+// quantities of Density.Generate.
+type Quantifier interface {
+	Sampler
+	Quantities() []string
+}
+
+// A Learner is a Sampler with its own default for the number of iterations of burn-in.
+type Learner interface {
+	Sampler
+	BurnIn(parameters int) int
+}
+
 // Tuned is a kernel that reports a value that it has tuned.
 type Tuned interface {
 	mcmc.Kernel

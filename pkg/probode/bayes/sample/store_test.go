@@ -30,6 +30,7 @@ import (
 // streamSamplers are all that can be drawn to files.
 var streamSamplers = []sample.Sampler{
 	sample.Deterministic{},
+	sample.NUTS{},
 	sample.PCNWithinGibbs{},
 	sample.RedrawOnAccept{},
 	sample.PseudoMarginal{},
@@ -79,6 +80,8 @@ func ruled(sampler sample.Sampler) sample.Sampler {
 	switch s := sampler.(type) {
 	case sample.Deterministic:
 		s.Proposal = rule
+		return s
+	case sample.NUTS:
 		return s
 	case sample.PCNWithinGibbs:
 		s.Proposal = rule

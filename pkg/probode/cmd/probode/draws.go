@@ -16,6 +16,7 @@ import (
 var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	sample.Deterministic{},
+	sample.NUTS{},
 	sample.PCNWithinGibbs{},
 	sample.PseudoMarginal{},
 	sample.PseudoMarginal{Correlation: 0.99},

@@ -1,0 +1,157 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// NUTS moves θ by the no-U-turn sampler with the gradient of the log density (see
+// mcmc.NUTS), with the classical solution, ξ = 0. It moves on the unconstrained scale.
+//
+// The path of the solver must have derivatives: on a grid they come from the equations of
+// its steps. If the steps are chosen again at every θ, the gradient is that of the
+// solution with the steps chosen there.
+//
+// Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there is
+// none. Cost: a path of a few leapfrog steps for each draw, each with a solution and its
+// gradient. Draws are nearly independent, so this is the cheapest sampler if there are
+// more than about ten parameters, or if they are strongly correlated.
+type NUTS struct {
+	// Setup solves the equations; the zero value stands for the setup of the posterior.
+	Setup probode.Setup
+
+	// Accept is the mean probability of acceptance; zero means 0.8.
+	Accept float64
+
+	// These are a mode and its Gaussian approximation, found by Prepare.
+	mean []float64
+	cov  mat.Symmetric
+}
+
+func (NUTS) String() string { return "nuts" }
+
+// Target returns p₀(θ | Y).
+func (s NUTS) Target() Target {
+	if s.Setup.Equal(probode.Setup{}) {
+		return Target{Distribution: Classical, Reweightable: true}
+	}
+	return Target{Distribution: Accurate, Setup: s.Setup}
+}
+
+// Check tries to compute a gradient.
+func (s NUTS) Check(d *bayes.Density) error {
+	if !(s.Accept >= 0 && s.Accept < 1) {
+		return fmt.Errorf("sample: %v: Accept is %g: want a number ≥ 0 and < 1", s, s.Accept)
+	}
+	return differentiable(s, d, s.Setup)
+}
+
+// differentiable returns an error if the path of the setup has no derivatives.
+func differentiable(s Sampler, d *bayes.Density, by probode.Setup) error {
+	e, err := solvedBy(d, by)
+	if err != nil {
+		return err
+	}
+	e = e.Clone()
+	u, grad := make([]float64, e.Dim()), make([]float64, e.Dim())
+	theta := e.Posterior().DrawPrior(probode.Stream(0x6e757473))
+	if err := e.Unconstrain(u, theta); err != nil {
+		return nil
+	}
+	if _, err := gradient(e, theta, grad, u); errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("sample: %v: the solutions by %v have no derivatives with respect to θ: want a method on a grid or with chosen steps, such as RK4 or Radau5", s, e.Posterior().Setup)
+	}
+	return nil
+}
+
+// solvedBy returns the density with the setup by, or d if by is zero.
+func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
+	if by.Equal(probode.Setup{}) {
+		return d, nil
+	}
+	return d.With(by)
+}
+
+// gradient writes the gradient at u to grad and returns the log density. If the steps are
+// chosen at every θ, they are chosen at u and held while the gradient is computed. theta
+// is workspace.
+func gradient(e *bayes.Density, theta, grad, u []float64) (float64, error) {
+	e.Constrain(theta, u)
+	defer e.Hold(theta)()
+	return e.Gradient(grad, nil, u, nil)
+}
+
+// Prepare takes the mean and the covariance of the first momenta from the mode.
+func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error) {
+	m, err := mode()
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	if err == nil && m.Shape != nil {
+		s.mean, s.cov = m.U, m.Shape
+	}
+	return s, nil, nil
+}
+
+// Quantities returns the names of the quantities that the kernels generate in addition to
+// those of the density.
+func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
+
+// BurnIn returns 1000 iterations, whatever the number of parameters.
+func (NUTS) BurnIn(parameters int) int { return 1000 }
+
+// Kernel returns the kernel of one chain.
+func (s NUTS) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
+	e, err := solvedBy(d, s.Setup)
+	if err != nil {
+		panic("sample: " + err.Error()) // Check has made it
+	}
+	k := &nuts{e: e, theta: make([]float64, d.Dim()), work: make([]float64, d.Dim())}
+	k.NUTS = mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: s.mean, Cov: s.cov,
+		Target: func(grad, u []float64) (float64, error) { return gradient(e, k.work, grad, u) }}
+	return k
+}
+
+// nuts is the kernel of NUTS, on the natural scale.
+type nuts struct {
+	mcmc.NUTS
+	e           *bayes.Density
+	theta, work []float64
+}
+
+func (k *nuts) Init(x []float64, rng *rand.Rand) error {
+	u := make([]float64, len(x))
+	if err := k.e.Unconstrain(u, x); err != nil {
+		return err
+	}
+	if err := k.NUTS.Init(u, rng); err != nil {
+		if cause := k.e.Explain(x, nil); cause != nil {
+			return fmt.Errorf("sample: no start at %.4g: %w", x, cause)
+		}
+		return fmt.Errorf("sample: no start at %.4g: %w", x, err)
+	}
+	return nil
+}
+
+// Position returns θ.
+func (k *nuts) Position() []float64 {
+	k.e.Constrain(k.theta, k.NUTS.Position())
+	return k.theta
+}
+
+// Generate writes the quantities of the density, which needs a solution, and those of
+// mcmc.NUTS.
+func (k *nuts) Generate(dst []float64) {
+	theta := k.Position()
+	k.e.LogLikelihood(theta, nil) // it was solved before, so there is no error
+	k.e.Generate(dst, k.LogDensity(), theta, k.e.Expected())
+	k.NUTS.Generate(dst[1:])
+}
