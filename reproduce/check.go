@@ -121,8 +121,8 @@ func expected(name string) (*table, error) {
 	return parseTable(name+".csv", b)
 }
 
-// compare returns a line for each row of got that differs from want, and for each row of
-// want that is missing in got. A quick run has fewer rows.
+// compare returns a line for each row of the table got that differs from the table want,
+// and for each row of want that is missing in got. A quick run has fewer rows.
 func compare(got, want, rules *table, quick bool) []string {
 	if !slices.Equal(got.header, want.header) {
 		return []string{fmt.Sprintf("%s: header %v, expected %v", got.name, got.header, want.header)}

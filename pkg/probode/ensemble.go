@@ -230,7 +230,7 @@ func (g *gathering) classical() error {
 	return err
 }
 
-// solve computes the paths from, …, to−1 as worker w. It returns nil if ctx ends.
+// solve computes the paths i with from ≤ i < to as worker w. It returns nil if ctx ends.
 func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 	if g.workers[w] == nil {
 		g.workers[w] = &worker{g.solver.Clone(), make([]float64, g.solver.PathLen()), make([]float64, g.solver.NoiseLen())}

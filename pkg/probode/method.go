@@ -104,11 +104,11 @@ type Chooser interface {
 // A Runner is a Stepper that makes many steps of a segment at once, for speed.
 type Runner interface {
 	Stepper
-	// Run makes the steps from, …, to−1 of the path z. The caller has set the row of z
-	// with index from; Run writes the rows from+1, …, to. Row i of xi holds the n normals
-	// of step i; xi is nil for the classical method. The argument scale is the same for
-	// all steps. The result failed is the index of the step that failed; if none failed,
-	// it is one more than the index of the last step.
+	// Run makes the steps i of the path z with from ≤ i < to. The caller has set the row
+	// of z at which the first step begins; Run writes the rows after it. Row i of xi holds
+	// the n normals of step i; xi is nil for the classical method. The argument scale is
+	// the same for all steps. The result failed is the index of the step that failed; if
+	// none failed, it is one more than the index of the last step.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
 	Runs() bool

@@ -185,10 +185,10 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// SolveFrom makes the steps from, …, to−1 of a path, 0 ≤ from ≤ to ≤ N. On entry z holds
-// the row of t_from, and SolveFrom writes the rows after it, up to the row of t_to. Row i
-// of xi belongs to step i, and z, theta and xi have the same lengths as for Solve. With
-// from = 0 the row of t₀ is written, too.
+// SolveFrom makes the steps i of a path with from ≤ i < to, where 0 ≤ from ≤ to ≤ N. On
+// entry z holds the row of t_from, and SolveFrom writes the rows after it, up to the row
+// of t_to. Row i of xi belongs to step i, and z, theta and xi have the same lengths as for
+// Solve. With from = 0 the row of t₀ is written, too.
 //
 // The argument memory, of length MemoryLen, holds what the method remembers of earlier
 // steps: on entry at t_from, unless from is 0, and on return at t_to. A path that is
@@ -259,7 +259,7 @@ func (s *Solver) MoveTo(theta []float64) (err error) {
 // row returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// run makes the steps from, …, to−1.
+// run makes the steps i with from ≤ i < to.
 func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	d := s.d
 	switch {

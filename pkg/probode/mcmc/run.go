@@ -261,9 +261,9 @@ const MaxChains = 1_000_000
 // iterations returns the number of iterations after which a chain has n draws.
 func (s *Settings) iterations(n int) int { return s.BurnIn + n*s.Thin }
 
-// CoordinateNames returns the names of the coordinates of the chains: those given, or
-// x1, x2, … if given is nil. It panics if the chains differ in dimension or there is
-// not one name for each coordinate.
+// CoordinateNames returns the names of the coordinates of the chains: those given, or x1,
+// x2, … if none are given. It panics if the chains differ in dimension or there is not one
+// name for each coordinate.
 func CoordinateNames(given []string, chains []*Chain) []string {
 	d := len(chains[0].kernel.Position())
 	for _, c := range chains {

@@ -290,9 +290,9 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
-// norms returns the largest element of the update u in two units: each is relative to
-// the size of the same component, and all is relative to the size of the largest
-// component.
+// norms returns the largest element of the update u in two units. The result each is
+// relative to the size of the same component, and the result all is relative to the size
+// of the largest component.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
 	for k, v := range x {

@@ -164,11 +164,11 @@ func extrapolate(tab [][]float64, n []int, j int) {
 }
 
 // distance returns the largest component of the estimated error of a step H, divided by
-// the permitted error, which is part times the tolerance. The estimate is T_{j,j} −
-// T_{j,j−1} and, with the explicit rule, the difference between the results without and
-// with smoothing if that is larger. For smooth f that difference is much smaller. If f is
-// not smooth, for example f = −sign(x), all rows may agree to the last bit on a wrong
-// result, but the results without and with smoothing do not agree.
+// the permitted error, which is the tolerance times the argument part. The estimate is
+// T_{j,j} − T_{j,j−1} and, with the explicit rule, the difference between the results
+// without and with smoothing if that is larger. For smooth f that difference is much
+// smaller. If f is not smooth, for example f = −sign(x), all rows may agree to the last
+// bit on a wrong result, but the results without and with smoothing do not agree.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {

@@ -177,7 +177,7 @@ type drawn struct {
 	failure error // of the first path that failed
 }
 
-// draw draws the paths from, …, to−1. It returns nil if ctx has ended.
+// draw draws the paths i with from ≤ i < to. It returns nil if ctx has ended.
 func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	r := &drawn{moments: moments.NewVector(len(w.z)), tally: newTally(w.solver.Steps(), w.sampler.p.Dim())}
 	w.sampler.tally = r.tally
