@@ -59,8 +59,8 @@ func (r *Part) Cells() []Cell {
 }
 
 // Locations appends to dst the numbers on which the distribution of each value of the
-// data depends: the expected value, and those numbers of the likelihood that are
-// parameters or expected values of another column. All are taken from the last
+// data depends. These are the expected value, and those numbers of the likelihood that
+// are parameters or expected values of another column. All are taken from the last
 // evaluation.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
@@ -79,7 +79,8 @@ func (r *Part) Locations(dst []float64) []float64 {
 }
 
 // Depends reports whether the locations depend on parameter k, and whether the equations
-// have to be solved again when it changes. noisy says whether there is a ξ that α scales.
+// have to be solved again when it changes. noisy says whether α scales a ξ, so that a
+// change of α changes the solution.
 func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 	solved = slices.Contains(r.param, k) || noisy && k == r.e.alpha
 	own := slices.ContainsFunc(r.errors, func(l columnErrors) bool { return slices.Contains(l.param, k) })

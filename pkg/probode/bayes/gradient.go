@@ -23,8 +23,8 @@ import (
 //
 // At a kink of the likelihood the derivative is the mean of the derivatives on both
 // sides. Where the log density is −∞, and after an error, du and dxi are zero. The error
-// is errors.ErrUnsupported if the path has no derivatives: for an accurate solver, and
-// for steps that are chosen anew at every θ and are not held (see Hold).
+// is errors.ErrUnsupported if the path has no derivatives. This is so for an accurate
+// solver, and for steps that are chosen anew at every θ and are not held (see Hold).
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	if e.theta == nil {
 		e.theta = make([]float64, len(e.p.Params))

@@ -14,10 +14,10 @@ type Mode struct {
 
 	// U is the mode on the unconstrained scale. Cov is the inverse of the matrix of
 	// second derivatives of −log density at U. Cov is nil if that matrix is not positive
-	// definite, or if a standard deviation in some direction is above ten: the mode is at
-	// an edge, or the data do not determine all parameters. If the density has kinks (see
-	// Kinked), it has no second derivatives there, and Fisher's information takes their
-	// place.
+	// definite, or if a standard deviation in some direction is above ten. In both cases
+	// the mode is at an edge, or the data do not determine all parameters. If the density
+	// has kinks (see Kinked), it has no second derivatives there, and Fisher's
+	// information takes their place.
 	U   []float64
 	Cov *mat.SymDense
 
@@ -70,8 +70,9 @@ func (m *Modes) Highest() *Mode {
 }
 
 // Missed says in words how much may have been missed. It gives the number of modes that
-// only one search found, the share of searches that a mode could attract and still be
-// missed, and the number of draws from the prior at which the equations could be solved.
+// only one search found, and the number of draws from the prior at which the equations
+// could be solved. It also says how large a share of the searches a mode could attract
+// and yet be missed.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes, %d of these only once", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -96,6 +97,6 @@ func (m *Modes) Missed() string {
 
 // Doubtful reports whether some modes have probably not been found. This is so if more
 // than a tenth of the searches ended in modes that no other search reached, because then
-// about as large a share of further searches would end in new modes [Good 1953]. It is
-// also so if the equations could not be solved at most draws from the prior.
+// about the same share of further searches would end in new modes [Good 1953]. It is also
+// so if the equations could not be solved at most draws from the prior.
 func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }

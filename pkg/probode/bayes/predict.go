@@ -85,9 +85,9 @@ func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []flo
 }
 
 // Resample returns the indices, in the order of Chains.Pooled, of n draws of equal weight
-// that represent chains. Without weights the indices are evenly spaced; with weights they
-// are the draws at which the cumulative weight passes (i + U)/n, i = 0, 1, …, with U
-// uniform in [0, 1).
+// that represent chains. Without weights, the indices are evenly spaced. With weights,
+// they are those of the draws at which the cumulative weight passes (i + U)/n for i = 0,
+// 1, …, where U is uniform in [0, 1).
 func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	index := make([]int, n)
 	logw := slices.Concat(chains.LogWeights...)

@@ -4,9 +4,9 @@
 //
 // [Load] gives a [File]: parameters, and models with their observables, conditions and
 // data. [File.Instances] returns the equations of each model for each condition of the
-// data: right-hand sides, initial values, events, and a formula and a noise formula for
-// each row of data. All of them are expressions that contain only the time, states, and
-// the parameters of the file.
+// data. They consist of right-hand sides, initial values, events, and a formula and a
+// noise formula for each row of data. All of them are expressions that contain only the
+// time, states, and the parameters of the file.
 //
 // Load ignores nothing that could change a likelihood. If a file contradicts itself or
 // uses a feature that this package does not support, Load fails with an error that names
@@ -15,10 +15,10 @@
 // values.
 //
 // [File.ODEs] returns problems for any solver, with exact Jacobians and derivatives with
-// respect to parameters; [File.LogLikelihood] computes the log-likelihood of the data and
-// its gradient; [File.Fit] finds the parameters that maximise the log-likelihood;
-// [File.Posterior] returns a posterior for package bayes; and [File.Go] writes the
-// equations as Go.
+// respect to parameters. [File.LogLikelihood] computes the log-likelihood of the data and
+// its gradient. [File.Fit] finds the parameters that maximise the log-likelihood.
+// [File.Posterior] returns a posterior for package bayes. [File.Go] writes the equations
+// as Go code.
 //
 // # Conventions
 //

@@ -16,10 +16,10 @@ import (
 )
 
 // Go returns the text of a Go file for the package pkg. The file has one function, called
-// name, that returns the initial value problem of an experiment, as ODE does, but with F,
-// FJ, FTheta, Start and the events as Go code. That problem is faster than the one that
-// ODE returns, and its equations can be edited. Both problems give the same numbers to
-// the last bit.
+// name. Like ODE, it returns the initial value problem of an experiment, but F, FJ,
+// FTheta, Start and the events are Go code. That problem is faster than the one that ODE
+// returns, and its equations can be edited. Both problems give the same numbers to the
+// last bit.
 //
 // It is an error if the names are not valid in Go, or if a parameter that the model uses
 // has no nominal value. Preequilibration is also an error, because Start would need a

@@ -29,9 +29,9 @@ type LikelihoodSettings struct {
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
 	Method probode.Method
 
-	// MaxStep is the largest allowed step. The zero value means 1/128 of the span if f
-	// depends on the time, so that no step misses a pulse in f, and no limit otherwise. +Inf
-	// always means no limit, as in other solvers.
+	// MaxStep is the largest allowed step. If f depends on the time, the zero value means
+	// 1/128 of the span, so that no step misses a pulse in f. Otherwise it means no
+	// limit. As in other solvers, +Inf always means no limit.
 	MaxStep float64
 
 	// StepSize, if positive, means equal steps of at most this size between consecutive

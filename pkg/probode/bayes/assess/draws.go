@@ -25,8 +25,8 @@ type draws struct {
 	notes   []string // warnings of the sampler
 
 	// estimates holds the centre and the spread of each quantity, indexed by measure and
-	// quantity. sound says for each quantity whether these standard errors can be
-	// trusted.
+	// quantity. sound says for each quantity whether the standard errors of these
+	// estimates can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
 	// visited holds the share of the draws in each mode of the pairing, and

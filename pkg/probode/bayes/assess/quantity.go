@@ -8,8 +8,8 @@ import (
 // The posterior of a parameter is judged by its centre and its spread. The median and
 // half the width of the central 68 % interval come first, because a mode that is too
 // small to have draws does not move them. The mean and the standard deviation come
-// second. Most papers report these, and for a normal distribution both pairs are the
-// same, but a distant mode with a thousandth of the mass can change the mean and the
+// second. Most papers report these, and for a normal distribution the two pairs are
+// equal. But a distant mode with a thousandth of the mass can change the mean and the
 // standard deviation.
 
 const (

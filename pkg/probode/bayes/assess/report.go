@@ -211,9 +211,9 @@ type Shift struct {
 }
 
 const (
-	// Undecided says that there is no verdict: the Monte Carlo error is too large, or it
-	// is not known because the chains have not mixed or the accurate posterior is not
-	// known.
+	// Undecided says that there is no verdict. Either the Monte Carlo error is too large,
+	// or it is not known, because the chains have not mixed or the accurate posterior is
+	// not known.
 	Undecided Verdict = iota
 	// Negligible says that the confidence interval of the error lies below the threshold.
 	Negligible

@@ -62,7 +62,7 @@ func (a *Report) String() string {
 	return b.String()
 }
 
-// Tables returns tables of the modes (if there are several), the steps, the calibrated
+// Tables returns tables of the modes if there are several, the steps, the calibrated
 // noise scales, the effects on each parameter, the accurate posterior, and the remedies.
 // Empty tables are left out.
 func (a *Report) Tables() []TextTable {

@@ -15,8 +15,9 @@ import (
 )
 
 // lynxHare returns the model of Carpenter's Stan case study for the numbers of hare and
-// lynx pelts (in thousands; columns hare and lynx, time in years from 1900 to 1920): the
-// Lotka–Volterra equations from an unknown start, with the priors and likelihood
+// lynx pelts from 1900 to 1920. The data have the columns hare and lynx, in thousands,
+// and the time in years. The equations are those of Lotka and Volterra with unknown
+// initial values. The priors and the likelihood are
 //
 //	θ1, θ3 ~ N(1, 0.5²), θ2, θ4 ~ N(0.05, 0.05²), all positive
 //	hare0, lynx0 ~ LogNormal(log 10, 1)
@@ -63,9 +64,9 @@ func lynxHare(data *bayes.Data) *bayes.Posterior {
 }
 
 // influenza returns the model of Grinsztajn et al. for the number of boys in a boarding
-// school who were confined to bed (column in_bed, days 1 to 14): the SIR equations of
-// Kermack and McKendrick for 763 boys, one of whom is infected on day 0, with the priors
-// and likelihood
+// school who were confined to bed (column in_bed, days 1 to 14). The equations are the
+// SIR equations of Kermack and McKendrick for 763 boys, one of whom is infected on day 0.
+// The priors and the likelihood are
 //
 //	beta ~ N(2, 1), gamma ~ N(0.4, 0.5²), both positive
 //	y ~ NegativeBinomial(I, φ), 1/φ ~ Exponential(5)

@@ -162,9 +162,9 @@ func (c *Certificate) Worst(threshold float64) int {
 }
 
 // Certified reports whether every parameter is certified to move by less than threshold
-// standard deviations at each of the modes: the bound is below the threshold, D is at
-// most ½, the reference's own D is at most a tenth of the threshold, and the reference
-// has a mode where the climb began.
+// standard deviations at each of the modes. This requires at each mode that the bound is
+// below the threshold, D is at most ½, the reference's own D is at most a tenth of the
+// threshold, and the reference has a mode where the climb began.
 func (c *Certificate) Certified(threshold float64) bool {
 	return len(c.Modes) > 0 && c.Modes[c.Worst(threshold)].verdict(threshold) == certified
 }

@@ -36,9 +36,9 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 }
 
 // Unseen returns the largest D between s and ManySteps equal steps. It counts only the
-// points at which s steps over something that these steps detect, and returns zero if
-// there are none. It does not count a point at which D is at most least, or below three
-// times the error of s there. own holds the error of s at each point.
+// points at which s steps over a pulse that these steps detect, and returns zero if there
+// are none. It does not count a point at which D is at most least, or below three times
+// the error of s there. own holds the error of s at each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -56,7 +56,7 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 }
 
 // steppedOver returns D between the reference and many equal steps if the reference has
-// stepped over something, and zero otherwise. expected holds the expected data of the
+// stepped over a pulse, and zero otherwise. expected holds the expected data of the
 // reference, of the many steps, and of a quarter as many steps. A jump of f causes a
 // first-order error in the solution with many steps. So the solution with a quarter as
 // many steps differs from the one with many steps three times as much as the reference
@@ -142,8 +142,8 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 }
 
 // ownError returns the reference's own error at a mode, which is D between the reference
-// and a finer Setup. If the reference has stepped over something, it is at least D
-// between the reference and many equal steps. It is NaN if the finer Setup fails.
+// and a finer Setup. If the reference has stepped over a pulse, it is at least D between
+// the reference and many equal steps. It is NaN if the finer Setup fails.
 func ownError(at *expansion) float64 {
 	p := at.x.density.Posterior()
 	x, err := newEvaluator(at.x.ctx, p, finer(p.Setup))
@@ -162,8 +162,9 @@ func ownError(at *expansion) float64 {
 	return max(d, unseen(at, steps))
 }
 
-// unseen returns D between a reference of type reference.Accurate and the given number of
-// equal steps at a mode, if the reference has stepped over something, and zero otherwise.
+// unseen returns D at a mode between a reference of type reference.Accurate and the given
+// number of equal steps, if the reference has stepped over a pulse. Otherwise it returns
+// zero.
 func unseen(at *expansion, steps float64) float64 {
 	p := at.x.density.Posterior()
 	if _, ok := p.Mesh.(reference.Accurate); !ok {

@@ -77,9 +77,9 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 }
 
 // solvesLeft returns how many solves are left for searches if the whole search may cost
-// the given share of a run. It subtracts the solves already made and those that turn the
-// ends into modes: a polish and a Hessian for each end that may count, and the checks
-// whether the ends are distinct.
+// the given share of a run. It subtracts the solves already made, and those that will
+// turn the ends into modes. These are a polish and a Hessian for each end that may count,
+// and the checks that the ends are distinct.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	highest := math.Inf(-1)
 	for _, c := range ends {

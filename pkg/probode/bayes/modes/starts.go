@@ -76,9 +76,9 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 }
 
 // starts chooses the points at which searches begin. Up to a third are summits, which are
-// higher than their nearest neighbours [Törn & Viitanen 1992]; a third are the highest of
-// the others; and a third are spread over the rest, because a narrow mode may have no
-// high point among few draws. starts also returns the points not chosen.
+// higher than their nearest neighbours [Törn & Viitanen 1992]. Another third are the
+// highest of the others. The last third are spread over the rest, because a narrow mode
+// may have no high point among few draws. starts also returns the points not chosen.
 func (q *search) starts(points []*climb) (out, left []*climb) {
 	n := min(q.s.Starts, len(points))
 	taken := make([]bool, len(points))

@@ -48,8 +48,8 @@ func (r Measurement) Rate() float64 { return r.ESS / r.Seconds }
 // A Comparison holds the results of several samplers.
 type Comparison []Measurement
 
-// Compare draws from p with each of the samplers in turn, with the same settings: the
-// same seed, and so the same starts and the same random numbers for the proposals of θ.
+// Compare draws from p with each of the samplers in turn, with the same settings. Since
+// the seed is the same, so are the starts and the random numbers for the proposals of θ.
 // The results contain the work per draw, and the effective number of draws.
 //
 // The samplers need not draw from the same distribution; each documents its own. An error

@@ -31,25 +31,25 @@ import (
 // Stationary distribution: exactly p₀(θ | Y) of the second setup. With Noise it is p(θ, ξ
 // | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. This
 // requires that every move that the second stage would accept has a fair chance of
-// passing the first. A move has no such chance if, in a part of the posterior of the
-// second setup, the first stage fails or has almost no density: the chain does not enter
-// that part, and nothing in its draws shows it. So the requirement is tested while
-// sampling: of the moves that the first stage rejects, the second stage tests one in two
-// during burn-in, and one in sixteen later. If more than one in 200 of the moves that
-// plain Metropolis would accept are at least ten times less likely in two stages, the
-// chain continues with the second stage alone, and Chains.Notes say from which iteration
-// on.
+// passing the first. Suppose that the first stage fails or has almost no density in a
+// part of the posterior of the second setup. Then moves into this part have no such
+// chance: the chain does not enter it, and the draws do not show that it exists. So the
+// requirement is tested while sampling: of the moves that the first stage rejects, the
+// second stage tests one in two during burn-in, and one in sixteen later. If more than
+// one in 200 of the moves that plain Metropolis would accept are less than a tenth as
+// likely in two stages, the chain continues with the second stage alone, and Chains.Notes
+// say from which iteration on.
 //
 // Cost: one solve of the first stage for each draw, and one of the second stage for each
 // move that the first accepts. It accepts fewer moves than Deterministic, because the two
 // stages judge some moves differently. If the error of the first stage varies much over
 // the posterior, a chain may stay for a long time at a θ with a low density, and R̂ is
-// large; then use a smaller step for the first stage. Chains.Notes say how many solves of
-// the second stage were saved. If few moves are accepted, many solves are saved. This is
-// the case for a random walk in many dimensions or in a curved posterior. If half of the
-// moves are accepted, as with the default proposals in a nearly Gaussian posterior, at
-// most half of the solves are saved, and Deterministic is as good. With Noise each move
-// of ξ needs a solve of the second stage.
+// large. In that case use a smaller step for the first stage. Chains.Notes say how many
+// solves of the second stage were saved. If few moves are accepted, many solves are
+// saved. This is the case for a random walk in many dimensions or in a curved posterior.
+// If half of the moves are accepted, as with the default proposals in a nearly Gaussian
+// posterior, at most half of the solves are saved, and Deterministic is as good. With
+// Noise each move of ξ needs a solve of the second stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If its Method or Mesh is nil, the
 	// posterior's is used. If Second is given, the zero value stands for the posterior's
@@ -159,8 +159,8 @@ type delayed struct {
 
 	// These fields test the first stage. plain sums the probabilities with which plain
 	// Metropolis would accept the moves. lost sums them over the moves that are less than
-	// a tenth as likely in two stages, and refused counts these moves. alone is the
-	// iteration from which on the first stage is not used, or zero while it is used.
+	// a tenth as likely in two stages, and refused counts these moves. alone is the first
+	// iteration without the first stage, or zero while the first stage is used.
 	plain, lost float64
 	refused     int
 	alone       int
@@ -261,9 +261,9 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 }
 
 // second solves the second stage at the proposed θ′, where the log prior is lp. It
-// returns three numbers: ll is the log likelihood there, or NaN if the solve fails; ratio
-// is the log acceptance ratio of plain Metropolis; and back is log a(θ′, θ), which is −∞
-// where the first stage has failed.
+// returns three numbers. ll is the log likelihood there, or NaN if the solve fails. ratio
+// is the log acceptance ratio of plain Metropolis. back is log a(θ′, θ), which is −∞ if
+// the first stage has failed.
 func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	s := k.state
 	ll, err := s.like(s.thetaNew, s.xi)

@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// ExpectedLikelihood is Monte Carlo within Metropolis: in each iteration it estimates the
-// likelihood, with ξ integrated out, by a mean over M new paths, both at the present θ
-// and at the proposed one [Conrad et al. 2017; O'Neill et al. 2000],
+// ExpectedLikelihood is Monte Carlo within Metropolis. In each iteration it estimates the
+// likelihood with ξ integrated out, both at the present θ and at the proposed one. Each
+// estimate is a mean over M new paths [Conrad et al. 2017; O'Neill et al. 2000],
 //
 //	L̂(θ) = (1/M) Σ_{m=1}^M p(Y | Z(θ, ξ⁽ᵐ⁾)),   ξ⁽ᵐ⁾ ~ p(ξ),
 //	accepted with  min(1, L̂(θ′) p(θ′) q(θ|θ′) / L̂(θ) p(θ) q(θ′|θ)).

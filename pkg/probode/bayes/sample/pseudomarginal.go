@@ -28,11 +28,11 @@ import (
 // the distribution p(Z | θ, Y). lp__ holds log p̂.
 //
 // Cost: with P particles, each draw needs P solves and P·N·d standard normal numbers.
-// PseudoMarginal is an independent check of PCNWithinGibbs, and an alternative to it if
+// PseudoMarginal is an independent check of PCNWithinGibbs. It is an alternative to it if
 // the noise of the solver is large compared with the noise of the data and joint moves do
-// not help. If the variance of log p̂ differs much between different θ, for example
-// because σ is unknown and small, a chain sometimes gets stuck at an estimate that is far
-// too high. Check that R̂ is small, or increase Particles.
+// not help. If the variance of log p̂ depends strongly on θ, for example because σ is
+// unknown and small, a chain sometimes gets stuck at an estimate that is far too high.
+// Check that R̂ is small, or increase Particles.
 //
 // Stats.Latent counts pieces of paths: those that were solved as Accepted, and those that
 // failed as Failed.
@@ -197,15 +197,16 @@ func (k *pseudoMarginal) compare() {
 	}
 }
 
-// tune sets the number of particles from the recorded differences, since the variance
-// of log p̂ falls with their number, and estimates the likelihood at the position
+// tune uses the recorded differences to set the number of particles, since the variance
+// of log p̂ decreases with that number. It then estimates the likelihood at the position
 // again.
 func (k *pseudoMarginal) tune() {
 	want := float64(2 * k.particles) // if the differences show nothing
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {
 		// If d ~ N(0, 2v), |d| is below 1.645 √(2v) with probability 0.9. The sample
-		// variance of d would depend on one or two estimates that are far too low, which
-		// do little harm, and the median would miss the θ at which a chain gets stuck.
+		// variance of d would depend on one or two estimates that are far too low,
+		// although these do little harm. The median would miss the θ at which a chain
+		// gets stuck.
 		slices.Sort(seen)
 		sd := seen[len(seen)*9/10] / 1.645
 		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)

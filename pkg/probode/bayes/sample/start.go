@@ -118,9 +118,9 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int) (start func(chai
 }
 
 // refined returns the modes of the posterior with an accurate setup. The search begins at
-// the given modes and at a few draws from the prior, because the given modes may lack
-// some of the accurate ones, or contain some that the accurate posterior does not have.
-// It returns the given modes if the search fails.
+// the given modes and at a few draws from the prior, because some accurate modes may be
+// missing from the given ones, and some given modes may not exist in the accurate
+// posterior. It returns the given modes if the search fails.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, by probode.Setup, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {

@@ -16,9 +16,10 @@ import (
 )
 
 // Store makes the same draws as Run, bit for bit, and writes them to files in dir. See
-// store.Run for the files, and for how to resume a run that was stopped or killed,
-// extend a finished one, and split a study over many machines. store.Read reads the
-// draws back, in the form that Predict and LogPredictive take.
+// store.Run for a description of the files. It also explains how to resume a run that was
+// stopped or killed, how to extend a finished one, and how to split a study over many
+// machines. store.Read reads the draws back, in the form that Predict and LogPredictive
+// take.
 //
 // The files describe the run: method, step, α, priors, equations, likelihoods and data,
 // the sampler with its settings, and the starts of the chains. They also contain

@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// A Datum is an expected value on which the distribution of an observation depends: the
-// value that is observed, or the expected value of another column that serves as a number
-// of the likelihood. A missing value of the data has no Datum.
+// A Datum is an expected value on which the distribution of an observation depends. It is
+// either the expected value of the observation itself, or that of another column, which
+// serves as a number of the likelihood. A missing value of the data has no Datum.
 type Datum struct {
 	At          int       // index in Density.Expected
 	Jacobian    []float64 // derivatives of the expected value in the coordinates

@@ -15,9 +15,10 @@ const slack = 1e-2
 // maximum lies at a kink, the distance of the result from the kink is of this size.
 const sharpest = 1e-10
 
-// bentStep returns the step d to the maximum of the expansion with its kinks, within
-// the bounds, and the rise that the expansion predicts. damping times the diagonal of
-// Information is added to the curvature. ok is false if a number is not finite.
+// bentStep returns the step d to the maximum of the expansion, with its kinks and within
+// the bounds. It also returns the rise that the expansion predicts. damping times the
+// diagonal of Information is added to the curvature. ok is false if a number is not
+// finite.
 //
 // The absolute values |r| become √(r² + ε²), and Newton's method follows the maximum as
 // ε shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as further
@@ -109,9 +110,9 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 	return d, gain, !math.IsNaN(gain) && !math.IsInf(gain, 0)
 }
 
-// walls returns the kinks, and adds one for each finite bound: a penalty that is
-// steeper than the density, K max(0, t) = K|t|/2 + Kt/2, where t is the distance beyond
-// the bound.
+// walls returns the kinks, with one more for each finite bound. This kink is a penalty
+// that is steeper than the density, K max(0, t) = K|t|/2 + Kt/2, where t is the distance
+// beyond the bound.
 func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) (us []float64, js []*mat.VecDense) {
 	n := len(p.X)
 	steepest := make([]float64, n)

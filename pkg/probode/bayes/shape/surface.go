@@ -40,12 +40,11 @@ type Surface struct {
 	Forward bool
 
 	// Exact uses derivatives of the path if the method has them. They are more accurate
-	// than differences, but cost more: on models with 3 to 50 parameters, derivatives of
-	// the path took 1.1 to 7 times as long as central differences, and 3 to 12 times as
-	// long as one-sided ones. So differences are the default. Some solvers, such as the
-	// accurate one, have no derivatives. The derivatives then come from a Dormand–Prince
-	// method with steps chosen at the point, provided that this method predicts nearly
-	// the same data there.
+	// than differences, but cost more. On models with 3 to 50 parameters, they took 1.1
+	// to 7 times as long as central differences, and 3 to 12 times as long as one-sided
+	// ones. So differences are the default. Some solvers, such as the accurate one, have
+	// no derivatives. The derivatives then come from a Dormand–Prince method with steps
+	// chosen at the point, provided that this method predicts nearly the same data there.
 	Exact bool
 
 	// Progress, if not nil, is called before each coordinate of a differentiation.

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// lentTolerance is the tolerance of the method whose derivatives are used if the
-	// solver has none. lentSteps is the largest number of its steps: a problem that needs
-	// more is stiff.
+	// If the solver has no derivatives, those of another method are used. lentTolerance
+	// is the tolerance of this method, and lentSteps is its largest number of steps; a
+	// problem that needs more steps is stiff.
 	lentTolerance, lentSteps = 1e-6, 20000
 	// lentError is the largest discrepancy D at which the predictions of this method
 	// count as equal to those of the solver.

@@ -1,7 +1,7 @@
 // Package expr holds the formulas of a model as immutable expressions. It reads them from
-// text and from MathML, simplifies them, differentiates them exactly, prints them as
-// text, MathML, LaTeX and Go, and compiles them to programs, which do not allocate when
-// they run.
+// text and from MathML, simplifies them, and differentiates them exactly. It prints them
+// as text, MathML, LaTeX and Go, and compiles them to programs, which do not allocate
+// when they run.
 //
 // An expression is a number or a condition. It is an error to make an expression in which
 // one is used in place of the other. Expressions may share parts; every operation except
@@ -17,11 +17,11 @@
 // everywhere. The derivative does not include the jump of a state at a switching time:
 // see [Conditions].
 //
-// x^y is differentiated so that no NaN appears where the derivative is finite: x^n gives
-// n·x^(n−1) with 0^0 = 1; y·x^(y−1) is 0 for y = 0; x^y·ln x, the derivative with respect
-// to y, is 0 at x = 0 for y > 0, and NaN for x < 0, where it does not exist. Where the
-// inner derivative is 0 because a piece is constant, the whole derivative is 0, even with
-// an infinite outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases an
+// The derivative of x^y is never NaN where it is finite. That of x^n is n·x^(n−1) with
+// 0^0 = 1, and y·x^(y−1) is 0 for y = 0. The derivative with respect to y, x^y·ln x, is 0
+// at x = 0 for y > 0. It is NaN for x < 0, where it does not exist. Where the inner
+// derivative is 0 because a piece is constant, the whole derivative is 0, even with an
+// infinite outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases an
 // infinite slope in a composed function still gives NaN: an example is the square root of
 // x⁴ at 0.
 //
@@ -104,10 +104,10 @@ func apply(name string, args ...*Node) (*Node, error) {
 	return b.apply(name, args)
 }
 
-// Constant returns the value of a name that stands for a constant unless the model
-// defines it: pi, e, exponentiale, or avogadro, whose value is that of the SBML
-// specification. Expressions keep such a name; [Compile] replaces it by the number unless
-// the name is an input.
+// Constant returns the value of the constant with the given name: pi, e, exponentiale, or
+// avogadro, whose value is that of the SBML specification. If a model defines the name,
+// it does not stand for the constant. Expressions keep such a name; [Compile] replaces it
+// by the number unless the name is an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":
@@ -135,10 +135,10 @@ func (n *Node) Const() (float64, bool) {
 	return n.val, n.op == opNum || n.op == opBool
 }
 
-// Operator returns the name of the outermost operator of n, and its arguments. For a
-// number or a name, the result is "number" or "name" without arguments; for a function
-// that the model defines, it is "call"; for any other function, it is the name that
-// [Parse] reads. All other results are plus, minus (of one argument), times, divide, pow,
+// Operator returns the name of the outermost operator of n, and its arguments. A number
+// or a name has the operator "number" or "name" and no arguments. A function that the
+// model defines has the operator "call". Any other function has the name that [Parse]
+// reads. The other operators are plus, minus (of one argument), times, divide, pow,
 // quotient, rem, piecewise, lt, leq, gt, geq, eq, neq, not, and, or, xor, true, false,
 // lambda. The caller must not change args.
 func (n *Node) Operator() (name string, args []*Node) {
