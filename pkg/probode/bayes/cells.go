@@ -168,7 +168,7 @@ func (c *Cell) inform(l *columnErrors, m float64) bool {
 }
 
 // width returns the step for differences in m. If m is near zero, the step is small only
-// if the density ends at zero; otherwise the difference over such a small step would
+// if the density ends at zero. Otherwise the difference over such a small step would
 // consist of rounding errors.
 func (l *columnErrors) width(y, m, spread float64) float64 {
 	h := 1e-5 * (math.Abs(m) + spread)

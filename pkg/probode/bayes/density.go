@@ -460,8 +460,8 @@ func (r *Part) now() probode.Path {
 }
 
 // Hold makes each path a smooth function of θ around theta, until release is called. A
-// path jumps as a function of θ if its steps are chosen anew at every θ; Hold replaces it
-// by a path that does not. Differences around theta are then differences of a smooth
+// path jumps as a function of θ if its steps are chosen anew at every θ. Hold replaces
+// such a path by a smooth one. Differences around theta are then differences of a smooth
 // function. If there is no such path at theta, nothing is replaced, and a solve at theta
 // fails with or without Hold.
 func (e *Density) Hold(theta []float64) (release func()) {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Likelihood is the distribution of one observation y given the value m that the model
-// expects for it. Observations are independent given the path and θ.
+// A Likelihood is the distribution of one observation y given its expected value m.
+// Observations are independent given the path and θ.
 type Likelihood interface {
 	// Own returns the numbers of the distribution other than m, such as a standard
 	// deviation. Each is either a known number or a parameter of the model. Every call

@@ -99,9 +99,9 @@ type Experiment struct {
 	Params []string
 
 	// Data are the observations. Their times need not be grid points: between grid points
-	// the path is interpolated, with an error smaller than the error of the method, see
-	// probode.Interpolator. A value that is NaN is missing: it is not part of the
-	// likelihood, but is predicted like the others.
+	// the path is interpolated, with an error smaller than that of the method (see
+	// probode.Interpolator). A value that is NaN is missing. It is not part of the
+	// likelihood, but it is predicted like the others.
 	Data *Data
 
 	// Observe writes to dst the expected value of each column of the data at time t in
@@ -119,8 +119,8 @@ type Experiment struct {
 	// used.
 	ObserveSlopes func(dst []float64, t float64, x, theta []float64)
 
-	// Errors are the distributions of the observations, one for each column of the
-	// data, or one for all.
+	// Errors are the distributions of the observations: one for each column of the data,
+	// or a single one for all columns.
 	Errors []Likelihood
 }
 

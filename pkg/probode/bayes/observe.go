@@ -9,11 +9,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// If a parameter is not used, for example because its name is misspelt, its posterior is
-// its prior, and the quantity for which it was meant keeps its nominal value. The answer
-// is then wrong, without any other symptom. The names in the model reveal the mistake,
-// unless the model has an Observe, which takes parameters by index. So Observe is called
-// with changed parameters.
+// Suppose that a parameter is not used, for example because its name is misspelt. Then
+// its posterior is its prior, and the quantity for which it was meant keeps its nominal
+// value. The answer is then wrong, without any other symptom. The names in the model
+// reveal the mistake, unless the model has an Observe, which takes parameters by index.
+// So Observe is called with changed parameters.
 
 // untouched is the value of dst before watch calls Observe: a NaN that no arithmetic
 // produces.
@@ -36,11 +36,11 @@ const probes = 100
 
 // checkObserve returns an error if a parameter is not used, or if an Observe leaves a
 // column unwritten. An Observe uses a parameter if a change of the parameter changes a
-// value, either at the start or on the path. The other parameters are the medians of the
-// priors or draws from them; for draws, the path is solved with noise as in a prediction.
-// Finally the check sets the parameter to NaN, which propagates through arithmetic, to
-// find parameters that matter only in rare cases. For a correct model the first try is
-// nearly always enough.
+// value, either at the start or on the path. The other parameters are medians of the
+// priors or draws from them; for draws, the path is computed with noise as in a
+// prediction. Finally the check sets the parameter to NaN, which propagates through
+// arithmetic, to find parameters that matter only in rare cases. For a correct model the
+// first try is nearly always enough.
 func (e *Density) checkObserve() error {
 	p := e.p
 	var unused []int

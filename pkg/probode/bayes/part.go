@@ -55,7 +55,7 @@ func (r *Part) Solve(path, memory, theta, xi []float64, from, to int) error {
 }
 
 // LogProb returns the log probability of row n of the data given a path that has been
-// solved far enough, and writes the expected values of the row to Expected.
+// computed far enough, and writes the expected values of the row to Expected.
 func (r *Part) LogProb(n int, path, theta []float64) float64 {
 	r.e.bind(r, theta)
 	d := r.x.Problem.Dim()

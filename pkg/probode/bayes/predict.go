@@ -55,14 +55,14 @@ func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 // made from p by sample.Run. Weighted draws are first resampled systematically in
 // proportion to their weights, so all draws of the result have equal weight.
 //
-// At the times of the data there is a draw for each draw in chains, because chains
-// contain the expected values there. For other times the equations are solved again by
-// the Setup of p, with ξ = 0, at up to 1000 draws. It is an error if the expected values
-// differ from those that chains contain. They differ if chains were drawn from the
-// posterior of another Setup, such as the accurate one. In that case use p.SolvedBy. They
-// also differ if the noise of the solver is part of the model, because chains do not
-// contain ξ. In that case add rows in which all values are NaN to the data before
-// sampling. They are predicted like the others.
+// At the times of the data, the result has one draw for each draw in chains, because
+// chains contain the expected values there. For other times the equations are solved
+// again with the Setup of p, with ξ = 0, at up to 1000 draws. It is an error if the
+// expected values differ from those that chains contain. They differ if chains were drawn
+// from the posterior of another Setup, such as the accurate one. In that case use
+// p.SolvedBy. They also differ if the noise of the solver is part of the model, because
+// chains do not contain ξ. In that case add rows in which all values are NaN to the data
+// before sampling. They are predicted like the others.
 func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {

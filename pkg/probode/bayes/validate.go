@@ -199,8 +199,8 @@ func (v *validator) column(x *Experiment, k int) error {
 }
 
 // checkMethod returns an error if a field of the method is out of range, such as a number
-// of steps that is too large. Package probode panics for such a method, because it is a
-// mistake in a program, but here the value may come from the user of a program.
+// of steps that is too large. Package probode panics if it gets such a method, because it
+// is a mistake in a program. Here the value may come from the user of a program.
 func checkMethod(m probode.Method) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

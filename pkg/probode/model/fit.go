@@ -66,7 +66,7 @@ type Optimum struct {
 // failed searches last.
 //
 // Each search uses Fisher's scoring with exact gradients and Levenberg–Marquardt damping,
-// on the scales of the parameters and within their bounds: see shape.Climb. It begins
+// on the scales of the parameters and within their bounds (see shape.Climb). It begins
 // with the tolerance in the settings, and ends with the tighter tolerance that accurate
 // optima need. Its expansions contain the kinks of Laplace errors.
 //
@@ -283,8 +283,8 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
-// unit returns the change in a surface's coordinate when the value on the parameter's
-// scale changes by 1. The coordinate is the linear value or its natural logarithm.
+// unit returns the change of a coordinate of the surface when the parameter changes by 1
+// on its scale. The coordinate is the linear value or its natural logarithm.
 func (b *box) unit() float64 {
 	if b.scale == Log10 {
 		return math.Ln10
@@ -353,7 +353,7 @@ func (f *search) coordinates(x []float64) []float64 {
 	return u
 }
 
-// Follow reports false, so that derivatives are recomputed at each point: exact
+// Follow returns false, so the derivatives are recomputed at each point. Exact
 // derivatives cost little more than a value.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
@@ -442,8 +442,8 @@ func (f *search) run(start int) Optimum {
 	return o
 }
 
-// refine sets the tolerances to the tighter ones that accurate optima need at the current
-// point, so that the search can continue with them.
+// refine tightens the tolerances to those that accurate optima need at the current point.
+// The search then continues with them.
 func (f *search) refine(c *shape.Climb) error {
 	v, err := f.fine.At(f.ctx, f.all(c.X), false)
 	if err != nil {

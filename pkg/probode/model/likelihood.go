@@ -20,10 +20,11 @@ import (
 type LikelihoodSettings struct {
 	// Tolerance is the tolerance of error-controlled solves. The zero value means a
 	// tolerance as small as needed. For each experiment, the relative tolerance is first
-	// 10⁻⁵. It is then divided by 16 until the error of the experiment's log-likelihood is
-	// at most 10⁻⁷ divided by the number of experiments, or until rounding errors dominate.
-	// The error is estimated by a quarter of the last change: it falls at least in
-	// proportion to the tolerance, so it is about 1/15 of the change or less.
+	// 10⁻⁵. It is then divided by 16 until the error of the experiment's log-likelihood
+	// is at most 10⁻⁷ divided by the number of experiments, or until rounding errors
+	// dominate. The estimate of the error is a quarter of the last change. The error
+	// decreases at least in proportion to the tolerance, so it is about 1/15 of the
+	// change or less.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
@@ -83,9 +84,9 @@ func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	return a.Bind(ctx, s, p, at, times)
 }
 
-// A LogLikelihood computes the log-likelihood of the data of a File, with all normalising
-// constants and without priors, and its gradient. It uses a bayes.Density for each
-// experiment. Only one goroutine may use it at a time.
+// A LogLikelihood computes the log-likelihood of the data of a File, and its gradient.
+// The log-likelihood includes all normalising constants, but no priors. It uses a
+// bayes.Density for each experiment. Only one goroutine may use it at a time.
 type LogLikelihood struct {
 	p     *File
 	set   LikelihoodSettings
@@ -108,9 +109,9 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error estimates the error of LogLikelihood that comes from solving the equations: a
-	// quarter of its change when the tolerance was last divided by 16. It is NaN if LikelihoodSettings has
-	// a Tolerance or a StepSize.
+	// Error estimates the error of LogLikelihood that comes from the solver. It is a
+	// quarter of the change when the tolerance was last divided by 16. It is NaN if
+	// LikelihoodSettings has a Tolerance or a StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the linear values of the estimated
@@ -223,8 +224,8 @@ func (l *LogLikelihood) Nominal() []float64 {
 	return theta
 }
 
-// At returns the log-likelihood, and its gradient if gradient is true, at theta: the
-// linear values of all parameters, in the order of File.Params.
+// At returns the log-likelihood at theta, and also its gradient if gradient is true.
+// theta holds the linear values of all parameters, in the order of File.Params.
 //
 // The gradient is the exact gradient of the numerical solution on a fixed grid, so its
 // error is about as large as the error of the solution. If the time of an event or a
@@ -461,8 +462,8 @@ func (e *impossibleError) Error() string {
 	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.observable), e.time, e.what)
 }
 
-// impossible returns the reason why a row has no density, or "" if it has one. m is the
-// value of its formula, and own contains the parameters of its distribution.
+// impossible returns the reason why a row has no density, or "" if it has a density. m is
+// the value of its formula, and own contains the parameters of its distribution.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
 		return fmt.Sprintf("%g successes in %g trials: want a whole number of trials, at least as many as successes", r.value, own[0])

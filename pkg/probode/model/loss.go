@@ -16,8 +16,8 @@ type Loss struct {
 	//
 	//	D² = Σ ((g(f) − g(f₀))/σ)².
 	//
-	// To first order no parameter moves by more than D posterior standard deviations, or √2
-	// D if the noise is estimated: see package certify.
+	// To first order no parameter moves by more than D posterior standard deviations, or
+	// √2 D if the noise is estimated (see package certify).
 	D float64
 
 	Err error // if a solve with these settings failed, for example for too many steps

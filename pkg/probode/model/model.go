@@ -6,7 +6,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A File is the contents of a model file: parameters, and one or several models that
+// A File holds the contents of a model file: parameters, and one or more models that
 // share them, with their data.
 type File struct {
 	Name     string

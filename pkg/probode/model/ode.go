@@ -76,7 +76,7 @@ func (p *File) nominal() ([]float64, error) {
 	return theta, p.complete(theta)
 }
 
-// complete returns an error if a parameter that is used has no finite value, and sets
+// complete returns an error if a parameter that is used has no finite value. It sets all
 // other values that are not finite to 0.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
@@ -201,7 +201,7 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 	if q.Band != nil {
 		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower
 	}
-	// The Jacobian of a large model is compiled only when it is needed: explicit methods
+	// The Jacobian of a large model is compiled only when it is needed. Explicit methods
 	// never need it.
 	both := sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, s.rates, expr.Jacobian(s.rates, s.states), func(i, j int) int {

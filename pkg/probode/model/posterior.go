@@ -21,9 +21,9 @@ import (
 // prior is uniform between its bounds, on its scale, as in PEtab.
 //
 // Its Setup solves the equations with Radau of order 5, without solver noise (Alpha is
-// 0). The grid is the same for all θ: an error-controlled solve at the nominal parameters
-// chooses it, with a relative tolerance of 10⁻⁶. To see the effect of another solver,
-// change Method, Mesh and Alpha.
+// 0). The grid is the same for all θ. It is chosen by an error-controlled solve at the
+// nominal parameters, with a relative tolerance of 10⁻⁶. To see the effect of another
+// solver, change Method, Mesh and Alpha.
 //
 // A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, gets
 // its own column in Data and Observe. This column contains no data. Measurements at a
@@ -124,8 +124,8 @@ func (p *File) Point(theta []float64) ([]float64, error) {
 	return point, nil
 }
 
-// A place says where the expected value of a row is, among those of the experiments that
-// observed returns.
+// A place says where the expected value of a row is among the expected values of the
+// experiments that observed returns.
 type place struct {
 	at  int   // of its expected value
 	own []own // parameters of its distribution
@@ -138,10 +138,11 @@ type own struct {
 	at    int // position among the expected values; −1 if the value is known
 }
 
-// observed returns the data of an experiment as experiments of package bayes: one for the
-// data at finite times, followed by one for the data at the steady state. An experiment
-// without data is omitted. The parameters whose indices are in free are unknown; theta
-// has the values of the others. places has an element for each row of the experiment.
+// observed returns the data of an experiment as experiments of package bayes. The data at
+// finite times form the first, and the data at the steady state form the second. An
+// experiment without data is omitted. The parameters whose indices are in free are
+// unknown; theta has the values of the others. places has an element for each row of the
+// experiment.
 //
 // If likelihood is true, a parameter of a distribution gets a column even if it is a
 // parameter of the model, so that its value can be read. The problems then have only
@@ -315,7 +316,7 @@ func (w *writer) observe() error {
 	return nil
 }
 
-// noNoise is the distribution of a column without measurements: a draw from it is the
+// noNoise is the distribution of a column without measurements. A draw from it is the
 // expected value.
 type noNoise struct{}
 

@@ -74,8 +74,8 @@ const (
 	restLast = 1e14
 )
 
-// find solves to the times 1, 10, 100, … after the start, until neither the state nor its
-// derivatives change over two consecutive spans.
+// find solves the equations up to the times 1, 10, 100, … after the start, until neither
+// the state nor its derivatives change over two consecutive spans.
 func (r *rest) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q

@@ -107,8 +107,8 @@ func (m CenterSpread) against(x CenterSpread) Shift {
 }
 
 // trusted reports whether the weights of a run can be used to compare it with the
-// accurate posterior. Neither weights nor k̂ say anything about regions without draws, so
-// they do not show a mode that the solver misses.
+// accurate posterior. Weights and k̂ contain no information about regions without draws,
+// so they do not reveal a mode that the solver misses.
 func (j *judge) trusted(d *draws) bool {
 	if j.y == nil || !j.usable(d) || !d.whole() {
 		return false

@@ -2,8 +2,8 @@ package assess
 
 // The limits that determine verdicts.
 const (
-	// decisive is the number of Monte Carlo standard errors above which an effect counts
-	// as detected, for remarks that are not verdicts.
+	// In remarks that are not verdicts, an effect counts as detected if it is more than
+	// decisive Monte Carlo standard errors.
 	decisive = 2
 	// Standard errors are not trusted if R̂ is above mixed, or if there are fewer than
 	// fewest effective draws.
@@ -19,11 +19,11 @@ const (
 	astray = 4
 
 	// A mode is listed if its mass is above listed. If its mass is above minor, its draws
-	// and its counterpart are checked. If only one of two posteriors has some mode, and
-	// the mass of this mode is above wrongMass, the posteriors count as different for any
-	// threshold. A mode with a mass below rightMass cannot move a median or a central
-	// interval so far that it matters. Between rightMass and wrongMass there is no
-	// verdict, because the Monte Carlo error of the mass might decide it.
+	// and its counterpart are checked. If only one of two posteriors has a mode with a
+	// mass above wrongMass, the posteriors count as different for any threshold. A mode
+	// with a mass below rightMass cannot move a median or a central interval so far that
+	// it matters. Between rightMass and wrongMass there is no verdict, because the Monte
+	// Carlo error of the mass might decide it.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
 	// counterpart is the smallest mass that a counterpart of a mode must have, as a
@@ -34,7 +34,8 @@ const (
 	// still checks its mode.
 	judgedPart = 0.05
 	// A mode without draws could shift a mean or an sd. If this shift is larger than
-	// unvisitedSize, in units of the threshold, there is no verdict on the two.
+	// unvisitedSize, in units of the threshold, there is no verdict on the mean and the
+	// sd.
 	unvisitedSize = 0.5
 
 	// referenceDraws is the number of draws from the reference posterior at which the
@@ -43,9 +44,9 @@ const (
 	// mostFailed is the largest share of the weighted draws at which the reference may
 	// fail.
 	mostFailed = 0.01
-	// mostMissed is the largest share of the reference posterior that the draws may miss
-	// that represent it. If this share is cut off at one end of a Gaussian, the sd
-	// becomes 2 % smaller.
+	// mostMissed is the largest share of the reference posterior that may be missing from
+	// the draws that represent it. If this share is cut off at one end of a Gaussian, the
+	// sd becomes 2 % smaller.
 	mostMissed = 0.005
 
 	// alphaSteps is the largest factor by which α* may differ between neighbouring steps,

@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
 
-// Weights and k̂ say nothing about regions without draws. So this file checks whether the
-// draws that represent the reference posterior miss a part of it: a mode that another
-// search has found, or a region in which the solver of these draws fails but the
+// Weights and k̂ contain no information about regions without draws. So this file checks
+// whether the draws that represent the reference posterior miss a part of it: a mode that
+// another search has found, or a region in which the solver of these draws fails but the
 // reference does not. A distant mode that is too small to have draws may still change a
 // mean or an sd.
 

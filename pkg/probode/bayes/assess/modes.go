@@ -15,11 +15,10 @@ import (
 // A coarse solver can create modes that do not exist, and miss modes that do. So every
 // search for modes also starts from the modes that earlier searches found. Finally, the
 // posterior of each step is searched again, starting from the modes of the reference
-// posterior. If the search that starts from a mode of the reference posterior ends in
-// some mode of the step's posterior, the two modes are counterparts. A mode of the step's
-// posterior is a phantom if its counterparts have less than a tenth of its mass. A mode
-// of the reference posterior is missed if its counterpart has less than a tenth of its
-// mass.
+// posterior. If this search leads from a mode of the reference posterior to a mode of the
+// step's posterior, the two modes are counterparts. A mode of the step's posterior is a
+// phantom if its counterparts have less than a tenth of its mass. A mode of the reference
+// posterior is missed if its counterpart has less than a tenth of its mass.
 
 // found holds the modes of all steps and of the reference posterior.
 type found struct {

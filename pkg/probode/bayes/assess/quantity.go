@@ -24,7 +24,7 @@ const (
 // The spread of a posterior with several modes is about the distance between them. In
 // units of this spread, a shift of a mode by many times its own width may look
 // negligible. The draws that belong to one mode are called a part. Each part is also
-// judged by itself, in units of its own spread.
+// judged separately, in units of its own spread.
 type quantity struct {
 	param int // among all parameters
 	part  int // a mode of the reference posterior, −1 for the whole

@@ -72,7 +72,7 @@ type AccurateMarginal struct {
 	Median, Mean CenterSpread
 
 	// HeavyTails says that the tails are too heavy for a meaningful mean and standard
-	// deviation; then these are not judged.
+	// deviation; in this case these are not judged.
 	HeavyTails bool
 }
 
@@ -240,8 +240,8 @@ type Remedy struct {
 	// for modes and the burn-in; NaN if it is not known.
 	Seconds float64
 
-	// Reaches says that the error is known to be below the threshold, and that nothing
-	// else is known to be wrong with the draws.
+	// Reaches says that the error is known to be below the threshold, and that the other
+	// checks of the draws find nothing wrong.
 	Reaches bool
 
 	// Recommended is true for the cheapest remedy that reaches the threshold.
@@ -263,8 +263,8 @@ type Claim struct {
 	Value, SE, Limit float64 // NaN if there is no such number
 	Verdict          Verdict // Negligible within the limit, Matters beyond it
 
-	// Sentence is a warning that says what the number means and what to do; it is empty
-	// if nothing is wrong.
+	// Sentence is a warning that says what the number means and what to do. It is empty
+	// if there is nothing to warn of.
 	Sentence string
 }
 

@@ -77,8 +77,8 @@ type Settings struct {
 	Progress func(done, total int, doing string)
 }
 
-// check panics if a setting is out of range, and returns an error for mistakes that may
-// come from the user's data.
+// check panics if a setting is out of range. For mistakes that may come from the user's
+// data it returns an error.
 func (s *Settings) check(p *bayes.Posterior) error {
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
 		panic(fmt.Sprintf("assess: Threshold of Settings is %g: want a number > 0, or 0 for 0.1", s.Threshold))

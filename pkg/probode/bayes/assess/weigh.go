@@ -26,8 +26,8 @@ import (
 // chains has the Monte Carlo errors of both, which would hide a small bias.
 
 // weigh computes an accurate solution at each draw in few that does not have one yet.
-// From the weights it then estimates the effects of the solver's error and the accurate
-// posterior. If it returns an error, k̂ is infinite.
+// From the weights it then estimates the accurate posterior and the effects of the
+// solver's error. If it returns an error, k̂ is infinite.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
@@ -149,9 +149,9 @@ func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// tails returns the weighted draws of parameter k, in which draws with almost no weight
-// are replaced by the median. Their tails are then those of the accurate posterior,
-// without the phantom modes of the solver.
+// tails returns the weighted draws of parameter k, but replaces draws with almost no
+// weight by the median. Their tails are then those of the accurate posterior, without the
+// phantom modes of the solver.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)

@@ -151,9 +151,9 @@ func (a *Report) doubt() string {
 	return ""
 }
 
-// sayCertificate writes the certificate of the largest step that is certified together
-// with all smaller steps, or of the smallest step if it is not certified. It writes
-// nothing if there are no certificates.
+// sayCertificate writes the certificate of the largest step such that this step and all
+// smaller ones are certified. If the smallest step is not certified, it writes the
+// certificate of that step. It writes nothing if there are no certificates.
 func (a *Report) sayCertificate(b *strings.Builder) {
 	at := len(a.Steps) - 1
 	for i := at; i >= 0 && a.Claim("certificate", a.Steps[i].String(), "").Verdict == Negligible; i-- {
@@ -342,7 +342,7 @@ func (a *Report) sayBasis(b *strings.Builder) {
 }
 
 // Advice returns a line with the recommended remedy, and another line if noise in the
-// model is harmful; it is empty if no remedies were measured.
+// model is harmful. It returns "" if no remedies were measured.
 func (a *Report) Advice() string {
 	if len(a.Remedies) == 0 {
 		return ""
@@ -404,7 +404,7 @@ func (a *Report) sayLargest(j int) string {
 // at formats a point with the names of the parameters.
 func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
-// where formats the θ of a mode; if there are many parameters, it shows only those in
+// where formats the θ of a mode. If there are many parameters, it shows only those in
 // which the modes differ most.
 func where(names []string, theta []float64, all []ModeShare) string {
 	const most = 4

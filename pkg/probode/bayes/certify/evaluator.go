@@ -21,8 +21,8 @@ type evaluator struct {
 	seen    map[string]float64 // log likelihoods, by θ
 }
 
-// newEvaluator returns an evaluator that solves p with s; fields that s leaves empty are
-// taken from p. All of its solves end when ctx ends.
+// newEvaluator returns an evaluator that solves the equations of p with s. Empty fields
+// of s are taken from p. All of its solves end when ctx ends.
 func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*evaluator, error) {
 	density, err := bayes.NewDensity(ctx, p.SolvedBy(s))
 	if err != nil {

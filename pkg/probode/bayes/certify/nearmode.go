@@ -31,11 +31,11 @@ const (
 // The gradient is zero and the information is positive at a minimum and at a saddle as
 // well. So the density must also fall along each axis of the Gaussian.
 //
-// Coordinates whose standard deviation is above 1, about the width of a prior on this
-// scale, are left out. Near the edge of a bounded prior, the mode of the density on the
-// unbounded scale may be far away, although the model fits the data equally well there.
-// All slopes vanish near an edge. So the likelihood must also not be much larger in the
-// middle of the range than at u.
+// Coordinates whose standard deviation is above 1 are left out; this is about the width
+// of a prior on this scale. Near the edge of a bounded prior, the mode of the density on
+// the unbounded scale may be far away, although the model fits the data equally well
+// there. All slopes vanish near an edge. So the likelihood must also not be much larger
+// in the middle of the range than at u.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
 	// Close to parameter values at which the solution blows up, only differences with
 	// small steps succeed.

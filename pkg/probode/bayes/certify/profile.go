@@ -11,11 +11,11 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// A Profile holds the log likelihood that each of several setups gives as a function of
-// one parameter, with the other parameters fixed. If error control chooses the steps anew
-// at every θ, the log likelihood jumps wherever a step changes from accepted to rejected.
-// The size of a jump depends on the tolerance. A chain or an optimiser can be trapped
-// between two jumps.
+// A Profile holds the log likelihoods under several setups as functions of one parameter,
+// with the other parameters fixed. If error control chooses the steps anew at every θ,
+// the log likelihood jumps wherever a step changes from accepted to rejected. The size of
+// a jump depends on the tolerance. A chain or an optimiser can be trapped between two
+// jumps.
 type Profile struct {
 	Param  string
 	X      []float64

@@ -23,7 +23,7 @@ const (
 	manyRounded = ManySteps * 0x1p-52
 )
 
-// OwnError returns D between s and a more accurate Setup at each of the points, or NaN
+// OwnError returns D between s and a more accurate Setup at each of the points. D is NaN
 // where one of the two fails.
 func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, workers int) ([]float64, error) {
 	out := make([]float64, len(points))

@@ -21,9 +21,9 @@ type Settings struct {
 	// modes.Find finds with the compared Setup and with the reference.
 	Modes [][]float64
 
-	// NoClimb uses the points of Modes as they are, provided that their gradients and
-	// curvatures show that they are as near to a mode as a draw from the posterior is.
-	// That saves the climbs.
+	// NoClimb uses the points of Modes without a climb, provided that their gradients and
+	// curvatures show that they are as near to a mode as a typical draw from the
+	// posterior. That saves the climbs.
 	NoClimb bool
 
 	Seed uint64 // of the search for modes
@@ -43,10 +43,9 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, err
 	return all[0], nil
 }
 
-// Each does what Run does for several setups in place of the Setup of p; fields that a
-// setup leaves empty are taken from p. It searches for the reference's modes once. If
-// some of the setups fail, their certificates say why; if all fail, Each returns an
-// error.
+// Each does what Run does, for several setups in place of the Setup of p. Empty fields of
+// a setup are taken from p. It searches for the reference's modes once. If some of the
+// setups fail, their certificates say why; if all fail, Each returns an error.
 func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Settings) ([]*Certificate, error) {
 	c, err := s.certifier(ctx, p)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // This file computes what certificates need to know about a setup: the size of its steps
 // or its tolerance, its description in words, and a setup that is more accurate.
 
-// tolerance returns the tolerance of a setup whose mesh is under error control, and false
-// for any other setup.
+// tolerance returns the tolerance of a setup under error control, and true. For any other
+// setup it returns false.
 func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	switch m := s.Mesh.(type) {
 	case probode.Adaptive:
@@ -96,8 +96,8 @@ func finer(s probode.Setup) probode.Setup {
 	return probode.Setup{Mesh: reference.Accurate{}}
 }
 
-// equalSteps returns the classical Runge–Kutta method with n equal steps over the longest
-// time span.
+// equalSteps returns a setup: the classical Runge–Kutta method with n equal steps over
+// the longest time span.
 func equalSteps(p *bayes.Posterior, n float64) probode.Setup {
 	_, longest := spans(p)
 	return probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(longest / n)}

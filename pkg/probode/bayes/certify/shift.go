@@ -70,7 +70,7 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 }
 
 // shiftOwn adds the shift of the likelihood's own parameters. They respond to e, the part
-// of δ that remains after the other parameters have moved: their score changes by
+// of δ that remains after the other parameters have moved. Their score changes by
 //
 //	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu,
 //

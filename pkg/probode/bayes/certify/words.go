@@ -12,8 +12,8 @@ import (
 
 // This file holds all sentences of certificates.
 
-// String returns the answer for the largest setting that is certified, or for the last
-// setting if none is, and a table of all settings.
+// String returns the answer for the largest setting that is certified, and a table of all
+// settings. If no setting is certified, the answer is that for the last one.
 func (c Certificates) String() string {
 	var b strings.Builder
 	if len(c.All) > 0 {
@@ -144,8 +144,8 @@ func (c *Certificate) largest(m *AtMode) string {
 // mostShifts is the largest number of parameters in a row of the table.
 const mostShifts = 6
 
-// mostShifted returns the indices of the parameters with the largest shifts in any
-// certificate, at most mostShifts of them. It also returns the largest shift of the other
+// mostShifted returns the indices of at most mostShifts parameters, those with the
+// largest shifts in any certificate. It also returns the largest shift of the other
 // parameters.
 func mostShifted(all []*Certificate) (index []int, others float64) {
 	most := make([]float64, len(all[0].Params))

@@ -33,9 +33,10 @@ func Shares(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([]float64,
 	return out, nil
 }
 
-// Assign returns, by chain and draw, the mode of m to which a draw belongs: the one whose
-// mass times Gaussian density is largest at the draw. It is −1 for a draw outside the
-// supports of the priors. It is an error if the chains belong to another model.
+// Assign returns, by chain and draw, the index in m of the mode to which a draw belongs.
+// This is the mode with the largest product of its mass and its Gaussian density at the
+// draw. It is −1 for a draw outside the supports of the priors. It is an error if the
+// chains belong to another model.
 func Assign(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([][]int, error) {
 	e, err := bayes.NewDensity(context.Background(), p)
 	if err != nil {

@@ -13,12 +13,11 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// The search for modes begins at draws from the prior: at some with the highest
-// densities, and at some others. A few searches run first. A later search stops if the
-// density on the way to a known end shows that the search leads there. Other searches
-// begin at local maxima on the coordinate lines through the highest end. More searches
-// follow as long as many of the ends are new. Ends that no barrier separates count as one
-// mode.
+// The search for modes begins at draws from the prior: some with the highest densities,
+// and some others. A few searches run first. A later search stops if the density on the
+// way to a known end shows that the search leads there. Other searches begin at local
+// maxima on the coordinate lines through the highest end. More searches follow as long as
+// many of the ends are new. Ends that no barrier separates count as one mode.
 
 // Find searches for the modes of the posterior without noise. It is an error if the
 // density is zero at all draws from the prior and at all points of s.From; the error

@@ -12,7 +12,7 @@ import (
 // Two modes often differ in few parameters. Examples are initial values from which a fast
 // transient leads to the same orbit, and frequencies for which the solution is the same
 // at the times of the data. Draws from the prior rarely find the second mode if its basin
-// is small, but the density along a coordinate through the first mode shows it.
+// is small, but the density along a coordinate line through the first mode reveals it.
 
 // scanned holds the probabilities of the prior at whose quantiles the density is
 // evaluated. Most are in the middle, for uniform priors; two are far out, for priors with

@@ -53,8 +53,8 @@ type Comparison []Measurement
 // The results contain the work per draw, and the effective number of draws.
 //
 // The samplers need not draw from the same distribution; each documents its own. An error
-// names the sampler in which it occurred; the results of the samplers before it are
-// returned with it.
+// names the sampler in which it occurred. The results of the samplers before this one are
+// also returned.
 func Compare(ctx context.Context, p *bayes.Posterior, samplers []Sampler, s mcmc.Settings) (Comparison, error) {
 	var out Comparison
 	for _, sampler := range samplers {

@@ -18,7 +18,7 @@ import (
 //	ξ′ = √(1−β²) ξ + β η,       accepted with  min(1, p(Y|Z(θ,ξ′)) / p(Y|Z(θ,ξ)))
 //
 // The second is a preconditioned Crank–Nicolson move, which is reversible for p(ξ) = N(0,
-// I) whatever the number of steps [Cotter et al. 2013].
+// I) for any number of steps [Cotter et al. 2013].
 //
 // If the noise of the solver is large, these two moves alone are slow, because the data
 // determine θ only together with ξ. In every second iteration a joint move replaces the

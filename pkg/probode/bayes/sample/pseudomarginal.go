@@ -20,7 +20,7 @@ import (
 // 2009]. The estimate comes from a bootstrap particle filter, which advances paths from
 // one datum to the next and resamples them there [Gordon, Salmond & Smith 1993, Andrieu,
 // Doucet & Holenstein 2010]. With several experiments the estimate is the product of
-// their estimates. A path that cannot be continued has weight zero; a move to θ fails
+// their estimates. A path that cannot be continued has weight zero. A move to θ fails
 // only if no path can be continued.
 //
 // Stationary distribution: exactly p(θ | Y), for any number of paths. y_hat and log_lik
@@ -56,9 +56,9 @@ type PseudoMarginal struct {
 	// so that the errors of both estimates nearly cancel and fewer paths are enough
 	// [Deligiannidis, Doucet & Pitt 2018]. If Particles is zero, the number of paths is
 	// then chosen such that half the mean square of the change of log p̂ is 1.5. The
-	// nearer ρ is to one, the more slowly U moves: 0.8 to 0.9 was best on
-	// FitzHugh–Nagumo, and 0.99 needs few paths but long chains. Each chain stores U,
-	// which is Particles·N·d numbers, and sorts the particles before resampling.
+	// nearer ρ is to one, the more slowly U moves. On FitzHugh–Nagumo 0.8 to 0.9 was
+	// best; 0.99 needs few paths but long chains. Each chain stores U, which is
+	// Particles·N·d numbers, and sorts the particles before resampling.
 	Correlation float64
 }
 
@@ -87,8 +87,9 @@ func (s PseudoMarginal) Check(d *bayes.Density) error {
 	return nil
 }
 
-// A chain that chooses the number of particles begins with firstParticles. Then it aims
-// at the variance wantedVariance of log p̂, which it estimates from pairs of estimates.
+// A chain that chooses the number of particles begins with firstParticles. Then it
+// chooses the number such that the variance of log p̂ is wantedVariance. It estimates
+// this variance from pairs of estimates.
 const (
 	fewestParticles = 8
 	firstParticles  = 32

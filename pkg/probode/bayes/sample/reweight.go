@@ -23,9 +23,9 @@ import (
 //
 // The largest weights are replaced by quantiles of a fitted Pareto distribution [Vehtari
 // et al. 2024]. The shape k̂ of this distribution and the effective number of draws say
-// whether the two posteriors are close enough: see Warnings of the chains. If not, use a
-// smaller step for the draws. The equations are solved accurately only once for each θ
-// that is kept, on all cores, and not in each iteration of a chain.
+// whether the two posteriors are close enough. If they are not, the chains have Warnings,
+// and the draws need a smaller step. The equations are solved accurately only once for
+// each θ that is kept, on all cores, and not in each iteration of a chain.
 //
 // Reweight works for the draws of every sampler whose Target is Reweightable; with noise
 // in the model the weights vary more. It does not work for RedrawOnAccept and
@@ -41,8 +41,9 @@ import (
 // number of cores; it does not change the result.
 //
 // It is an error if chains do not belong to p, if they already have weights, or if there
-// is no accurate solution at any draw. If ctx ends first, the result contains only the
-// first draws of each chain, up to where all have weights, and the error is ctx.Err().
+// is no accurate solution at any draw. If ctx ends first, the error is ctx.Err(), and the
+// result contains only the first draws of each chain, as many as have weights without a
+// gap.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: Reweight needs a context, a Posterior and Chains, not nil")
@@ -164,7 +165,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // Distribution of the weighted draws: p₀(θ | Y) of the accurate solver, if k̂ says that
 // the weights can be trusted. Cost: the cost of Sampler, and one accurate solve for each
 // different θ among the kept draws, on all cores. Use it if the accurate solver is too
-// slow for a whole chain and the coarse one is nearly good enough; k̂ says whether it
+// slow for a whole chain and the coarse one is nearly accurate enough; k̂ says whether it
 // was. A short search that begins at 60 draws from the prior looks for modes of the
 // accurate posterior that have far too few draws, and a note names them.
 type Reweighted struct {

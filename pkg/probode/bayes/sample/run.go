@@ -28,10 +28,11 @@ import (
 //	log_lik.1, … the log probability of each observation that is not missing
 //
 // If s.Start is nil, the chains begin around the modes of the deterministic posterior, or
-// at draws from the prior if no mode is found; Chains.Notes say which. To always begin at
-// draws from the prior, use Posterior.DrawPrior. A zero s.BurnIn means 1000 iterations
-// plus 250 for each parameter. The names of the parameters are those in p. A move to a θ
-// at which the equations cannot be solved is rejected and counted as failed.
+// at draws from the prior if no mode is found; Chains.Notes say which of the two. To
+// always begin at draws from the prior, use Posterior.DrawPrior. A zero s.BurnIn means
+// 1000 iterations plus 250 for each parameter. The names of the parameters are those in
+// p. A move to a θ at which the equations cannot be solved is rejected and counted as
+// failed.
 //
 // With the same seed, different samplers have the same starts and, for each chain, the
 // same random numbers for the proposals of θ and their acceptance. The random numbers
@@ -345,8 +346,9 @@ func (j *job) tuned() []string {
 }
 
 // solves returns the number of steps of the solvers in all chains, divided by the number
-// in one solution of all equations. The counts of a kernel are not enough: some samplers
-// solve only pieces of a path, use other steps, or do not solve if the prior is zero.
+// in one solution of all equations. The counts of a kernel are not enough, because some
+// samplers compute only pieces of a path, use other steps, or solve nothing if the prior
+// is zero.
 func (j *job) solves() float64 {
 	steps := 0
 	for _, d := range j.densities {

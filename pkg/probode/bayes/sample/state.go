@@ -11,7 +11,8 @@ import (
 )
 
 // A state is a position (θ, ξ) with its likelihood. It has all methods of an mcmc.Kernel
-// except Step, and a method for the Metropolis move of θ, which the samplers share.
+// except Step. It also has a method for the Metropolis move of θ, which the samplers
+// share.
 type state struct {
 	e            *bayes.Density
 	rule         mcmc.Rule

@@ -25,10 +25,10 @@ import (
 // the sampler with its settings, and the starts of the chains. They also contain
 // log_density, a hash of densities of the model at some points, which detects differences
 // that the description does not show, such as another Problem.F. Store returns an error
-// if the model or the sampler differs in any of this from the files in dir. When a chain
-// is resumed, its log density must be the same, bit for bit, as when its state was saved,
-// and repeating its last iterations must lead to the same draw. The fields of o.Meta
-// follow this description in the files.
+// if any of this differs from the files in dir. When a chain is resumed, its log density
+// must be the same, bit for bit, as when its state was saved. If its last iterations are
+// repeated, they must lead to the same draw. The fields of o.Meta follow this description
+// in the files.
 //
 // All chains of a study must be drawn on the same kind of processor. If processors
 // compute exp or a fused product in different ways, the numbers differ in their last

@@ -8,7 +8,7 @@ import (
 // k has that rank. It also returns simultaneous bands: if the ranks are uniform, all
 // counts lie between lo and hi with the given probability, or with a slightly larger one,
 // since counts are whole numbers. A hump in the middle means that the draws scatter too
-// widely; high counts at both ends mean that they scatter too little; a slope means that
+// widely. High counts at both ends mean that they scatter too little. A slope means that
 // they are biased.
 //
 // The bands are pointwise binomial bands with equal tails. They are just wide enough for

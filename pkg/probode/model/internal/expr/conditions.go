@@ -48,8 +48,8 @@ func Conditions(of ...*Node) []*Node {
 }
 
 // Linear returns a and b, which do not contain name, such that n is a + b·name
-// everywhere; ok is false if they do not exist. An expression with a kink or a jump at
-// some value of name, such as a piecewise with a condition on name, is not linear.
+// everywhere. If there are none, ok is false. An expression with a kink or a jump at some
+// value of name, such as a piecewise with a condition on name, is not linear.
 func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	uses := func(n *Node) bool { return slices.Contains(n.Symbols(), name) }
 	if slices.ContainsFunc(Conditions(n), uses) {

@@ -151,9 +151,10 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 	panic("expr: no derivative for an operator") // the switch is complete
 }
 
-// diffProduct returns the derivative of a product: the sum, over the factors that are not
-// constant, of a factor's derivative times the other factors. The terms share partial
-// products from the left and from the right, so n factors take O(n) operations.
+// diffProduct returns the derivative of a product. It is a sum over the factors that are
+// not constant; each term is the derivative of the factor times the other factors. The
+// terms share partial products from the left and from the right, so n factors take O(n)
+// operations.
 func (p *pool) diffProduct(a, d []*Node) *Node {
 	one := p.num(1)
 	right := make([]*Node, len(a)+1)
@@ -196,9 +197,10 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// guard returns product with a guard. product is an inner derivative d times an outer
-// slope, which can be infinite or NaN where the function itself is finite. Where d is 0
-// because a piece is constant, as in sqrt(max(0, x)) for x < 0, the result is 0.
+// guard returns product, but replaces it by 0 in some cases. product is an inner
+// derivative d times an outer slope, which can be infinite or NaN where the function
+// itself is finite. Where d is 0 because a piece is constant, as in sqrt(max(0, x)) for x
+// < 0, the result is 0.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})

@@ -22,7 +22,7 @@
 // at x = 0 for y > 0. It is NaN for x < 0, where it does not exist. Where the inner
 // derivative is 0 because a piece is constant, the whole derivative is 0, even with an
 // infinite outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases an
-// infinite slope in a composed function still gives NaN: an example is the square root of
+// infinite slope in a composed function still gives NaN. An example is the square root of
 // x⁴ at 0.
 //
 // # Simplification
@@ -187,9 +187,9 @@ func SymbolsOf(list ...*Node) []string {
 	return names
 }
 
-// Substitute replaces names by expressions, all at once: names in the replacements are
-// not replaced again. A name stands for a number, so Substitute panics if a replacement
-// is a condition or a lambda.
+// Substitute replaces all names by expressions at once, so names in the replacements are
+// not replaced. A name stands for a number, so Substitute panics if a replacement is a
+// condition or a lambda.
 func (n *Node) Substitute(by map[string]*Node) *Node {
 	if len(by) == 0 {
 		return n

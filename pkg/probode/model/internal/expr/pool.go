@@ -6,8 +6,8 @@ import (
 )
 
 // A pool keeps one node for each expression, so that equal expressions have the same
-// pointer and common parts can be looked up. Each list of arguments is stored as a chain
-// of numbered cells.
+// pointer and common parts can be found. Each list of arguments is stored as a chain of
+// numbered cells.
 type pool struct {
 	ids   map[*Node]int32 // the nodes of the pool
 	cells map[cell]int32

@@ -12,9 +12,9 @@ import (
 const printMost = 1 << 24
 
 // String returns the text of n. [Parse] reads it back as an equal expression if it gets
-// the names of all functions that the model defines; but it does not read lambdas. Names
-// that Parse would not read as names are in backquotes. Text of more than 16 MB is
-// truncated, and ends in "…".
+// the names of all functions that the model defines. It does not read lambdas. Names that
+// Parse would not read as names are in backquotes. Text of more than 16 MB is truncated,
+// and ends in "…".
 func (n *Node) String() string {
 	if n.op == opLambda {
 		return "lambda(" + strings.Join(append(n.params(), n.args[0].String()), ", ") + ")"
@@ -81,7 +81,7 @@ func write(s style, n *Node) string {
 	return b.String()
 }
 
-// A bracketer is a style that needs brackets: level says how tightly the outermost
+// A bracketer is a style that needs brackets. level says how tightly the outermost
 // operator of a node binds.
 type bracketer interface {
 	level(n *Node) int

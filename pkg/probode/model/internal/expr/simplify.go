@@ -147,8 +147,8 @@ func (p *pool) pow(a, b *Node) *Node {
 	return p.intern(node(opPow, a, b))
 }
 
-// piecewise returns a piecewise without pieces that are never active, and without pieces
-// at the end that have the same value as the otherwise.
+// piecewise returns a piecewise expression without the pieces that are never active. It
+// also leaves out the last pieces if they have the same value as the otherwise.
 func (p *pool) piecewise(args []*Node) *Node {
 	var list []*Node
 	rest := args[len(args)-1]

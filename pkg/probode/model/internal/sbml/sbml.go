@@ -64,7 +64,7 @@ type reader struct {
 	out *equations.Equations
 }
 
-// collect collects the elements that have an ID, and the rules, initial assignments and
+// collect stores the elements that have an ID, and the rules, initial assignments and
 // events that set them.
 func (s *reader) collect() {
 	for _, e := range s.root.List("listOfFunctionDefinitions") {

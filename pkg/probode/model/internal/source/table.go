@@ -145,8 +145,8 @@ func (t *Table) Need(columns ...string) {
 	}
 }
 
-// Get returns a cell. The result is "" if the cell is empty or contains one of pandas'
-// words for a missing value, or if there is no such column.
+// Get returns a cell. The result is "" if the cell is empty, if it contains a word that
+// pandas reads as a missing value, or if there is no such column.
 func (r Row) Get(column string) string {
 	i, ok := r.t.index[column]
 	if !ok || i >= len(r.Cells) {
