@@ -59,6 +59,7 @@ type Part struct {
 	row0   int             // row of the data that is being evaluated
 	pick   []int           // components observed, if x.Observe is nil
 	errors []columnErrors  // the likelihood of each column
+	back   *backward       // the workspace of gradients; nil before the first
 
 	// These belong to the context whose end stops the solves of pieces of a path.
 	done    <-chan struct{}
@@ -188,7 +189,7 @@ func (r *Part) clone(e *Density) *Part {
 	c := *r
 	c.e, c.done, c.release = e, nil, nil
 	c.on(r.path.Clone())
-	c.held, c.row0 = nil, 0
+	c.held, c.row0, c.back = nil, 0, nil
 	c.state, c.theta = make([]float64, len(r.state)), slices.Clone(r.theta)
 	c.errors = slices.Clone(r.errors)
 	for k := range c.errors {

@@ -2,10 +2,12 @@ package bayes_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
@@ -69,45 +71,172 @@ func twoExperiments(setup probode.Setup) *bayes.Posterior {
 	}
 }
 
-// The gradient agrees with central differences, whose error is 1e-10 of the third
-// derivatives and the rounding of 1e-16/1e-5.
+// checkGradient compares the gradient of the log density with extrapolated central
+// differences along each parameter and along a direction in ξ.
+func checkGradient(t *testing.T, e *bayes.Density, u, xi []float64, tol float64) {
+	t.Helper()
+	du, dxi := make([]float64, len(u)), make([]float64, len(xi))
+	if xi == nil {
+		dxi = nil
+	}
+	lp, err := e.Gradient(du, dxi, u, xi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := e.LogPosterior(u, xi); lp != want {
+		t.Errorf("log density %v: want %v", lp, want)
+	}
+	compare := func(name string, got float64, x, along []float64) {
+		t.Helper()
+		was := slices.Clone(x)
+		slope := func(h float64) float64 {
+			var v [2]float64
+			for k, side := range [2]float64{h, -h} {
+				for i := range x {
+					x[i] = was[i] + side*along[i]
+				}
+				v[k], _ = e.LogPosterior(u, xi)
+			}
+			copy(x, was)
+			return (v[0] - v[1]) / (2 * h)
+		}
+		if want := (4*slope(5e-4) - slope(1e-3)) / 3; !(math.Abs(got-want) <= tol*(1+math.Abs(want))) {
+			t.Errorf("derivative in %s is %.10g: want %.10g", name, got, want)
+		}
+	}
+	for k := range u {
+		along := make([]float64, len(u))
+		along[k] = 1
+		compare(e.Posterior().Params[k].Name, du[k], u, along)
+	}
+	if xi != nil {
+		along := make([]float64, len(xi))
+		probode.DrawNoise(along, 7, 0)
+		compare("xi", floats.Dot(along, dxi), xi, along)
+	}
+	if len(dxi) > 0 { // without the normals
+		again := make([]float64, len(u))
+		if _, err := e.Gradient(again, nil, u, xi); err != nil || !floats.EqualApprox(du, again, 1e-9) {
+			t.Errorf("without dxi: %v, %v: want %v", again, err, du)
+		}
+	}
+}
+
+// The gradient of the log density is that of differences, with several experiments and
+// likelihoods, unknown and known noise scales, and on a path that is held. The error of
+// the differences is 1e-13 of the fifth derivatives, and rounding, 1e-15/1e-3.
 func TestDensityGradient(t *testing.T) {
 	for name, setup := range map[string]probode.Setup{
-		"AB2":   {Method: adams.Bashforth{Steps: 2}, Mesh: probode.Uniform(0.1), Alpha: 0.1},
-		"Radau": {Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-5}}},
+		"AB2":      {Method: adams.Bashforth{Steps: 2}, Mesh: probode.Uniform(0.1), Alpha: 0.1},
+		"AM1":      {Method: adams.Moulton{Steps: 1, Linearize: adams.Current}, Mesh: probode.Through(0.1), Alpha: 1},
+		"BDF":      {Method: methods.BDF{}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}, Alpha: 1},
+		"Radau":    {Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-5}}},
+		"adaptive": {Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-5}}},
 	} {
-		e, err := bayes.NewDensity(context.Background(), twoExperiments(setup))
-		if err != nil {
-			t.Fatal(err)
-		}
-		theta := []float64{0.9, 0.6, 0.7, 0.3, 3, 1.1}
-		u := make([]float64, len(theta))
-		if err := e.Unconstrain(u, theta); err != nil {
-			t.Fatal(err)
-		}
-		xi := make([]float64, e.NoiseLen())
-		probode.DrawNoise(xi, 1, 1)
-		for _, noise := range [][]float64{nil, xi} {
-			du := make([]float64, len(u))
-			lp, err := e.Gradient(du, nil, u, noise)
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			if want, _ := e.LogPosterior(u, noise); lp != want {
-				t.Errorf("%s: log density %v: want %v", name, lp, want)
-			}
-			for k := range u {
-				const h = 1e-5
-				up, down := slices.Clone(u), slices.Clone(u)
-				up[k] += h
-				down[k] -= h
-				a, _ := e.LogPosterior(up, noise)
-				b, _ := e.LogPosterior(down, noise)
-				if want := (a - b) / (2 * h); math.Abs(du[k]-want) > 1e-7*(1+math.Abs(want)) {
-					t.Errorf("%s: derivative %d is %.10g: want %.10g", name, k, du[k], want)
+		t.Run(name, func(t *testing.T) {
+			for _, unknown := range []bool{false, true} {
+				p := twoExperiments(setup)
+				theta := []float64{0.9, 0.6, 0.7, 0.3, 3, 1.1}
+				if unknown && setup.Alpha == 0 {
+					continue
+				}
+				if unknown {
+					p.Params = append(p.Params, bayes.Param{Name: "alpha", Prior: distuv.LogNormal{Mu: -2, Sigma: 1}})
+					p.AlphaParam = "alpha"
+					theta = append(theta, 0.2)
+				}
+				e, err := bayes.NewDensity(context.Background(), p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				u := make([]float64, len(theta))
+				if err := e.Unconstrain(u, theta); err != nil {
+					t.Fatal(err)
+				}
+				if name == "adaptive" {
+					if _, err := e.Gradient(make([]float64, len(u)), nil, u, nil); !errors.Is(err, errors.ErrUnsupported) {
+						t.Errorf("steps that are not held: %v", err)
+					}
+					defer e.Hold(theta)()
+				}
+				checkGradient(t, e, u, nil, 1e-8)
+				if setup.Alpha > 0 {
+					xi := make([]float64, e.NoiseLen())
+					probode.DrawNoise(xi, 1, 1)
+					checkGradient(t, e, u, xi, 1e-8)
+					checkGradient(t, e.Clone(), u, xi, 1e-8)
 				}
 			}
+		})
+	}
+}
+
+// The density of a linear problem with Gaussian errors is known: for x′ = −k x with Euler
+// steps of length h, z_{i+1} = (1 − hk) zᵢ + √α h^{3/2} ξᵢ, so z_N = (1−hk)^N + √α h^{3/2}
+// Σ (1−hk)^{N−1−i} ξᵢ.
+func TestGradientOfLinearProblem(t *testing.T) {
+	const n, h, alpha, sigma, y, k = 8, 0.125, 0.3, 0.2, 0.5, 0.7
+	p := &bayes.Posterior{
+		Setup: probode.Setup{Method: adams.Bashforth{Steps: 1}, Mesh: probode.Uniform(h), Alpha: alpha},
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "k", Prior: distuv.Normal{Mu: 1, Sigma: 2}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{
+					F: func(dst []float64, _ float64, x, th []float64) { dst[0] = -th[0] * x[0] },
+					Pullback: func(dx, dtheta, lambda []float64, _ float64, x, th []float64) float64 {
+						dx[0] -= lambda[0] * th[0]
+						dtheta[0] -= lambda[0] * x[0]
+						return 0
+					},
+					X0: []float64{1}, Span: [2]float64{0, 1}, Theta: []float64{k}, Params: []string{"k"},
+				},
+				Data:   &bayes.Data{T: []float64{1}, Y: [][]float64{{y}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}},
+			}},
+		},
+	}
+	e, err := bayes.NewDensity(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	xi, dxi, du := make([]float64, n), make([]float64, n), make([]float64, 1)
+	probode.DrawNoise(xi, 3, 1)
+	if _, err := e.Gradient(du, dxi, []float64{k}, xi); err != nil {
+		t.Fatal(err)
+	}
+	r, scale := 1-h*k, math.Sqrt(alpha)*math.Pow(h, 1.5)
+	z, dz := math.Pow(r, n), -h*n*math.Pow(r, n-1)
+	for i, v := range xi {
+		m := float64(n - 1 - i)
+		z += scale * math.Pow(r, m) * v
+		dz -= scale * h * m * math.Pow(r, m-1) * v
+	}
+	score := (y - z) / (sigma * sigma)
+	if want := score*dz - (k-1)/4.; math.Abs(du[0]-want) > 1e-12*math.Abs(want) {
+		t.Errorf("derivative in k is %.15g: want %.15g", du[0], want)
+	}
+	for i, v := range dxi {
+		if want := score * scale * math.Pow(r, float64(n-1-i)); math.Abs(v-want) > 1e-12*math.Abs(want) {
+			t.Errorf("derivative in normal %d is %.15g: want %.15g", i, v, want)
 		}
+	}
+}
+
+// A gradient allocates nothing after the first.
+func TestGradientAllocatesNothing(t *testing.T) {
+	e, err := bayes.NewDensity(context.Background(), twoExperiments(probode.Setup{Method: adams.Bashforth{Steps: 2}, Mesh: probode.Uniform(0.1), Alpha: 0.1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, du := []float64{0, 0, 0, -1, 1, 0}, make([]float64, 6)
+	xi, dxi := make([]float64, e.NoiseLen()), make([]float64, e.NoiseLen())
+	probode.DrawNoise(xi, 1, 1)
+	if n := testing.AllocsPerRun(3, func() {
+		if _, err := e.Gradient(du, dxi, u, xi); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%g allocations", n)
 	}
 }
 

@@ -73,66 +73,147 @@ func (e *Density) differentiate(dtheta, dxi, theta, xi []float64) {
 	var sum float64
 	for _, r := range e.parts {
 		e.at = r
-		path, ok := r.now().(probode.Tangential)
-		if !ok || dxi != nil || e.alpha >= 0 && xi != nil {
-			e.err = errors.ErrUnsupported
-			return
+		if r.back == nil {
+			r.back = newBackward(r, len(theta))
 		}
-		e.bind(r, theta)
 		var noise []float64
-		if xi != nil && r.noise > 0 {
+		r.back.Xi = nil
+		if r.noise > 0 && xi != nil {
 			noise, xi = xi[:r.noise], xi[r.noise:]
 		}
-		p := len(r.theta)
-		var along []float64
-		var moved []int
-		for k, i := range r.param {
-			if i >= 0 {
-				row := make([]float64, p)
-				row[k] = 1
-				along, moved = append(along, row...), append(moved, i)
-			}
+		if r.noise > 0 && dxi != nil {
+			r.back.Xi, dxi = dxi[:r.noise], dxi[r.noise:]
 		}
-		n := len(r.state)
-		states := make([]float64, len(moved)*n)
-		err := path.Tangents(e.ctx, r.state, states, r.theta, along, noise)
-		e.work += (1 + len(moved)) * path.Work()
-		if e.err = e.note(err); err != nil {
+		var ll float64
+		if ll, e.err = r.differentiate(dtheta, theta, noise); e.err != nil || math.IsInf(ll, -1) {
 			return
-		}
-		ll := r.logLikelihood(theta)
-		weights := make([]float64, n)
-		if math.IsInf(ll, -1) || !r.weigh(weights, dtheta, theta) {
-			return
-		}
-		for k, i := range moved {
-			dtheta[i] += floats.Dot(weights, states[k*n:(k+1)*n])
 		}
 		sum += ll
 	}
 	e.ll = sum
 }
 
-// weigh writes the derivatives of the log likelihood with respect to the states to
-// weights, and adds its other derivatives with respect to θ to dtheta. It reports whether
-// they are finite. The states and the expected values are those of the last evaluation.
-func (r *Part) weigh(weights, dtheta, theta []float64) bool {
+// backward is the workspace of a gradient.
+type backward struct {
+	probode.Gradient // of the path
+	weights          []float64
+	scores, slopes   []float64
+	at, up, down     []float64 // of differences of Observe
+	moved            []int     // the elements of the problem's θ that are parameters
+}
+
+func newBackward(r *Part, p int) *backward {
 	d, c := r.x.Problem.Dim(), len(r.errors)
-	scores, slopes := make([]float64, c), make([]float64, c*(d+len(theta)))
-	clear(weights)
+	b := &backward{weights: make([]float64, len(r.state)), scores: make([]float64, c), slopes: make([]float64, c*(d+p)),
+		at: make([]float64, d+p), up: make([]float64, c), down: make([]float64, c)}
+	b.Theta = make([]float64, len(r.theta))
+	for k, i := range r.param {
+		if i >= 0 {
+			b.moved = append(b.moved, k)
+		}
+	}
+	return b
+}
+
+// differentiate adds the derivatives of the log likelihood of the part to dtheta, writes
+// those in ξ to back.Xi, and returns the log likelihood.
+func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error) {
+	e, b := r.e, r.back
+	path, ok := r.now().(probode.Reversible)
+	scaled := e.alpha >= 0 && xi != nil // α is a parameter
+	if !ok || b.Xi == nil && !scaled && r.forward() {
+		return r.differentiateForward(dtheta, theta, xi)
+	}
+	if _, err := e.solve(r, theta, xi); err != nil {
+		return 0, err
+	}
+	if ll = r.logLikelihood(theta); math.IsInf(ll, -1) {
+		return ll, nil
+	}
+	if !r.weigh(dtheta, theta) {
+		return math.Inf(-1), nil
+	}
+	if err := path.Gradient(e.ctx, &b.Gradient, b.weights, r.theta, xi); err != nil {
+		return 0, e.note(err)
+	}
+	e.work += backwardWork * path.Work()
+	for _, k := range b.moved {
+		dtheta[r.param[k]] += b.Theta[k]
+	}
+	if scaled {
+		if math.IsNaN(b.Alpha) {
+			return 0, errors.ErrUnsupported
+		}
+		dtheta[e.alpha] += b.Alpha
+	}
+	return ll, nil
+}
+
+// backwardWork is the cost of going backwards through a path, in solutions.
+const backwardWork = 2
+
+// forward reports whether derivatives along the parameters cost less than going backwards
+// through the path.
+func (r *Part) forward() bool {
+	p := r.x.Problem
+	exact := p.Pullback != nil || p.FJ != nil && p.FTheta != nil
+	return !exact || len(r.back.moved) <= backwardWork
+}
+
+// differentiateForward does the same as differentiate, without the derivatives in ξ, by
+// derivatives along the parameters.
+func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, err error) {
+	e, b := r.e, r.back
+	path, ok := r.now().(probode.Tangential)
+	if !ok || b.Xi != nil || e.alpha >= 0 && xi != nil {
+		return 0, errors.ErrUnsupported
+	}
+	e.bind(r, theta)
+	p, n, m := len(r.theta), len(r.state), len(b.moved)
+	along, states := make([]float64, m*p), make([]float64, m*n)
+	for i, k := range b.moved {
+		along[i*p+k] = 1
+	}
+	err = path.Tangents(e.ctx, r.state, states, r.theta, along, xi)
+	e.work += (1 + m) * path.Work()
+	if err != nil {
+		return 0, e.note(err)
+	}
+	if ll = r.logLikelihood(theta); math.IsInf(ll, -1) {
+		return ll, nil
+	}
+	if !r.weigh(dtheta, theta) {
+		return math.Inf(-1), nil
+	}
+	for i, k := range b.moved {
+		dtheta[r.param[k]] += floats.Dot(b.weights, states[i*n:(i+1)*n])
+	}
+	return ll, nil
+}
+
+// weigh writes the derivatives of the log likelihood with respect to the states to
+// back.weights, and adds its other derivatives with respect to θ to dtheta. It reports
+// whether they are finite. The states and the expected values are those of the last
+// evaluation.
+func (r *Part) weigh(dtheta, theta []float64) bool {
+	b, d := r.back, r.x.Problem.Dim()
+	w := d + len(theta)
+	clear(b.weights)
 	for n := range r.x.Data.T {
 		r.row0 = n
-		if !r.scores(scores, dtheta, n) {
+		if !r.scores(b.scores, dtheta, n) {
 			return false
 		}
-		if !slices.ContainsFunc(scores, func(v float64) bool { return v != 0 }) {
+		if !slices.ContainsFunc(b.scores, func(v float64) bool { return v != 0 }) {
 			continue
 		}
-		r.observeSlopes(slopes, n, theta)
-		for k, v := range scores {
-			row := slopes[k*(d+len(theta)):][:d+len(theta)]
-			floats.AddScaled(weights[n*d:(n+1)*d], v, row[:d])
-			floats.AddScaled(dtheta, v, row[d:])
+		r.observeSlopes(b.slopes, n, theta)
+		for k, v := range b.scores {
+			if v != 0 {
+				row := b.slopes[k*w : (k+1)*w]
+				floats.AddScaled(b.weights[n*d:(n+1)*d], v, row[:d])
+				floats.AddScaled(dtheta, v, row[d:])
+			}
 		}
 	}
 	return true
@@ -199,7 +280,9 @@ func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 	if floor == 0 {
 		floor = 1
 	}
-	at, up, down := append(slices.Clone(x), theta...), make([]float64, c), make([]float64, c)
+	at, up, down := r.back.at, r.back.up, r.back.down
+	copy(at, x)
+	copy(at[d:], theta)
 	for j, v := range at {
 		size := math.Abs(v)
 		if j < d {
