@@ -9,28 +9,31 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The gradient of a function of a path. If the function depends on many parameters, and
-// for the normals ξ, of which there are more than any other, derivatives along each of
-// them would be too expensive. The adjoint of the discrete scheme goes through the steps
-// once, backwards. With Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and wᵢ the gradient of the function with
-// respect to Zᵢ alone, the gradient λᵢ with respect to Zᵢ and all that follows from it is
+// This file computes the gradient of a function of a path. Derivatives along each
+// parameter would be too expensive if there are many parameters, and so would derivatives
+// along each of the normals ξ. The adjoint of the discrete scheme goes through the steps
+// once, backwards. Let Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and let wᵢ be the gradient of the function
+// with respect to Zᵢ alone. Then the gradient λᵢ with respect to Zᵢ, including its effect
+// on all later states, is
 //
 //	λ_N = w_N,   λᵢ = wᵢ + (∂Φᵢ/∂Z)ᵀ λ_{i+1},
 //
 // and the gradients are Σ (∂Φᵢ/∂θ)ᵀ λ_{i+1} + (∂x₀/∂θ)ᵀ λ₀ for θ, and (∂Φᵢ/∂ξ)ᵀ λ_{i+1}
-// for the normals of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. It is the
-// gradient of the numerical solution, not an approximation to that of the solution.
+// for the normals of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. This is the
+// gradient for the numerical solution, not an approximation to the gradient for the exact
+// solution.
 
 // A Reverser is a Stepper that computes gradients. For any other Stepper, gradients with
 // respect to θ come from derivatives along each parameter, and there are none with
 // respect to ξ.
 type Reverser interface {
 	Stepper
-	// Reverse adds to the gradients in a what they receive through step i, which led from
-	// x to next with the same arguments. It is called for the steps of a segment, the last
-	// first, after a Start at the beginning of the segment. A method with a past keeps the
-	// gradients of earlier states, or of earlier values of f, until their step comes. A
-	// wrapper around a Stepper that is not a Reverser returns errors.ErrUnsupported.
+	// Reverse goes back through step i, which led from x to next with the same arguments.
+	// It adds the contributions of a.Next to the other gradients in a. After a Start at
+	// the beginning of a segment, it is called for the steps of the segment from the last
+	// to the first. A multistep method keeps the gradients with respect to earlier states,
+	// or to earlier values of f, until Reverse reaches their steps. A wrapper around a
+	// Stepper that is not a Reverser returns errors.ErrUnsupported.
 	Reverse(a *Adjoint, i int, x, next, theta, xi, scale []float64) error
 }
 
@@ -41,18 +44,18 @@ type Gradient struct {
 	Alpha float64   // with respect to α; 0 without noise
 }
 
-// Gradient writes the gradient of a function of the path z to g, where w, of the length
-// of z, is the gradient of that function with respect to the states of the path. z is the
-// path that Solve has computed for θ and ξ. If event times depend on θ, the states are
-// those at the moving grid points.
+// Gradient writes the gradient of a function of the path z to g, where w, of the length of
+// z, is the gradient of that function with respect to the states of the path. The path z
+// is the one that Solve has computed for θ and ξ. If event times depend on θ, the states
+// are those at the moving grid points.
 //
-// It takes one pass through the steps, backwards, whatever the number of parameters. With
+// It takes one backward pass through the steps, for any number of parameters. With
 // Problem.Pullback, or with FJ and FTheta, the gradient is exact up to rounding, except
 // that central differences, of relative error 10⁻¹⁰, replace derivatives of event times,
 // of jumps, of a Start without StartTheta, of f with respect to t for events that move
-// with θ, and of a Jacobian in the noise. Without them each evaluation of f in a step
-// takes 2d or 2p evaluations of F more. Nothing but the path is stored, so the memory is
-// that of z and w.
+// with θ, and of a Jacobian in the noise. Without FJ or FTheta, each evaluation of f in a
+// step requires 2d or 2p further evaluations of F. Nothing but the path is stored, so the
+// memory is that of z and w.
 //
 // If the method is not a Reverser, Gradient solves for the derivatives along each
 // parameter, as SolveTangents does, and returns errors.ErrUnsupported if g.Xi is not nil.
@@ -60,8 +63,8 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 	return s.gradient(g, w, nil, z, theta, xi)
 }
 
-// gradient is Gradient for a function that also depends on the times of the grid points;
-// times is the gradient with respect to them, or nil.
+// gradient does what Gradient does, for a function that also depends on the times of the
+// grid points; times is the gradient with respect to them, or nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
 		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, θ and its gradient %d and %d: want %d and %d", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
@@ -115,7 +118,7 @@ func (s *Solver) forwardGradient(g *Gradient, w, times, z, theta, xi []float64) 
 	return s.eventGradient(g.Theta, times, theta)
 }
 
-// eventGradient adds to dtheta what it receives through the times of the grid.
+// eventGradient adds the contributions of the times of the grid to dtheta.
 func (s *Solver) eventGradient(dtheta, times, theta []float64) error {
 	if times == nil {
 		return nil
@@ -352,7 +355,7 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 	}
 }
 
-// start adds to Theta what it receives through the initial state.
+// start adds the contributions of the initial state to Theta.
 func (r *reverseRun) start(theta []float64) {
 	p := r.s.p
 	if p.Start == nil || zero(r.X) {
@@ -378,7 +381,7 @@ func (r *reverseRun) start(theta []float64) {
 	})
 }
 
-// when adds to dtheta what it receives through the times of events.
+// when adds the contributions of the times of events to dtheta.
 func (r *reverseRun) when(dtheta, theta []float64) {
 	for j, e := range r.s.g.events {
 		if c := r.marks[j]; c != 0 && e.event.When != nil && e.inside {
@@ -407,9 +410,9 @@ func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 type Reversible interface {
 	Path
 	// Gradient writes to g the gradient of Σ w·x, where x are the states that the last
-	// call of States has computed for these θ and ξ, and w has as many elements. It is
-	// the gradient of any function of the states if w is its gradient with respect to
-	// them. The error is errors.ErrUnsupported if the states have no derivative.
+	// call of States has computed for these θ and ξ, and w has the same length. If w is
+	// the gradient of a function of the states with respect to them, g is the gradient of
+	// that function. The error is errors.ErrUnsupported if the states have no derivative.
 	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
 }
 

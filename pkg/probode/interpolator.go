@@ -154,9 +154,9 @@ func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weight
 // respect to t_j is −P′(t_j) w_j(t): the polynomial that moves with t_j differs from P by
 // −P′(t_j) at t_j, and by nothing at the other points.
 
-// still subtracts from ddst, the derivatives of the states at moving points, what comes
-// from the movement of the points, so that the derivatives at fixed times are left. dt
-// holds the derivatives of the times of all grid points.
+// still subtracts from ddst, the derivatives of the states at moving points, the part that
+// comes from the movement of the points, so that the derivatives at fixed times are left.
+// The argument dt holds the derivatives of the times of all grid points.
 func (p *Interpolator) still(ddst, z, dt []float64) {
 	rate := make([]float64, p.d)
 	for n := range p.first {
@@ -169,8 +169,8 @@ func (p *Interpolator) still(ddst, z, dt []float64) {
 	}
 }
 
-// each calls do with the grid points that are used for the time with index n, and their
-// weights.
+// each calls the function do with the grid points that are used for the time with index n,
+// and their weights.
 func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	if len(p.weights[n]) == 0 {
 		do(p.first[n], 1)

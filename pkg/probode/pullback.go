@@ -7,8 +7,8 @@ import (
 )
 
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
-// step depends on. A Reverser knows the derivatives of a step; given Next, it adds to all
-// other gradients what they receive through the step.
+// step depends on. A Reverser knows the derivatives of a step; given Next, it adds the
+// contributions of the step to all other gradients.
 type Adjoint struct {
 	Next []float64 // with respect to the state at the end of the step
 
@@ -19,7 +19,7 @@ type Adjoint struct {
 	// step. They are used only if Moves is set.
 	Time, Length float64
 
-	// Moves says that event times depend on θ, and with them the grid.
+	// Moves says that event times depend on θ, and so does the grid.
 	Moves bool
 
 	// Path holds the states of the path, row by row, for methods that need earlier states.
@@ -44,7 +44,7 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 // respect to x to dx, which may be nil, and the others to Theta, Time and Length.
 //
 // It uses Problem.Pullback or, if that is nil, FJ and FTheta. Without FTheta it takes 2p
-// evaluations of F, and without FJ, if dx is not nil, 2d of them.
+// evaluations of F. Without FJ it takes 2d of them, unless dx is nil.
 func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) {
 	e := a.field
 	if f := e.p.Pullback; f != nil {
@@ -247,7 +247,7 @@ func (e *fieldAdjoint) slope(lambda []float64, t float64, x, theta []float64) fl
 	return vector.Dot(lambda, e.ft)
 }
 
-// timeSlope writes ∂f/∂t to dst. f is a workspace.
+// timeSlope writes ∂f/∂t to dst. The argument f is a workspace.
 func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 	clear(dst)
 	p.timeDifference(cbrtEps, t, func(c, t float64) {
@@ -256,8 +256,8 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 	})
 }
 
-// timeDifference calls at with the coefficients and times of a difference of second order
-// that lies inside the segment. Its increment is relative to the time.
+// timeDifference calls the function at with the coefficients and times of a difference of
+// second order that lies inside the segment. Its increment is relative to the time.
 func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))
 	from, to := math.Inf(-1), math.Inf(1)
@@ -294,8 +294,8 @@ func (m *Matrix) addMulTransposed(dst, x []float64) {
 	}
 }
 
-// Transpose returns the transpose of m in dst, a matrix that Transpose has returned for a
-// matrix of the same shape, or in a new matrix if dst is nil.
+// Transpose returns the transpose of m. It writes the result to dst, which must come from
+// an earlier call for a matrix of the same shape, or to a new matrix if dst is nil.
 func (m *Matrix) Transpose(dst *Matrix) *Matrix {
 	if dst == nil {
 		if m.Banded {

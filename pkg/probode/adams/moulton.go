@@ -533,8 +533,8 @@ type reverseMoulton struct {
 }
 
 // Reverse goes back through the equation of the step: if λ is the gradient with respect to
-// the solution u of Γ·u = w, the one with respect to w is μ = Γ⁻ᵀλ, and those with respect
-// to Γ follow from the number −μ·Γu, with u held constant.
+// the solution u of Γ·u = w, the gradient with respect to w is μ = Γ⁻ᵀλ, and the gradients
+// with respect to Γ follow from the number −μ·Γu, with u held constant.
 func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.transpose == nil {
