@@ -207,7 +207,7 @@ func alphaCurveSection(s *study) (*section, error) {
 			f.Panels = append(f.Panels, p)
 		}
 	}
-	if err := sec.Figure(f, "The log probability for each grid point, relative to its maximum. If the maxima of all step sizes are at the same α, one α serves all step sizes."); err != nil {
+	if err := sec.Figure(f, "The log probability, divided by the number of grid points, relative to its maximum. If the maxima of all step sizes are at the same α, one α suits all step sizes."); err != nil {
 		return nil, err
 	}
 	return sec, nil

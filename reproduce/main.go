@@ -72,8 +72,8 @@ func run(ctx context.Context, args []string) error {
 	fs.StringVar(&s.dataFile, "data", "", "CSV `file` with columns t, V_obs and R_obs, instead of the built-in synthetic data")
 	fs.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	fs.StringVar(&s.out, "out", filepath.Join("reproduce", "out"), "`directory` for the results")
-	fs.BoolVar(&s.quick, "quick", false, "compute a reduced form of everything: half a minute, and up to two minutes if the program has to be compiled first")
-	check := fs.Bool("check", false, "compare the results with reproduce/expected; exit status 1 if they differ")
+	fs.BoolVar(&s.quick, "quick", false, "compute a reduced form of everything; this takes half a minute, or up to two minutes if the program has to be compiled first")
+	check := fs.Bool("check", false, "compare the results with reproduce/expected; the exit status is 1 if they differ")
 	update := fs.Bool("update", false, "replace the files of reproduce/expected with the results; run it in the root of the repository")
 	fs.IntVar(&s.minPaths, "paths", 0, "smallest `number` of paths of every ensemble")
 	fs.IntVar(&s.iterations, "iterations", 0, "smallest `number` of iterations of every Markov chain after burn-in")
@@ -93,12 +93,12 @@ func run(ctx context.Context, args []string) error {
 	case *check && *update:
 		return errors.New("-check and -update: want one of them")
 	case *update && (s.quick || s.dataFile != "" || s.seed != 1):
-		return errors.New("-update: want a full run with seed 1 and the built-in data")
+		return errors.New("-update needs a full run with seed 1 and the built-in data")
 	}
 	wanted := strings.Split(strings.ReplaceAll(*only, " ", ""), ",")
 	for _, name := range wanted {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("-only: no experiment %q: want some of %s", name, strings.Join(names, ","))
+			return fmt.Errorf("-only: no experiment is called %q: want some of %s", name, strings.Join(names, ","))
 		}
 	}
 	for _, e := range experiments {

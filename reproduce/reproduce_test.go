@@ -160,14 +160,14 @@ func TestBadFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		`-only: no experiment "fig3": want some of fig1,alpha,`: {"-only", "fig1,fig3"},
-		`no column "R_obs": the header has t, V_obs`:            {"-data", bad},
+		`-only: no experiment is called "fig3": want some of fig1,alpha,`: {"-only", "fig1,fig3"},
+		`no column "R_obs": the header has t, V_obs`:                      {"-data", bad},
 		"no such file":               {"-data", filepath.Join(dir, "none.csv")},
 		`unexpected argument "fig1"`: {"fig1"},
 		"-paths is -1: want a number from 0 to 1000000000":                       {"-paths", "-1"},
 		"-workers is 1000000000: want a number from 0 to 4096":                   {"-workers", "1000000000"},
 		"-iterations is 9223372036854775807: want a number from 0 to 1000000000": {"-iterations", "9223372036854775807"},
-		"-update: want a full run with":                                          {"-quick", "-update", "-only", "fig1", "-out", filepath.Join(dir, "none")},
+		"-update needs a full run with":                                          {"-quick", "-update", "-only", "fig1", "-out", filepath.Join(dir, "none")},
 		"-check and -update: want one of them":                                   {"-check", "-update"},
 	} {
 		err := run(context.Background(), args)

@@ -15,7 +15,7 @@ import (
 // follows from the last two errors (a PI controller: Gustafsson 1991; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.2).
 
-var errTooShort = errors.New("the steps are smaller than the rounding error of t: the tolerance cannot be met: want a larger one, or an absolute one for components near zero")
+var errTooShort = errors.New("the steps are smaller than the rounding error of t, so the tolerance cannot be met: want a larger tolerance, or an absolute tolerance for components near zero")
 
 // A controller makes an error-controlled run of the classical method over all segments.
 type controller struct {
@@ -202,7 +202,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			return 0, 0, context.Cause(ctx)
 		}
 		if i >= c.set.MaxSteps || c.tried >= 4*c.set.MaxSteps { // or too many rejected steps
-			return 0, 0, fmt.Errorf("more than %d steps, at t = %.6g: want larger tolerances, or another method", c.set.MaxSteps, t)
+			return 0, 0, fmt.Errorf("more than %d steps are needed (the last was at t = %.6g): want larger tolerances, or another method", c.set.MaxSteps, t)
 		}
 		h = min(h, c.set.Max)
 		to, full := t+h, h

@@ -350,7 +350,7 @@ func TestEmbeddedWeights(t *testing.T) {
 	tab := *RK4
 	tab.Embedded = []float64{1}
 	_, err := Integrate(context.Background(), riccati(), RungeKutta{Tableau: &tab}, 1, Settings{StepSize: 0.1})
-	if err == nil || !strings.Contains(err.Error(), "1 elements in Embedded") {
+	if err == nil || !strings.Contains(err.Error(), "the length of Embedded is 1") {
 		t.Errorf("four stages and one embedded weight: error %v", err)
 	}
 }

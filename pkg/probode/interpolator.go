@@ -64,7 +64,7 @@ func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 		// near is two rounding errors of t plus two of the grid. It is added to 10⁻⁹ h.
 		near, last := 4*epsilon*math.Abs(t), len(g.t)-1
 		if !(t >= g.t[0]-g.near(0)-near && t <= g.t[last]+g.near(last)+near) || math.IsInf(t, 0) {
-			return nil, fmt.Errorf("%s: time %g is outside of the span [%g, %g]", s.p.Title(), t, g.t[0], g.t[last])
+			return nil, fmt.Errorf("%s: time %g is outside the span [%g, %g]", s.p.Title(), t, g.t[0], g.t[last])
 		}
 		p.weights[n] = make([]float64, 0, p.degree+1)
 		p.place(n)

@@ -199,8 +199,8 @@ func TestInterpolatorErrors(t *testing.T) {
 		times []float64
 		want  string
 	}{
-		{[]float64{0.2, 1.5, 2}, "Riccati: time 1.5 is outside of the span [0, 1]"},
-		{[]float64{1, -0.01}, "Riccati: time -0.01 is outside of the span [0, 1]"},
+		{[]float64{0.2, 1.5, 2}, "Riccati: time 1.5 is outside the span [0, 1]"},
+		{[]float64{1, -0.01}, "Riccati: time -0.01 is outside the span [0, 1]"},
 		{[]float64{math.NaN()}, "Riccati: time NaN is outside"},
 		{[]float64{math.Inf(1)}, "Riccati: time +Inf is outside"},
 	} {

@@ -77,7 +77,7 @@ func newDoubling(p *Problem, m Method, g *Grid) (*doubling, error) {
 		return nil, err
 	}
 	if remembers(d.half) {
-		return nil, fmt.Errorf("%v uses earlier steps: want a one-step method for step doubling", m)
+		return nil, fmt.Errorf("%v uses earlier steps: step doubling needs a one-step method", m)
 	}
 	return d, nil
 }

@@ -259,9 +259,9 @@ func (p *Problem) Validate() error {
 	case !(p.Span[0] < p.Span[1]) || math.IsInf(p.Span[0], 0) || math.IsInf(p.Span[1], 0):
 		return fmt.Errorf("%s: Span is [%g, %g]: want finite t0 < t1", name, p.Span[0], p.Span[1])
 	case p.States != nil && len(p.States) != d:
-		return fmt.Errorf("%s: %d names in States for %d components", name, len(p.States), d)
+		return fmt.Errorf("%s: States has %d names, but the state has %d components", name, len(p.States), d)
 	case p.Params != nil && len(p.Params) != len(p.Theta):
-		return fmt.Errorf("%s: %d names in Params for %d components of Theta", name, len(p.Params), len(p.Theta))
+		return fmt.Errorf("%s: Params has %d names, but Theta has %d components", name, len(p.Params), len(p.Theta))
 	case p.Band != nil && (p.Band.Lower < 0 || p.Band.Upper < 0 || p.Band.Lower >= d || p.Band.Upper >= d):
 		return fmt.Errorf("%s: Band is (%d, %d): want each in [0, %d)", name, p.Band.Lower, p.Band.Upper, d)
 	}

@@ -101,7 +101,7 @@ func TestRefusedAtOnce(t *testing.T) {
 		{"alpha is NaN", func() error {
 			return integrate(ctx(), fhn(), adams.Moulton{}, 1, with(func(s *Settings) { s.Alpha = math.NaN() }))
 		}},
-		{"a grid over [0, 20] for a span of [0, 1]", func() error { return solver(riccati(), RungeKutta{}, mustUniform(t, fhn(), 1)) }},
+		{"the grid covers [0, 20], but the span is [0, 1]", func() error { return solver(riccati(), RungeKutta{}, mustUniform(t, fhn(), 1)) }},
 	} {
 		start := time.Now()
 		if err := c.err(); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

@@ -87,11 +87,11 @@ func (t *Tableau) check() error {
 		return fmt.Errorf("tableau %q: want as many rows in A and C as elements in B, and a positive order", t.Name)
 	}
 	if e := len(t.Embedded); e != 0 && e != n && e != n+1 {
-		return fmt.Errorf("tableau %q: %d elements in Embedded: want none, %d or %d", t.Name, e, n, n+1)
+		return fmt.Errorf("tableau %q: the length of Embedded is %d: want 0, %d or %d", t.Name, e, n, n+1)
 	}
 	for l, row := range t.A {
 		if len(row) != l {
-			return fmt.Errorf("tableau %q: row %d of A has %d elements: want %d, the method is explicit", t.Name, l, len(row), l)
+			return fmt.Errorf("tableau %q: row %d of A has %d elements: want %d, because the method is explicit", t.Name, l, len(row), l)
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ func (s Scaling) String() string {
 	case ScaleStep:
 		return "noise of the method"
 	case ScaleLocal:
-		return "noise by local errors"
+		return "noise scaled by local errors"
 	}
 	return fmt.Sprintf("Scaling(%d)", int(s))
 }

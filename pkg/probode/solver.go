@@ -59,7 +59,7 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	case g == nil:
 		return nil, fmt.Errorf("%s: the grid is nil", p.Title())
 	case g.span != p.Span:
-		return nil, fmt.Errorf("%s: a grid over [%g, %g] for a span of [%g, %g]", p.Title(), g.span[0], g.span[1], p.Span[0], p.Span[1])
+		return nil, fmt.Errorf("%s: the grid covers [%g, %g], but the span is [%g, %g]", p.Title(), g.span[0], g.span[1], p.Span[0], p.Span[1])
 	case !(alpha >= 0) || math.IsInf(alpha, 1):
 		return nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.Title(), alpha)
 	}

@@ -21,7 +21,7 @@ func TestErrors(t *testing.T) {
 		want string // a part of the one line
 	}{
 		{"no panels", Figure{}, "without panels"},
-		{"no layers", panel(), "without a layer"},
+		{"no layers", panel(), "no panel of the figure has a layer"},
 		{"line", panel(Line{Name: "a", X: []float64{1}}), `line "a" has 1 values of x and 0 of y`},
 		{"band", panel(Band{Name: "b", X: []float64{1}, Lo: []float64{1}}), `band "b" has 1 values of x, 1 of lo and 0 of hi`},
 		{"points", panel(Points{Name: "c", X: []float64{1}}), `points "c" have 1 values of x and 0 of y`},
@@ -34,7 +34,7 @@ func TestErrors(t *testing.T) {
 		{"no frames", Frames{Label: "h"}, "without frames"},
 		{"names", Frames{Label: "h", Names: []string{"1", "2"}, Figures: []Figure{panel(line)}}, "2 names for 1 frames"},
 		{"show", Frames{Label: "h", Names: []string{"1"}, Figures: []Figure{panel(line)}, Show: 1}, "shows frame 1 of 1"},
-		{"unlike frames", Frames{Label: "h", Names: []string{"1", "2"}, Figures: []Figure{panel(line), {Panels: make([]Panel, 2)}}}, "frame 1 has 2 panels where the first has 1"},
+		{"unlike frames", Frames{Label: "h", Names: []string{"1", "2"}, Figures: []Figure{panel(line), {Panels: make([]Panel, 2)}}}, "frame 1 has 2 panels, but the first has 1"},
 	} {
 		for _, f := range []func(Graphic) error{
 			func(g Graphic) error { _, err := PNG(g); return err },

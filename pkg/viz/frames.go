@@ -17,7 +17,7 @@ func (f Frames) pages() ([]*page, int, error) {
 	case len(f.Figures) == 0:
 		return nil, 0, fmt.Errorf("viz: a slider (%s) without frames", f.Label)
 	case len(f.Names) != len(f.Figures):
-		return nil, 0, fmt.Errorf("viz: a slider (%s) with %d names for %d frames", f.Label, len(f.Names), len(f.Figures))
+		return nil, 0, fmt.Errorf("viz: a slider (%s) has %d names for %d frames", f.Label, len(f.Names), len(f.Figures))
 	case f.Show < 0 || f.Show >= len(f.Figures):
 		return nil, 0, fmt.Errorf("viz: a slider (%s) shows frame %d of %d", f.Label, f.Show, len(f.Figures))
 	}

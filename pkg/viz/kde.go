@@ -119,11 +119,11 @@ func kde1(x []float64, f float64, m int) (at, density []float64, err error) {
 func drawable(least int, xs ...[]float64) error {
 	for _, x := range xs {
 		if len(x) < least {
-			return fmt.Errorf("viz: no density of %d draws, at least %d are needed", len(x), least)
+			return fmt.Errorf("viz: no density of %d draws: at least %d are needed", len(x), least)
 		}
 		for i, v := range x {
 			if !finite(v) {
-				return fmt.Errorf("viz: no density of draws one of which is %v (number %d)", v, i)
+				return fmt.Errorf("viz: no density of these draws: one is %v (number %d)", v, i)
 			}
 		}
 	}

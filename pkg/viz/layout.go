@@ -27,7 +27,7 @@ func layout(fs []Figure, selector int) ([]*page, error) {
 	var empty = true
 	for k, f := range fs {
 		if len(f.Panels) != len(fs[0].Panels) {
-			return nil, fmt.Errorf("viz: frame %d has %d panels where the first has %d", k, len(f.Panels), len(fs[0].Panels))
+			return nil, fmt.Errorf("viz: frame %d has %d panels, but the first has %d", k, len(f.Panels), len(fs[0].Panels))
 		}
 		p := &page{Figure: f, selector: selector}
 		p.Panels = make([]Panel, len(f.Panels))
@@ -42,7 +42,7 @@ func layout(fs []Figure, selector int) ([]*page, error) {
 		ps[k] = p
 	}
 	if empty {
-		return nil, errors.New("viz: a figure without a layer in any of its panels")
+		return nil, errors.New("viz: no panel of the figure has a layer")
 	}
 	if err := limit(ps); err != nil {
 		return nil, err

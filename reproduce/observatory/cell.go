@@ -233,7 +233,7 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 		out.Seconds = min(out.Seconds, took)
 	}
 	if out.Error, err = c.t.relative(s); err == nil && !(out.Error < 10) {
-		err = fmt.Errorf("the method is unstable here: error %.2g times the size of the state", out.Error)
+		err = fmt.Errorf("the method is unstable here: its error is %.2g times the size of the state", out.Error)
 	}
 	return err
 }
@@ -281,7 +281,7 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 	v.fill(out)
 	out.Failed = failed
 	if math.IsNaN(cal.SE) { // calibrate.Run says so, too
-		return errors.New("cut off: close above alpha* paths cannot be solved, so that it is a lower bound")
+		return errors.New("cut off: slightly above alpha* some paths cannot be solved, so alpha* is a lower bound")
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (o *observatory) settle() error {
 	path := filepath.Join(o.out, "settings")
 	mine := fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws", o.seed, o.paths, o.others, o.draws)
 	if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) != mine {
-		return fmt.Errorf("%s has results for %s, not for %s: want another -out", o.out, strings.TrimSpace(string(text)), mine)
+		return fmt.Errorf("%s has results for %s, not for %s: choose another folder with -out", o.out, strings.TrimSpace(string(text)), mine)
 	}
 	return shell.WriteFile(path, []byte(mine+"\n"))
 }

@@ -81,7 +81,7 @@ func TestQuick(t *testing.T) {
 			t.Errorf("row %d: %v, completed %v", i, a, b)
 		}
 	}
-	if err := run(ctx, append(args, "-seed", "2")); err == nil || !strings.Contains(err.Error(), "want another -out") {
+	if err := run(ctx, append(args, "-seed", "2")); err == nil || !strings.Contains(err.Error(), "choose another folder with -out") {
 		t.Errorf("another seed in the same folder: %v", err)
 	}
 }

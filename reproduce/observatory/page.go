@@ -138,15 +138,15 @@ func unreached(rows []row) string {
 			why = "the classical method diverges, is unstable, or Newton's method does not converge"
 		case r.Rule != recommended:
 		case strings.Contains(r.Status, "cut off"), strings.Contains(r.Status, "no alpha"), strings.Contains(r.Status, "no optimum"):
-			why = "with noise as large as the error some paths cannot be solved, so α* is a lower bound: calibrate.Run warns"
+			why = "some paths cannot be solved if the noise is as large as the error, so α* is a lower bound; calibrate.Run warns of this"
 		case strings.Contains(r.Status, "large enough"):
 			why = "the error is no larger than rounding or the error of the accurate solution"
 		case r.Status != "ok":
 			why = r.Status
 		case r.Square > 9:
-			why = "the calibrated spread is more than three times too small at other parameters"
+			why = "the calibrated spread is more than three times too small at other parameter values"
 		case r.Square < 1./9:
-			why = "the calibrated spread is more than three times too large at other parameters"
+			why = "the calibrated spread is more than three times too large at other parameter values"
 		}
 		if why != "" {
 			if cells[why] == nil {
@@ -174,7 +174,7 @@ func (o *observatory) answersPart(answers []answer) (string, error) {
 	if len(answers) == 0 {
 		return "", nil
 	}
-	f := viz.Figure{Title: "largest bias of a parameter against the time of 1000 effective draws", Columns: 2}
+	f := viz.Figure{Title: "largest bias of a parameter against the time for 1000 effective draws", Columns: 2}
 	for _, q := range o.questions {
 		var curves []viz.Line
 		for _, r := range o.remedies {

@@ -29,7 +29,7 @@ type past struct {
 func newPast(p *probode.Problem, g *probode.Grid, s int) (past, error) {
 	m := past{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
 	if n := g.Steps(); !g.Grows() && m.first >= n {
-		return m, fmt.Errorf("a %d-step method takes %d steps to start and the grid has %d: want a smaller step", s, m.first, n)
+		return m, fmt.Errorf("a %d-step method takes %d steps to start, but the grid has only %d: want a smaller step", s, m.first, n)
 	}
 	var err error
 	m.start, err = probode.RungeKutta{}.Stepper(p, g)

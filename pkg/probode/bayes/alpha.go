@@ -54,7 +54,7 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 		}
 		solver := r.grid.Solver()
 		if s.Scaling != probode.ScaleDefault && s.Scaling != solver.Scaling() {
-			return nil, fmt.Errorf("bayes: %s: α is for %v, but the setup uses %v: want the same in Posterior.Scaling", r.x.Title(i), s.Scaling, solver.Scaling())
+			return nil, fmt.Errorf("bayes: %s: α is to be calibrated for %v, but the setup uses %v: want the same Scaling in both", r.x.Title(i), s.Scaling, solver.Scaling())
 		}
 		set := s
 		set.Mesh, set.Theta, set.Scaling = solver.Grid(), slices.Clone(r.theta), solver.Scaling()

@@ -132,7 +132,7 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	}
 	for k, name := range columns {
 		if !slices.ContainsFunc(d.Y, func(row []float64) bool { return !math.IsNaN(row[k]) }) {
-			return nil, fmt.Errorf("data: column %q has no number in it: leave it out", name)
+			return nil, fmt.Errorf("data: column %q contains no numbers: leave it out", name)
 		}
 	}
 	return d, nil
@@ -184,7 +184,7 @@ func checkText(in *bufio.Reader) error {
 	case bytes.IndexByte(head, 0) >= 0:
 		return errors.New("the file has bytes that are zero: want text in UTF-8")
 	case bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0:
-		return errors.New("the lines end in CR alone: want LF or CR LF")
+		return errors.New("the lines end in CR only: want LF or CR LF")
 	case bytes.HasPrefix(head, []byte("\ufeff")):
 		in.Discard(len("\ufeff"))
 	}

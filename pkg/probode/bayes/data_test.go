@@ -57,7 +57,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{utf16.String(), "bytes that are zero"},
 		{"\x1f\x8b\x08\x00\x00", "compressed by gzip"},
 		{"PK\x03\x04\x14\x00", "a zip archive"},
-		{"t,y\r1,2\r3,4\r", "the lines end in CR alone"},
+		{"t,y\r1,2\r3,4\r", "the lines end in CR only"},
 		{"\x01\x02\x1b[31mred\x07,\x90\n", `\x01\x02\x1b[31mred\a`},
 		{wide + "\n", "columns)"},
 		{strings.Repeat("é", 3000) + "\n", `éé"…`},

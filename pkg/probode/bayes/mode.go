@@ -74,9 +74,9 @@ func (m *Modes) Highest() *Mode {
 // could be solved. It also says how large a share of the searches a mode could attract
 // and yet be missed.
 func (m *Modes) Missed() string {
-	out := fmt.Sprintf("%d searches found %d modes, %d of these only once", m.Searches, len(m.Modes), m.Once)
+	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
-		out = fmt.Sprintf("%d of %d searches ended here, and none in another mode that counts", m.Modes[0].Found, m.Searches)
+		out = fmt.Sprintf("%d of %d searches ended here, and none ended in another mode that counts", m.Modes[0].Found, m.Searches)
 	}
 	if 10*m.Once > m.Searches && m.Searches > 0 {
 		out += fmt.Sprintf("; about %.2g of further searches would end in others", float64(m.Once)/float64(m.Searches))

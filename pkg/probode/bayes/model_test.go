@@ -460,7 +460,7 @@ func TestColumnsAreNamedAfterStates(t *testing.T) {
 		{[]string{"a", "b", "c"}, []string{"weight"}, 1, nil, `the column "weight" of the data is none of the states a, b, c`},
 		{[]string{"a", "b", "c"}, []string{"c", "weight"}, 2, nil, `the column "weight" of the data is none of the states a, b, c`},
 		{[]string{"a", "b", "c"}, []string{"c", "b", "weight"}, 3, nil, `the column "weight" of the data is none of the states a, b, c`},
-		{[]string{"a", "b", "c"}, []string{"c", "b"}, 1, nil, "2 names for 1 columns"},
+		{[]string{"a", "b", "c"}, []string{"c", "b"}, 1, nil, "the number of names is 2 and the number of columns is 1"},
 	} {
 		problem := &probode.Problem{Name: "three", States: c.states, X0: []float64{1, 2, 3}, Theta: []float64{0}, Span: [2]float64{0, 1},
 			F: func(f []float64, _ float64, _, th []float64) { f[0], f[1], f[2] = th[0], th[0], th[0] }}
@@ -517,7 +517,7 @@ func TestUnusedParameterWithObserve(t *testing.T) {
 		p := town("beta", "rho")
 		change(p)
 		_, err := bayes.NewDensity(context.Background(), p)
-		want := fmt.Sprintf(`bayes: parameter %q is not used: the equations have beta, and the values of Observe do not change with it`, name)
+		want := fmt.Sprintf(`bayes: parameter %q is not used: the equations have beta, and a change of it does not change the values of Observe`, name)
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -636,7 +636,7 @@ func TestBadPosterior(t *testing.T) {
 		"Alpha is -1":                                 func(p *bayes.Posterior) { p.Alpha = -1 },
 		"experiment 1: want Problem, Data and Errors": func(p *bayes.Posterior) { p.Experiments[0].Data = nil },
 		"2 Params for the 1 of sloped":                func(p *bayes.Posterior) { p.Experiments[0].Params = []string{"slope", "sigma"} },
-		"2 Errors for 1 columns": func(p *bayes.Posterior) {
+		"the length of Errors is 2 and the number of columns is 1": func(p *bayes.Posterior) {
 			p.Experiments[0].Errors = []bayes.Likelihood{bayes.Poisson{}, bayes.Poisson{}}
 		},
 		"an Observe that says what is observed": func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
@@ -646,7 +646,7 @@ func TestBadPosterior(t *testing.T) {
 			p.Experiments[0].Errors[0] = bayes.Poisson{}
 		},
 		`experiment "late": data: time 1 comes after`:                 func(p *bayes.Posterior) { p.Experiments[0].Name, p.Experiments[0].Data.T = "late", []float64{2, 1} },
-		"time 1.5 is outside of the span":                             func(p *bayes.Posterior) { p.Experiments[0].Data.T[1] = 1.5 },
+		"time 1.5 is outside the span":                                func(p *bayes.Posterior) { p.Experiments[0].Data.T[1] = 1.5 },
 		"step is 2":                                                   func(p *bayes.Posterior) { p.Mesh = probode.Uniform(2) },
 		`the prior of "slope" has the log density`:                    func(p *bayes.Posterior) { p.Params[0].Prior = bayes.Positive(-50, 1) },
 		"has the support [1, 1]":                                      func(p *bayes.Posterior) { p.Params[0].Prior = distuv.Uniform{Min: 1, Max: 1} },
@@ -655,25 +655,25 @@ func TestBadPosterior(t *testing.T) {
 		"the number of steps is 9: want 0 to 4":                       func(p *bayes.Posterior) { p.Method = adams.Moulton{Steps: 9} },
 		"the number of steps is -1: want 1 to 5":                      func(p *bayes.Posterior) { p.Method = adams.Bashforth{Steps: -1} },
 		"the rows are empty":                                          func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },
-		"2 names for 1 columns":                                       func(p *bayes.Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
+		"the number of names is 2 and the number of columns is 1":     func(p *bayes.Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
 		"errors of column 1: the distribution is nil":                 func(p *bayes.Posterior) { p.Experiments[0].Errors = []bayes.Likelihood{nil} },
 		"experiment 1: Observe does not write column 1": func(p *bayes.Posterior) {
 			p.Experiments[0].Observe = func([]float64, float64, []float64, []float64) {}
 		},
-		`the prior of "sigma" reaches down to −∞: it is Sigma of Gaussian, which must be positive: use Positive`: func(p *bayes.Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
-		`the prior of "sigma" reaches down to -1: it is Sigma of StudentT`: func(p *bayes.Posterior) {
+		`the prior of "sigma" extends down to −∞, but the parameter is Sigma of Gaussian, which must be positive: use Positive`: func(p *bayes.Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
+		`the prior of "sigma" extends down to -1, but the parameter is Sigma of StudentT`: func(p *bayes.Posterior) {
 			p.Params[1].Prior = distuv.Uniform{Min: -1, Max: 1}
 			p.Experiments[0].Errors[0] = bayes.StudentT{Nu: bayes.Known(4), Sigma: bayes.Unknown("sigma")}
 		},
-		`the prior of "sigma" reaches down to −∞: it is Nu of StudentT`: func(p *bayes.Posterior) {
+		`the prior of "sigma" extends down to −∞, but the parameter is Nu of StudentT`: func(p *bayes.Posterior) {
 			p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5}
 			p.Experiments[0].Errors[0] = bayes.StudentT{Nu: bayes.Unknown("sigma"), Sigma: bayes.Known(1)}
 		},
-		`the prior of "sigma" reaches down to −∞: it is Phi of NegativeBinomial`: func(p *bayes.Posterior) {
+		`the prior of "sigma" extends down to −∞, but the parameter is Phi of NegativeBinomial`: func(p *bayes.Posterior) {
 			p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5}
 			p.Experiments[0].Errors[0] = bayes.NegativeBinomial{bayes.Unknown("sigma")}
 		},
-		`the prior of "a" reaches down to −∞: it is α, which cannot be negative: use Positive`: func(p *bayes.Posterior) {
+		`the prior of "a" extends down to −∞, but the parameter is α, which cannot be negative: use Positive`: func(p *bayes.Posterior) {
 			p.Params = append(p.Params, bayes.Param{Name: "a", Prior: distuv.Normal{Mu: 0.05, Sigma: 0.1}, Natural: true})
 			p.AlphaParam = "a"
 		},

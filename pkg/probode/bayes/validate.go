@@ -90,7 +90,7 @@ func (v *validator) positive(name, what string) error {
 	if math.IsInf(v.lows[i], -1) {
 		low = "−∞"
 	}
-	return fmt.Errorf("the prior of %q reaches down to %s: it is %s: use Positive, Truncated or another distribution of positive numbers", name, low, what)
+	return fmt.Errorf("the prior of %q extends down to %s, but the parameter is %s: use Positive, Truncated or another distribution of positive numbers", name, low, what)
 }
 
 func (v *validator) alpha() error {
@@ -132,10 +132,10 @@ func (v *validator) experiment(x *Experiment) error {
 		return errors.New("data: the rows are empty: want a value for each column")
 	}
 	if n := len(x.Data.Names); n != 0 && n != columns {
-		return fmt.Errorf("data: %d names for %d columns: want one for each, or none", n, columns)
+		return fmt.Errorf("data: the number of names is %d and the number of columns is %d: want one name for each column, or no names", n, columns)
 	}
 	if n := len(x.Errors); n != 1 && n != columns {
-		return fmt.Errorf("%d Errors for %d columns of data: want one for each, or one for all", n, columns)
+		return fmt.Errorf("the length of Errors is %d and the number of columns is %d: want one element for each column, or one for all", n, columns)
 	}
 	if x.Observe == nil {
 		if _, err := x.pick(); err != nil {

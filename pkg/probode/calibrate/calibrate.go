@@ -118,7 +118,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g, paths can no longer be solved, which cuts off the score there: alpha* is only a lower bound; a smaller step may help", out.Alpha))
 	}
 	if top.time > 1 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g rests on a small part of the time: leaving out one tenth of the time can move it far from this value (standard error over time %.2g alpha*), and elsewhere the spread may be many times too wide", out.Alpha, top.time))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span: without one tenth of the span it can be far from this value (standard error over time %.2g alpha*), and elsewhere the spread may be many times too wide", out.Alpha, top.time))
 	}
 	if top.se > 0.3 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known only to about %.0f %%: a few paths far from the others determine it, and the score may have several maxima; with a smaller step the method is more stable", out.Alpha, 100*top.se))

@@ -96,7 +96,7 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 		return nil, fmt.Errorf("%s: error indicator: %w", p.Title(), err)
 	}
 	if len(est.E) != len(z) || est.Accuracy != nil && len(est.Accuracy) != len(z) {
-		return nil, fmt.Errorf("%s: error indicator: %d errors and %d accuracies: want %d", p.Title(), len(est.E), len(est.Accuracy), len(z))
+		return nil, fmt.Errorf("%s: the error indicator returned %d errors and %d accuracies: want %d of each", p.Title(), len(est.E), len(est.Accuracy), len(z))
 	}
 	c.z = z
 	c.choose(est)

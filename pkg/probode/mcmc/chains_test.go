@@ -154,7 +154,7 @@ func TestZeroWeights(t *testing.T) {
 	if m := c.Summary()[0]; !math.IsNaN(m.Mean) || !math.IsNaN(m.BulkESS) || !math.IsNaN(m.MCSE) {
 		t.Errorf("weights that are all zero: %+v", m)
 	}
-	if s := c.String(); !strings.Contains(s, "none of their weights is positive") {
+	if s := c.String(); !strings.Contains(s, "no weight is positive") {
 		t.Errorf("weights that are all zero:\n%s", s)
 	}
 }

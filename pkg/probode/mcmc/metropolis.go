@@ -40,7 +40,7 @@ func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
 	case math.IsNaN(logp) || math.IsInf(logp, 1):
 		return fmt.Errorf("mcmc: log density at %v is %v, want a finite number", x, logp)
 	case math.IsInf(logp, -1):
-		return fmt.Errorf("mcmc: density at %v is zero, want a point of the support", x)
+		return fmt.Errorf("mcmc: density at %v is zero, want a point in the support", x)
 	}
 	rule := m.Proposal
 	switch {

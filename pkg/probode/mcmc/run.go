@@ -139,7 +139,7 @@ func (r *Running) Run(ctx context.Context) (*Chains, error) {
 // have that many draws already, none is added.
 func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	if draws < 0 || draws > (math.MaxInt-r.s.BurnIn)/r.s.Thin {
-		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0 whose iterations fit into an int", draws))
+		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0 for which the number of iterations fits into an int", draws))
 	}
 	for _, c := range r.chains {
 		draws = max(draws, (c.iteration-r.s.BurnIn)/r.s.Thin)
@@ -230,7 +230,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 	}
 	most := (math.MaxInt/s.Chains - s.BurnIn) / s.Thin
 	if s.Draws > most {
-		return s, fmt.Errorf("mcmc: %d draws of each chain: want at most %d with Thin %d and BurnIn %d", s.Draws, most, s.Thin, s.BurnIn)
+		return s, fmt.Errorf("mcmc: Draws is %d: want at most %d with Thin %d and BurnIn %d", s.Draws, most, s.Thin, s.BurnIn)
 	}
 	if s.MaxDraws == 0 {
 		s.MaxDraws = 100 * min(s.Draws, most/100)

@@ -47,7 +47,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		switch {
 		case !moved || counted && c.Stats[j].Accepted == 0:
 			stuck[j] = true
-			warn("chain %d never moved: its steps are too long, or almost every evaluation around it fails; start it at the mode, make the burn-in longer, or let the first steps be smaller", j+1)
+			warn("chain %d never moved: its steps are too long, or almost every evaluation near its position fails; start it at the mode, make the burn-in longer, or let the first steps be smaller", j+1)
 		case counted && c.Stats[j].Rate() < 0.01:
 			stuck[j] = true
 			warn("chain %d accepted %.2g %% of its moves: its steps are too long there, as on a narrow ridge; make the burn-in longer, start at the mode, or use parameters that are less correlated", j+1, 100*c.Stats[j].Rate())
@@ -71,7 +71,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 			break // draws of a chain in another mode pile up, too
 		}
 		if end, share := pileUp(slices.Concat(c.Parameter(i)...)); share > 0.05 {
-			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push the parameter against the edge of its prior, or do not distinguish it from the edge; check whether the edge is intended, take a more informative prior, or fix the parameter", 100*share, text.Printable(name), end)
+			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push the parameter against the edge of its prior, or cannot distinguish values near the edge from it; check whether the edge is intended, take a more informative prior, or fix the parameter", 100*share, text.Printable(name), end)
 		}
 	}
 

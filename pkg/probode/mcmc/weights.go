@@ -44,7 +44,7 @@ func (w weights) trusted() bool { return w.kHat <= w.limit && w.worth >= leastWo
 
 func (w weights) String() string {
 	if math.IsNaN(w.kHat) {
-		return "worth nothing: none of their weights is positive"
+		return "worth nothing: no weight is positive"
 	}
 	s := fmt.Sprintf("worth %.0f effective draws, k̂ = %.2f, ", w.worth, w.kHat)
 	switch {

@@ -64,7 +64,7 @@ const bdfMost = 5
 // top returns the highest order that the method uses.
 func (m BDF) top() int {
 	if m.Steps < 0 || m.Steps > bdfMost {
-		panic(fmt.Sprintf("methods: BDF with %d steps: want 1 to %d, or 0 for all of them", m.Steps, bdfMost))
+		panic(fmt.Sprintf("methods: BDF with %d steps: want 1 to %d, or 0 for a variable order", m.Steps, bdfMost))
 	}
 	if m.Steps == 0 {
 		return bdfMost
@@ -516,7 +516,7 @@ func (b *bdf) checkGrid() error {
 		return nil
 	}
 	if n := b.g.Steps(); n <= b.first {
-		return fmt.Errorf("%v takes %d steps to start and the grid has %d: want a smaller step", b.method, b.first, n)
+		return fmt.Errorf("%v takes %d steps to start, but the grid has only %d: want a smaller step", b.method, b.first, n)
 	}
 	if b.uniform {
 		return nil

@@ -43,7 +43,7 @@ var ErrStepSize = errors.New("the noise scale is too large: random steps could b
 
 func (m RandomStep) method() probode.Method {
 	if m.Method == nil {
-		panic("methods: RandomStep without a Method: want a one-step method")
+		panic("methods: RandomStep has no Method: want a one-step method")
 	}
 	return m.Method
 }
@@ -70,7 +70,7 @@ func (m RandomStep) Noise(int) probode.Noise {
 
 func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
 	if !(m.power() >= 0.5) || math.IsInf(m.power(), 1) {
-		return nil, fmt.Errorf("random steps of power %g: want a finite Power ≥ 1/2", m.Power)
+		return nil, fmt.Errorf("the Power of RandomStep is %g: want a finite number ≥ 1/2", m.Power)
 	}
 	s := &randomStep{g: g, n: len(p.Theta), theta: make([]float64, len(p.Theta)+1), scaled: scaled(p)}
 	var err error

@@ -43,7 +43,7 @@ func (m *Model) check(params map[string]source.Where) {
 	}
 	for id, w := range params {
 		if kind := known[id]; kind != "" && kind != "constant" {
-			w.Failf("parameter %s is a %s of the model: want a constant, or an ID of its own", id, kind)
+			w.Failf("parameter %s has the ID of a %s of the model: want the ID of a constant, or an unused ID", id, kind)
 		}
 	}
 	observables := map[string]source.Where{}

@@ -22,7 +22,7 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	f := &files{source.Dir(dir, true)}
 	f.Warnings, f.Opened = slices.Clone(p.Warnings), slices.Clone(p.Files)
 	if len(p.Models) != 1 {
-		(&source.File{Name: text.Clip(base)}).Failf(0, "data for a problem of %d models: want one model", len(p.Models))
+		(&source.File{Name: text.Clip(base)}).Failf(0, "data for a problem with %d models: want one model", len(p.Models))
 	}
 	m := *p.Models[0]
 	if time != "" {

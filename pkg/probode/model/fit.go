@@ -175,7 +175,7 @@ func newBox(q *Parameter) (box, error) {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
 		}
 	case b.start.Type == "":
-		return b, fmt.Errorf("parameter %s has neither bounds nor a nominal value nor an initialisation prior: want one of them for starts", text.Clip(q.ID))
+		return b, fmt.Errorf("parameter %s has no bounds, no nominal value and no initialisation prior: want one of them, to choose where searches begin", text.Clip(q.ID))
 	}
 	return b, nil
 }
@@ -395,7 +395,7 @@ func (f *search) run(start int) Optimum {
 			}
 		}
 		if try == 20 {
-			o.Err = fmt.Errorf("no start at which the likelihood can be computed: %w", f.failed)
+			o.Err = fmt.Errorf("found no start at which the likelihood can be computed: %w", f.failed)
 			return o
 		}
 	}

@@ -163,7 +163,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	case !(s.StepSize >= 0) || math.IsInf(s.StepSize, 1):
 		return nil, fmt.Errorf("the step size is %g: want a finite number ≥ 0", s.StepSize)
 	case s.StepSize > 0 && (s.Tolerance.Relative != 0 || s.Tolerance.Absolute != nil || s.MaxStep != 0):
-		return nil, fmt.Errorf("both a step size and a tolerance or a longest step: want equal steps or error control")
+		return nil, fmt.Errorf("a step size is given together with a tolerance or a longest step: want either equal steps or error control")
 	case s.Workers < 0:
 		return nil, fmt.Errorf("%d workers: want a number ≥ 0", s.Workers)
 	}
@@ -185,7 +185,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 			return nil, err
 		}
 		if d := len(e.states); implicit && c.ode.Band == nil && d > maxDense {
-			return nil, fmt.Errorf("%s: %d states with a dense Jacobian: want at most %d for the default method, or an explicit one such as dp5", c.title, d, maxDense)
+			return nil, fmt.Errorf("%s: %d states with a dense Jacobian: want at most %d states for the default method, or an explicit method such as dp5", c.title, d, maxDense)
 		}
 		q := &part{compiled: c}
 		for _, i := range l.free {

@@ -126,7 +126,7 @@ func (l *lowering) at0(id string, from source.Where) *expr.Node {
 		return n
 	}
 	if l.open[id] {
-		from.Failf("the initial value of %s depends on itself, by way of %s", id, l.cycle())
+		from.Failf("the initial value of %s depends on itself, through %s", id, l.cycle())
 	}
 	l.open[id] = true
 	n := l.work0(id, from)
@@ -329,7 +329,7 @@ func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]
 	}
 	for name := range by {
 		if !asked[name] {
-			d.where.Failf("the row gives %s, which the formulas of %s do not have", name, o.id)
+			d.where.Failf("the row gives %s, which the formulas of %s do not contain", name, o.id)
 		}
 	}
 }

@@ -94,7 +94,7 @@ type modelReader struct {
 // id fails unless v can be a name in formulas.
 func (r *modelReader) id(line int, what, v string) string {
 	if !source.IsID(v) || expr.Reserved(v) {
-		r.Failf(line, "%s is %q: want letters, digits and _, no digit first, and not a word such as inf or and", what, v)
+		r.Failf(line, "%s is %q: want letters, digits and _, not beginning with a digit, and not a word such as inf or and", what, v)
 	}
 	return v
 }
@@ -194,7 +194,7 @@ func (r *modelReader) observable(n *source.Node) observable {
 	number := func(key string, wanted bool) *expr.Node {
 		if !wanted {
 			if n.Get(key) != nil {
-				r.Failf(n.LineOf(key), "observable %s has a %s, which the distribution %s does not have", o.id, key, o.distribution)
+				r.Failf(n.LineOf(key), "observable %s has a %s, which the distribution %s does not use", o.id, key, o.distribution)
 			}
 			return nil
 		}

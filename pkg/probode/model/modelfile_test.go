@@ -103,7 +103,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"k * t - b", "k * t - y", "m.yaml:12: right-hand side of A uses the observable y"},
 		{"initialValue: n", "initialValue: A", "the initial value of A depends on itself"},
 		{"formula: a * A", "formula: b * A", "m.yaml:9: the assignment of b depends on itself"},
-		{`formula: "f(A, n)"`, `formula: b`, "depends on itself, by way of"},
+		{`formula: "f(A, n)"`, `formula: b`, "depends on itself, through"},
 		{"f(A, n)", "f(A)", "m.yaml:10: formula: function f has 1 argument: want 2"},
 		{"x * y + 1", `"f(x, y) + 1"`, "function f calls itself"},
 		{"lowerBound: 0.1", "lowerBound: .inf", `m.yaml:4: lowerBound is ".inf": want a finite number`},
@@ -130,14 +130,14 @@ func TestModelFileRefused(t *testing.T) {
 		{"unit: h", "unit: h, start: soon", `m.yaml:2: start is "soon": want a finite number`},
 		{"upperBound: 10", "upperBound: 10, objectivePriorType: Gamma, objectivePriorParameters: 2;1", `m.yaml:4: prior "Gamma": want uniform, normal`},
 		{"upperBound: 10", "upperBound: 10, objectivePriorType: gamma, objectivePriorParameters: 2", "m.yaml:4: prior gamma: \"2\": want shape;rate"},
-		{"upperBound: 10", "upperBound: 10, objectivePriorType: exponential, objectivePriorParameters: 0", "m.yaml:4: prior exponential: 0: want rate, positive"},
+		{"upperBound: 10", "upperBound: 10, objectivePriorType: exponential, objectivePriorParameters: 0", "m.yaml:4: prior exponential: 0: want rate; each must be positive unless it is a mean or location"},
 		{"upperBound: 10", "upperBound: 10, initializationPriorType: gamma, initializationPriorParameters: 2;1", `m.yaml:4: prior "gamma": want uniform, normal, laplace`},
-		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: poisson", "observable y has a noiseFormula, which the distribution poisson does not have"},
+		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: poisson", "observable y has a noiseFormula, which the distribution poisson does not use"},
 		{"noiseFormula: 0.1", "noiseDistribution: poisson", "d.csv:3: the measurement of y is 1.5: want a count"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: negativeBinomial, observableTransformation: log", "observable y has counts, yet its scale is log: want lin"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: student", "an entry has no degreesOfFreedom"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: student, degreesOfFreedom: 0", "the number of degrees of freedom of y is 0: want a positive number"},
-		{"noiseFormula: 0.1", "noiseFormula: 0.1, degreesOfFreedom: 4", "observable y has a degreesOfFreedom, which the distribution normal does not have"},
+		{"noiseFormula: 0.1", "noiseFormula: 0.1, degreesOfFreedom: 4", "observable y has a degreesOfFreedom, which the distribution normal does not use"},
 		{"time,conditionId,y", "time;conditionId;y", "which seem to be separated by semicolons: want commas or tabs"},
 		{"[d.csv]", "[d.csv, ./d.csv]", "m.yaml:20: data has d.csv twice: want each file once"},
 		{"[d.csv]", "[e.csv]", "e.csv: cannot be opened"},
@@ -332,7 +332,7 @@ func TestWithData(t *testing.T) {
 		t.Error(err)
 	}
 	q.Models = append(q.Models, q.Models[0])
-	if _, err := q.WithData(file, "day"); err == nil || !strings.Contains(err.Error(), "data for a problem of 2 models: want one model") {
+	if _, err := q.WithData(file, "day"); err == nil || !strings.Contains(err.Error(), "data for a problem with 2 models: want one model") {
 		t.Error(err)
 	}
 }

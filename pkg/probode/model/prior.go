@@ -104,7 +104,7 @@ func (f *family) prior(params []string) (Prior, error) {
 		if strings.HasSuffix(strings.ToLower(f.name), "uniform") {
 			return q, fmt.Errorf("from %v to %v: want the lower bound first", q.A, q.B)
 		}
-		return q, fmt.Errorf("%s: want %s, positive unless it is a mean or location", strings.Join(params, ";"), f.form)
+		return q, fmt.Errorf("%s: want %s; each must be positive unless it is a mean or location", strings.Join(params, ";"), f.form)
 	}
 	return q, nil
 }

@@ -138,17 +138,17 @@ func TestRefused(t *testing.T) {
 		{[]string{"0.01\t100\t2", "0.01\t\t2"}, "", ""}, // a prior replaces bounds
 		{[]string{"0.01\t100\t0.5", "0.01\t\t0.5"}, "p.tsv:3: parameter sd is estimated and lacks a bound", ""},
 		{[]string{"0.01\t100\t2", "100\t0.01\t2"}, "want the lower one first", ""},
-		{[]string{"0.01\t100\t2", "-1\t100\t2"}, "lower bound -1 on a logarithmic scale", ""},
+		{[]string{"0.01\t100\t2", "-1\t100\t2"}, "lower bound -1 and a logarithmic scale", ""},
 		{[]string{"k\tlog10", "k\tlog2"}, `p.tsv:2: parameterScale is "log2": want lin, log or log10`, ""},
 		{[]string{"2\t1\tlogNormal", "2\tyes\tlogNormal"}, `p.tsv:2: estimate is "yes"`, ""},
 		{[]string{"2\t1\tlogNormal", "2\t1\tcauchy"}, `p.tsv:2: prior "cauchy"`, ""},
-		{[]string{"0;1", "0;-1"}, "prior logNormal: 0;-1: want mean;sd, positive unless it is a mean or location", ""},
+		{[]string{"0;1", "0;-1"}, "prior logNormal: 0;-1: want mean;sd; each must be positive unless it is a mean or location", ""},
 		{[]string{"0;1", "0,1"}, "prior logNormal: \"0,1\": want mean;sd", ""},
 		{[]string{"logNormal\t0;1", "\t0;1"}, "but no type", ""},
 		{[]string{"sd\tlin", "k\tlin"}, "p.tsv:3: parameter k appears twice: first in line 2", ""},
 		{[]string{"sd\tlin", "s d\tlin"}, `p.tsv:3: parameter id "s d"`, ""},
 		{[]string{"sd\tlin", "time\tlin"}, "p.tsv:3: parameter id time has a special meaning in formulas", ""},
-		{[]string{"sd\tlin", "A\tlin", "sd\n", "1\n"}, "p.tsv:3: parameter A is a state of the model", ""},
+		{[]string{"sd\tlin", "A\tlin", "sd\n", "1\n"}, "p.tsv:3: parameter A has the ID of a state of the model", ""},
 		{[]string{"sd\tlin", "unused\tlin", "sd\n", "1\n"}, "p.tsv:3: parameter unused is estimated, yet nothing uses it", ""},
 		{[]string{"0.5\t1\n", "\t0\n"}, "p.tsv:3: parameter sd is not estimated and has no nominalValue", ""},
 		{[]string{"0.5\t1\n", "0.5\t1\ta\tb\tc\n"}, "p.tsv:3: 9 cells: the header has 8 columns", ""},
@@ -169,7 +169,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"c1\t1", "c1\tx"}, "c.tsv:3: condition c1 sets input to x, which is not defined", ""},
 		{[]string{"c1\t1", "c1\tinf"}, `c.tsv:3: input is "inf"`, ""},
 		{[]string{"c1\t1\n", "c1\t1\nc1\t2\n"}, "c.tsv:4: condition c1 appears twice", ""},
-		{[]string{"conditionId\tinput", "conditionId\tk"}, "c.tsv:2: condition c0 sets k, which is in the parameter table", ""},
+		{[]string{"conditionId\tinput", "conditionId\tk"}, "c.tsv:2: condition c0 sets k, which is also in the parameter table", ""},
 
 		// measurements
 		{[]string{"a\tc0\tc1\t0.5", "b\tc0\tc1\t0.5"}, "d.tsv:2: observable b is not defined", ""},
@@ -212,7 +212,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"<listOfReactions>", `<listOfInitialAssignments><initialAssignment symbol="A">{A + 1}</initialAssignment></listOfInitialAssignments><listOfReactions>`}, "the initial value of A depends on itself", ""},
 		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="x" constant="false"/><parameter id="y" constant="false"/>`,
 			"<listOfReactions>", `<listOfRules><assignmentRule variable="x">{y}</assignmentRule><assignmentRule variable="y">{x}</assignmentRule></listOfRules><listOfReactions>`},
-			"depends on itself, by way of", ""},
+			"depends on itself, through", ""},
 		{[]string{"<listOfReactions>", "<listOfConstraints><constraint>{A > 0}</constraint></listOfConstraints><listOfReactions>"}, "constraint is not supported", "constraint"},
 		{[]string{"<listOfReactions>", `<listOfEvents><event id="e"><trigger>{A > 2}</trigger><listOfEventAssignments><eventAssignment variable="A">{1}</eventAssignment></listOfEventAssignments></event></listOfEvents><listOfReactions>`},
 			"m.xml:11: event that depends on the state is not supported: event e", "event that depends on the state"},
@@ -250,7 +250,7 @@ func TestWarnings(t *testing.T) {
 	for _, c := range [][]string{
 		{"noiseParameters\n", "noiseParameters\tcolour\n", "column colour is not in PEtab"},
 		{`<parameter id="k"/>`, `<parameter id="k" units="bananas"/>`, "units of k is bananas, which is not defined"},
-		{"0.01\t100\t2", "0.01\t100\t200", "the nominal value 200 of k is outside its bounds or its scale"},
+		{"0.01\t100\t2", "0.01\t100\t200", "the nominal value 200 of k is outside its bounds, or impossible on its scale"},
 	} {
 		p, err := loadMap(t, tiny, "p.yaml", c[0], c[1])
 		if err != nil {

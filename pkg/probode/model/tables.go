@@ -49,7 +49,7 @@ func notInBoth(params []Parameter, conditions []condition) {
 	for _, c := range conditions {
 		for _, s := range c.set {
 			if in[s.id] {
-				c.where.Failf("condition %s sets %s, which is in the parameter table: want it in one of them", c.id, s.id)
+				c.where.Failf("condition %s sets %s, which is also in the parameter table: want it in only one of the two", c.id, s.id)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func (f *files) checkParams(list []Parameter) {
 	for _, p := range list {
 		w := p.where
 		if !source.IsID(p.ID) {
-			w.Failf("parameter id %q: want letters, digits and _, no digit first", p.ID)
+			w.Failf("parameter id %q: want letters, digits and _, not beginning with a digit", p.ID)
 		}
 		if p.ID == expr.Time || expr.Reserved(p.ID) {
 			w.Failf("parameter id %s has a special meaning in formulas: want another", p.ID)
@@ -125,10 +125,10 @@ func (f *files) checkParams(list []Parameter) {
 		case !(p.Lower < p.Upper):
 			w.Failf("parameter %s has the bounds %v and %v: want the lower one first", p.ID, p.Lower, p.Upper)
 		case p.Scale != Lin && (p.Lower < 0 || p.Lower == 0 && p.Prior.Type == ""):
-			w.Failf("parameter %s has the lower bound %v on a logarithmic scale: want it positive", p.ID, p.Lower)
+			w.Failf("parameter %s has the lower bound %v and a logarithmic scale: want a positive bound", p.ID, p.Lower)
 		}
 		if p.Nominal < p.Lower || p.Nominal > p.Upper || p.Scale != Lin && p.Nominal <= 0 {
-			f.Warnings = append(f.Warnings, fmt.Sprintf("%s:%d: the nominal value %v of %s is outside its bounds or its scale", w.File, w.Line, p.Nominal, p.ID))
+			f.Warnings = append(f.Warnings, fmt.Sprintf("%s:%d: the nominal value %v of %s is outside its bounds, or impossible on its scale", w.File, w.Line, p.Nominal, p.ID))
 		}
 	}
 }

@@ -129,7 +129,7 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 			}
 			inside[i] = min(t, p.Span[1])
 		}
-		if err := memory.Check(fmt.Sprintf("a solution of dimension %d at %d times", p.Dim(), len(times)), max(1, len(times)), p.Dim(), 3); err != nil {
+		if err := memory.Check(fmt.Sprintf("a solution of dimension %d at %d time points", p.Dim(), len(times)), max(1, len(times)), p.Dim(), 3); err != nil {
 			return nil, err
 		}
 		watched := inside
@@ -217,7 +217,7 @@ func (s *Settings) complete(p *probode.Problem) error {
 	case len(s.Theta) != len(p.Theta):
 		return fmt.Errorf("%d parameters: want %d", len(s.Theta), len(p.Theta))
 	case s.Relative != 0 && !(s.Relative >= 1e-15 && s.Relative < 1):
-		return fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0 with an absolute one", s.Relative)
+		return fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0 together with an absolute tolerance", s.Relative)
 	case s.Absolute != nil && len(s.Absolute) != 1 && len(s.Absolute) != d:
 		return fmt.Errorf("%d absolute tolerances: want 1, or %d, one for each component", len(s.Absolute), d)
 	}
@@ -228,7 +228,7 @@ func (s *Settings) complete(p *probode.Problem) error {
 	}
 	for _, a := range s.Absolute {
 		if !(a >= 0) || math.IsInf(a, 1) || a == 0 && s.Relative == 0 {
-			return fmt.Errorf("an absolute tolerance is %g: want a finite number > 0, or 0 with a relative one", a)
+			return fmt.Errorf("an absolute tolerance is %g: want a finite number > 0, or 0 together with a relative tolerance", a)
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func init() {
 func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 	t := reflect.TypeFor[T]()
 	if why := lossy(t, "", map[reflect.Type]bool{}); why != "" {
-		panic(fmt.Sprintf("nb: memo %q: a %v cannot be stored: %s; keep the numbers or the figure made from it", name, t, why))
+		panic(fmt.Sprintf("nb: memo %q: a value of type %v cannot be stored: %s; store its numbers, or a figure made from them", name, t, why))
 	}
 	f := runtime.FuncForPC(reflect.ValueOf(compute).Pointer())
 	if !sourced(f) {
@@ -162,7 +162,7 @@ func encode[T any](v T) (data []byte, err error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(&v); err != nil {
 		if name, ok := strings.CutPrefix(err.Error(), "gob: type not registered for interface: "); ok {
-			return nil, fmt.Errorf("it holds a %s behind an interface: want plain data, or gob.Register(%[1]s{}) in the cell", name)
+			return nil, fmt.Errorf("it contains a %s in an interface: want plain data, or gob.Register(%[1]s{}) in the cell", name)
 		}
 		return nil, err
 	}

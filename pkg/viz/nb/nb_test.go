@@ -244,7 +244,7 @@ func assessment() *assess.Report {
 func TestAssessment(t *testing.T) {
 	r := run(t, "assessment", 0)
 	shown := plain(t, r)
-	if got := shown[0]; !strings.HasPrefix(got, "The solver's error matters at every one of the steps") || !strings.HasSuffix(got, "\n• a warning") {
+	if got := shown[0]; !strings.HasPrefix(got, "The solver's error matters at all of the steps") || !strings.HasSuffix(got, "\n• a warning") {
 		t.Errorf("words: %q", got)
 	}
 	equal(t, shown[1:],
@@ -350,7 +350,7 @@ func TestMemoCannotKeep(t *testing.T) {
 		{"memo", filepath.Join(file, "memo"), "the folder of the memos cannot be written: not a directory", ""},
 		{"memo changed", t.TempDir(), "encoding/gob makes “P: nil” of “P: &0”", "0 [1]\n"},
 		{"memo circle", t.TempDir(), "its pointers form a cycle", "5\n"},
-		{"memo unregistered", t.TempDir(), "it holds a nb.pointing behind an interface: want plain data, or gob.Register(nb.pointing{}) in the cell", "[2]\n"},
+		{"memo unregistered", t.TempDir(), "it contains a nb.pointing in an interface: want plain data, or gob.Register(nb.pointing{}) in the cell", "[2]\n"},
 		{"memo panics", t.TempDir(), "not today", "7\n"},
 	} {
 		r := run(t, c.cell, 0, "PROBODE_MEMO="+c.folder)

@@ -26,7 +26,7 @@ func Calibration(results ...*sbc.Result) viz.Figure {
 	}
 	for _, r := range results {
 		if len(r.Names) != n {
-			panic(fmt.Sprintf("plots: calibration of %v for %d quantities and of %v for %d", results[0].Sampler, n, r.Sampler, len(r.Names)))
+			panic(fmt.Sprintf("plots: the calibration of %v has %d quantities, and that of %v has %d: want equal numbers", results[0].Sampler, n, r.Sampler, len(r.Names)))
 		}
 		edges := make([]float64, r.Draws+2)
 		for i := range edges {

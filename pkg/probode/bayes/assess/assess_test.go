@@ -195,7 +195,7 @@ func TestAssessFarFromAccurate(t *testing.T) {
 	if !strings.Contains(a.ReferenceBy, "DP5") || !(a.Claim("k̂", "", "").Value < 0.7) {
 		t.Errorf("accurate by %s, k̂ = %.2f", a.ReferenceBy, a.Claim("k̂", "", "").Value)
 	}
-	if a.Largest != 0 || a.Steps[1].Deterministic.Verdict != assess.Matters || !strings.Contains(a.Answer(), "matters at every one") {
+	if a.Largest != 0 || a.Steps[1].Deterministic.Verdict != assess.Matters || !strings.Contains(a.Answer(), "matters at all of the steps") {
 		t.Errorf("largest step %g, answer %s", a.Largest, a.Answer())
 	}
 }
@@ -369,11 +369,11 @@ func TestAssessBadSettings(t *testing.T) {
 // The programmer's faults name the field and the value.
 func TestAssessFaults(t *testing.T) {
 	for want, s := range map[string]assess.Settings{
-		"Threshold of Settings is -1":   {Threshold: -1},
-		"Threshold of Settings is NaN":  {Threshold: math.NaN()},
-		"Threshold of Settings is +Inf": {Threshold: math.Inf(1)},
-		"Weighed of Settings is -3":     {Weighed: -3},
-		"Weighed of Settings is 1":      {Weighed: 1},
+		"Settings.Threshold is -1":   {Threshold: -1},
+		"Settings.Threshold is NaN":  {Threshold: math.NaN()},
+		"Settings.Threshold is +Inf": {Threshold: math.Inf(1)},
+		"Settings.Weighed is -3":     {Weighed: -3},
+		"Settings.Weighed is 1":      {Weighed: 1},
 	} {
 		func() {
 			defer func() {

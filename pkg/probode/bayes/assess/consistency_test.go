@@ -50,7 +50,7 @@ func contradictions(a *assess.Report) (all []string) {
 			if d.Verdict == assess.Negligible && e.Verdict != assess.Negligible || e.Verdict == assess.Matters && d.Verdict != assess.Matters {
 				add("%v at %v, but %v for %s", d.Verdict, st, e.Verdict, a.Params[j].Name)
 			}
-			if e.Mean.Verdict == assess.Matters && d.Verdict == assess.Negligible && !strings.Contains(answer, "By mean and standard deviation it still matters") {
+			if e.Mean.Verdict == assess.Matters && d.Verdict == assess.Negligible && !strings.Contains(answer, "It still matters for means and standard deviations") {
 				add("%s: the mean matters at %v, and the answer does not say so", a.Params[j].Name, st)
 			}
 		}
@@ -307,7 +307,7 @@ func TestSmallPhantomsGiveOneVerdict(t *testing.T) {
 			for _, e := range d.Effects {
 				means[e.Mean.Verdict]++
 			}
-			if !strings.Contains(a.Answer(), "may be unseen") || !(a.Unseen > 0 && a.Unseen < 0.1) {
+			if !strings.Contains(a.Answer(), "may have gone unnoticed") || !(a.Unseen > 0 && a.Unseen < 0.1) {
 				t.Errorf("%s, seed %d: unseen mass %g, answer %q", name, seed, a.Unseen, a.Answer())
 			}
 		}

@@ -112,7 +112,7 @@ func TestDragons(t *testing.T) {
 					t.Errorf("%s, seed %d: mode %+v: want shares that agree", name, seed, m)
 				}
 			}
-			for _, want := range []string{"mass (Gaussian)", "beta1 = 4.911", "phantom\n", "searches found 2 modes, 0 of these only once"} {
+			for _, want := range []string{"mass (Gaussian)", "beta1 = 4.911", "phantom\n", "searches found 2 modes; the number of modes found only once is 0"} {
 				if text := a.String(); !strings.Contains(text, want) {
 					t.Errorf("%s, seed %d: no %q in\n%s", name, seed, want, text)
 				}
@@ -176,7 +176,7 @@ func TestModes(t *testing.T) {
 			stuck.Draws[0][k] = m.Modes[1].Theta
 		}
 	}
-	if text, err = assess.ModeTable(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}}); err != nil || !strings.Contains(text, "0.3 of the draws are in it") {
+	if text, err = assess.ModeTable(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}}); err != nil || !strings.Contains(text, "a fraction 0.3 of the draws is in it") {
 		t.Errorf("error %v, text\n%s", err, text)
 	}
 	one := *m

@@ -81,24 +81,24 @@ type Settings struct {
 // data it returns an error.
 func (s *Settings) check(p *bayes.Posterior) error {
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
-		panic(fmt.Sprintf("assess: Threshold of Settings is %g: want a number > 0, or 0 for 0.1", s.Threshold))
+		panic(fmt.Sprintf("assess: Settings.Threshold is %g: want a number > 0, or 0, which means 0.1", s.Threshold))
 	}
 	if c := s.Confidence; c != 0 && !(c >= 0.5 && c < 1) {
-		panic(fmt.Sprintf("assess: Confidence of Settings is %g: want a number in [0.5, 1), or 0 for 0.95", c))
+		panic(fmt.Sprintf("assess: Settings.Confidence is %g: want a number in [0.5, 1), or 0, which means 0.95", c))
 	}
 	if s.MaxDraws < 0 || s.MaxTime < 0 {
-		panic(fmt.Sprintf("assess: MaxDraws of Settings is %d and MaxTime is %v: want numbers ≥ 0", s.MaxDraws, s.MaxTime))
+		panic(fmt.Sprintf("assess: Settings.MaxDraws is %d and Settings.MaxTime is %v: want values ≥ 0", s.MaxDraws, s.MaxTime))
 	}
 	if s.Weighed < 0 || s.Weighed > 0 && s.Weighed < fewest {
-		panic(fmt.Sprintf("assess: Weighed of Settings is %d: want at least %d, or 0 for 4000", s.Weighed, fewest))
+		panic(fmt.Sprintf("assess: Settings.Weighed is %d: want at least %d, or 0, which means 4000", s.Weighed, fewest))
 	}
 	switch {
 	case p == nil:
 		return errors.New("assess: the Posterior is nil")
 	case p.Mesh != nil && p.StepSize() == 0 && s.Steps == nil && s.Tolerances == nil:
-		return errors.New("assess: the Mesh of the Posterior does not have equal steps: want Steps or Tolerances")
+		return errors.New("assess: the Mesh of the Posterior does not have equal steps: set Steps or Tolerances")
 	case s.Steps != nil && s.Tolerances != nil:
-		return errors.New("assess: both Steps and Tolerances are given: want one of them")
+		return errors.New("assess: both Steps and Tolerances are given: want only one of them")
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func TestHeavyTailsAreJudgedByQuantiles(t *testing.T) {
 		if z, w := (m.Center-c.center)/m.CenterSE, (m.Spread-c.sd)/m.SpreadSE; !c.otherwise && !(math.Abs(z) < 4.5 && math.Abs(w) < 4.5) {
 			t.Errorf("%T: %+v, want %.4f and %.4f", c.prior, m, c.center, c.sd)
 		}
-		if said := contains(a.Warnings(), "tails so heavy"); said != heavy || heavy && !math.IsNaN(st.Deterministic.Effects[0].Mean.Bias) {
+		if said := contains(a.Warnings(), "are so heavy"); said != heavy || heavy && !math.IsNaN(st.Deterministic.Effects[0].Mean.Bias) {
 			t.Errorf("%T: answer %q, warnings %q", c.prior, a.Answer(), a.Warnings())
 		}
 		within := strings.Contains(a.String(), "Means and standard deviations of the draws are within")
@@ -276,7 +276,7 @@ func TestAutoGoesOn(t *testing.T) {
 		t.Fatalf("%v at the first look: the case is no test", v)
 	}
 	needed := value(one, "draws needed", one.Steps[0])
-	if !(needed > 400) || !strings.Contains(one.Answer(), "draws of each chain would decide") {
+	if !(needed > 400) || !strings.Contains(one.Answer(), "draws from each chain would lead to a verdict") {
 		t.Errorf("%g draws needed, answer %q", needed, one.Answer())
 	}
 	s.Auto, s.MaxDraws = true, 25600

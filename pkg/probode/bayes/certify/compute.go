@@ -133,4 +133,4 @@ func suspect(m *anchor) error {
 	return errNoEffect
 }
 
-var errNoEffect = errors.New("certify: no parameter has an effect on the data that the two solvers expect: a pulse of f may lie between their steps: declare it as an event")
+var errNoEffect = errors.New("certify: no parameter has an effect on the data that the two solvers expect; if a pulse of f lies between their steps, declare it as an event")

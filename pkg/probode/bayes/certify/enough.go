@@ -66,7 +66,7 @@ type Level struct {
 // enough. It then refines the first of the three.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
-		panic(fmt.Sprintf("certify: Threshold %g and Number %d of EnoughSettings: want numbers ≥ 0", s.Threshold, s.Number))
+		panic(fmt.Sprintf("certify: EnoughSettings.Threshold is %g and EnoughSettings.Number is %d: want numbers ≥ 0", s.Threshold, s.Number))
 	}
 	c, err := s.certifier(ctx, p)
 	if err != nil {

@@ -101,7 +101,7 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	return l, nil
 }
 
-var errNoDerivatives = errors.New("certify: the derivatives of the posterior are not known there: the equations could not be solved at nearby points")
+var errNoDerivatives = errors.New("certify: the derivatives of the posterior are not known at this point, because the equations could not be solved at nearby points")
 
 // ownParams returns the indices of the parameters that belong to likelihoods, such as σ.
 func ownParams(p *bayes.Posterior) (own []int) {

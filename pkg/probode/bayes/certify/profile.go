@@ -38,7 +38,7 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 	case len(theta) != len(p.Params):
 		return nil, fmt.Errorf("certify: the point has %d numbers: want %d, one for each parameter", len(theta), len(p.Params))
 	case n < 2 || !(lo < hi):
-		return nil, fmt.Errorf("certify: a profile with %d points from %g to %g: want at least 2 points, and lo < hi", n, lo, hi)
+		return nil, fmt.Errorf("certify: the profile has %d points from lo = %g to hi = %g: want at least 2 points, and lo < hi", n, lo, hi)
 	}
 	out := &Profile{Param: name}
 	for i := range n {

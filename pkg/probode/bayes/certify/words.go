@@ -42,7 +42,7 @@ func (c Certificates) String() string {
 func (e *Enough) String() string {
 	var b strings.Builder
 	if e.Found {
-		fmt.Fprintf(&b, "Enough: %v, with shifts below %.2g sd and D below %.2g at 95 %% of %d points, modes included.\n", e.Setup, e.At.Shift, e.At.D, e.Draws)
+		fmt.Fprintf(&b, "Small enough: %v. At 95 %% of the points that were checked, and at all modes, the shifts are at most %.2g sd and D is at most %.2g. The number of points is %d, including the modes.\n", e.Setup, e.At.Shift, e.At.D, e.Draws)
 		if e.At.Size == e.Levels[0].Size {
 			b.WriteString("It is the largest setting that was tried.\n")
 		}
@@ -73,7 +73,7 @@ func (c *Certificate) Answer(threshold float64) string {
 	case unreached:
 		return fmt.Sprintf("Nothing is certified for %v: a climb from %s reached no mode of the posterior computed with %v.\n", c.Setup, format4(m.From), c.Reference)
 	case inexact:
-		fmt.Fprintf(&b, "Nothing is certified for %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: take a finer reference, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
+		fmt.Fprintf(&b, "Nothing is certified for %v: the reference, %v, has an error of its own, D = %.2g, above one tenth of the threshold, %.3g: take a finer reference, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
 	case nonlinear:
 		fmt.Fprintf(&b, "Nothing is certified for %v: D = %.3g. Above %.1f the shift is no longer linear, and there is no bound.\n", c.Setup, m.D, limitD)
 	case phantom:
@@ -101,7 +101,7 @@ func (c *Certificate) Answer(threshold float64) string {
 	if n := len(c.Modes); n > 1 {
 		modes = fmt.Sprintf("%d modes", n)
 	}
-	fmt.Fprintf(&b, "Not covered: posterior widths; modes other than the %s looked at, real or made by the solver's error; tails far from the points where the solvers were compared; what both solvers miss, such as a pulse between their steps.\n", modes)
+	fmt.Fprintf(&b, "Not covered: posterior widths; modes other than the %s checked here, real or created by the solver's error; tails far from the points where the solvers were compared; anything that both solvers miss, such as a pulse between their steps.\n", modes)
 	return b.String()
 }
 

@@ -73,7 +73,7 @@ func TestHardModes(t *testing.T) {
 				f[k] = th[k] + 0.2*math.Floor(7*th[k])/7
 			}
 		}), 1, true, ""},
-		{"two in 50 dimensions", direct(normal, 50, make([]float64, 50), 0.3, func(f, th []float64) { copy(f, th); f[49] = th[49]*th[49] - 4 }), 2, true, "0 of these only once"},
+		{"two in 50 dimensions", direct(normal, 50, make([]float64, 50), 0.3, func(f, th []float64) { copy(f, th); f[49] = th[49]*th[49] - 4 }), 2, true, "the number of modes found only once is 0"},
 	} {
 		m, err := modes.Find(context.Background(), c.p, modes.Settings{Seed: 1})
 		if err != nil {

@@ -87,7 +87,7 @@ func TestDelayedAcceptanceFailures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "by the second stage alone from iteration") || strings.Contains(notes, "alone from iteration 1 on") != (start == 1.5) {
+		if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "on only the second stage is used") || strings.Contains(notes, "(from iteration 1 on") != (start == 1.5) {
 			t.Errorf("start %g: notes %q", start, notes)
 		}
 	}
@@ -147,7 +147,7 @@ func TestDelayedAcceptanceTestsItsFirstStage(t *testing.T) {
 			if math.Abs(m.Mean-mean) > 5*m.MCSE || math.Abs(m.SD-sd) > 5*m.MCSESD || m.RHat > 1.05 {
 				t.Errorf("%s, seed %d: %.2f ± %.2f, sd %.2f ± %.2f, R̂ %.2f: want %.2f and %.2f; %q", c.name, seed, m.Mean, m.MCSE, m.SD, m.MCSESD, m.RHat, mean, sd, chains.Notes)
 			}
-			if notes := strings.Join(chains.Notes, "\n"); strings.Contains(notes, "by the second stage alone") != c.alone {
+			if notes := strings.Join(chains.Notes, "\n"); strings.Contains(notes, "only the second stage is used") != c.alone {
 				t.Errorf("%s, seed %d: notes %q", c.name, seed, notes)
 			}
 		}

@@ -264,9 +264,9 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 		all = append(all, fmt.Sprintf("%.3g at %s", shares[k], j.p.Format(m.Theta)))
 		switch odds := shares[k] / (1 - shares[k]) / (m.Mass / (1 - m.Mass)); {
 		case shares[k] == 0:
-			notes = append(notes, fmt.Sprintf("warning: no draw is in the mode at %s, which holds %.3g of the mass by its Gaussian approximation", j.p.Format(m.Theta), m.Mass))
+			notes = append(notes, fmt.Sprintf("warning: no draw is in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation", j.p.Format(m.Theta), m.Mass))
 		case (odds < 1./3 || odds > 3) && j.sampler.Target().Distribution == Classical:
-			notes = append(notes, fmt.Sprintf("warning: %.3g of the draws are in the mode at %s, which holds %.3g of the mass by its Gaussian approximation: R̂ shows whether the draws can be trusted", shares[k], j.p.Format(m.Theta), m.Mass))
+			notes = append(notes, fmt.Sprintf("warning: %.3g of the draws are in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation: R̂ shows whether the draws can be trusted", shares[k], j.p.Format(m.Theta), m.Mass))
 		}
 	}
 	return append([]string{"share of the draws in each of the modes: " + strings.Join(all, ", ")}, notes...)

@@ -286,7 +286,7 @@ func TestReadCSV(t *testing.T) {
 		"t,y\n1,2,3\n":    "wrong number of fields",
 		"t,y\n1,Inf\n":    "is +Inf",
 		"t,y\nNaN,1\n":    "time 1 is NaN",
-		"t,y\n1,\n2,NA\n": `column "y" has no number in it`,
+		"t,y\n1,\n2,NA\n": `column "y" contains no numbers`,
 	} {
 		if _, err := bayes.ReadCSV(strings.NewReader(in), "t", "y"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", in, err, want)
@@ -296,7 +296,7 @@ func TestReadCSV(t *testing.T) {
 	for want, columns := range map[string][]string{
 		`column "y" is named twice`:                  {"y", "z", "y"},
 		`column "t" holds the times`:                 {"y", "t"},
-		`column "none" has no number in it: leave i`: {"y", "none"},
+		`column "none" contains no numbers: leave i`: {"y", "none"},
 	} {
 		if _, err := bayes.ReadCSV(strings.NewReader("t,y,z,none\n1,2,3,\n2,,NaN,NA\n"), "t", columns...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", columns, err, want)

@@ -142,7 +142,7 @@ func noisy(s Sampler, d *bayes.Density) error {
 	p := d.Posterior()
 	switch {
 	case p.AlphaParam == "" && p.Alpha == 0:
-		return fmt.Errorf("sample: %v: Alpha is 0, so there is no noise to move: calibrate it (CalibrateAlpha), or use Deterministic", s)
+		return fmt.Errorf("sample: %v: Alpha is 0, so there is no noise to move: calibrate Alpha with CalibrateAlpha, or use Deterministic", s)
 	case d.NoiseLen() == 0:
 		return fmt.Errorf("sample: %v: %v has no noise: want steps that do not depend on θ, such as probode.Frozen, or Deterministic", s, p.Mesh)
 	}

@@ -169,7 +169,7 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sample
 			break
 		}
 		if d.redrawn++; d.redrawn == redraws {
-			return fmt.Errorf("sbc: none of %d draws from the prior gave data; the last error: %w", redraws, err)
+			return fmt.Errorf("sbc: none of %d draws from the prior gave data; the last error was: %w", redraws, err)
 		}
 	}
 	const least = 100 // draws before the effective sample size is computed

@@ -42,9 +42,9 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("certify", flag.ContinueOnError)
 	m := newExact(flags)
 	m.withSteps = true
-	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; none: the step size of -step or of the case, and its half, quarter and eighth")
+	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the step size of -step or of the case, and its half, quarter and eighth")
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances: error control chooses the steps, again for every θ")
-	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; none: -rtol/1000 times the largest size of each component")
+	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; default: -rtol/1000 times the largest size of each component")
 	threshold := flags.Float64("threshold", 0.1, "largest shift that does not matter, in sd of the Gaussian at the mode")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is enough")
@@ -65,7 +65,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 		return errors.New("-strict has no meaning without -enough")
 	}
 	if (*line == "") != (*page == "") {
-		return errors.New("-line and -out: want both, the parameter and the file of the figure")
+		return errors.New("want both -line and -out: the parameter and the file for the figure")
 	}
 	if err := checkEnding("out", *page, ".png", ".svg"); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (m *model) at(where string) ([][]float64, error) {
 	}
 	for i, q := range m.loaded.Params {
 		if v := theta[i]; q.Estimate && v != q.Nominal && (v < q.Lower || v > q.Upper) {
-			return nil, fmt.Errorf("-at %s=%g: outside of its bounds, %g to %g", text.Clip(q.ID), v, q.Lower, q.Upper)
+			return nil, fmt.Errorf("-at %s=%g: the value is outside its bounds, %g to %g", text.Clip(q.ID), v, q.Lower, q.Upper)
 		}
 	}
 	point, err := m.loaded.Point(theta)

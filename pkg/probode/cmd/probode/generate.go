@@ -22,10 +22,10 @@ The flags:
 // generate writes the Go file of a model.
 func generate(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("generate", flag.ContinueOnError)
-	condition := flags.String("condition", "", "`ID` of the condition; none: the first one")
+	condition := flags.String("condition", "", "`ID` of the condition; default: the first one")
 	pkg := flags.String("package", "main", "`name` of the package")
 	function := flags.String("name", "Problem", "`name` of the function")
-	file := flags.String("out", "", "`file` for the Go code; none: the terminal")
+	file := flags.String("out", "", "`file` for the Go code; default: the terminal")
 	name := flags.String("model", "", "`file` of the model, as for other commands")
 	outside := flags.Bool("outside", false, outsideHelp)
 	// The model may come before or after the flags.
@@ -42,7 +42,7 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 		names = append(names, *name)
 	}
 	if len(names) != 1 {
-		return fmt.Errorf("generate: %d model files: want one: see probode generate -help", len(names))
+		return fmt.Errorf("generate: found %d model files, want one: see probode generate -help", len(names))
 	}
 	to := outFile{"out", cmp.Or(*file, "-")}
 	if err := checkOutputs(to); err != nil {

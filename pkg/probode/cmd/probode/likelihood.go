@@ -45,7 +45,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	outside := flags.Bool("outside", false, outsideHelp)
 	at := flags.String("at", "nominal", "linear values of parameters, as `name=value,…`; the others have their nominal values")
 	how := solving{flags: flags}
-	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; none: as small as an error of 1e-7 requires")
+	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: as small as an error of 1e-7 requires")
 	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; none: see probode solve -help")
 	flags.Float64Var(&how.longest, "max-step", 0, "longest `step`, inf for no bound; 0: 1/128 of the span if the equations depend on time, otherwise no bound")
 	flags.Float64Var(&how.step, "step", 0, "equal `steps` of at most this size between the times of the data, instead of error control")
@@ -59,7 +59,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	to := outFile{"json", *file}
 	if *folder != "" {
 		if *at != "nominal" {
-			return errors.New("-petab and -at: want one of them: the folder gets the nominal parameters, but the simulations would belong to others")
+			return errors.New("want only one of -petab and -at: the folder gets the nominal parameters, but the simulations would use others")
 		}
 		if _, err := os.Lstat(*folder); err == nil {
 			return fmt.Errorf("-petab %s: it exists already: want the name of a new folder", text.Clip(*folder))
@@ -183,7 +183,7 @@ func writeLikelihood(out io.Writer, l *modelfile.LogLikelihood, v *modelfile.Eva
 	case v.Error <= 1e-7:
 		fmt.Fprintf(out, ", right to %.1g", max(v.Error, 1e-10))
 	default:
-		fmt.Fprintf(out, ": accurate to %.2g only, smaller tolerances do not improve it", v.Error)
+		fmt.Fprintf(out, ": accurate only to %.2g; smaller tolerances do not improve it", v.Error)
 	}
 	fmt.Fprint(out, "\n\n")
 	rows := [][]string{{"condition", "observable", "points", "log-likelihood"}}

@@ -63,8 +63,8 @@ type model struct {
 // the method posterior returns the posterior.
 func newModel(flags *flag.FlagSet) *model {
 	m := newExact(flags)
-	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; none: the scale of the case, or auto")
-	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method (the method's own) or local (scaled by the local errors of the steps); none: local on grids made to a tolerance, otherwise method")
+	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; default: the scale of the case, or auto")
+	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method (the method's own) or local (scaled by the local errors of the steps); default: local on grids that are made for a tolerance, otherwise method")
 	flags.IntVar(&m.chains, "chains", 4, "number of chains")
 	flags.IntVar(&m.draws, "draws", 0, "draws per chain; 0: the command decides")
 	return m
@@ -76,10 +76,10 @@ func newExact(flags *flag.FlagSet) *model {
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
 	flags.StringVar(&m.file, "model", "", "YAML `file`: a model file or a PEtab problem")
 	flags.BoolVar(&m.outside, "outside", false, outsideHelp)
-	flags.StringVar(&m.data, "data", "", "`file` of a table with a header row; none: the data of the case or the model file")
-	flags.StringVar(&m.time, "time", "", "`column` of the times in -data; none: as the case or the model file names it")
-	flags.StringVar(&m.method, "method", "", "`method`: "+methods.Help+"; none: the method of the case, or radau5 for a model file")
-	flags.Float64Var(&m.step, "step", 0, "step `size` of the solver; none: the step size of the case")
+	flags.StringVar(&m.data, "data", "", "`file` of a table with a header row; default: the data of the case or the model file")
+	flags.StringVar(&m.time, "time", "", "`column` of the times in -data; default: as the case or the model file names it")
+	flags.StringVar(&m.method, "method", "", "`method`: "+methods.Help+"; default: the method of the case, or radau5 for a model file")
+	flags.Float64Var(&m.step, "step", 0, "step `size` of the solver; default: the step size of the case")
 	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random numbers")
 	return m
 }
@@ -114,7 +114,7 @@ func (m *model) build() (*bayes.Posterior, error) {
 	}
 	switch {
 	case (m.preset == "") == (m.file == ""):
-		return nil, errors.New("-case or -model: want one of them: see -help")
+		return nil, errors.New("want one of -case and -model: see -help")
 	case m.data == "" && m.time != "":
 		return nil, errors.New("-time has no meaning without -data")
 	}

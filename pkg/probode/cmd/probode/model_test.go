@@ -189,9 +189,9 @@ func TestModelErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "-case or -model: want one of them"},
+		{nil, "want one of -case and -model"},
 		{[]string{"-case", "lynx"}, "-case lynx: want lynx-hare, influenza, fitzhugh-nagumo"},
-		{[]string{"-case", "influenza", "-model", "x.yaml"}, "-case or -model: want one of them"},
+		{[]string{"-case", "influenza", "-model", "x.yaml"}, "want one of -case and -model"},
 		{[]string{"-case", "influenza", "-prior", "a=normal(0,1)"}, "not defined: -prior"},
 		{[]string{"-case", "influenza", "-data", "nowhere.csv"}, "-data nowhere.csv:"},
 		{[]string{"-case", "influenza", "-data", data}, "no column \""},

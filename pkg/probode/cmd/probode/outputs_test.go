@@ -132,10 +132,10 @@ func TestCheckFolder(t *testing.T) {
 	}
 	for dir, want := range map[string]string{
 		"folder": "", "new": "", "new/in/new": "", "folder/new": "", "./": "",
-		"file":             "-dir file: it is no directory",
-		"dangling":         "-dir dangling: it is no directory",
+		"file":             "-dir file: it is not a directory",
+		"dangling":         "-dir dangling: it is not a directory",
 		"file/new/new":     "-dir file/new/new: file is no directory",
-		"/proc/self/net/x": "-dir /proc/self/net/x: nothing can be made in the folder /proc/self/net: ",
+		"/proc/self/net/x": "-dir /proc/self/net/x: no directory can be made in the folder /proc/self/net: ",
 	} {
 		err := checkFolder(dir)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

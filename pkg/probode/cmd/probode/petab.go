@@ -41,7 +41,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 	}
 	switch {
 	case flags.NArg() == 0:
-		return errors.New("petab: want folders of problems: see probode petab -help")
+		return errors.New("petab: want folders that contain problems: see probode petab -help")
 	case *limit <= 0:
 		return fmt.Errorf("-limit %v: want a time > 0", *limit)
 	}
@@ -52,7 +52,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 		if len(found) == 0 {
-			return fmt.Errorf("%s: neither the folder nor a folder in it has a YAML file of a problem", text.Clip(dir))
+			return fmt.Errorf("%s: neither this folder nor any folder in it contains the YAML file of a problem", text.Clip(dir))
 		}
 		files = append(files, found...)
 	}

@@ -72,7 +72,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	dir := flags.String("dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first is 1")
 	burnIn := flags.Int("burn-in", 0, "iterations of each chain before the first draw; 0: the number depends on the model")
-	thin := flags.Int("thin", 1, "keep one draw out of this many iterations")
+	thin := flags.Int("thin", 1, "number of iterations for each draw that is kept")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
 	every := flags.Duration("checkpoint", 5*time.Second, "time between two saved states of the chains")
 	quiet := flags.Bool("quiet", false, "show no progress")
@@ -201,7 +201,7 @@ func sufficient(c *mcmc.Chains) (enough bool, words string) {
 		}
 	}
 	wanted := float64(max(400, 100*len(c.Draws)))
-	words = fmt.Sprintf("%d draws of each chain: at least %.0f effective draws (%s), R̂ at most %.3f (%s)\n",
+	words = fmt.Sprintf("%d draws from each chain: at least %.0f effective draws (%s), R̂ at most %.3f (%s)\n",
 		len(c.Draws[0]), math.Floor(least), text.Printable(few), most, text.Printable(apart))
 	if least >= wanted && most < 1.01 {
 		return true, words
@@ -268,7 +268,7 @@ func chainList(text string, chains int) ([]int, error) {
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {
-		return fmt.Errorf("-dir %s: it is no directory: want the name of one, or a new name", dir)
+		return fmt.Errorf("-dir %s: it is not a directory: want the name of a directory, or a new name", dir)
 	}
 	above := filepath.Clean(dir)
 	for err != nil && filepath.Dir(above) != above {
@@ -279,7 +279,7 @@ func checkFolder(dir string) error {
 	}
 	f, err := os.CreateTemp(above, "probode.*.tmp")
 	if err != nil {
-		return fmt.Errorf("-dir %s: nothing can be made in the folder %s: %w", dir, above, reason(err))
+		return fmt.Errorf("-dir %s: no directory can be made in the folder %s: %w", dir, above, reason(err))
 	}
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }

@@ -195,7 +195,7 @@ func TestSampleUntilEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := len(chains.Draws[0])
-	if n%firstDraws != 0 || !strings.HasPrefix(first, "2 of 2 chains in "+open+"\n"+fmt.Sprint(n)+" draws of each chain: at least ") || strings.Contains(first, "caution") {
+	if n%firstDraws != 0 || !strings.HasPrefix(first, "2 of 2 chains in "+open+"\n"+fmt.Sprint(n)+" draws from each chain: at least ") || strings.Contains(first, "caution") {
 		t.Errorf("%d draws, and sample says %q", n, first)
 	}
 	for _, m := range chains.Summary() {
@@ -231,7 +231,7 @@ func TestSufficient(t *testing.T) {
 		t.Errorf("%v, %q", enough, words)
 	}
 	c.Names = c.Names[:1]
-	if enough, words := sufficient(c); !enough || !strings.HasPrefix(words, "500 draws of each chain: at least ") || strings.Count(words, "\n") != 1 {
+	if enough, words := sufficient(c); !enough || !strings.HasPrefix(words, "500 draws from each chain: at least ") || strings.Count(words, "\n") != 1 {
 		t.Errorf("%v, %q", enough, words)
 	}
 }

@@ -160,7 +160,7 @@ func (s *solving) tolerances() ([]probode.Tolerance, error) {
 		}
 		n = 1
 	case relative != nil && len(absolute) > 1 && len(absolute) != len(relative):
-		return nil, fmt.Errorf("-atol %s: %d numbers for %d numbers of -rtol: want one for each, or one for all", text.Clip(s.atol), len(absolute), len(relative))
+		return nil, fmt.Errorf("-atol %s has %d numbers, but -rtol has %d: want one -atol for each -rtol, or one for all", text.Clip(s.atol), len(absolute), len(relative))
 	}
 	var out []probode.Tolerance
 	for i := range n {

@@ -55,19 +55,19 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
 	flags.StringVar(&s.model, "model", "", "YAML `file`: a model file or a PEtab problem")
 	flags.BoolVar(&s.outside, "outside", false, outsideHelp)
-	flags.StringVar(&s.condition, "condition", "", "`ID` of the condition of -model; none: the first one")
+	flags.StringVar(&s.condition, "condition", "", "`ID` of the condition of -model; default: the first one")
 	s.solving = solving{flags: flags, frozen: true}
 	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
 	flags.Float64Var(&s.step, "step", 0, "`size` of the steps")
 	flags.StringVar(&s.rtol, "rtol", "", "relative `tolerance`")
-	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number, or a list with one for each component; none: -rtol/1000 times the largest size of each component")
-	flags.StringVar(&s.times, "times", "", "`list` of times for the rows of the table; none: the points of the grid")
+	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number, or a list with one for each component; default: -rtol/1000 times the largest size of each component")
+	flags.StringVar(&s.times, "times", "", "`list` of times for the rows of the table; default: the points of the grid")
 	flags.StringVar(&s.theta, "theta", "", "`list` of parameters, as name=value,…; the others have their nominal values")
 	flags.StringVar(&s.span, "span", "", "`from,to`: another time span")
 	flags.IntVar(&s.paths, "paths", 0, "`number` of paths in the ensemble; 0: no ensemble")
 	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto to calibrate it")
-	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (scaled by the local errors of the steps) or method (the method's own); none: local if -alpha is auto and the method allows it")
+	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (scaled by the local errors of the steps) or method (the method's own); default: local if -alpha is auto and the method allows it")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	file := flags.String("out", "", "`file` for the table; none: the terminal")
 	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; without -out nothing else is printed")
@@ -291,7 +291,7 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 	}
 	for _, t := range times {
 		if !(t >= p.Span[0] && t <= p.Span[1]) {
-			return nil, fmt.Errorf("-times: %g is outside of the span [%g, %g]: -span sets another one", t, p.Span[0], p.Span[1])
+			return nil, fmt.Errorf("-times: %g is outside the span [%g, %g]: use -span to set another span", t, p.Span[0], p.Span[1])
 		}
 	}
 	return times, nil

@@ -111,7 +111,7 @@ func TestSolvePaths(t *testing.T) {
 	}
 }
 
-// Calibrated paths have noise by local errors unless that of the method is asked
+// Calibrated paths have noise scaled by local errors unless that of the method is asked
 // for; a number scales what -noise says.
 func TestSolveNoise(t *testing.T) {
 	sd := func(args ...string) float64 {
@@ -142,7 +142,7 @@ func TestSolveFaults(t *testing.T) {
 		"-step or -rtol: want":                     {"-problem", "fhn"},
 		"-step and -rtol: want only one of them":   {"-problem", "fhn", "-step", "0.1", "-rtol", "1e-3"},
 		"-step: FitzHugh–Nagumo: step is 30: want": {"-problem", "fhn", "-step", "30"},
-		"-times: 21 is outside of the span":        {"-problem", "fhn", "-step", "0.1", "-times", "21"},
+		"-times: 21 is outside the span":           {"-problem", "fhn", "-step", "0.1", "-times", "21"},
 		`-times 1,nan: "nan"`:                      {"-problem", "fhn", "-step", "0.1", "-times", "1,nan"},
 		`no parameter "k"`:                         {"-problem", "fhn", "-step", "0.1", "-theta", "k=1"},
 		"-theta theta1=x: want a finite":           {"-problem", "fhn", "-step", "0.1", "-theta", "theta1=x"},

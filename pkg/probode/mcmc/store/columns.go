@@ -43,7 +43,7 @@ func newLayout(names, quantities []string) (*layout, error) {
 	l.columns = columnNames(all, len(l.front), len(l.front)+len(names))
 	for k, name := range l.columns {
 		if j := slices.Index(l.columns[:k], name); j >= 0 {
-			return nil, fmt.Errorf("store: %q and %q would both be called %q in a file: want names that differ in letters and digits", text.Clip(all[j]), text.Clip(all[k]), text.Clip(name))
+			return nil, fmt.Errorf("store: %q and %q would both be called %q in a file: want names that differ in their letters or digits", text.Clip(all[j]), text.Clip(all[k]), text.Clip(name))
 		}
 		if name != all[k] {
 			l.fields = append(l.fields, mcmc.Field{Key: fmt.Sprintf("name.%d", k+1), Value: strconv.Quote(all[k])})

@@ -33,7 +33,7 @@ func openForWriting(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && names(info) > 1 {
-		err = fmt.Errorf("%s has another name, too, and is not a file of this study: move it away", path)
+		err = fmt.Errorf("%s has a second name in the file system and is not a file of this study: move it away", path)
 	}
 	if err != nil {
 		f.Close()

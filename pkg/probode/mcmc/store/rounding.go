@@ -117,7 +117,7 @@ func (c *change) cause(there, here maker) string {
 	}
 	why := "the program has changed the order of its operations"
 	if there[3] != here[3] {
-		why = "processors, and builds for them (GOAMD64), round in different ways"
+		why = "the processors, or the builds for them (GOAMD64), round in different ways"
 	} else if there[1] != here[1] {
 		why = "another version of Go rounds differently"
 	}

@@ -101,7 +101,7 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 		t.sealed = true
 		t.sum, err = strconv.ParseUint(string(sum), 16, 64)
 		if err != nil || fmt.Sprintf("%016x", t.sum) != string(sum) {
-			return fmt.Errorf("checksum %q, want 16 digits of 0 to 9 and a to f", text.Clip(string(sum)))
+			return fmt.Errorf("checksum %q, want 16 hexadecimal digits", text.Clip(string(sum)))
 		}
 		return nil
 	}

@@ -40,7 +40,7 @@ import (
 // consolidated metadata of Zarr for Python and with dimensions named as xarray expects.
 func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 	if c.LogWeights != nil {
-		return errors.New("store: the draws have weights, which ArviZ would ignore: want draws of equal weight")
+		return errors.New("store: the draws have weights, which ArviZ would ignore: want draws without weights")
 	}
 	if len(c.Draws) == 0 || len(c.Draws[0]) == 0 {
 		return errors.New("store: no draws")

@@ -250,7 +250,7 @@ func factorial(a []*Node) *Node { return Num(math.Round(math.Gamma(a[0].val + 1)
 
 func checkFactorial(a []*Node) error {
 	if a[0].op != opNum || a[0].val < 0 || a[0].val > 170 || a[0].val != math.Trunc(a[0].val) {
-		return &argError{0, "argument of factorial is not a whole number from 0 to 170, the only ones that are supported"}
+		return &argError{0, "the argument of factorial is not a whole number from 0 to 170: other arguments are not supported"}
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func boolean(v bool) *Node {
 // backquotes.
 func Sym(name string) *Node {
 	if name == "" || strings.Contains(name, "`") {
-		panic(fmt.Sprintf("expr: name of a symbol is %q: want one that is not empty and has no backquotes", name))
+		panic(fmt.Sprintf("expr: the name of a symbol is %q: want a name that is not empty and has no backquotes", name))
 	}
 	return &Node{op: opSym, name: name}
 }
@@ -196,7 +196,7 @@ func (n *Node) Substitute(by map[string]*Node) *Node {
 	}
 	for name, m := range by {
 		if m.Boolean() || m.op == opLambda {
-			panic(fmt.Sprintf("expr: replacement of %s is a condition or a lambda: want a number", name))
+			panic(fmt.Sprintf("expr: the replacement of %s is a condition or a lambda: want a number", name))
 		}
 	}
 	return rebuild(n, func(m *Node, args []*Node) *Node {

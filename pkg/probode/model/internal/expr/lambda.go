@@ -18,7 +18,7 @@ func Lambda(params []string, body *Node) (*Node, error) {
 		}
 	}
 	if body.op == opLambda {
-		return nil, fmt.Errorf("body of a function is a lambda: want an expression")
+		return nil, fmt.Errorf("the body of a function is a lambda: want an expression")
 	}
 	return &Node{op: opLambda, name: strings.Join(params, " "), args: []*Node{body}}, nil
 }
@@ -106,7 +106,7 @@ func (e *expander) expand(n *Node) (*Node, error) {
 			return m
 		}
 		if e.made++; e.made > expandMost {
-			err = fmt.Errorf("expression has more than %d operators after its functions are expanded", expandMost)
+			err = fmt.Errorf("the expression has more than %d operators after its functions are expanded", expandMost)
 			return m
 		}
 		var r *Node

@@ -80,11 +80,11 @@ func scan(src string, pos int) (token, error) {
 	case c == '`':
 		end := strings.IndexByte(src[pos+1:], '`')
 		if end <= 0 {
-			return token{}, syntaxError(src, pos, "found a ` that quotes nothing: want `name`")
+			return token{}, syntaxError(src, pos, "found a ` without a name and a closing ` after it: want `name`")
 		}
 		name := src[pos+1 : pos+1+end]
 		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			return token{}, syntaxError(src, pos, "found a name %q: want one that can be printed", name)
+			return token{}, syntaxError(src, pos, "found the name %q: want printable characters only", name)
 		}
 		return token{kind: 'q', text: name, pos: pos}, nil
 	}
@@ -104,7 +104,7 @@ func scan(src string, pos int) (token, error) {
 		return token{}, syntaxError(src, pos, `found "%c": want "%c%c"`, c, c, c)
 	}
 	r, _ := utf8.DecodeRuneInString(src[pos:])
-	return token{}, syntaxError(src, pos, "found %q: want numbers, names of letters, digits and _, and operators", r)
+	return token{}, syntaxError(src, pos, "found %q: want numbers, operators, and names made of letters, digits and _", r)
 }
 
 func scanNumber(src string, pos int) (token, error) {

@@ -74,7 +74,7 @@ func (m *mathML) only(e *tree.Element, n int) error {
 	case n > 0 && len(e.Child) == 0:
 		return errorAt(e, "<%s> is empty: want an expression", e.Name)
 	case n > 0 && len(e.Child) > n:
-		return errorAt(e.Child[n], "<%s> follows an expression: want one in <%s>", e.Child[n].Name, e.Name)
+		return errorAt(e.Child[n], "<%s> follows an expression: want only one expression in <%s>", e.Child[n].Name, e.Name)
 	}
 	return nil
 }
@@ -351,7 +351,7 @@ func (m *mathML) operator(e *tree.Element) (name string, user bool, err error) {
 		return "", false, err
 	}
 	if !allowed[e.Name] {
-		return "", false, errorAt(e, "operator <%s> is not supported: want one of SBML, such as plus, times, power, exp, piecewise", e.Name)
+		return "", false, errorAt(e, "operator <%s> is not supported: want an operator of SBML, such as plus, times, power, exp, piecewise", e.Name)
 	}
 	return e.Name, false, m.only(e, 0)
 }
@@ -365,7 +365,7 @@ func (m *mathML) piecewise(e *tree.Element) (*Node, error) {
 	for _, c := range e.Child {
 		want := map[string]int{"piece": 2, "otherwise": 1}[c.Name]
 		if want == 0 || done {
-			return nil, errorAt(c, "<%s> in <piecewise>: want <piece> elements and at most one <otherwise>, last", c.Name)
+			return nil, errorAt(c, "<%s> in <piecewise>: want <piece> elements, and then at most one <otherwise>", c.Name)
 		}
 		done = want == 1
 		if err := m.only(c, -1); err != nil {
@@ -387,7 +387,7 @@ func (m *mathML) piecewise(e *tree.Element) (*Node, error) {
 
 func (m *mathML) lambda(e *tree.Element) (*Node, error) {
 	if m.depth > 1 {
-		return nil, errorAt(e, "<lambda> inside an expression: want it outermost, in a function definition")
+		return nil, errorAt(e, "<lambda> inside an expression: want it only as the outermost element of a function definition")
 	}
 	if err := m.only(e, -1); err != nil {
 		return nil, err

@@ -142,9 +142,9 @@ func (s *reader) id(e *tree.Element) string {
 	case id == "":
 		s.Failf(e.Line, "<%s> without an id", e.Name)
 	case !source.IsID(id):
-		s.Failf(e.Line, "id %q: want letters, digits and _, no digit first", id)
+		s.Failf(e.Line, "id %q: want letters, digits and _, not beginning with a digit", id)
 	case id == expr.Time:
-		s.Failf(e.Line, "<%s> with the id %s, which stands for the time: want another", e.Name, id)
+		s.Failf(e.Line, "<%s> with the id %s, which stands for the time: want another id", e.Name, id)
 	}
 	if line, twice := s.ids[id]; twice {
 		s.Failf(e.Line, "id %s appears twice: first in line %d", id, line)

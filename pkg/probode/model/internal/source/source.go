@@ -87,7 +87,7 @@ func Dir(dir string, outside bool) *Files {
 	return f
 }
 
-var errOutside = errors.New("it is outside the folder of the file that names it: want it inside, or -outside")
+var errOutside = errors.New("it is outside the folder of the file that names it: want it inside, or the flag -outside")
 
 // inside reports whether the file with the given name is in the folder, after all links
 // are followed.

@@ -221,7 +221,7 @@ func (r Row) NumberOr(column string) float64 {
 func (r Row) ID(column string) string {
 	id := r.Must(column)
 	if !IsID(id) {
-		r.t.Failf(r.Line, "%s is %q: want letters, digits and _, no digit first", column, id)
+		r.t.Failf(r.Line, "%s is %q: want letters, digits and _, not beginning with a digit", column, id)
 	}
 	return id
 }

@@ -94,7 +94,7 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 			n.ByKey[k.Value] = s.node(y.Content[i+1], depth+1, left)
 		}
 	default:
-		s.Failf(y.Line, "a YAML value that is neither word, list nor mapping")
+		s.Failf(y.Line, "a YAML value that is not a word, a list or a mapping")
 	}
 	return n
 }
