@@ -82,7 +82,7 @@ func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 // Along writes to dst the derivative of f when x moves by dx, θ by dtheta and t by dt.
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	// An increment of ε^{1/2} balances truncation against rounding. If only θ moves, a
-	// larger increment is better: f is linear in most parameters, and often a small
+	// larger increment is better: f is linear in most parameters, and f is often a small
 	// difference of large terms.
 	eps := 0x1p-26
 	clear(dst)

@@ -210,9 +210,9 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 // delta apart. It leaves out each part in turn and searches for the optimum again. If a
 // group of paths is left out, it searches only within a factor of about two. The reason is
 // that the score may be flat or have kinks, as with a few paths far from the others; the
-// vertex of a parabola through it may then lie anywhere. If a tenth of the time is left
-// out, which may contain nearly all of the error, α* may change by orders of magnitude, so
-// the search goes further.
+// vertex of a parabola through it may then lie anywhere. The tenth of the time that is
+// left out may contain nearly all of the error; α* may then change by orders of magnitude,
+// so the search goes further.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()

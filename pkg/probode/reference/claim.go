@@ -15,8 +15,9 @@ const (
 	// coarsest is the largest relative tolerance that a step may have.
 	coarsest = 1e-4
 	// looser is the tolerance of the looser integration divided by the tolerance of the
-	// accurate one. With this ratio, the error of the looser integration is much larger,
-	// and so nearly equal to the difference between the two.
+	// accurate one. With this ratio, the error of the looser integration is much larger
+	// than that of the accurate one, and so nearly equal to the difference between the
+	// two.
 	looser = 16.0
 	// looserStiff is the same for implicit steps, whose errors depend less on the
 	// tolerance.

@@ -69,8 +69,8 @@ func (m *model) checkCounts(burnIn, thin int) error {
 	return cmp.Or(inRange("burn-in", burnIn, 0, min(most, maxDraws)), inRange("thin", thin, 1, min(most/max(m.draws, 1000)/100, maxThin)))
 }
 
-// first returns the first error that is not nil. cmp.Or would do the same, but staticcheck
-// does not know that cmp.Or may return nil.
+// first returns the first error that is not nil. The function cmp.Or would do the same,
+// but staticcheck does not know that cmp.Or may return nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -92,8 +92,8 @@ func begun(f *os.File, partPath, statePath string) error {
 	return nil
 }
 
-// replaceable returns an error if a file does not begin with magic, as the files of
-// this package do. Such a file must not be replaced.
+// replaceable returns an error if a file does not begin with the string magic, as the
+// files of this package do. Such a file must not be replaced.
 func replaceable(path, magic string) error {
 	_, err := plain(path, os.Lstat)
 	if errors.Is(err, os.ErrNotExist) {
