@@ -13,7 +13,7 @@ type columnErrors struct {
 	own    []float64
 	zeros  []float64      // see scratch
 	score  []float64      // see Part.scores
-	exact  Differentiable // the Likelihood, if it has derivatives in closed form
+	exact  Differentiable // the Likelihood if it has derivatives in closed form, else nil
 }
 
 // at returns the numbers of the likelihood for a row of the data whose expected values

@@ -97,7 +97,7 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 		switch j := slices.Index(at[:i], at[i]); {
 		case j == 0:
 			return nil, fmt.Errorf("data: column %q holds the times: want another column for the values", name)
-		case j > 0: // its data would count twice
+		case j > 0: // the data of the column would count twice
 			return nil, fmt.Errorf("data: column %q is named twice: want each column once", name)
 		}
 	}
@@ -146,7 +146,7 @@ const maxFile = 256 << 20 // bytes
 // file.
 func ReadFile(path, time string, columns ...string) (*Data, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeNamedPipe {
-		return nil, errors.New("it is a pipe, which may never end: want a file") // <(…) of a shell is a link
+		return nil, errors.New("it is a pipe, which may never end: want a file") // <(…) in a shell gives a link to a pipe
 	}
 	f, err := os.Open(path)
 	var d *Data

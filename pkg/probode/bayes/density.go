@@ -37,10 +37,10 @@ type Density struct {
 // of their steps.
 type life struct {
 	ctx    context.Context // when it ends, solves are stopped
-	bound  int             // calls of Bind
+	bound  int             // number of calls of Bind
 	broken bool            // a solve was stopped because the context had ended
 	fault  error           // the panic of a function of the model
-	work   int             // steps taken
+	work   int             // number of steps of the solvers
 }
 
 // A Part is one experiment of a Density.
@@ -54,10 +54,10 @@ type Part struct {
 	noise  int             // length of its part of ξ
 	state  []float64       // states at the times of the data
 	param  []int           // index in θ of each element of the problem's θ, −1 if known
-	theta  []float64       // of the problem
+	theta  []float64       // θ of the problem
 	fit    []float64       // view of Density.fit
 	row0   int             // row of the data that is being evaluated
-	pick   []int           // components observed, if x.Observe is nil
+	pick   []int           // observed components, if x.Observe is nil
 	errors []columnErrors  // the likelihood of each column
 	back   *backward       // the workspace of gradients; nil before the first
 
@@ -133,7 +133,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 	}
 	for k := range columns {
 		l := columnErrors{Likelihood: x.errors(k)}
-		if _, described := description(l.Likelihood); described { // by its own description, not by that of an embedded likelihood
+		if _, described := description(l.Likelihood); described { // use its own description, not that of an embedded likelihood
 			l.exact, _ = l.Likelihood.(Differentiable)
 		}
 		for _, v := range l.Own() {
@@ -489,7 +489,7 @@ func (e *Density) Hold(theta []float64) (release func()) {
 // err.
 func (e *Density) note(err error) error {
 	switch {
-	case err == nil || errors.Is(err, probode.ErrDiverged): // frequent, so it must not allocate
+	case err == nil || errors.Is(err, probode.ErrDiverged): // this case is frequent, so it must not allocate
 	case e.fault == nil && panicked(err):
 		e.fault = err
 	case e.ctx.Err() != nil:

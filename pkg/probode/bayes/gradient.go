@@ -342,7 +342,7 @@ func logSlope(d Distribution, x float64) float64 {
 	if h == 0 {
 		h = 1e-3
 	}
-	for range 30 { // closer to an end of the support than 2h, the difference is smaller
+	for range 30 { // within 2h of an end of the support, a smaller h is needed
 		s := (8*(d.LogProb(x+h)-d.LogProb(x-h)) - (d.LogProb(x+2*h) - d.LogProb(x-2*h))) / (12 * h)
 		if !math.IsNaN(s) && !math.IsInf(s, 0) {
 			return s

@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Mode is a local maximum of a posterior without noise (ξ = 0) on the
+// A Mode is a local maximum of the density of a posterior without noise (ξ = 0), on the
 // unconstrained scale, with the Gaussian approximation there.
 type Mode struct {
-	Theta []float64 // on the natural scale
+	Theta []float64 // the mode on the natural scale
 	LogP  float64   // log density on the unconstrained scale
 
 	// U is the mode on the unconstrained scale. Cov is the inverse of the matrix of

@@ -68,7 +68,7 @@ type Param struct {
 // such as a standard deviation that depends on the state. If a column has no other
 // purpose, all of its data are NaN.
 type Value struct {
-	Name  string // of a parameter or column; empty for a known number
+	Name  string // name of a parameter or column; empty for a known number
 	Value float64
 }
 

@@ -52,7 +52,7 @@ func (e *Density) checkObserve() error {
 	observes := slices.ContainsFunc(e.parts, func(r *Part) bool { return r.x.Observe != nil })
 	theta, xi := make([]float64, len(p.Params)), make([]float64, e.noise)
 	rng := probode.Stream(0, 0x6f627372)
-	told := make([]bool, len(e.parts)) // whether Observe of the part gave a finite value
+	told := make([]bool, len(e.parts)) // whether Observe of the part has given a finite value
 	for try := range 1 + probes + 1 {
 		last := try == probes+1
 		if try == 0 || last {

@@ -19,7 +19,7 @@ import (
 // A Prediction holds draws of new data for one experiment.
 type Prediction struct {
 	T     []float64 // the times, increasing
-	Names []string  // of its columns; may be nil
+	Names []string  // names of the columns of the data; may be nil
 
 	// Fit[i][n][k] is the expected value of column k at time n in draw i, including the
 	// error of the solver. Y[i][n][k] is a new observation, which includes a measurement
@@ -234,7 +234,7 @@ func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 }
 
 // logMean returns the logarithm of the weighted mean of the exponentials of a quantity.
-// Values of weight zero may be NaN.
+// Values with weight zero may be NaN.
 func logMean(generated [][]float64, logw []float64, at int) float64 {
 	var x, w []float64
 	for s, g := range generated {

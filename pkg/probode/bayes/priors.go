@@ -182,7 +182,7 @@ func (t transform) slopes(u float64) (slope, curve float64) {
 	return slope, -math.Tanh(u / 2)
 }
 
-// from is the inverse of to. It is not finite at the ends of the support and outside.
+// from is the inverse of to. It is not finite at and beyond the ends of the support.
 func (t transform) from(theta float64) float64 {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {

@@ -48,7 +48,7 @@ func (p *Posterior) validate() error {
 // A validator checks the parts of a posterior.
 type validator struct {
 	p    *Posterior
-	lows []float64 // lower ends of the supports of the parameters
+	lows []float64 // lower end of the support of each parameter
 }
 
 // params checks names and priors.

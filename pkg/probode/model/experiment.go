@@ -24,7 +24,7 @@ type Instance struct {
 	// same pre share one pointer.
 	pre *system
 	system
-	rows []row // by time; rows at the same time are in the order of the file
+	rows []row // sorted by time; rows at the same time are in the order of the file
 }
 
 // A system is the initial value problem of a model at one condition. It starts at the
@@ -59,7 +59,7 @@ type row struct {
 	scale                   Scale
 	distribution            noiseDistribution
 
-	index int // of the measurement in Model.Data
+	index int // index of the measurement in the data of the model
 }
 
 // formulas returns the formula of the row and the formulas of its distribution.
@@ -67,8 +67,8 @@ func (r *row) formulas() []*expr.Node {
 	return append([]*expr.Node{r.formula}, numbers(r.freedom, r.noise)...)
 }
 
-// Instances writes out the models of p for every pair of preequilibration and condition
-// in the data, in the order in which the pairs first appear. For a model without data it
+// Instances returns the models of p for every pair of preequilibration and condition in
+// the data, in the order in which the pairs first appear. For a model without data it
 // returns one Instance for each condition; for a model with neither data nor conditions,
 // it returns one Instance whose Condition is "".
 func (p *File) Instances() (list []*Instance, err error) {

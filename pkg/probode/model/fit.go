@@ -20,8 +20,8 @@ import (
 // FitSettings are the settings of Fit.
 type FitSettings struct {
 	Starts     int    // ≥ 1
-	Seed       uint64 // of the starts
-	Iterations int    // at most, in each search; zero means 500
+	Seed       uint64 // seed of the starts
+	Iterations int    // largest number in each search; zero means 500
 
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
 	// relative tolerance of 10⁻⁵. For every Tolerance, the final log-likelihoods are
@@ -105,7 +105,7 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	}
 	theta := rough.Nominal()
 	for _, j := range rough.free {
-		theta[j] = 0 // the searches set it
+		theta[j] = 0 // the searches set this element
 	}
 	if err := p.complete(theta); err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (b *box) draw(r *rand.Rand) float64 {
 	if r.Float64() < 0.5 {
 		laplace = -laplace
 	}
-	var v float64 // on the scale
+	var v float64 // value on the scale
 	switch b.start.Type {
 	case "uniform":
 		v = b.scale.of(a + (c-a)*u)
@@ -223,7 +223,7 @@ type search struct {
 	ctx         context.Context
 	fine        *LogLikelihood
 	posterior   bayes.Posterior // with flat priors on the scales of the parameters
-	partOf      []*part         // the part of fine that each experiment of posterior comes from
+	partOf      []*part         // for each experiment of posterior, the part of fine from which it comes
 	settings    LikelihoodSettings
 	boxes       []box
 	theta       []float64 // with the values of the parameters that are not estimated

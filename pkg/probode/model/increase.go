@@ -15,7 +15,7 @@ import (
 
 // An increase is a formula whose increase is measured.
 type increase struct {
-	state   string // that holds the value at the previous measurement
+	state   string // the state that holds the value at the previous measurement
 	formula *expr.Node
 }
 

@@ -71,8 +71,8 @@ func (m *Model) LaTeX() string {
 	return b.String()
 }
 
-// latexOf has a LaTeX format for each distribution. Its arguments are the observable, its
-// formula, and the distribution's other parameters.
+// latexOf holds a LaTeX format for each distribution. Its arguments are the observable,
+// its formula, and the distribution's other parameters.
 var latexOf = map[noiseDistribution]string{
 	normalNoise:           `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`,
 	laplaceNoise:          `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`,

@@ -113,7 +113,7 @@ func (r *modelReader) addLayers(p *File, m *Model) {
 		for i := range m.conditions {
 			c := &m.conditions[i]
 			if slices.ContainsFunc(c.set, func(s setting) bool { return s.id == id }) {
-				continue // the condition gives a value of its own
+				continue // the condition sets its own value
 			}
 			q.ID = base + "_" + c.id
 			c.set = append(c.set, setting{base, expr.Sym(q.ID)})

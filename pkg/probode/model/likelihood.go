@@ -128,7 +128,7 @@ type Evaluation struct {
 type InstanceValue struct {
 	Model, Condition, Preequilibration string
 	LogLikelihood                      float64
-	Tolerance                          probode.Tolerance // of the last solve
+	Tolerance                          probode.Tolerance // tolerance of the last solve
 	Error                              float64           // as in Evaluation
 	Observables                        []ObservableValue
 
@@ -298,7 +298,7 @@ func (l *LogLikelihood) fix(theta []float64) error {
 
 // A flat prior adds nothing to the log-likelihood. With Log it is flat in ln θ.
 type flat struct {
-	at float64 // the median
+	at float64 // the median of θ
 	on Scale
 }
 
@@ -351,7 +351,7 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 		}
 		now.Error = math.Abs(now.LogLikelihood-last.LogLikelihood) / 4
 		if now.Error > last.Error {
-			break // rounding
+			break // rounding errors dominate
 		}
 		if last = now; last.Error <= l.aim {
 			break

@@ -20,7 +20,7 @@ type Loss struct {
 	// √2 D if the noise is estimated (see package certify).
 	D float64
 
-	Err error // if a solve with these settings failed, for example for too many steps
+	Err error // error of a failed solve with these settings, for example because of too many steps
 }
 
 // Losses computes the accurate log-likelihood at theta, and compares it with the

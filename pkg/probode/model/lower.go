@@ -50,9 +50,9 @@ type lowering struct {
 	system
 	set         map[string]*expr.Node // settings of the condition
 	after       bool                  // preequilibration came before
-	start       map[string]*expr.Node // by ID: its value at the start, as a formula of parameters (and steady states)
-	open        map[string]bool       // IDs whose value at the start is being worked out
-	now         map[string]*expr.Node // by ID: its formula at any time
+	start       map[string]*expr.Node // by ID: the value at the start, as a formula of parameters (and steady states)
+	open        map[string]bool       // IDs whose value at the start is being derived
+	now         map[string]*expr.Node // by ID: the formula at any time
 	rows        map[string]*row       // by observable and its parameters
 	increases   []increase
 	steadyAsked bool

@@ -113,8 +113,8 @@ func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
 	return r.finish(n.LineOf(key), key, r.File.Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
 }
 
-// finish expands calls of the file's functions, and replaces the file's name for the time
-// by expr.Time.
+// finish expands calls of functions that the file defines, and replaces the name of the
+// time in the file by expr.Time.
 func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	e, err := e.Expand(r.lambdas)
 	if err != nil {

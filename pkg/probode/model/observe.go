@@ -46,15 +46,15 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 	return names, func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta[:n]) }, nil
 }
 
-// unmeasured adds the formulas of the observables of a model without data. To write the
-// formulas out, it makes a row for each observable.
+// unmeasured adds the formulas of the observables of a model without data. To rewrite the
+// formulas, it makes a row for each observable.
 func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
 	m := *e.model
 	m.Data, m.observables = nil, slices.Clone(m.observables)
 	for i := range m.observables {
 		o := &m.observables[i]
-		o.increase = false // since the previous measurement
+		o.increase = false // there is no previous measurement
 		if !slices.ContainsFunc(o.symbols(), func(s string) bool { return isPlaceholder(s, o.id) }) {
 			m.Data = append(m.Data, Observation{Observable: o.id, Condition: e.Condition, Time: math.SmallestNonzeroFloat64, Value: 1, where: o.where})
 		}

@@ -105,12 +105,12 @@ func (p *File) complete(theta []float64) error {
 type compiled struct {
 	e      *Instance
 	title  string
-	params []string // of the problem
+	params []string // parameters of the problem
 	moves  []int    // indices of the parameters on which states depend
 
 	ode *probode.Problem
-	pre *rest // of preequilibration; nil if there is none
-	end *rest // of ode
+	pre *rest // steady state of preequilibration; nil if there is none
+	end *rest // steady state of ode
 }
 
 // compile compiles the formulas of an experiment.
@@ -360,7 +360,7 @@ func (c *compiled) events(q *probode.Problem, s *system, inputs []string) error 
 			case early == equations.Late:
 				return start
 			}
-			return math.Inf(-1) // missed
+			return math.Inf(-1) // the event is missed
 		}
 		if err := add(e.Time, "event "+text.Clip(e.ID), e.After, fit, jump); err != nil {
 			return err

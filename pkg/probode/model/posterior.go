@@ -127,7 +127,7 @@ func (p *File) Point(theta []float64) ([]float64, error) {
 // A place says where the expected value of a row is among the expected values of the
 // experiments that observed returns.
 type place struct {
-	at  int   // of its expected value
+	at  int   // position of its expected value
 	own []own // parameters of its distribution
 }
 
@@ -210,7 +210,7 @@ type writer struct {
 // A column holds the rows with the same formula and noise, or the values of a parameter
 // of another column's distribution.
 type column struct {
-	row     *row // nil for such a parameter
+	row     *row // nil for a parameter
 	formula *expr.Node
 }
 
@@ -226,7 +226,7 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 // at one time, each of them is in a separate column.
 func (w *writer) rows(rows []row) []place {
 	data := w.x.Data
-	at := make([][2]int, len(rows)) // time and column
+	at := make([][2]int, len(rows)) // indices of the time and of the column
 	for i := range rows {
 		r := &rows[i]
 		t := r.time

@@ -24,9 +24,9 @@ type Prior struct {
 // A family is a type of prior.
 type family struct {
 	name  string
-	form  string // its parameters
+	form  string // names of the parameters, separated by ;
 	petab bool   // PEtab has it as well
-	on    Scale  // on which the value has the distribution; "" means the scale of the parameter
+	on    Scale  // scale on which the value has the distribution; "" means the scale of the parameter
 	min   float64
 	max   float64
 	check func(a, b float64) bool

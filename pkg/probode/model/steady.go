@@ -20,8 +20,8 @@ type rest struct {
 	along []int // elements of θ on which the states depend
 
 	mutex sync.Mutex
-	ctx   context.Context // ends the search
-	theta []float64       // at which the last steady state was found; nil if there is none
+	ctx   context.Context // the context that ends the search
+	theta []float64       // θ at which the last steady state was found; nil if there is none
 	x     []float64
 	slope []float64 // d×len(theta); nil if it was not needed
 	err   error

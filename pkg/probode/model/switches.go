@@ -15,7 +15,7 @@ func (l *lowering) findSwitches() {
 	for _, c := range expr.Conditions(l.rates...) {
 		_, args := c.Operator()
 		if op, _ := args[1].Operator(); op == "floor" && !l.fixed(c) {
-			l.unlocated = append(l.unlocated, c) // at every whole number
+			l.unlocated = append(l.unlocated, c) // it changes at every whole number
 			continue
 		}
 		at, ok := l.crossing(expr.Call("minus", args[0], args[1]))

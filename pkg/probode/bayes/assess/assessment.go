@@ -36,9 +36,9 @@ type trial struct {
 
 // A scale holds the noise scale α of a step.
 type scale struct {
-	alpha    float64                // of the probabilistic inference, NaN if there is none
+	alpha    float64                // α of the probabilistic inference, NaN if there is none
 	star     *bayes.CalibratedAlpha // calibrated at the mode; nil if it was not calibrated
-	at       []float64              // calibrated at three draws
+	at       []float64              // α* calibrated at three draws
 	warnings []string
 }
 

@@ -286,7 +286,7 @@ func (a *assessment) claimSource(r *rows) {
 // the order of the method.
 func (a *assessment) claimOrder(r *rows) {
 	if a.out.controlled() || a.paths == nil {
-		return // tolerances have no order
+		return // tolerances have no order of convergence
 	}
 	want, remedy := nominal(a.p.Method)
 	if want == a.p.Method.Order() || remedy == "" {
@@ -321,7 +321,7 @@ func (a *assessment) claimAlpha(r *rows) {
 		if s.warnings != nil {
 			r.warn("calibration", l.String(), fmt.Sprintf(saidCalibration, star, l, strings.Join(s.warnings, "; ")))
 		}
-		if i < a.finest() && a.scales[i+1].star != nil && !a.out.controlled() { // noise does not scale with a tolerance
+		if i < a.finest() && a.scales[i+1].star != nil && !a.out.controlled() { // the noise does not scale with a tolerance
 			f := a.scales[i+1].star
 			se := math.Hypot(s.star.SE/star, f.SE/f.Alpha)
 			n := ratio(star, f.Alpha)

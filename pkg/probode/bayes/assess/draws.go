@@ -17,7 +17,7 @@ import (
 // draws holds the draws of one run and the estimates from them.
 type draws struct {
 	p       *bayes.Posterior
-	pair    *pairing // the modes of p, nil if they are not known
+	pair    *pairing // the modes of p; nil if they are not known
 	target  sample.TargetDistribution
 	summed  *Inference
 	failed  float64  // share of evaluations after burn-in that failed
@@ -37,7 +37,7 @@ type draws struct {
 	result sample.Measurement
 	first  int // initial number of draws in each chain
 	all    *mcmc.Chains
-	few    *mcmc.Chains // evenly spaced draws, at which the equations are solved accurately
+	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
 	// raw holds the log weights that have been computed for the draws in few. weights
 	// holds the smoothed weights, whose mean is 1. Both are nil at first. Two kinds of
@@ -45,7 +45,7 @@ type draws struct {
 	// accurate describes the accurate posterior. Both are indexed by measure and
 	// quantity.
 	raw, weights [][]float64
-	khat, limit  float64 // k̂ of the weights, and the largest that can be trusted
+	khat, limit  float64 // k̂ of the weights, and the largest k̂ that can be trusted
 	missed       float64 // approximate share of the reference posterior that the weighted draws do not reach
 	shifts       [measures][]estimate.Difference
 	accurate     [measures][]CenterSpread
@@ -84,7 +84,7 @@ type sampling struct {
 	*work
 	modes      *found
 	quantities []quantity
-	weighing   float64 // seconds that the accurate solutions at the draws took
+	weighing   float64 // time of the accurate solutions at the draws in seconds
 }
 
 func newSampling(w *work, pl *plan, f *found) *sampling {

@@ -107,7 +107,7 @@ func (a *assessment) needs(d *draws) int {
 		want = max(want, int(math.Min(math.Ceil(1.2*n/float64(d.first)), float64(budget))))
 	}
 	if a.looked == mostLooks-1 {
-		want = budget // the last analysis
+		want = budget // this is the last analysis
 	}
 	return min(want, budget)
 }

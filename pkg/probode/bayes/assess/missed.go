@@ -71,7 +71,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	for _, theta := range d.resampled(starts) {
 		v := make([]float64, len(theta))
 		if coarse.Unconstrain(v, theta) != nil {
-			return 0, nil // at the end of a support
+			return 0, nil // the draw is at the end of a support
 		}
 		u = append(u, v)
 		if lp, err := coarse.LogPosterior(v, nil); err == nil {
@@ -108,7 +108,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 type unvisited struct {
 	size  float64 // the shift that it would cause in the mean or sd of a parameter, in units of the threshold
 	theta []float64
-	mass  float64 // by the Gaussian approximation
+	mass  float64 // mass according to the Gaussian approximation
 }
 
 // unvisited considers the modes without draws, both in the posterior of the draws and in

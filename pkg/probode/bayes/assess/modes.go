@@ -22,7 +22,7 @@ import (
 
 // found holds the modes of all steps and of the reference posterior.
 type found struct {
-	steps     []pairing    // by step; without modes where the search failed
+	steps     []pairing    // one for each step; without modes where the search failed
 	reference *bayes.Modes // nil if the search failed
 	known     [][]float64  // the ends of all searches
 }
@@ -30,7 +30,7 @@ type found struct {
 // A pairing says which modes of a step's posterior and of the reference posterior are
 // counterparts.
 type pairing struct {
-	modes *bayes.Modes // of the step, including those that were found only from the modes of the reference
+	modes *bayes.Modes // modes of the step, including those that were found only from the modes of the reference
 	own   []ModeShare  // the listed modes, followed by the missed ones
 	first []float64    // the counterpart of the reference's first mode
 	err   error        // why there are no modes

@@ -26,8 +26,8 @@ const (
 // negligible. The draws that belong to one mode are called a part. Each part is also
 // judged separately, in units of its own spread.
 type quantity struct {
-	param int // among all parameters
-	part  int // a mode of the reference posterior, −1 for the whole
+	param int // index among all parameters
+	part  int // index of a mode of the reference posterior; −1 for the whole posterior
 }
 
 // quantities lists the quantities. Those of the whole posterior come first.

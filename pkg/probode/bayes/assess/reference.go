@@ -120,11 +120,11 @@ func (s *sampling) tryReference(q *bayes.Posterior, seed uint64, by string) (*st
 
 // A referenceError says how accurate the reference is.
 type referenceError struct {
-	d          float64 // the largest D between the reference and a more accurate solver; NaN if nothing is known
+	d          float64 // the largest D between the reference and a more accurate solver; NaN if it is not known
 	points     int     // modes and draws at which d was computed
 	unknown    int     // the number of these points at which one of the two failed
 	failed     float64 // share of the weighted draws at which the reference failed
-	unseen     float64 // D between the reference and very many equal steps, if the reference steps over something that these detect
+	unseen     float64 // D between the reference and very many equal steps, if these detect a pulse that the reference steps over
 	sufficient string  // a setup that would be accurate enough if this one is not; empty if none is known
 	seconds    float64 // the time of these computations
 }
@@ -172,7 +172,7 @@ func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	}
 	if r.unseen == 0 && y.whole() && !r.enough(s.s.Threshold) {
 		if failed > mostFailed {
-			points = append(points, unsolved...) // a sufficient setup must solve these points, too
+			points = append(points, unsolved...) // a sufficient setup must also solve the equations at these points
 		}
 		enough, found, err := certify.Sufficient(s.ctx, s.p, by, worstPoints(points, d), limit, workers)
 		if err != nil {

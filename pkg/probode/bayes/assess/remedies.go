@@ -121,9 +121,9 @@ func (a *assessment) tryOthers() error {
 // threshold, then the rest. Within each group the cheapest comes first.
 func (a *assessment) remedies(j *judge) (all []Remedy) {
 	if !j.allowed {
-		return nil // nothing to compare with
+		return nil // there is no posterior to compare with
 	}
-	first := math.Inf(1) // the first of the steps, in the requested order
+	first := math.Inf(1) // size of the first requested step
 	if a.asked != nil {
 		first = a.ladder[a.asked[0]].Size()
 	}

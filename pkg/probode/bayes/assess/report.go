@@ -16,7 +16,7 @@ import (
 type Report struct {
 	Model     string // the names of the problems
 	Method    string
-	Order     int // of the method
+	Order     int // order of the method
 	Threshold float64
 
 	// Confidence is the confidence of the verdict on each number. Up to Looks interim
@@ -90,7 +90,7 @@ type Rung struct {
 	StepSize  float64
 	Tolerance probode.Tolerance
 
-	Err string // why something is not known; empty otherwise
+	Err string // why some results are not known; empty if all are known
 
 	// Modes are the modes of the deterministic posterior, the largest first, followed by
 	// the missed modes of the reference posterior. Unsearched says in words what the
@@ -160,14 +160,14 @@ type ModeShare struct {
 // An Inference is a run of a sampler, compared with the accurate posterior.
 type Inference struct {
 	Sampler string
-	Summary diag.Summary // of all parameters, an unknown α included
+	Summary diag.Summary // summary of all parameters, including an unknown α
 	Effects []Effect     // in the order of Report.Params
 
 	// Verdict is the verdict on medians, central intervals and modes. It is Matters if at
 	// least one of them is wrong, and Negligible if all are right.
 	Verdict Verdict
 
-	Draws, Chains int // Draws of each chain
+	Draws, Chains int // Draws is the number for each chain
 	// Solves is the work, including burn-in, in units of one solution of all equations.
 	// It is the number of steps that the solvers took, divided by the number of steps
 	// that one solution takes at this rung.

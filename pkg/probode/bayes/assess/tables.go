@@ -257,7 +257,7 @@ func (a *Report) accurateTable() TextTable {
 // reach returns the time of the cheapest remedy of the given kind that reaches the
 // threshold, or NaN if none does.
 func (a *Report) reach(kind string) float64 {
-	for _, r := range a.Remedies { // sorted by cost
+	for _, r := range a.Remedies { // they are sorted by cost
 		if r.Kind == kind && r.Reaches {
 			return r.Seconds
 		}

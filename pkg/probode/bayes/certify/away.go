@@ -32,7 +32,7 @@ const (
 	firstStep  = 1.5 // in standard deviations; each further step doubles the distance
 	onSide     = 5   // points on each side of a line
 	priorDraws = 20
-	outermost  = 6 // largest |z|
+	outermost  = 6 // largest |z| of a point
 )
 
 // A look compares two setups away from a mode.
@@ -249,7 +249,7 @@ func (k *look) draws(params []int) (shift float64, all line) {
 	u := make([][]float64, priorDraws)
 	for i, p := range all {
 		if u[i] = make([]float64, d); k.fine.density.Unconstrain(u[i], p.theta) != nil {
-			copy(u[i], k.at.X) // on the edge of the support
+			copy(u[i], k.at.X) // the draw is on the edge of the support
 		}
 	}
 	for _, i := range params {

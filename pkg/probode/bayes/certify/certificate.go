@@ -42,12 +42,12 @@ import "github.com/probode/probode/pkg/probode"
 // certified.
 type Certificate struct {
 	Setup, Reference string   // how the equations were solved, in words
-	Names            []string // of all parameters, as in Theta
-	Params           []string // of the assessed parameters, as in Shift
+	Names            []string // names of all parameters, as in Theta
+	Params           []string // names of the assessed parameters, as in Shift
 
-	Method    string            // of Setup
-	StepSize  float64           // of Setup; zero under error control
-	Tolerance probode.Tolerance // of Setup; zero for equal steps
+	Method    string            // method of Setup
+	StepSize  float64           // step size of Setup; zero under error control
+	Tolerance probode.Tolerance // tolerance of Setup; zero for equal steps
 
 	// Modes are the modes of the reference's posterior that were checked.
 	Modes []AtMode
@@ -58,7 +58,7 @@ type Certificate struct {
 // AtMode is the part of a Certificate about one mode.
 type AtMode struct {
 	Theta []float64 // mode of the reference's posterior, all parameters
-	From  []float64 // where the climb to it began
+	From  []float64 // point at which the climb to Theta began
 
 	// Moved is the largest difference between From and Theta in any parameter, in
 	// standard deviations. If it is below 5, the solver's error is assumed to have moved
@@ -93,7 +93,7 @@ type AtMode struct {
 	// Found says whether Theta is a mode. If not, the climb ended before it reached one.
 	Found bool
 
-	Err string // why nothing is known at this mode; empty otherwise
+	Err string // why nothing is known at this mode; empty if there is a result
 }
 
 const (

@@ -36,11 +36,11 @@ type Enough struct {
 	Setup string
 	At    Level
 
-	StepSize  float64           // of Setup; zero under error control
-	Tolerance probode.Tolerance // of Setup; zero for equal steps
+	StepSize  float64           // step size of Setup; zero under error control
+	Tolerance probode.Tolerance // tolerance of Setup; zero for equal steps
 
 	Levels []Level // all levels that were tried, the largest first
-	Draws  int     // number of points, modes included, at which each was tried
+	Draws  int     // number of points at which each was tried, including the modes
 
 	// Lost is the number of draws at which the reference failed; Draws does not include
 	// them. If more than about one draw in twenty is lost, no level is small enough.
@@ -147,7 +147,7 @@ func (t *trials) search() (*Enough, error) {
 			break
 		}
 		mid := math.Sqrt(best.Size * above)
-		if controlled { // a tolerance needs two digits only
+		if controlled { // a tolerance needs only two digits
 			mid, _ = strconv.ParseFloat(strconv.FormatFloat(mid, 'e', 1, 64), 64)
 		}
 		l, err := t.try(mid)

@@ -24,13 +24,13 @@ type expansion struct {
 	shape.Point
 	x       *evaluator
 	data    []shape.Datum
-	own     []int         // parameters of likelihoods
+	own     []int         // indices of the parameters of likelihoods
 	theta   []float64     // X on the natural scale
 	dtheta  []float64     // dθ/du, by parameter
 	m       []float64     // expected values of the data
-	slope   *mat.VecDense // of the log density, kinks included
+	slope   *mat.VecDense // slope of the log density, including kinks
 	crossed *mat.SymDense // the part of C⁻¹ between own and other parameters; nil if it is left out
-	chol    mat.Cholesky  // of C⁻¹
+	chol    mat.Cholesky  // Cholesky factor of C⁻¹
 
 	// indefinite is the sum of the matrix above and the mixed derivatives from cross, if
 	// this sum is not positive definite. In that case C does not include the mixed
@@ -38,7 +38,7 @@ type expansion struct {
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C
-	sd  []float64     // roots of its diagonal
+	sd  []float64     // square roots of the diagonal of C
 
 	// curved holds, for each datum, the curvature of its negative log density as a
 	// function of its expected value. This is the Fisher information, except for data

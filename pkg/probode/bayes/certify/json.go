@@ -11,7 +11,7 @@ import (
 type Certificates struct {
 	Model     string
 	Threshold float64
-	All       []*Certificate // in the requested order
+	All       []*Certificate // certificates in the requested order
 	Enough    *Enough        // nil if it was not requested
 }
 

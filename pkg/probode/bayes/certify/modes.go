@@ -26,7 +26,7 @@ type Certifier struct {
 	ctx       context.Context
 	p         *bayes.Posterior
 	reference probode.Setup
-	fine      *evaluator // of the reference
+	fine      *evaluator // evaluator of the reference
 	assessed  []int
 	noClimb   bool
 	modes     []anchor

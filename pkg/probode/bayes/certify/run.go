@@ -26,7 +26,7 @@ type Settings struct {
 	// posterior. That saves the climbs.
 	NoClimb bool
 
-	Seed uint64 // of the search for modes
+	Seed uint64 // seed of the search for modes
 }
 
 // Run compares the Setup of p with the reference at the modes of the posterior. After the

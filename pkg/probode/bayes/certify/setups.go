@@ -81,7 +81,7 @@ func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)
 		if a.Relative = max(tol/1000, 1e-13); a.Relative >= tol {
-			a.Relative = 10 * tol // no smaller tolerance is possible: the difference from a larger one bounds the error
+			a.Relative = 10 * tol // a smaller tolerance is not possible, but the difference from a larger one bounds the error
 		}
 		s.Mesh = a
 		return s

@@ -33,7 +33,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	}
 	ctx, hook := progress.Begin(ctx, "modes")
 	if hook != nil {
-		defer hook(1, 1, "") // also after an error
+		defer hook(1, 1, "") // this is also called after an error
 	}
 	q := &search{p: p, s: s, hook: hook}
 	var err error

@@ -57,8 +57,8 @@ func (q *search) scan(ctx context.Context, ends []*climb, above float64, most in
 type summit struct {
 	u         []float64
 	f         float64
-	k         int     // the coordinate
-	low, high float64 // its neighbours there
+	k         int     // index of the coordinate
+	low, high float64 // neighbouring values of the coordinate
 }
 
 // sharpen improves the summit by golden-section search on both sides.

@@ -155,7 +155,7 @@ type delayed struct {
 	coarse    *bayes.Density
 	fitCoarse []float64 // m̃ at the position
 	fitRight  []float64 // m*
-	spared    int       // moves that the first stage has rejected
+	spared    int       // number of moves that the first stage has rejected
 
 	// These fields test the first stage. plain sums the probabilities with which plain
 	// Metropolis would accept the moves. lost sums them over the moves that are less than
@@ -190,7 +190,7 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	}
 	k.spared, k.plain, k.lost, k.refused, k.alone = 0, 0, 0, 0, 0
 	if _, err := k.coarse.LogLikelihood(k.theta, nil); err != nil {
-		k.alone = 1 // the posterior has a part where the first stage fails
+		k.alone = 1 // the first stage fails in a part of the posterior
 	}
 	k.keepCoarse()
 	return nil

@@ -24,7 +24,7 @@ type estimator struct {
 	logw       []float64 // log weights
 	weight     []float64
 	order      []int
-	swarms     []swarm // by experiment
+	swarms     []swarm // particle filters, by experiment
 }
 
 // A swarm is the particle filter of one experiment.
@@ -32,7 +32,7 @@ type swarm struct {
 	data    *bayes.Data
 	d       int // dimension of the state
 	stages  []stage
-	rows    int // earlier rows of a path that its continuation needs
+	rows    int // number of earlier rows that the continuation of a path needs
 	z, next [][]float64
 	// memory and nextMemory contain the past values that the method stores for each path
 	// (see probode.Solver.MemoryLen).

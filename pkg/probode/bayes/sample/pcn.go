@@ -121,7 +121,7 @@ func newPCN(e *bayes.Density, rule mcmc.Rule, burnIn int) *pcn {
 type pcn struct {
 	*state
 	next []float64 // proposed ξ
-	left int       // iterations of burn-in that are left
+	left int       // number of remaining iterations of burn-in
 	beta tuned
 
 	joint both // moves of θ and ξ at once; may be nil
@@ -184,7 +184,7 @@ func (k *pcn) moveBoth() {
 // the moves are accepted.
 type tuned struct {
 	step float64 // in (0, 1]
-	n    int     // moves so far
+	n    int     // number of moves so far
 }
 
 func (t *tuned) learn(accepted bool) {

@@ -202,7 +202,7 @@ func (k *pseudoMarginal) compare() {
 // of log p̂ decreases with that number. It then estimates the likelihood at the position
 // again.
 func (k *pseudoMarginal) tune() {
-	want := float64(2 * k.particles) // if the differences show nothing
+	want := float64(2 * k.particles) // used if the differences contain no information
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {
 		// If d ~ N(0, 2v), |d| is below 1.645 √(2v) with probability 0.9. The sample
 		// variance of d would depend on one or two estimates that are far too low,

@@ -53,14 +53,14 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settin
 type job struct {
 	p         *bayes.Posterior
 	bound     *bayes.Density // each chain has a clone of it
-	sampler   Sampler        // as given
+	sampler   Sampler        // the sampler as the caller gave it
 	prepared  Sampler        // makes the kernels
 	settings  mcmc.Settings
 	rule      mcmc.Rule
 	notes     []string
 	kernels   []*guard
 	densities []*bayes.Density
-	full      int          // steps of one solution of all the equations
+	full      int          // number of steps in one solution of all equations
 	modes     *bayes.Modes // nil if no search was made
 	running   *mcmc.Running
 

@@ -33,7 +33,7 @@ type state struct {
 
 	chance chance
 	begin  func()                                     // draws other latent variables of the kernel at Init; may be nil
-	like   func(theta, xi []float64) (float64, error) // log p(Y | θ, ξ), or an estimate of log p(Y | θ)
+	like   func(theta, xi []float64) (float64, error) // log p(Y | Z(θ, ξ)), or an estimate of log p(Y | θ)
 }
 
 // A chance makes the random decisions of the kernels, except those of the proposals. To

@@ -54,7 +54,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 	err = store.Run(inner, func(chain int) mcmc.Kernel {
 		probe, err := newProbe(p)
 		if err != nil {
-			panic("sample: " + err.Error()) // it was made before, without an error
+			panic("sample: " + err.Error()) // the probe was made before without an error
 		}
 		return &streamed{guard: job.kernel(chain).(*guard), probe: probe}
 	}, dir, job.settings, o)

@@ -13,8 +13,8 @@ import (
 // serves as a number of the likelihood. A missing value of the data has no Datum.
 type Datum struct {
 	At          int       // index in Density.Expected
-	Jacobian    []float64 // derivatives of the expected value in the coordinates
-	Score       float64   // derivative of the log probability; at a kink the mean of both sides
+	Jacobian    []float64 // derivatives of the expected value with respect to the coordinates
+	Score       float64   // derivative of the log probability; at a kink the mean of those on both sides
 	Information float64   // Fisher's information on the expected value
 	Certain     bool      // the observation has probability 1 here
 

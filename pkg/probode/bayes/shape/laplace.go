@@ -120,7 +120,7 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 			w.Set(k, k, min(by*w.At(k, k), flat))
 		}
 	}
-	var axes *mat.Dense // the axes along which the Hessian is diagonal, with these values
+	var axes *mat.Dense // the axes along which the Hessian is diagonal
 	var values []float64
 	for range 20 {
 		hess := mat.NewSymDense(d, nil)
@@ -184,7 +184,7 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(shape) {
-		return nil, nil // too narrow for floating-point numbers
+		return nil, nil // the density is too narrow for floating-point numbers
 	}
 	if proper {
 		return shape, shape

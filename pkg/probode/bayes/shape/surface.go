@@ -61,18 +61,18 @@ type Surface struct {
 	gradient  *mat.VecDense
 	parts     []part
 	lent      *bayes.Density // the density whose derivatives are used instead; nil if there is none
-	asked     bool           // lent has been determined
+	asked     bool           // lent has been set, or is known to be nil
 }
 
 // A part is one experiment in a Surface.
 type part struct {
-	cols   []int  // coordinates on which it depends
+	cols   []int  // coordinates on which the part depends
 	solved []bool // whether each of cols occurs in its equations
 	noise  int    // index in ξ at which its part begins
 
-	state []float64    // at the point of the last locate
+	state []float64    // states at the point of the last locate
 	base  []float64    // locations
-	cells []bayes.Cell // of the data
+	cells []bayes.Cell // cells of the data
 	jac   []float64    // derivative of the locations in cols, row by row; nil before it is computed
 
 	before, was []float64 // base and jac at the previous point

@@ -60,7 +60,7 @@ func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 			panic("expr: derivative of the function " + m.name + ": expand it first")
 		case m.op == opSym && m.name == name:
 			done[m] = p.num(1)
-		case zero: // numbers and other names too
+		case zero: // this includes numbers and other names
 			done[m] = p.num(0)
 		default:
 			done[m] = p.chainRule(m, d)
@@ -235,7 +235,7 @@ func (p *pool) vanishes(d *Node, levels int) *Node {
 	case opPiecewise:
 		last := len(d.args) - 1
 		c := p.vanishes(d.args[last], levels-1)
-		for i := last - 2; i >= 0; i -= 2 { // if taken then this piece, else what follows
+		for i := last - 2; i >= 0; i -= 2 { // this piece if its condition holds, otherwise what follows
 			taken := d.args[i+1]
 			not := p.logic(node(opNot, taken), []*Node{taken})
 			here := p.logic(node(opAnd), []*Node{taken, p.vanishes(d.args[i], levels-1)})

@@ -278,8 +278,8 @@ func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
 	return rebuildAll([]*Node{n}, f)[0]
 }
 
-// rebuildAll is like rebuild for several expressions, and rebuilds a part that they share
-// only once.
+// rebuildAll is like rebuild for several expressions. It rebuilds a shared part only
+// once.
 func rebuildAll(list []*Node, f func(m *Node, args []*Node) *Node) []*Node {
 	done := map[*Node]*Node{}
 	var args []*Node

@@ -134,7 +134,7 @@ func (s latexStyle) layout(n *Node, l *layout) {
 				}
 				l.text(between)
 			}
-			level := levelPower // a sign inside of a product gets brackets
+			level := levelPower // a sign inside a product gets brackets
 			if i == 0 {
 				level = levelSign
 			}

@@ -22,7 +22,7 @@ const (
 	codeMax
 	codeQuotient
 	codeRem
-	codeSelect // a is the condition, b the value if it holds, c the other
+	codeSelect // b if the condition a holds, otherwise c
 	codeLt
 	codeLe
 	codeEq

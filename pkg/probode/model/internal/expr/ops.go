@@ -126,8 +126,8 @@ func sign(x float64) float64 {
 	return x // ±0, NaN
 }
 
-// apply1 returns the value of an operator applied to numbers, where 0 and 1 stand for
-// conditions.
+// apply1 returns the value of an operator applied to numbers, where 1 and 0 stand for
+// true and false.
 func apply1(o op, v []float64) float64 {
 	switch o {
 	case opNeg:

@@ -45,7 +45,7 @@ const nestMost = 10000
 type parser struct {
 	src       string
 	functions []string
-	tok       token // the next one
+	tok       token // the next token
 	depth     int
 }
 

@@ -40,7 +40,7 @@ type item struct {
 func (l *layout) text(s string)          { l.items = append(l.items, item{text: s}) }
 func (l *layout) arg(n *Node, level int) { l.items = append(l.items, item{n: n, min: level}) }
 
-// list writes arguments, separated by text.
+// list writes arguments, separated by the given text.
 func (l *layout) list(args []*Node, between string, level int) {
 	for i, a := range args {
 		if i > 0 {

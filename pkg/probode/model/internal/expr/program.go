@@ -335,7 +335,7 @@ func (in *instr) evalSeldom(a, b float64) float64 {
 	case codeNot:
 		return 1 - a
 	case codeAnd:
-		return a * b // of 0 and 1
+		return a * b // a and b are 0 or 1
 	case codeOr:
 		return math.Max(a, b)
 	}

@@ -135,8 +135,8 @@ func negative(a *Node) bool {
 // A factor belongs to a product whose factors are being combined.
 type factor struct {
 	base *Node
-	n    float64 // its power, positive and whole
-	div  bool    // 1/base
+	n    float64 // exponent of the factor, a positive whole number
+	div  bool    // the factor is 1/base
 }
 
 // A product consists of a number, further numbers that cannot be combined with it, and
@@ -146,7 +146,7 @@ type product struct {
 	numbers []float64
 	factors []factor
 	where   map[*Node]int
-	joined  bool // some factors were joined
+	joined  bool // some of the factors were joined
 }
 
 func (q *product) put(f *Node) {

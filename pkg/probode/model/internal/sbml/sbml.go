@@ -56,7 +56,7 @@ type reader struct {
 
 	functions                                             map[string]*expr.Node
 	species, compartments, parameters, reactions, factors map[string]*tree.Element
-	init, assign, rate                                    map[string]*tree.Element // by the ID they set
+	init, assign, rate                                    map[string]*tree.Element // by the ID that they set
 	jumped                                                map[string]bool          // IDs that an event sets
 	flow                                                  map[string]*expr.Node
 	maths                                                 map[*tree.Element]*expr.Node

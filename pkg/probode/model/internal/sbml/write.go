@@ -71,7 +71,7 @@ func Write(m *equations.Equations, params []Parameter) []byte {
 	}
 	for _, k := range m.Constants {
 		switch {
-		case given[k.ID]: // it is in the parameter table
+		case given[k.ID]: // the value is in the parameter table
 		case k.Kept:
 			species.add(`<species id="%s" compartment="%s"%s hasOnlySubstanceUnits="true" boundaryCondition="true" constant="true"/>`,
 				k.ID, compartment, init(k.ID, "initialAmount", k.Value))

@@ -18,8 +18,8 @@ import (
 
 // An Error describes a mistake in a model file, and where it is.
 type Error struct {
-	File string // its name, as the user or another file gives it
-	Line int    // counted from 1; 0 if it is about the file as a whole
+	File string // name of the file, as the user or another file gives it
+	Line int    // counted from 1; 0 if the error is about the file as a whole
 
 	// Feature names the unsupported feature that the file uses, such as "delay" or
 	// "algebraicRule". It is empty if the error is a mistake in the file.

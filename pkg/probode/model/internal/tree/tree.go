@@ -16,7 +16,7 @@ import (
 type Element struct {
 	Space, Name  string
 	Attr         []xml.Attr
-	Line, Column int // where its start tag ends
+	Line, Column int // the place where the start tag ends
 	Child        []*Element
 
 	// Text contains the pieces of text before, between and after the children, trimmed of
