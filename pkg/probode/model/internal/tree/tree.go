@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"github.com/probode/probode/pkg/internal/text"
 )
 
 // An Element is an XML element.
@@ -43,8 +45,8 @@ func (e *Error) Error() string {
 // Read reads the root element of a file and everything in it, except for elements whose
 // names are in skip. A document type is an error, because it could declare entities that
 // expand to gigabytes. The error of Read is an *Error with a message of one line.
-func Read(text []byte, skip ...string) (*Element, error) {
-	d := xml.NewDecoder(bytes.NewReader(text))
+func Read(file []byte, skip ...string) (*Element, error) {
+	d := xml.NewDecoder(bytes.NewReader(file))
 	d.CharsetReader = func(charset string, input io.Reader) (io.Reader, error) {
 		switch strings.ToLower(charset) {
 		case "us-ascii", "ascii":
@@ -56,7 +58,8 @@ func Read(text []byte, skip ...string) (*Element, error) {
 	}
 	fail := func(format string, args ...any) (*Element, error) {
 		line, column := d.InputPos()
-		return nil, &Error{line, column, fmt.Sprintf(format, args...)}
+		msg := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
+		return nil, &Error{line, column, text.Printable(msg)} // parts of the file can be in the message
 	}
 	var root *Element
 	var open []*Element
@@ -74,7 +77,7 @@ func Read(text []byte, skip ...string) (*Element, error) {
 			if err == io.EOF {
 				return fail("no XML element")
 			}
-			return fail("XML: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+			return fail("XML: %v", err)
 		case xml.Directive:
 			return fail("<!%.20s …>: want a file without a document type", tok)
 		case xml.StartElement:
@@ -89,7 +92,7 @@ func Read(text []byte, skip ...string) (*Element, error) {
 			}
 			if slices.Contains(skip, tok.Name.Local) {
 				if err := d.Skip(); err != nil {
-					return fail("XML: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+					return fail("XML: %v", err)
 				}
 				continue
 			}
