@@ -46,6 +46,8 @@ type look struct {
 	free []bool        // coordinates that stay on the unconstrained scale
 
 	fineTop, coarseTop float64 // log densities of the scores at the mode
+
+	unsolved []float64 // the first point at which both setups fail, nil if there is none
 }
 
 // newLook prepares a comparison of coarse with the reference at l, a mode of the
@@ -112,23 +114,24 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 	return theta, prior
 }
 
-// probe solves with both setups at t standard deviations along a direction. If both fail,
-// nothing is known about the point. Then the density of the reference is taken from the
-// Gaussian approximation, and the density of the other setup is zero.
+// probe solves with both setups at t standard deviations along a direction. A density is
+// zero where its setup fails, as it is for a sampler. So a failure matters only where the
+// density under the other setup counts, and not where the solution itself ends, for
+// example because it grows without bound in finite time.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
 	theta, prior := k.place(z)
 	p := probe{t: t, theta: theta, fine: prior + k.fine.logLikelihood(theta) - k.fineTop, coarse: prior + k.coarse.logLikelihood(theta) - k.coarseTop}
-	if math.IsInf(p.fine, -1) && math.IsInf(p.coarse, -1) && !math.IsInf(prior, -1) {
-		p.fine = -t * t / 2
+	if p.unsolved() && k.unsolved == nil && !math.IsInf(prior, -1) {
+		k.unsolved = theta
 	}
 	return p
 }
 
 // side evaluates points farther and farther along a direction until both densities are
 // negligible. It then evaluates more points around the place where the setups begin to
-// differ.
+// differ or to fail.
 func (k *look) side(direction []float64, sign float64) line {
 	most := math.Inf(1)
 	for i, v := range direction {
@@ -144,7 +147,7 @@ func (k *look) side(direction []float64, sign float64) line {
 		}
 	}
 	for len(out) < onSide {
-		i := slices.IndexFunc(out, probe.differs)
+		i := slices.IndexFunc(out, func(p probe) bool { return p.differs() || p.unsolved() })
 		inner := probe{}
 		if i > 0 {
 			inner = out[i-1]

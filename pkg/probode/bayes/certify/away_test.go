@@ -273,23 +273,51 @@ func TestNoDifferenceAtAllIsSuspect(t *testing.T) {
 	}
 }
 
-// A certificate on a mode that a setup cannot leave says where it fails.
-func TestSetupThatFailsBesideTheMode(t *testing.T) {
+// beside returns decay with a second state z of rate(θ), z(0) = 1, that is not observed.
+func beside(rate func(k, z float64) float64) *bayes.Posterior {
 	p := decay(1. / 64)
 	q := *p.Experiments[0].Problem
 	f := q.F
+	q.States, q.X0 = nil, append(slices.Clone(q.X0), 1)
 	q.F = func(dst []float64, t float64, x, th []float64) {
-		if f(dst, t, x, th); th[0] > 1.1 {
-			dst[0] = math.NaN()
-		}
+		f(dst[:1], t, x[:1], th)
+		dst[1] = rate(th[0], x[1])
 	}
+	q.FJ, q.FTheta, q.Start = nil, nil, nil
 	p.Experiments[0].Problem = &q
-	one, err := certify.Run(context.Background(), p, certify.Settings{Modes: [][]float64{{0.95}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := one.Modes[0]
-	if one.Certified(0.1) || !slices.ContainsFunc(m.Where, func(v float64) bool { return v > 1.1 }) || !strings.Contains(one.Answer(0.1), "cannot be solved") {
-		t.Errorf("%+v\n%s", m, one.Answer(0.1))
+	p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] }
+	return p
+}
+
+// A certificate on a mode that a setup cannot leave says where it fails. If the reference
+// cannot leave it either, because the solution ends there, both posteriors end at the same
+// place, and no parameter is shifted.
+func TestSetupThatFailsBesideTheMode(t *testing.T) {
+	for name, c := range map[string]struct {
+		rate   func(k, z float64) float64
+		shared bool
+	}{
+		"stiff":        {func(k, z float64) float64 { return -1e7 * max(0, k-1.1) * z }, false},
+		"blow-up":      {func(k, z float64) float64 { return 100 * max(0, k-1.1) * z * z }, true},
+		"no number":    {func(k, z float64) float64 { return math.Sqrt(1.1-k) * z }, true},
+		"exponential":  {func(k, z float64) float64 { return max(0, k-1.1) * math.Exp(20*z) }, true},
+		"nothing ends": {func(k, z float64) float64 { return -k * z }, true},
+	} {
+		p := beside(c.rate)
+		one, err := certify.Run(context.Background(), p, certify.Settings{Modes: [][]float64{{0.95}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := one.Modes[0]
+		if c.shared {
+			ends := name != "nothing ends"
+			if !one.Certified(0.1) || (m.Unsolved != nil) != ends || strings.Contains(one.Answer(0.1), "Neither solver can") != ends {
+				t.Errorf("%s: %+v\n%s", name, m, one.Answer(0.1))
+			}
+			continue
+		}
+		if one.Certified(0.1) || !slices.ContainsFunc(m.Where, func(v float64) bool { return v > 1.1 }) || !strings.Contains(one.Answer(0.1), "cannot be solved") {
+			t.Errorf("%s: %+v\n%s", name, m, one.Answer(0.1))
+		}
 	}
 }

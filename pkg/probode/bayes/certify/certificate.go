@@ -83,6 +83,11 @@ type AtMode struct {
 	Where  []float64
 	Differ float64
 
+	// Unsolved is a point away from the mode at which neither the reference nor the Setup
+	// can solve the equations, for example because the solution ends. Both densities are
+	// taken to be zero there. It is nil if there is no such point.
+	Unsolved []float64
+
 	// OwnD is the reference's own error: D between the reference and a more accurate
 	// solution. That solution has a thousandth of the tolerance of reference.Accurate, a
 	// hundredth of any other tolerance, or a tenth of the step. If many equal steps

@@ -109,7 +109,9 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 		}
 	}
 	if m.Found && m.D <= limitD && m.Moved < vanished {
-		away, p := newLook(m.at, x, ll).away(c.assessed)
+		look := newLook(m.at, x, ll)
+		away, p := look.away(c.assessed)
+		m.Unsolved = look.unsolved
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}

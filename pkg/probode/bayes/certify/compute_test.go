@@ -128,12 +128,12 @@ func TestCertificatesJSON(t *testing.T) {
 			Certified    bool
 			Seconds      *float64
 			Modes        []struct {
-				Theta, From, Shift, Where   map[string]*float64
-				Moved, D, Bound, Difference *float64
-				TV                          *float64 `json:"total_variation"`
-				KL                          *float64 `json:"kullback_leibler"`
-				ReferenceD                  *float64 `json:"reference_D"`
-				Error                       *string
+				Theta, From, Shift, Where, Unsolved map[string]*float64
+				Moved, D, Bound, Difference         *float64
+				TV                                  *float64 `json:"total_variation"`
+				KL                                  *float64 `json:"kullback_leibler"`
+				ReferenceD                          *float64 `json:"reference_D"`
+				Error                               *string
 			}
 		}
 		Enough *struct{}

@@ -50,7 +50,7 @@ func (c *Certificate) jsonMode(i int) jsonfile.Object {
 		err = m.Err
 	}
 	return jsonfile.Object{"theta", jsonfile.Named(c.Names, m.Theta), "from", jsonfile.Named(c.Names, m.From), "moved", m.Moved, "D", m.D, "bound", m.Bound,
-		"shift", jsonfile.Named(c.Params, m.Shift), "total_variation", m.TV, "kullback_leibler", m.KL, "reference_D", m.OwnD, "where", jsonfile.Named(c.Names, m.Where), "difference", m.Differ, "error", err}
+		"shift", jsonfile.Named(c.Params, m.Shift), "total_variation", m.TV, "kullback_leibler", m.KL, "reference_D", m.OwnD, "where", jsonfile.Named(c.Names, m.Where), "difference", m.Differ, "unsolved", jsonfile.Named(c.Names, m.Unsolved), "error", err}
 }
 
 // orNull returns nil for zero.

@@ -25,6 +25,9 @@ func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
 // differs reports whether the log densities differ by 1 or more.
 func (p probe) differs() bool { return p.coarse != p.fine && !(math.Abs(p.coarse-p.fine) < 1) }
 
+// unsolved reports whether both densities are zero.
+func (p probe) unsolved() bool { return math.IsInf(max(p.fine, p.coarse), -1) }
+
 // effect returns the difference between the densities, in units of the density at the
 // mode.
 func (p probe) effect() float64 { return math.Abs(math.Exp(p.coarse) - math.Exp(p.fine)) }

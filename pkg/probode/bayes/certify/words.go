@@ -97,6 +97,9 @@ func (c *Certificate) Answer(threshold float64) string {
 	if d := m.OwnD; d <= threshold/10 {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)
 	}
+	if m.Unsolved != nil {
+		fmt.Fprintf(&b, "Neither solver can solve the equations at %s, for example: such points count as impossible under both, as they do for a sampler.\n", format4(m.Unsolved))
+	}
 	modes := "1 mode"
 	if n := len(c.Modes); n > 1 {
 		modes = fmt.Sprintf("%d modes", n)
