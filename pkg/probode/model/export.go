@@ -282,6 +282,9 @@ func (q Prior) text() string {
 	if q.Type == "" {
 		return ""
 	}
+	if f := familyNamed(q.Type); f.one() {
+		return petab.Number(q.A)
+	}
 	return petab.Number(q.A) + ";" + petab.Number(q.B)
 }
 

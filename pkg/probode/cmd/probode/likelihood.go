@@ -28,6 +28,7 @@ logarithmic scale.
   probode likelihood -model problem.yaml -rtol 1e-3 -method bdf -max-step inf
   probode likelihood -model problem.yaml -method am0 -step 0.25
   probode likelihood -model model.yaml -petab folder
+  probode likelihood -model problem.yaml -yaml folder
 
 The file is a model file, or the YAML file of a PEtab problem. Without -rtol the
 log-likelihood is accurate to 1e-7, and its error is shown. -gradient adds the
@@ -53,6 +54,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	gradient := flags.Bool("gradient", false, "print the gradient, too")
 	file := flags.String("json", "", "`file` for the results as JSON: see docs/json.md; - means standard output")
 	folder := flags.String("petab", "", "new `folder` for the model as a PEtab problem, with a table of simulations")
+	yaml := flags.String("yaml", "", "new `folder` for the problem as a model file with its data")
 	if err := parseOnly(flags, args, likelihoodHelp, out); err != nil {
 		return err
 	}
@@ -61,11 +63,13 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 		if *at != "nominal" {
 			return errors.New("want only one of -petab and -at: the folder gets the nominal parameters, but the simulations would use others")
 		}
-		if _, err := os.Lstat(*folder); err == nil {
-			return fmt.Errorf("-petab %s: it exists already: want the name of a new folder", text.Clip(*folder))
+	}
+	for _, f := range []outFile{{"petab", *folder}, {"yaml", *yaml}} {
+		if _, err := os.Lstat(f.path); f.path != "" && err == nil {
+			return fmt.Errorf("-%s %s: it exists already: want the name of a new folder", f.flag, text.Clip(f.path))
 		}
 	}
-	if err := checkOutputs(to, outFile{"petab", *folder}); err != nil {
+	if err := checkOutputs(to, outFile{"petab", *folder}, outFile{"yaml", *yaml}); err != nil {
 		return err
 	}
 	p, err := loadModel(*name, *outside, to)
@@ -95,8 +99,18 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if *folder != "" {
-		if err := export(*folder, p, v); err != nil {
+		if err := newFolder(*folder, func(dir string) error {
+			if _, err := p.WritePEtab(dir); err != nil {
+				return err
+			}
+			return p.WriteSimulations(dir, v)
+		}); err != nil {
 			return fmt.Errorf("-petab: %w", err)
+		}
+	}
+	if *yaml != "" {
+		if err := newFolder(*yaml, func(dir string) error { _, err := p.WriteYAML(dir); return err }); err != nil {
+			return fmt.Errorf("-yaml: %w", err)
 		}
 	}
 	writeLikelihood(to.beside(out), l, v, set)
@@ -119,19 +133,16 @@ func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err err
 	return set, nil
 }
 
-// export writes the model as a PEtab problem, with the simulations in v. It writes all
-// files or none.
-func export(dir string, p *modelfile.File, v *modelfile.Evaluation) error {
+// newFolder makes the folder dir with the files that write puts into it: all of them or
+// none.
+func newFolder(dir string, write func(dir string) error) error {
 	dir = filepath.Clean(dir)
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp) // has no effect after success
-	if _, err = p.WritePEtab(tmp); err != nil {
-		return err
-	}
-	if err = p.WriteSimulations(tmp, v); err != nil {
+	if err = write(tmp); err != nil {
 		return err
 	}
 	if err = os.Chmod(tmp, 0o755); err != nil {

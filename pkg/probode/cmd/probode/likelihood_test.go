@@ -388,6 +388,11 @@ func TestLikelihoodPEtab(t *testing.T) {
 	if got := run("-model", filepath.Join(dir, "problem.yaml")); got != want {
 		t.Errorf("%s: want %s", got, want)
 	}
+	file := filepath.Join(t.TempDir(), "file")
+	run("-model", filepath.Join(dir, "problem.yaml"), "-yaml", file)
+	if got := run("-model", filepath.Join(file, "model.yaml")); got != want {
+		t.Errorf("as a model file: %s: want %s", got, want)
+	}
 	if text, err := os.ReadFile(filepath.Join(dir, "simulations.tsv")); err != nil || !strings.HasPrefix(string(text), "observableId\tsimulationConditionId\tsimulation\ttime\n") {
 		t.Errorf("%q, %v", text, err)
 	}
