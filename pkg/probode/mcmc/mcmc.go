@@ -8,7 +8,8 @@
 //     [AdaptiveMixture], the recommended one, learns the shape of the target during
 //     burn-in; [AdaptiveMetropolis] is the random walk of Haario et al. Kernels that
 //     move more than the parameters can use a [Proposal] by itself. [NUTS] is the
-//     no-U-turn sampler, for targets that have a gradient.
+//     no-U-turn sampler, for targets that have a gradient. [Tempering] is for targets
+//     with several modes.
 //   - Chains: [Run] advances any number of chains on all cores and returns [Chains],
 //     which are the same to the last bit for any number of workers. [Chains.Summary]
 //     has means, quantiles and diagnostics, and [Chains.Warnings] says in words what
@@ -35,6 +36,13 @@
 //   - Kamatani, K. (2018). Efficient strategy for the Markov chain Monte Carlo in
 //     high-dimension with heavy-tailed target probability distribution. Bernoulli
 //     24(4B), 3711–3750.
+//   - Geyer, C. J. (1991). Markov chain Monte Carlo maximum likelihood. Computing Science
+//     and Statistics 23, 156–163.
+//   - Okabe, T., Kawata, M., Okamoto, Y., Mikami, M. (2001). Replica-exchange Monte Carlo
+//     method for the isobaric–isothermal ensemble. Chemical Physics Letters 335, 435–439.
+//   - Syed, S., Bouchard-Côté, A., Deligiannidis, G., Doucet, A. (2022). Non-reversible
+//     parallel tempering: a scalable highly parallel MCMC scheme. Journal of the Royal
+//     Statistical Society B 84(2), 321–350.
 //   - Hoffman, M. D., Gelman, A. (2014). The no-U-turn sampler: adaptively setting path
 //     lengths in Hamiltonian Monte Carlo. Journal of Machine Learning Research 15,
 //     1593–1623.

@@ -13,17 +13,17 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// NUTS moves θ by the no-U-turn sampler (see mcmc.NUTS). It uses the gradient of the log
-// density with the classical solution, ξ = 0. It moves on the unconstrained scale.
+// NUTS moves θ by the no-U-turn sampler with the gradient of the log density (see
+// mcmc.NUTS), with the classical solution, ξ = 0. It moves on the unconstrained scale.
 //
-// The path of the solver must have derivatives. On a grid they come from the equations of
-// its steps. If the steps are chosen anew at every θ, the gradient is that of the
-// solution with the steps chosen at this θ.
+// The path of the solver must have derivatives: on a grid they come from the equations of
+// its steps. If the steps are chosen again at every θ, the gradient is that of the
+// solution with the steps chosen there.
 //
-// Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there
-// is none. Cost: some leapfrog steps for each draw, and a solution with its gradient for
-// each leapfrog step. The draws are nearly independent. So this is the cheapest sampler
-// if there are more than about ten parameters, or if they are strongly correlated.
+// Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there is
+// none. Cost: a path of a few leapfrog steps for each draw, each with a solution and its
+// gradient. Draws are nearly independent, so this is the cheapest sampler if there are
+// more than about ten parameters, or if they are strongly correlated.
 type NUTS struct {
 	// Setup solves the equations; the zero value stands for the setup of the posterior.
 	Setup probode.Setup
@@ -31,7 +31,7 @@ type NUTS struct {
 	// Accept is the mean probability of acceptance; zero means 0.8.
 	Accept float64
 
-	// These are a mode and its Gaussian approximation, which Prepare finds.
+	// These are a mode and its Gaussian approximation, found by Prepare.
 	mean []float64
 	cov  mat.Symmetric
 }
@@ -81,8 +81,8 @@ func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 }
 
 // gradient writes the gradient at u to grad and returns the log density. If the steps are
-// chosen anew at every θ, they are chosen at u and held while the gradient is computed.
-// theta is workspace.
+// chosen at every θ, they are chosen at u and held while the gradient is computed. theta
+// is workspace.
 func gradient(e *bayes.Density, theta, grad, u []float64) (float64, error) {
 	e.Constrain(theta, u)
 	defer e.Hold(theta)()
@@ -105,16 +105,16 @@ func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes
 // those of the density.
 func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
 
-// BurnIn returns 1000 iterations, for any number of parameters.
+// BurnIn returns 1000 iterations, whatever the number of parameters.
 func (NUTS) BurnIn(parameters int) int { return 1000 }
 
 // Kernel returns the kernel of one chain.
 func (s NUTS) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
 	e, err := solvedBy(d, s.Setup)
 	if err != nil {
-		panic("sample: " + err.Error()) // Check has already made this density
+		panic("sample: " + err.Error()) // Check has made it
 	}
-	k := &nuts{e: e, theta: make([]float64, d.Dim()), work: make([]float64, d.Dim())}
+	k := &nuts{natural: newNatural(e)}
 	k.NUTS = mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: s.mean, Cov: s.cov,
 		Target: func(grad, u []float64) (float64, error) { return gradient(e, k.work, grad, u) }}
 	return k
@@ -123,35 +123,16 @@ func (s NUTS) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
 // nuts is the kernel of NUTS, on the natural scale.
 type nuts struct {
 	mcmc.NUTS
-	e           *bayes.Density
-	theta, work []float64
+	natural
 }
 
-func (k *nuts) Init(x []float64, rng *rand.Rand) error {
-	u := make([]float64, len(x))
-	if err := k.e.Unconstrain(u, x); err != nil {
-		return err
-	}
-	if err := k.NUTS.Init(u, rng); err != nil {
-		if cause := k.e.Explain(x, nil); cause != nil {
-			return fmt.Errorf("sample: no start at %.4g: %w", x, cause)
-		}
-		return fmt.Errorf("sample: no start at %.4g: %w", x, err)
-	}
-	return nil
-}
+func (k *nuts) Init(x []float64, rng *rand.Rand) error { return k.init(x, rng, k.NUTS.Init) }
 
 // Position returns θ.
-func (k *nuts) Position() []float64 {
-	k.e.Constrain(k.theta, k.NUTS.Position())
-	return k.theta
-}
+func (k *nuts) Position() []float64 { return k.at(k.NUTS.Position()) }
 
-// Generate writes the quantities of the density, which needs a solution, and those of
-// mcmc.NUTS.
+// Generate writes the quantities of the density and those of mcmc.NUTS.
 func (k *nuts) Generate(dst []float64) {
-	theta := k.Position()
-	k.e.LogLikelihood(theta, nil) // this solution was computed before, so there is no error
-	k.e.Generate(dst, k.LogDensity(), theta, k.e.Expected())
+	k.generate(dst, k.NUTS.Position(), k.LogDensity())
 	k.NUTS.Generate(dst[1:])
 }

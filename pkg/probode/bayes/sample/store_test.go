@@ -31,6 +31,7 @@ import (
 var streamSamplers = []sample.Sampler{
 	sample.Deterministic{},
 	sample.NUTS{},
+	sample.Tempering{Temperatures: 3},
 	sample.PCNWithinGibbs{},
 	sample.RedrawOnAccept{},
 	sample.PseudoMarginal{},
@@ -82,6 +83,9 @@ func ruled(sampler sample.Sampler) sample.Sampler {
 		s.Proposal = rule
 		return s
 	case sample.NUTS:
+		return s
+	case sample.Tempering:
+		s.Proposal = rule
 		return s
 	case sample.PCNWithinGibbs:
 		s.Proposal = rule

@@ -17,6 +17,7 @@ var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	sample.Deterministic{},
 	sample.NUTS{},
+	sample.Tempering{},
 	sample.PCNWithinGibbs{},
 	sample.PseudoMarginal{},
 	sample.PseudoMarginal{Correlation: 0.99},

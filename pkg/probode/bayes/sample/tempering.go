@@ -1,0 +1,145 @@
+package sample
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// Tempering moves θ by parallel tempering between the posterior and the prior (see
+// mcmc.Tempering), with the classical solution, ξ = 0. Each chain has replicas whose
+// densities are p(θ) p(Y | θ)^β.
+//
+// Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there is
+// none. Cost: one solve for each temperature and draw. Use it if the posterior has
+// several modes or ridges that other samplers do not cross, or to check them.
+type Tempering struct {
+	// Setup solves the equations; the zero value stands for the setup of the posterior.
+	Setup probode.Setup
+
+	// Temperatures is the number of temperatures. Zero means 10.
+	Temperatures int
+
+	// Proposal makes the moves of θ; nil stands for a rule that needs no tuning.
+	Proposal mcmc.Rule
+}
+
+func (Tempering) String() string         { return "tempering" }
+func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
+
+// Target returns p₀(θ | Y).
+func (s Tempering) Target() Target { return NUTS{Setup: s.Setup}.Target() }
+
+func (s Tempering) Check(d *bayes.Density) error {
+	if s.Temperatures < 0 || s.Temperatures == 1 || s.Temperatures > 1000 {
+		return fmt.Errorf("sample: %v: Temperatures is %d: want a number from 2 to 1000, or 0 for 10", s, s.Temperatures)
+	}
+	_, err := solvedBy(d, s.Setup)
+	return err
+}
+
+// Kernel returns the kernel of one chain.
+func (s Tempering) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	e, err := solvedBy(d, s.Setup)
+	if err != nil {
+		panic("sample: " + err.Error()) // Check has made it
+	}
+	k := &tempering{natural: newNatural(e)}
+	k.Tempering = mcmc.Tempering{BurnIn: burnIn, Temperatures: s.Temperatures, Proposal: chosen(s.Proposal, rule),
+		Target: func(u []float64) (base, rest float64, err error) {
+			if base = e.Constrain(k.work, u); math.IsInf(base, -1) {
+				return base, 0, nil
+			}
+			rest, err = e.LogLikelihood(k.work, nil)
+			return base, rest, err
+		},
+		Draw: func(u []float64, rng *rand.Rand) {
+			for range 100 { // a draw may be rounded to the edge of the support
+				if e.Unconstrain(u, e.Posterior().DrawPrior(rng)) == nil {
+					return
+				}
+			}
+		}}
+	return k
+}
+
+// A natural is a part of kernels that move on the unconstrained scale. It shows their
+// positions on the natural scale.
+type natural struct {
+	e           *bayes.Density
+	theta, work []float64
+}
+
+func newNatural(e *bayes.Density) natural {
+	return natural{e, make([]float64, e.Dim()), make([]float64, e.Dim())}
+}
+
+// init calls the Init of a kernel at the unconstrained point of x.
+func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *rand.Rand) error) error {
+	u := make([]float64, len(x))
+	if err := n.e.Unconstrain(u, x); err != nil {
+		return err
+	}
+	err := init(u, rng)
+	if err == nil {
+		return nil
+	}
+	if cause := n.e.Explain(x, nil); cause != nil {
+		err = cause
+	}
+	return fmt.Errorf("sample: no start at %.4g: %w", x, err)
+}
+
+// at returns θ at u.
+func (n *natural) at(u []float64) []float64 {
+	n.e.Constrain(n.theta, u)
+	return n.theta
+}
+
+// generate writes the quantities of the density at u, where it is logp. That needs a
+// solution.
+func (n *natural) generate(dst, u []float64, logp float64) {
+	theta := n.at(u)
+	n.e.LogLikelihood(theta, nil) // it was solved before, so there is no error
+	n.e.Generate(dst, logp, theta, n.e.Expected())
+}
+
+// tempering is the kernel of Tempering, on the natural scale.
+type tempering struct {
+	mcmc.Tempering
+	natural
+}
+
+func (k *tempering) Init(x []float64, rng *rand.Rand) error {
+	return k.init(x, rng, k.Tempering.Init)
+}
+
+// Position returns θ.
+func (k *tempering) Position() []float64 { return k.at(k.Tempering.Position()) }
+
+func (k *tempering) Generate(dst []float64) {
+	k.generate(dst, k.Tempering.Position(), k.LogDensity())
+}
+
+// Tuned reports the swaps.
+func (k *tempering) Tuned() (what, value string) {
+	rates, trips := k.Swaps()
+	var all []string
+	for _, r := range rates {
+		all = append(all, fmt.Sprintf("%.2f", r))
+	}
+	value = fmt.Sprintf("%s and %d", strings.Join(all, " "), trips)
+	if slices.Min(rates) < leastSwaps || trips == 0 {
+		value += " (too few: take more Temperatures or draws)"
+	}
+	return "swap rates of neighbouring temperatures, beginning at the posterior, and number of points that came all the way from the prior", value
+}
+
+// leastSwaps is the smallest rate of swaps without a warning.
+const leastSwaps = 0.1

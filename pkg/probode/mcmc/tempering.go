@@ -1,0 +1,259 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Tempering is parallel tempering, for targets with several modes or with ridges along
+// which other kernels move too slowly. The log density of the target is base + rest, for
+// example a log prior and a log likelihood. The kernel moves a replica of the chain at
+// each of several temperatures, with the log densities
+//
+//	base + β rest,   1 = β₁ > β₂ > … > βₙ = 0.
+//
+// In each iteration every replica makes a Metropolis move. Then neighbours at positions
+// (1, 2), (3, 4), … swap their points or, in every other iteration, those at (2, 3), (4,
+// 5), …, each pair with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). A mode
+// that was found at a small β thus reaches β = 1 [Geyer 1991; Okabe et al. 2001]. The
+// position of the kernel is the point at β = 1.
+//
+// In the first half of the burn-in the β are moved until all pairs of neighbours swap
+// equally often [Syed et al. 2022]. The proposals learn at each temperature.
+//
+// One iteration evaluates the target once for each temperature.
+type Tempering struct {
+	// Target returns the two parts of the log density. What is said of a LogDensity holds
+	// for both.
+	Target func(x []float64) (base, rest float64, err error)
+
+	// Draw, if not nil, writes an independent draw from e^base to x. Replicas begin at such
+	// draws, except the first, and the last replica moves by them.
+	Draw func(x []float64, rng *rand.Rand)
+
+	// Proposal is the rule that proposes moves. Nil means AdaptiveMixture{}.
+	Proposal Rule
+
+	// BurnIn is the number of iterations during which the kernel learns. It should equal
+	// Settings.BurnIn of the run.
+	BurnIn int
+
+	// Temperatures is the number of temperatures, at least 2. Zero means 10.
+	Temperatures int
+
+	n        int // iterations made
+	replicas []*replica
+	swaps    []float64 // by pair: the sum of the probabilities of swaps since the count began
+	tries    []float64
+	next     int // iteration at which the β are moved
+	trips    int // how often a point moved from β = 0 to β = 1
+	y        []float64
+	stats    Stats
+}
+
+// A replica is a point at one temperature.
+type replica struct {
+	beta       float64
+	walk       Proposal
+	x          []float64
+	base, rest float64
+	hot        float64 // 1 if the point has been at β = 0 since it was at β = 1
+}
+
+var _ Kernel = (*Tempering)(nil)
+
+// firstBeta is the smallest positive β at the beginning.
+const firstBeta = 1e-3
+
+// Init places the first replica at a copy of x, and the others at draws, or also at x.
+func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
+	rule, n, d := k.Proposal, k.Temperatures, len(x)
+	if rule == nil {
+		rule = AdaptiveMixture{}
+	}
+	if n == 0 {
+		n = 10
+	}
+	if n < 2 || k.Target == nil || k.BurnIn < 0 {
+		panic(fmt.Sprintf("mcmc: Tempering with %d temperatures and a burn-in of %d: want at least 2, a number ≥ 0, and a Target", n, k.BurnIn))
+	}
+	base, rest, err := k.Target(x)
+	switch logp := base + rest; {
+	case err != nil:
+		return fmt.Errorf("mcmc: target at %v: %w", x, err)
+	case math.IsNaN(logp) || math.IsInf(logp, 0):
+		return fmt.Errorf("mcmc: log density at %v is %v, want a finite number", x, logp)
+	}
+	k.n, k.stats, k.trips, k.next, k.y = 0, Stats{}, 0, max(10, k.BurnIn/16), make([]float64, d)
+	k.swaps, k.tries, k.replicas = make([]float64, n-1), make([]float64, n-1), nil
+	for i := range n {
+		r := &replica{walk: rule.New(d, k.BurnIn), x: slices.Clone(x), base: base, rest: rest}
+		if i < n-1 {
+			r.beta = math.Pow(firstBeta, float64(i)/float64(max(1, n-2)))
+		}
+		if i > 0 && k.Draw != nil {
+			k.Draw(k.y, rng)
+			if base, rest, ok := k.evaluate(k.y); ok {
+				copy(r.x, k.y)
+				r.base, r.rest = base, rest
+			}
+		}
+		k.replicas = append(k.replicas, r)
+	}
+	return nil
+}
+
+// evaluate returns the parts of the log density at x. It returns false if they cannot be
+// evaluated or the density is zero.
+func (k *Tempering) evaluate(x []float64) (base, rest float64, ok bool) {
+	base, rest, err := k.Target(x)
+	sum := base + rest
+	return base, rest, err == nil && !math.IsNaN(sum) && !math.IsInf(sum, 0)
+}
+
+// Step makes one iteration.
+func (k *Tempering) Step(rng *rand.Rand) {
+	k.n++
+	for i, r := range k.replicas {
+		moved, failed := k.move(r, rng)
+		if i == 0 {
+			k.stats.Proposed++
+			if moved {
+				k.stats.Accepted++
+			}
+			if failed {
+				k.stats.Failed++
+			}
+		}
+	}
+	for i := k.n % 2; i+1 < len(k.replicas); i += 2 {
+		k.swap(i, rng)
+	}
+	if k.n == k.next && k.n <= k.BurnIn/2 {
+		k.respace()
+		k.next *= 2
+	}
+	if k.n == k.BurnIn {
+		clear(k.swaps)
+		clear(k.tries)
+		k.trips = 0
+	}
+}
+
+// move makes a Metropolis move of a replica. It reports whether the move was accepted, and
+// whether the target could not be evaluated.
+func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
+	if r.beta == 0 && k.Draw != nil {
+		k.Draw(k.y, rng)
+		base, rest, ok := k.evaluate(k.y)
+		if ok {
+			r.x, k.y = k.y, r.x
+			r.base, r.rest = base, rest
+		}
+		return ok, !ok
+	}
+	logq := r.walk.Propose(k.y, r.x, rng)
+	base, rest, err := k.Target(k.y)
+	e := rng.ExpFloat64()
+	probability := 0.0
+	if sum := base + rest; err != nil || math.IsNaN(sum) || math.IsInf(sum, 1) {
+		failed = true
+	} else if !math.IsInf(sum, -1) {
+		ratio := base - r.base + r.beta*(rest-r.rest) + logq
+		probability = math.Exp(min(0, ratio))
+		if ratio >= -e {
+			moved = true
+			r.x, k.y = k.y, r.x
+			r.base, r.rest = base, rest
+		}
+	}
+	r.walk.Observe(r.x, probability)
+	return moved, failed
+}
+
+// swap swaps the points of replicas i and i+1, or not.
+func (k *Tempering) swap(i int, rng *rand.Rand) {
+	a, b := k.replicas[i], k.replicas[i+1]
+	ratio := (a.beta - b.beta) * (b.rest - a.rest)
+	k.tries[i]++
+	k.swaps[i] += math.Exp(min(0, ratio))
+	if ratio < -rng.ExpFloat64() {
+		return
+	}
+	a.x, b.x = b.x, a.x
+	a.base, b.base = b.base, a.base
+	a.rest, b.rest = b.rest, a.rest
+	a.hot, b.hot = b.hot, a.hot
+	if i == 0 && a.hot > 0 {
+		k.trips++
+		a.hot = 0
+	}
+	if b.beta == 0 {
+		b.hot = 1
+	}
+}
+
+// respace moves the β between the first and the last such that the sum of the rejection
+// rates from β = 1 down to each of them grows in equal steps. It interpolates linearly.
+func (k *Tempering) respace() {
+	n := len(k.replicas)
+	sum, beta := make([]float64, n), make([]float64, n)
+	for i, r := range k.replicas {
+		beta[i] = r.beta
+		if i > 0 {
+			// Pairs that always swap also keep a distance.
+			sum[i] = sum[i-1] + max(0.01, 1-k.swaps[i-1]/max(1, k.tries[i-1]))
+		}
+	}
+	j := 0
+	for i := 1; i < n-1; i++ {
+		want := sum[n-1] * float64(i) / float64(n-1)
+		for sum[j+1] < want {
+			j++
+		}
+		share := (want - sum[j]) / (sum[j+1] - sum[j])
+		k.replicas[i].beta = beta[j] + share*(beta[j+1]-beta[j])
+	}
+	clear(k.swaps)
+	clear(k.tries)
+}
+
+// Swaps returns the mean probability of a swap for each pair of neighbouring
+// temperatures, beginning at β = 1, and the number of points that moved from β = 0 to β =
+// 1, since the end of the burn-in. If a pair hardly ever swaps, or if no point made the
+// whole way, modes that are found at small β do not reach the draws.
+func (k *Tempering) Swaps() (rates []float64, trips int) {
+	for i, n := range k.tries {
+		rates = append(rates, k.swaps[i]/n)
+	}
+	return rates, k.trips
+}
+
+// Position returns the point at β = 1, a view valid until the next Step.
+func (k *Tempering) Position() []float64 { return k.replicas[0].x }
+
+// LogDensity returns the log density at the position.
+func (k *Tempering) LogDensity() float64 { return k.replicas[0].base + k.replicas[0].rest }
+
+// Stats returns the counts of the moves at β = 1 since Init.
+func (k *Tempering) Stats() Stats { return k.stats }
+
+// State writes or reads all replicas.
+func (k *Tempering) State(a *Archive) {
+	a.Int(&k.n)
+	a.Int(&k.next)
+	a.Int(&k.trips)
+	a.Stats(&k.stats)
+	a.Floats(k.swaps)
+	a.Floats(k.tries)
+	for _, r := range k.replicas {
+		a.Float(&r.beta)
+		a.Floats(r.x)
+		a.Float(&r.base)
+		a.Float(&r.rest)
+		a.Float(&r.hot)
+		r.walk.State(a)
+	}
+}
