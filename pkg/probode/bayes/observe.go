@@ -87,7 +87,7 @@ func (e *Density) checkObserve() error {
 							return fmt.Errorf("bayes: %s: Observe does not write column %d at the state %.4g", r.x.Title(i), k+1, x)
 						}
 					}
-					// A value that is always NaN or infinite shows nothing.
+					// A value that is always NaN or infinite contains no information.
 					told[i] = told[i] || slices.ContainsFunc(dst, func(y float64) bool { return !math.IsNaN(y) && !math.IsInf(y, 0) })
 					unused = slices.DeleteFunc(unused, func(k int) bool {
 						values := []float64{0.2, 0.5, 0.8, rng.Float64()}

@@ -51,8 +51,8 @@ type Optimum struct {
 
 	Iterations, Evaluations int
 
-	// Reason says why the search ended. Converged is true if Theta is an optimum: Left is
-	// below 10⁻⁶.
+	// Reason says why the search ended. Converged is true if Theta is an optimum, which
+	// means that Left is below 10⁻⁶.
 	Reason    string
 	Converged bool
 
@@ -265,7 +265,7 @@ func newSearch(ctx context.Context, p *File, boxes []box, theta []float64, s Fit
 }
 
 // solved makes later solves use the given mesh, and reports whether this succeeded. The
-// first of them will be at x.
+// first of these solves will be at x.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.free(x)

@@ -23,7 +23,7 @@ import (
 func Load(name string) (*File, error) { return fromDisk(name, false) }
 
 // LoadOutside is like Load, but the file may name files outside its folder. Errors about
-// such files quote nothing from them.
+// such files contain no text from them.
 func LoadOutside(name string) (*File, error) { return fromDisk(name, true) }
 
 func fromDisk(name string, outside bool) (*File, error) {

@@ -34,7 +34,7 @@ type Model struct {
 }
 
 // A Parameter is a parameter of a File. It may be estimated or known. All values are on
-// the linear scale, whatever Scale is.
+// the linear scale; Scale does not change this.
 type Parameter struct {
 	ID, name     string
 	Nominal      float64 // NaN if the file gives none

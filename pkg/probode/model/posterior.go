@@ -14,8 +14,8 @@ import (
 )
 
 // Posterior returns the posterior of p: the estimated parameters with their priors, and
-// an experiment for each condition that has data. All parameters are on the linear scale,
-// whatever their Scale. Its log-likelihood is defined as in LogLikelihood.
+// an experiment for each condition that has data. All parameters are on the linear scale;
+// their Scale does not change this. Its log-likelihood is defined as in LogLikelihood.
 //
 // A prior is truncated at the bounds of its parameter. If a parameter has no prior, its
 // prior is uniform between its bounds, on its scale, as in PEtab.
@@ -85,7 +85,7 @@ func (p *File) estimated() (list []int) {
 // Point returns the parameters of Posterior that correspond to theta. As in
 // LogLikelihood.At, theta contains the linear values of all parameters. Many published
 // optima lie on the edge of the support of a prior. That edge is infinitely far away on
-// an unbounded scale. Point therefore moves a value on the edge or outside it into the
+// an unbounded scale. Point therefore moves a value on or beyond the edge into the
 // support. The distance from the edge is then 10⁻⁹ times the width of the support, on the
 // scale of the parameter if possible.
 func (p *File) Point(theta []float64) ([]float64, error) {

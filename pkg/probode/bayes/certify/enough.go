@@ -194,9 +194,9 @@ func (t *trials) try(size float64) (Level, error) {
 	return l, t.c.ctx.Err()
 }
 
-// effect returns upper limits for D and for the largest shift of x. No mode and at most
-// one point in twenty exceed them. At draws at which the reference failed, both count as
-// infinite.
+// effect returns upper limits for D and for the largest shift of x. No mode exceeds them,
+// and at most one point in twenty does. At draws at which the reference failed, both
+// count as infinite.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64

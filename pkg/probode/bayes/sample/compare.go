@@ -32,7 +32,7 @@ type Measurement struct {
 
 	// Seconds is the time of the whole run with the available workers: preparation,
 	// burn-in, and draws. The preparation finds modes and starts. If the Posterior
-	// already had its Modes, it includes the time of the search that found them.
+	// already had its Modes, Seconds includes the time of the search that found them.
 	// Preparation is the time of the preparation. Drawing is the part of Seconds that is
 	// proportional to the number of draws. If the run is repeated, only these times
 	// differ.

@@ -51,8 +51,8 @@ import (
 // posterior, at most half of the solves are saved, and Deterministic is as good. With
 // Noise each move of ξ needs a solve of the second stage.
 type DelayedAcceptance struct {
-	// First is the setup of the first stage. If its Method or Mesh is nil, the
-	// posterior's is used. If Second is given, the zero value stands for the posterior's
+	// First is the setup of the first stage. If its Method or Mesh is nil, that of the
+	// posterior is used. If Second is given, the zero value stands for the posterior's
 	// setup. Otherwise it stands for the posterior's setup with steps twice as long.
 	First probode.Setup
 

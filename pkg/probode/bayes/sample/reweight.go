@@ -173,7 +173,7 @@ type Reweighted struct {
 	Sampler Sampler
 
 	// Accurate is the setup of the solves for the weights. If its Method or Mesh is nil,
-	// the posterior's is used. The zero value stands for reference.Accurate.
+	// that of the posterior is used. The zero value stands for reference.Accurate.
 	Accurate probode.Setup
 
 	// Workers is the number of goroutines that solve for the weights; zero means the

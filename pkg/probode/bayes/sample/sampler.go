@@ -24,9 +24,9 @@ type Sampler interface {
 	// for d.
 	Check(d *bayes.Density) error
 
-	// Kernel returns the kernel of one chain, which owns d: nothing else uses it. rule
-	// makes proposals of θ on the unconstrained scale and needs no tuning. A kernel may
-	// tune itself in the first burnIn iterations only.
+	// Kernel returns the kernel of one chain. The kernel owns d, so no other code uses d.
+	// rule makes proposals of θ on the unconstrained scale and needs no tuning. A kernel
+	// may tune itself in the first burnIn iterations only.
 	//
 	// Init and Position use the natural scale, in the order of Posterior.Params. The
 	// kernel must also be an mcmc.Generator that writes the quantities of

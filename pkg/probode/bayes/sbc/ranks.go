@@ -86,8 +86,8 @@ func (r *Result) P(k int) float64 {
 	if least >= 1 {
 		return 1 // every point is at its median
 	}
-	// Points that are as unlikely as the observed ones must lie outside the bands, in
-	// spite of rounding.
+	// Points that are as unlikely as the observed ones must lie outside the bands,
+	// despite rounding errors.
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 

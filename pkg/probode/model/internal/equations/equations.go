@@ -21,7 +21,7 @@ type Equations struct {
 	Events      []Event      // events at the same time happen in this order, unless Unordered
 
 	// Unordered means that simultaneous events have no order, as in SBML. All of them
-	// then use the values from before the first of them.
+	// then use the values just before the first of them.
 	Unordered bool
 }
 
@@ -36,7 +36,7 @@ type State struct {
 	// Of and Volume are set if the state is the amount of a species in a compartment
 	// whose size changes, and formulas use the concentration of that species. Of is the
 	// ID of the concentration, which is an Assignment with the formula ID/Volume. If a
-	// condition gives Of a value, this state is set to that value times Volume.
+	// condition sets Of to a value, this state is set to that value times Volume.
 	Of     string
 	Volume *expr.Node
 }

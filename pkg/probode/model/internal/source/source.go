@@ -57,8 +57,8 @@ type Files struct {
 // Dir returns the files of a folder on disk. The user names the first file; the names of
 // the others come from files that were read. A downloaded model could name any of the
 // user's files. Unless outside is set, the others must therefore be in the folder, even
-// after links are followed. An error about a file outside the folder quotes nothing from
-// it.
+// after links are followed. An error about a file outside the folder contains no text
+// from it.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
@@ -120,7 +120,7 @@ type File struct {
 	*Files
 	Name  string
 	Text  []byte
-	quiet bool // messages quote nothing
+	quiet bool // messages contain no text from the file
 }
 
 // Read reads a file of UTF-8 text, without its byte order mark if it has one.
@@ -218,12 +218,12 @@ func OneLine(s string) string {
 	return string(out)
 }
 
-// A Where is a place in a file from which something was read. The zero value stands for
-// no place.
+// A Where is a place in a file from which something was read. The zero value means that
+// the place is not known.
 type Where struct {
 	File  string
 	Line  int
-	quiet bool // messages quote nothing
+	quiet bool // messages contain no text from the file
 }
 
 // At returns a place in the file.

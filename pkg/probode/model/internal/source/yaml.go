@@ -12,8 +12,8 @@ import (
 )
 
 // A Node is a value in a YAML file, with its line. Aliases are replaced by the values
-// that they stand for. A scalar keeps its text in the file. So not YAML but the code that
-// reads a field decides whether y, no or 1e5 is a word or a number.
+// that they stand for. A scalar keeps its text in the file. The code that reads a field
+// decides whether y, no or 1e5 is a word or a number; YAML does not.
 type Node struct {
 	File *File
 	Line int

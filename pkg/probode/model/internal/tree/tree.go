@@ -21,8 +21,8 @@ type Element struct {
 	Line, Column int // the place where the start tag ends
 	Child        []*Element
 
-	// Text contains the pieces of text before, between and after the children, trimmed of
-	// blanks. There is one more piece than there are children.
+	// Text contains the pieces of text before, between and after the children, without
+	// leading and trailing blanks. There is one more piece than there are children.
 	Text []string
 }
 
