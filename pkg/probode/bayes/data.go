@@ -138,8 +138,8 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	return d, nil
 }
 
-// maxFile is the largest size of a file. Tables of observations are smaller, and this
-// much fits in memory.
+// maxFile is the largest size of a file. Tables of observations are smaller, and a file
+// of this size fits in memory.
 const maxFile = 256 << 20 // bytes
 
 // ReadFile reads the named file with [ReadCSV]. Errors do not contain the name of the

@@ -226,7 +226,7 @@ func (s *sampling) mixed(d *draws) bool {
 // sound reports whether the standard errors of m can be trusted.
 func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
-// setting describes how p is solved.
+// setting describes how the equations of p are solved.
 func setting(p *bayes.Posterior) string {
 	if h := p.StepSize(); h > 0 {
 		return fmt.Sprintf("h = %.4g", h)

@@ -55,8 +55,8 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 // missedAround makes Metropolis moves for the reference posterior, starting from some of
 // the draws. It returns twice the share of accepted moves to points at which the
 // posterior of the draws has almost no density. If a part of the posterior is cut off,
-// the returned value is about the missed mass. The reference solves only for moves to
-// such points.
+// the returned value is about the missed mass. The equations are solved with the
+// reference only for moves to such points.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	return share, s.ctx.Err()
 }
 
-// An unvisited describes a mode without draws.
+// unvisited describes a mode without draws.
 type unvisited struct {
 	size  float64 // the shift that it would cause in the mean or sd of a parameter, in units of the threshold
 	theta []float64

@@ -107,7 +107,7 @@ const (
 	// vanished is a distance in standard deviations. If a climb covers this distance or
 	// more, the reference has no mode where the climb began.
 	vanished = 5
-	// noDifference is the D below which two setups differ by rounding only.
+	// noDifference is the D below which two setups differ only by rounding errors.
 	noDifference = 1e-12
 	// beyond and noticed are limits for a shift that is found away from the mode. The
 	// shift replaces the bound if it is more than beyond times the bound, and at least

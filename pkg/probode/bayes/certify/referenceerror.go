@@ -101,8 +101,8 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 }
 
 // discrepancy returns D between the expected data of two setups. The Fisher information
-// is taken at the values of the finer setup, which x solves with. Relative differences up
-// to rounding are ignored.
+// is taken at the values of the finer setup, which is the setup of x. Relative
+// differences up to rounding are ignored.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range x.surface.DataAt(finer, theta) {

@@ -260,7 +260,7 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	s.walk.Observe(s.u, probability)
 }
 
-// second solves the second stage at the proposed θ′, where the log prior is lp. It
+// second computes the second stage at the proposed θ′, where the log prior is lp. It
 // returns three numbers. ll is the log likelihood there, or NaN if the solve fails. ratio
 // is the log acceptance ratio of plain Metropolis. back is log a(θ′, θ), which is −∞ if
 // the first stage has failed.

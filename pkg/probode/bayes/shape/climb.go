@@ -135,7 +135,7 @@ func (c *Climb) Step(f Function, first bool) {
 			return
 		}
 		if !c.fresh {
-			// The derivatives may be too old.
+			// The derivatives may be out of date.
 			if !c.expand(f, false) {
 				return
 			}

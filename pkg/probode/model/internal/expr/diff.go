@@ -173,8 +173,8 @@ func (p *pool) diffProduct(a, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// diffPower returns (x^y)' = y x^(y−1) x' + x^y ln(x) y'. Each of the two terms is
-// finite wherever its limit is, even if one of its factors is not.
+// diffPower returns (x^y)' = y x^(y−1) x' + x^y ln(x) y'. Each of the two terms is finite
+// wherever its limit is finite, even if one of its factors is not.
 func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	x, y := m.args[0], m.args[1]
 	zero := p.num(0)

@@ -239,7 +239,8 @@ func (n *Node) with(args []*Node) *Node {
 // than the stack allows.
 func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
 
-// postorderBut is like postorder, but it omits nodes in done and what is below them.
+// postorderBut is like postorder, but it omits the nodes in done and all nodes below
+// them.
 func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	type frame struct {
 		n    *Node

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Expressions, and derivatives above all, tend to grow into long sums and products. Equal
+// Expressions, especially derivatives, tend to grow into long sums and products. Equal
 // terms are therefore combined into one term with a numerical factor, and equal factors
 // into a power.
 
