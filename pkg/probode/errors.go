@@ -43,8 +43,8 @@ func (e *PanicError) Error() string { return text.Panic(e.Value, e.Stack) }
 type SolveError struct {
 	Step  int       // index of the step that failed
 	T     float64   // time at its beginning
-	X     []float64 // state at that time; nil if there is none
-	Theta []float64
+	x     []float64 // state at that time; nil if there is none
+	theta []float64
 	Err   error // one of the errors above, an error of a Stepper or a context, or a *PanicError
 
 	problem, grid string
@@ -56,7 +56,7 @@ func (e *SolveError) Error() string {
 	fmt.Fprintf(&b, "%s, %v, %s: step %d at t = %.6g: %v", e.problem, e.method, e.grid, e.Step, e.T, e.Err)
 	var p *PanicError
 	if errors.As(e.Err, &p) || errors.Is(e.Err, ErrField) || errors.Is(e.Err, ErrParameter) || errors.Is(e.Err, ErrStart) {
-		fmt.Fprintf(&b, "; x = %s, theta = %s", short(e.X), short(e.Theta))
+		fmt.Fprintf(&b, "; x = %s, theta = %s", short(e.x), short(e.theta))
 	}
 	return b.String()
 }
@@ -84,7 +84,7 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 	kept := append(append(all.few[:0], x...), theta...)
 	e := &all.SolveError
 	*e = SolveError{problem: s.p.Title(), method: s.m, grid: s.g.rule, Step: i, T: s.g.t[i],
-		X: kept[:len(x):len(x)], Theta: kept[len(x):], Err: err}
+		x: kept[:len(x):len(x)], theta: kept[len(x):], Err: err}
 	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
 		return e
 	}

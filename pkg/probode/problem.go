@@ -77,7 +77,7 @@ type Problem struct {
 
 	// Band, if not nil, says that the Jacobian is banded. An implicit step then costs
 	// O(d·kl·(kl+ku)) instead of O(d³).
-	Band *Band
+	Band *Bandwidth
 
 	// Autonomous says that f does not depend on t, which saves an implicit multistep
 	// method one evaluation of f in each step.
@@ -94,8 +94,8 @@ type Problem struct {
 	window *window // of a problem as steppers see it: see segmented
 }
 
-// Band gives the numbers of sub- and superdiagonals of a banded Jacobian.
-type Band struct {
+// Bandwidth gives the numbers of sub- and superdiagonals of a banded Jacobian.
+type Bandwidth struct {
 	Lower, Upper int // kl, ku ≥ 0
 }
 

@@ -276,7 +276,7 @@ func TestBrokenPromises(t *testing.T) {
 		p.X0, p.Span, p.Name = []float64{1}, [2]float64{0, 10}, "broken"
 		return &p
 	}
-	wide := &Problem{Name: "broken", X0: make([]float64, 500), Span: [2]float64{0, 10}, Band: &Band{1, 1},
+	wide := &Problem{Name: "broken", X0: make([]float64, 500), Span: [2]float64{0, 10}, Band: &Bandwidth{1, 1},
 		F: func(f []float64, t float64, x, _ []float64) {
 			for i := range f {
 				f[i] = -x[i] + x[(i+7)%len(x)] + 1
@@ -307,7 +307,7 @@ func TestBrokenPromises(t *testing.T) {
 		}}), "F does not set dst[0]"},
 		{"band", func() *Problem {
 			p := problems.Lorenz96(6)
-			p.Band, p.FJ = &Band{1, 1}, nil
+			p.Band, p.FJ = &Bandwidth{1, 1}, nil
 			return p
 		}(), "outside Band (1, 1)"},
 		{"wide band", wide, "outside Band (1, 1)"},

@@ -147,7 +147,7 @@ func TestBadInput(t *testing.T) {
 		}(), 0.1, 0, "FJ gives f[1]"},
 		{"narrow band", func() *Problem {
 			p := problems.Lorenz96(6)
-			p.FJ, p.Band = nil, &Band{1, 1}
+			p.FJ, p.Band = nil, &Bandwidth{1, 1}
 			return p
 		}(), 0.1, 0, "entries outside Band (1, 1)"},
 	} {

@@ -50,11 +50,11 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 	for i, r := range e.parts {
 		e.bind(r, theta)
 		if r.grid == nil {
-			return nil, fmt.Errorf("bayes: %s: α cannot be calibrated for %v, which has no grid on which noise is added: want Uniform or Frozen steps", r.x.Title(i), p.Mesh)
+			return nil, fmt.Errorf("bayes: %s: α cannot be calibrated for %v, which has no grid on which noise is added: want Uniform or Frozen steps", r.x.title(i), p.Mesh)
 		}
 		solver := r.grid.Solver()
 		if s.Scaling != probode.ScaleDefault && s.Scaling != solver.Scaling() {
-			return nil, fmt.Errorf("bayes: %s: α is to be calibrated for %v, but the setup uses %v: want the same Scaling in both", r.x.Title(i), s.Scaling, solver.Scaling())
+			return nil, fmt.Errorf("bayes: %s: α is to be calibrated for %v, but the setup uses %v: want the same Scaling in both", r.x.title(i), s.Scaling, solver.Scaling())
 		}
 		set := s
 		set.Mesh, set.Theta, set.Scaling = solver.Grid(), slices.Clone(r.theta), solver.Scaling()
@@ -63,11 +63,11 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 		}
 		c, err := calibrate.Run(ctx, r.x.Problem, p.Method, set)
 		if err != nil {
-			return nil, fmt.Errorf("bayes: %s: α at %s: %w", r.x.Title(i), p.Format(theta), err)
+			return nil, fmt.Errorf("bayes: %s: α at %s: %w", r.x.title(i), p.Format(theta), err)
 		}
 		for _, w := range c.Warnings {
 			if len(e.parts) > 1 {
-				w = r.x.Title(i) + ": " + w
+				w = r.x.title(i) + ": " + w
 			}
 			out.Warnings = append(out.Warnings, w)
 		}

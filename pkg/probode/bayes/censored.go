@@ -9,7 +9,7 @@ import (
 
 // A Cumulative is a continuous Likelihood whose distribution function is known.
 type Cumulative interface {
-	Differentiable
+	SlopedLikelihood
 	// LogCDF returns log P(Y ≤ y) given m and own. It writes to slope the 1 + len(own)
 	// derivatives with respect to m and own, as Slope does for LogProb; slope may be nil.
 	LogCDF(slope []float64, y, m float64, own []float64) float64
@@ -42,7 +42,7 @@ func (c Censored) LogProb(y, m float64, own []float64) float64 {
 	return math.Inf(-1) // m or own is invalid
 }
 
-// Slope implements Differentiable.
+// Slope implements SlopedLikelihood.
 func (c Censored) Slope(dst []float64, y, m float64, own []float64) {
 	if y > c.Limit {
 		c.Of.Slope(dst, y, m, own)

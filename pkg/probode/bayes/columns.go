@@ -11,9 +11,9 @@ type columnErrors struct {
 	param  []int // index in θ of each number of Own, −1 if it is not a parameter
 	column []int // column of the data for each number of Own, −1 if it is not a column
 	own    []float64
-	zeros  []float64      // see scratch
-	score  []float64      // see Part.scores
-	exact  Differentiable // the Likelihood if it has derivatives in closed form, else nil
+	zeros  []float64        // see scratch
+	score  []float64        // see Part.scores
+	exact  SlopedLikelihood // the Likelihood if it has derivatives in closed form, else nil
 }
 
 // at returns the numbers of the likelihood for a row of the data whose expected values

@@ -93,7 +93,7 @@ func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	for i := range p.Experiments {
 		r, err := e.newPart(ctx, i)
 		if err != nil {
-			return nil, fmt.Errorf("bayes: %s: %w", p.Experiments[i].Title(i), err)
+			return nil, fmt.Errorf("bayes: %s: %w", p.Experiments[i].title(i), err)
 		}
 		e.parts = append(e.parts, r)
 		e.noise += r.noise
@@ -134,7 +134,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 	for k := range columns {
 		l := columnErrors{Likelihood: x.errors(k)}
 		if _, described := description(l.Likelihood); described { // use its own description, not that of an embedded likelihood
-			l.exact, _ = l.Likelihood.(Differentiable)
+			l.exact, _ = l.Likelihood.(SlopedLikelihood)
 		}
 		for _, v := range l.Own() {
 			i := -1

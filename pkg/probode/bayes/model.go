@@ -124,9 +124,9 @@ type Experiment struct {
 	Errors []Likelihood
 }
 
-// Title returns the name by which messages call the experiment; i is its number in the
+// title returns the name by which messages call the experiment; i is its number in the
 // model.
-func (x *Experiment) Title(i int) string {
+func (x *Experiment) title(i int) string {
 	if x.Name != "" {
 		return fmt.Sprintf("experiment %q", x.Name)
 	}
@@ -209,7 +209,7 @@ func (p *Posterior) Held() string {
 		x := &p.Experiments[i]
 		where := ""
 		if len(p.Experiments) > 1 {
-			where = fmt.Sprintf(" (%s)", x.Title(i))
+			where = fmt.Sprintf(" (%s)", x.title(i))
 		}
 		for k, v := range x.Problem.Theta {
 			if p.index(x.param(k)) < 0 {

@@ -84,7 +84,7 @@ func (e *Density) checkObserve() error {
 					}
 					for k, y := range dst {
 						if math.Float64bits(y) == math.Float64bits(untouched) {
-							return fmt.Errorf("bayes: %s: Observe does not write column %d at the state %.4g", r.x.Title(i), k+1, x)
+							return fmt.Errorf("bayes: %s: Observe does not write column %d at the state %.4g", r.x.title(i), k+1, x)
 						}
 					}
 					// A value that is always NaN or infinite contains no information.

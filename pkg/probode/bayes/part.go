@@ -7,7 +7,7 @@ import "github.com/probode/probode/pkg/probode"
 func (e *Density) Part(i int) *Part { return e.parts[i] }
 
 // Title returns the name by which messages call the experiment.
-func (r *Part) Title() string { return r.x.Title(r.number) }
+func (r *Part) Title() string { return r.x.title(r.number) }
 
 // NoiseLen returns the length of the part of ξ that belongs to the experiment. The parts of
 // all experiments follow each other in ξ.

@@ -61,7 +61,7 @@ func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error
 			data.T, data.Y = append(data.T, t), append(data.Y, row)
 		}
 		if data.T == nil {
-			return nil, fmt.Errorf("bayes: %s: none of the %d times of the prediction lies in its span, [%g, %g]", x.Title(i), len(times), x.Problem.Span[0], x.Problem.Span[1])
+			return nil, fmt.Errorf("bayes: %s: none of the %d times of the prediction lies in its span, [%g, %g]", x.title(i), len(times), x.Problem.Span[0], x.Problem.Span[1])
 		}
 		x.Data = &data
 	}
@@ -76,7 +76,7 @@ func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error
 			same.Mesh = g.Solver().Grid()
 			path, err := same.Bind(ctx, r.x.Problem, q.at(r.x), r.x.Data.T)
 			if err != nil {
-				return nil, fmt.Errorf("bayes: %s: %w", r.x.Title(i), err)
+				return nil, fmt.Errorf("bayes: %s: %w", r.x.title(i), err)
 			}
 			r.on(path)
 			r.noise = path.NoiseLen()

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// A Differentiable is a Likelihood whose LogProb has derivatives in closed form.
-type Differentiable interface {
+// A SlopedLikelihood is a Likelihood whose LogProb has derivatives in closed form.
+type SlopedLikelihood interface {
 	Likelihood
 	// Slope writes the 1 + len(own) derivatives of LogProb with respect to m and the
 	// numbers of Own. At a kink the derivative is the mean of the derivatives on both
@@ -27,21 +27,21 @@ type Kinked interface {
 	Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool)
 }
 
-var _ = []Differentiable{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}, Poisson{}, NegativeBinomial{}, Binomial{}, Censored{}}
+var _ = []SlopedLikelihood{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}, Poisson{}, NegativeBinomial{}, Binomial{}, Censored{}}
 
-// Slope implements Differentiable.
+// Slope implements SlopedLikelihood.
 func (Gaussian) Slope(dst []float64, y, m float64, own []float64) {
 	z := (y - m) / own[0]
 	dst[0], dst[1] = z/own[0], (z*z-1)/own[0]
 }
 
-// Slope implements Differentiable.
+// Slope implements SlopedLikelihood.
 func (LogNormal) Slope(dst []float64, y, m float64, own []float64) {
 	z := math.Log(y/m) / own[0]
 	dst[0], dst[1] = z/(own[0]*m), (z*z-1)/own[0]
 }
 
-// Slope implements Differentiable.
+// Slope implements SlopedLikelihood.
 func (Laplace) Slope(dst []float64, y, m float64, own []float64) {
 	r := y - m
 	dst[0], dst[1] = 0, (math.Abs(r)/own[0]-1)/own[0]
@@ -50,7 +50,7 @@ func (Laplace) Slope(dst []float64, y, m float64, own []float64) {
 	}
 }
 
-// Slope implements Differentiable.
+// Slope implements SlopedLikelihood.
 func (StudentT) Slope(dst []float64, y, m float64, own []float64) {
 	nu, sigma := own[0], own[1]
 	z := (y - m) / sigma
@@ -59,14 +59,14 @@ func (StudentT) Slope(dst []float64, y, m float64, own []float64) {
 	dst[1] = (mathext.Digamma((nu+1)/2) - mathext.Digamma(nu/2) - 1/nu - math.Log1p(z*z/nu) + w*z/nu) / 2
 }
 
-// Slope implements Differentiable.
+// Slope implements SlopedLikelihood.
 func (Poisson) Slope(dst []float64, y, m float64, _ []float64) {
 	if dst[0] = -1; y > 0 {
 		dst[0] = y/m - 1
 	}
 }
 
-// Slope implements Differentiable.
+// Slope implements SlopedLikelihood.
 func (NegativeBinomial) Slope(dst []float64, y, m float64, own []float64) {
 	phi := own[0]
 	w := (y + phi) / (m + phi)
@@ -76,7 +76,7 @@ func (NegativeBinomial) Slope(dst []float64, y, m float64, own []float64) {
 	dst[1] = mathext.Digamma(y+phi) - mathext.Digamma(phi) - math.Log1p(m/phi) + 1 - w
 }
 
-// Slope implements Differentiable.
+// Slope implements SlopedLikelihood.
 func (Binomial) Slope(dst []float64, y, m float64, own []float64) {
 	n := own[0]
 	dst[0], dst[1] = 0, mathext.Digamma(n+1)-mathext.Digamma(n-y+1)-y/n

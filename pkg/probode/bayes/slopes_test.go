@@ -10,7 +10,7 @@ import (
 // Slopes agree with central differences, whose error is of order h².
 func TestSlopes(t *testing.T) {
 	for _, c := range []struct {
-		of  bayes.Differentiable
+		of  bayes.SlopedLikelihood
 		y   float64
 		own []float64
 	}{

@@ -39,7 +39,7 @@ func (p *Posterior) validate() error {
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
 		if err := v.experiment(x); err != nil {
-			return fmt.Errorf("bayes: %s: %w", x.Title(i), err)
+			return fmt.Errorf("bayes: %s: %w", x.title(i), err)
 		}
 	}
 	return nil

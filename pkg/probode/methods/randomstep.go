@@ -23,8 +23,8 @@ import (
 //
 // To make a step of length H, Method makes a step of length h for the field (H/h)·f. If
 // f does not depend on t, the results are the same; otherwise t stays within [tᵢ, tᵢ +
-// h]. H must be positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise fails with
-// ErrStepSize, and calibration excludes such noise scales.
+// h]. H must be positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise fails,
+// and calibration excludes such noise scales.
 //
 // Method must not use earlier steps; of the Adams methods, AB1, AM0 and AM1 qualify. On
 // grids of an error-controlled run the default noise is added to the state and replaces
@@ -37,9 +37,9 @@ type RandomStep struct {
 	Power float64
 }
 
-// ErrStepSize is the error of a step whose noise scale is so large that the length of the
+// errStepSize is the error of a step whose noise scale is so large that the length of the
 // step could be zero or negative.
-var ErrStepSize = errors.New("the noise scale is too large: random steps could be negative: want a smaller alpha or a smaller step")
+var errStepSize = errors.New("the noise scale is too large: random steps could be negative: want a smaller alpha or a smaller step")
 
 func (m RandomStep) method() probode.Method {
 	if m.Method == nil {
@@ -171,7 +171,7 @@ func (s *randomStep) factor(i int, xi, scale []float64) (float64, error) {
 	}
 	reach := math.Sqrt(3) * scale[0] / s.g.H(i)
 	if !(reach < 1) {
-		return 0, fmt.Errorf("%w: √(3α) h^(p−1/2) is %.3g, want less than 1", ErrStepSize, reach)
+		return 0, fmt.Errorf("%w: √(3α) h^(p−1/2) is %.3g, want less than 1", errStepSize, reach)
 	}
 	return 1 + reach*math.Erf(xi[0]/math.Sqrt2), nil // 2Φ(ξ) − 1 = erf(ξ/√2)
 }

@@ -179,7 +179,7 @@ func TestRandomStepTooLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 		z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
-		if err := s.Solve(z, p.Theta, xi); errors.Is(err, ErrStepSize) != (scale > 1) {
+		if err := s.Solve(z, p.Theta, xi); errors.Is(err, errStepSize) != (scale > 1) {
 			t.Errorf("α = %g of the largest: %v", scale, err)
 		}
 	}

@@ -77,8 +77,8 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 
 // known returns the likelihood without names for its parameters. It is for callers that
 // pass the values of the parameters.
-func (r *row) known() bayes.Differentiable {
-	return r.likelihood(make([]bayes.Value, 2)).(bayes.Differentiable)
+func (r *row) known() bayes.SlopedLikelihood {
+	return r.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }
 
 // scaled is the distribution of y if g(y) has the distribution Of around g(m), where g is
@@ -109,9 +109,9 @@ func (s scaled) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return s.On.linear(s.Of.Rand(s.On.of(m), own, rng))
 }
 
-// Slope implements [bayes.Differentiable].
+// Slope implements [bayes.SlopedLikelihood].
 func (s scaled) Slope(dst []float64, y, m float64, own []float64) {
-	s.Of.(bayes.Differentiable).Slope(dst, s.On.of(y), s.On.of(m), own)
+	s.Of.(bayes.SlopedLikelihood).Slope(dst, s.On.of(y), s.On.of(m), own)
 	dst[0] /= s.On.slope(m)
 }
 

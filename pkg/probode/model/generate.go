@@ -84,7 +84,7 @@ func (g *generator) problem(name string) string {
 	width, lower := d, 0
 	if q.Band != nil {
 		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower
-		fmt.Fprintf(&b, "Band: &probode.Band{Lower: %d, Upper: %d},\n", q.Band.Lower, q.Band.Upper)
+		fmt.Fprintf(&b, "Band: &probode.Bandwidth{Lower: %d, Upper: %d},\n", q.Band.Lower, q.Band.Upper)
 	}
 
 	rates := vector("dst", g.e.rates)

@@ -294,8 +294,8 @@ func (c *compiled) stateNames(s *system) []string {
 // dense elimination, and nil otherwise. With kl diagonals below the main one and ku
 // diagonals above it, elimination with row exchanges costs d·kl·(kl+ku) operations
 // instead of d³/3.
-func band(s *system) *probode.Band {
-	b, d := probode.Band{}, len(s.states)
+func band(s *system) *probode.Bandwidth {
+	b, d := probode.Bandwidth{}, len(s.states)
 	column := map[string]int{}
 	for j, id := range s.states {
 		column[id] = j

@@ -46,11 +46,10 @@ type Draws struct {
 	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths is set; it is nil if
 	// the path failed.
 	Paths [][]float64
-	// N is the number of paths from which the moments are computed. Failed is the number
-	// of paths that could not be computed and are left out. Failure is the error of the
-	// first of them.
-	N, Failed int
-	Failure   error
+	// Failed is the number of paths that could not be computed and are left out. Failure
+	// is the error of the first of them.
+	Failed  int
+	Failure error
 }
 
 // Draw draws an ensemble of n paths of p at p.Theta.
@@ -119,7 +118,7 @@ func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) 
 		return nil, context.Cause(ctx)
 	}
 	e.Departure = tally.departure()
-	e.N, e.Mean, e.SD = total.N, newSeries(d, len(times)), newSeries(d, len(times))
+	e.Mean, e.SD = newSeries(d, len(times)), newSeries(d, len(times))
 	for i, sd := range total.SD() {
 		e.Mean[i%d][i/d], e.SD[i%d][i/d] = total.Mean[i], sd
 	}

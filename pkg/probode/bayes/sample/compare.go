@@ -41,9 +41,9 @@ type Measurement struct {
 	job *job // the job that made it, for More
 }
 
-// Rate returns the number of effective draws per second, preparation and burn-in
+// rate returns the number of effective draws per second, preparation and burn-in
 // included.
-func (r Measurement) Rate() float64 { return r.ESS / r.Seconds }
+func (r Measurement) rate() float64 { return r.ESS / r.Seconds }
 
 // A Comparison holds the results of several samplers.
 type Comparison []Measurement
@@ -121,7 +121,7 @@ func (c Comparison) String() string {
 	for _, r := range c {
 		draws := float64(len(r.Chains.Draws) * len(r.Chains.Draws[0]))
 		rows = append(rows, []string{r.Sampler.String(), fmt.Sprintf("%.2f", r.Solves), fmt.Sprintf("%.0f", r.ESS),
-			fmt.Sprintf("%.1f", 1000*r.ESS/draws), fmt.Sprintf("%.1f", 1000*r.ESS/draws/r.Solves), fmt.Sprintf("%.0f", r.Rate())})
+			fmt.Sprintf("%.1f", 1000*r.ESS/draws), fmt.Sprintf("%.1f", 1000*r.ESS/draws/r.Solves), fmt.Sprintf("%.0f", r.rate())})
 	}
 	var b strings.Builder
 	b.WriteString(text.Table(rows, text.First))
@@ -132,22 +132,4 @@ func (c Comparison) String() string {
 		}
 	}
 	return b.String()
-}
-
-// Marginals returns the mean and the standard deviation of each parameter in the draws of
-// each sampler, as a table for a terminal.
-func (c Comparison) Marginals() string {
-	if len(c) == 0 {
-		return ""
-	}
-	var rows [][]string
-	for i, name := range c[0].Chains.Names {
-		rows = append(rows, []string{text.Printable(name), "mean", "± mcse", "sd", "± mcse", "R̂"})
-		for _, r := range c {
-			m := r.Chains.Summary()[i]
-			rows = append(rows, []string{r.Sampler.String(), fmt.Sprintf("%.5g", m.Mean), fmt.Sprintf("%.1g", m.MCSE),
-				fmt.Sprintf("%.4g", m.SD), fmt.Sprintf("%.1g", m.MCSESD), fmt.Sprintf("%.3f", m.RHat)})
-		}
-	}
-	return text.Table(rows, text.First)
 }

@@ -63,12 +63,12 @@ func TestCompare(t *testing.T) {
 		if !(r.Solves >= 0.98*c.lo && r.Solves <= 1.001*c.hi) {
 			t.Errorf("%v: %.3f solves a draw, want %g to %g", c.s, r.Solves, c.lo, c.hi)
 		}
-		if !(r.Seconds > 0 && r.ESS > 0 && r.Rate() > 0) {
+		if !(r.Seconds > 0 && r.ESS > 0) {
 			t.Errorf("%v: %g s, ESS %g", c.s, r.Seconds, r.ESS)
 		}
 	}
-	table := out.String() + out.Marginals()
-	for _, want := range []string{"solves/draw", "delayed acceptance, pcn", "effective draws, k̂ = ", "theta1"} {
+	table := out.String()
+	for _, want := range []string{"solves/draw", "delayed acceptance, pcn", "effective draws, k̂ = "} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in\n%s", want, table)
 		}
