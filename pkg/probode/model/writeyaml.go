@@ -15,15 +15,15 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// WriteYAML writes p, for example a PEtab problem, as a model file with a table of data
-// into the folder dir, which it creates if necessary. It returns the name of the model
-// file, including dir.
+// WriteYAML writes p, for example a PEtab problem, as a model file with a table of data.
+// The files are in the folder dir, which it creates if necessary. It returns the path of
+// the model file, which begins with dir.
 //
 // It is an error if a model file cannot express something in p: several models; an event
-// that happens after a measurement at the same time; a constant whose value at the start depends on the state; a condition that sets a concentration in a
-// compartment whose size changes, or a name that a formula defines; a species with a
-// constant amount that only the condition of a preequilibration sets; or a name that has
-// a special meaning.
+// that happens after a measurement at the same time; a constant whose initial value
+// depends on the state; a condition that sets a concentration in a compartment whose size
+// changes, or a name that a formula defines; a species with a constant amount that only
+// the condition of a preequilibration sets; or a name that has a special meaning.
 func (p *File) WriteYAML(dir string) (name string, err error) {
 	if len(p.Models) != 1 {
 		return "", fmt.Errorf("model: %s has %d models: a model file has one", p.Name, len(p.Models))
@@ -46,7 +46,8 @@ func (p *File) WriteYAML(dir string) (name string, err error) {
 			return "", err
 		}
 	}
-	// What cannot be read back would be an error in the hands of the reader.
+	// Check that the file can be read back, because otherwise its readers would meet the
+	// error.
 	name = filepath.Join(dir, "model.yaml")
 	if _, err := Load(name); err != nil {
 		return "", fmt.Errorf("model: %s cannot be a model file: %w", p.Name, err)
@@ -202,7 +203,7 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 }
 
 // constants turns the constants of the model into parameters and assignments. It returns
-// an error for what a model file cannot express.
+// an error if a model file cannot express something in the model.
 func (w *yamlWriter) constants() error {
 	m := w.m
 	w.assignments = slices.Clone(m.Assignments)

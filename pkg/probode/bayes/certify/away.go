@@ -115,9 +115,10 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 }
 
 // probe solves the equations with both setups at t standard deviations along a direction.
-// A density is zero where its setup fails, as it is for a sampler. So a failure matters
-// only where the density under the other setup counts, and not where the solution itself
-// ends, for example because it grows without bound in finite time.
+// A density is zero where its setup fails, as it is for a sampler. So the failure of one
+// setup matters only where the density under the other setup counts. It does not matter
+// where the solution itself ends, for example because it grows without bound in finite
+// time.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)

@@ -13,17 +13,17 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// NUTS moves θ by the no-U-turn sampler with the gradient of the log density (see
-// mcmc.NUTS), with the classical solution, ξ = 0. It moves on the unconstrained scale.
+// NUTS moves θ by the no-U-turn sampler (see mcmc.NUTS). It uses the gradient of the log
+// density with the classical solution, ξ = 0. It moves on the unconstrained scale.
 //
-// The path of the solver must have derivatives: on a grid they come from the equations of
-// its steps. If the steps are chosen again at every θ, the gradient is that of the
-// solution with the steps chosen there.
+// The path of the solver must have derivatives. On a grid they come from the equations of
+// its steps. If the steps are chosen anew at every θ, the gradient is that of the
+// solution with the steps chosen at this θ.
 //
-// Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there is
-// none. Cost: a path of a few leapfrog steps for each draw, each with a solution and its
-// gradient. Draws are nearly independent, so this is the cheapest sampler if there are
-// more than about ten parameters, or if they are strongly correlated.
+// Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there
+// is none. Cost: some leapfrog steps for each draw, and a solution with its gradient for
+// each leapfrog step. The draws are nearly independent. So this is the cheapest sampler
+// if there are more than about ten parameters, or if they are strongly correlated.
 type NUTS struct {
 	// Setup solves the equations; the zero value stands for the setup of the posterior.
 	Setup probode.Setup
@@ -31,7 +31,7 @@ type NUTS struct {
 	// Accept is the mean probability of acceptance; zero means 0.8.
 	Accept float64
 
-	// These are a mode and its Gaussian approximation, found by Prepare.
+	// These are a mode and its Gaussian approximation, which Prepare finds.
 	mean []float64
 	cov  mat.Symmetric
 }
@@ -81,8 +81,8 @@ func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 }
 
 // gradient writes the gradient at u to grad and returns the log density. If the steps are
-// chosen at every θ, they are chosen at u and held while the gradient is computed. theta
-// is workspace.
+// chosen anew at every θ, they are chosen at u and held while the gradient is computed.
+// theta is workspace.
 func gradient(e *bayes.Density, theta, grad, u []float64) (float64, error) {
 	e.Constrain(theta, u)
 	defer e.Hold(theta)()
@@ -105,7 +105,7 @@ func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes
 // those of the density.
 func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
 
-// BurnIn returns 1000 iterations, whatever the number of parameters.
+// BurnIn returns 1000 iterations, for any number of parameters.
 func (NUTS) BurnIn(parameters int) int { return 1000 }
 
 // Kernel returns the kernel of one chain.

@@ -13,12 +13,13 @@ import (
 )
 
 // Tempering moves θ by parallel tempering between the posterior and the prior (see
-// mcmc.Tempering), with the classical solution, ξ = 0. Each chain has replicas whose
+// mcmc.Tempering). It uses the classical solution, ξ = 0. Each chain has replicas whose
 // densities are p(θ) p(Y | θ)^β.
 //
-// Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there is
-// none. Cost: one solve for each temperature and draw. Use it if the posterior has
-// several modes or ridges that other samplers do not cross, or to check them.
+// Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there
+// is none. Cost: one solve for each temperature and draw. Use it if the posterior has
+// several modes or has ridges that other samplers do not cross, or use it to check other
+// samplers.
 type Tempering struct {
 	// Setup solves the equations; the zero value stands for the setup of the posterior.
 	Setup probode.Setup
@@ -69,7 +70,7 @@ func (s Tempering) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ker
 	return k
 }
 
-// A natural is a part of kernels that move on the unconstrained scale. It shows their
+// natural is a part of those kernels that move on the unconstrained scale. It gives their
 // positions on the natural scale.
 type natural struct {
 	e           *bayes.Density
@@ -102,8 +103,8 @@ func (n *natural) at(u []float64) []float64 {
 	return n.theta
 }
 
-// generate writes the quantities of the density at u, where it is logp. That needs a
-// solution.
+// generate writes the quantities of the density at u, where the log density is logp. That
+// needs a solution.
 func (n *natural) generate(dst, u []float64, logp float64) {
 	theta := n.at(u)
 	n.e.LogLikelihood(theta, nil) // it was solved before, so there is no error
@@ -141,5 +142,5 @@ func (k *tempering) Tuned() (what, value string) {
 	return "swap rates of neighbouring temperatures, beginning at the posterior, and number of points that came all the way from the prior", value
 }
 
-// leastSwaps is the smallest rate of swaps without a warning.
+// A rate of swaps below leastSwaps gives a warning.
 const leastSwaps = 0.1
