@@ -9,7 +9,6 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
@@ -400,7 +399,13 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, th
 		return v, err
 	}
 	defer d.Bind(ctx)()
-	if _, err := d.LogLikelihood(free, nil); err != nil {
+	if gradient && len(free) > 0 {
+		defer d.Hold(free)()
+		v.gradient = make([]float64, len(free))
+		if _, err := d.LikelihoodGradient(v.gradient, nil, free, nil); err != nil {
+			return v, err
+		}
+	} else if _, err := d.LogLikelihood(free, nil); err != nil {
 		return v, err
 	}
 	expected := d.Expected()
@@ -417,18 +422,6 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, th
 		}
 		v.Simulated[i], v.Noise[i] = f, row.spread(f, own)
 		v.add(row.observable, row.known().LogProb(row.value, f, own))
-	}
-	if gradient && len(free) > 0 {
-		s := shape.NewSurface(d)
-		s.Exact = true
-		near := shape.Point{X: slices.Clone(free)}
-		if !s.Expand(&near) {
-			if err := ctx.Err(); err != nil {
-				return v, err
-			}
-			return v, fmt.Errorf("%s: the log-likelihood has no derivatives there", q.title)
-		}
-		v.gradient = near.Slope().RawVector().Data
 	}
 	return v, nil
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
@@ -84,6 +86,24 @@ func TestODE(t *testing.T) {
 						t.Errorf("%s: %s' = %v and %v: want %v", file, q.StateName(order[k]), f[order[k]], g[order[k]], want[k])
 					}
 				}
+				lambda, dx, dtheta := make([]float64, d), make([]float64, d), make([]float64, n)
+				for k := range lambda {
+					lambda[k] = rng.NormFloat64()
+				}
+				dt := q.Pullback(dx, dtheta, lambda, time, x, q.Theta)
+				again, slopes := make([]float64, d), make([]float64, n)
+				dt2 := densePullback(q, again, slopes, lambda, time, x, q.Theta)
+				for _, pair := range [][2][]float64{{dx, again}, {dtheta, slopes}} {
+					for k, want := range pair[1] {
+						if top := floats.Norm(pair[1], math.Inf(1)); !(math.Abs(pair[0][k]-want) <= 1e-12*(1+top)) {
+							t.Errorf("%s: pullback %v: want %v", file, pair[0], pair[1])
+							break
+						}
+					}
+				}
+				if !(math.Abs(dt-dt2) <= 1e-6*(1+math.Abs(dt2)+floats.Norm(f, 2))) {
+					t.Errorf("%s: pullback in t %g: want %g", file, dt, dt2)
+				}
 				// Central differences have relative errors of h² and 10⁻¹⁶/h.
 				difference := func(at []float64, j int) []float64 {
 					h, keep := 1e-5*max(math.Abs(at[j]), 1e-2), at[j]
@@ -118,6 +138,7 @@ func TestODE(t *testing.T) {
 				q.F(f, 1, x, q.Theta)
 				q.FJ(f, jac, 1, x, q.Theta)
 				q.FTheta(slope, 1, x, q.Theta)
+				q.Pullback(x0, slope[:n], f, 1, x, q.Theta)
 			}); n >= 1 && !underRace { // a pool may be emptied by the garbage collector
 				t.Errorf("%s: %v allocations", file, n)
 			}

@@ -219,6 +219,7 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 	if n > 0 {
 		slopes := derivatives(inputs, s.rates, c.params)
 		q.FTheta = func(dst []float64, t float64, x, theta []float64) { slopes().eval(nil, dst, t, x, theta) }
+		q.Pullback = pullback(q, inputs, s.rates)
 	}
 	if err := c.start(q, s); err != nil {
 		return fail(err)
@@ -227,6 +228,82 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 		return fail(err)
 	}
 	return q, nil
+}
+
+// pullback returns the Pullback of q, whose rates depend on inputs. Where a derivative in a
+// piece that is not taken makes it NaN, FJ and FTheta take its place.
+func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
+	d, n := q.Dim(), len(q.Theta)
+	weights := make([]string, d)
+	for i := range weights {
+		weights[i] = fmt.Sprintf("weight %d", i) // no name has a blank
+	}
+	gradient := sync.OnceValue(func() *scatter {
+		w, err := newScatter(append(slices.Clone(inputs), weights...), nil, [][]*expr.Node{expr.Gradient(rates, weights, inputs)}, func(_, j int) int { return j })
+		if err != nil {
+			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the rates themselves were compiled
+		}
+		return w
+	})
+	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
+		g := gradient()
+		m := g.pool.Get().(*machine)
+		defer g.pool.Put(m)
+		m.in[0] = t
+		copy(m.in[1:], x)
+		copy(m.in[1+d:], theta[:n])
+		copy(m.in[1+d+n:], lambda)
+		m.Eval(m.out, m.in)
+		for _, v := range m.out {
+			if v != v {
+				return densePullback(q, dx, dtheta, lambda, t, x, theta)
+			}
+		}
+		for k, v := range m.out {
+			switch i := g.place[k]; {
+			case i == 0:
+				dt = v
+			case i <= d:
+				dx[i-1] += v
+			default:
+				dtheta[i-1-d] += v
+			}
+		}
+		return dt
+	}
+}
+
+// densePullback does the same as q.Pullback, by FJ and FTheta, and a central difference in
+// t. Rows with the weight 0 are left out, even if they are not finite.
+func densePullback(q *probode.Problem, dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
+	n, f, jac, slopes := len(q.Theta), make([]float64, q.Dim()), q.NewJacobian(), make([]float64, q.Dim()*len(q.Theta))
+	q.FJ(f, jac.A, t, x, theta)
+	q.FTheta(slopes, t, x, theta)
+	for i, v := range lambda {
+		if v == 0 {
+			continue
+		}
+		lo, hi := jac.Columns(i)
+		for j := lo; j < hi; j++ {
+			dx[j] += v * jac.At(i, j)
+		}
+		for j, s := range slopes[i*n : (i+1)*n] {
+			dtheta[j] += v * s
+		}
+	}
+	if q.Autonomous {
+		return 0
+	}
+	h := 6e-6 * (1 + math.Abs(t)) // the cube root of the rounding error
+	for _, side := range [2]float64{h, -h} {
+		q.F(f, t+side, x, theta)
+		for i, v := range lambda {
+			if v != 0 {
+				dt += v * f[i] / (2 * side)
+			}
+		}
+	}
+	return dt
 }
 
 // start sets the initial state of q and the derivatives of this state. If q begins with a

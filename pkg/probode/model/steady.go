@@ -167,6 +167,7 @@ func (r *rest) atRest(length float64) *probode.Problem {
 	s.F = func(dst []float64, _ float64, _, _ []float64) { clear(dst) }
 	s.FJ = func(f, jac []float64, _ float64, _, _ []float64) { clear(f); clear(jac) }
 	s.FTheta = func(dst []float64, _ float64, _, _ []float64) { clear(dst) }
+	s.Pullback = func(_, _, _ []float64, _ float64, _, _ []float64) float64 { return 0 }
 	return &s
 }
 

@@ -37,6 +37,72 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 	return jac
 }
 
+// Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to names, where weights
+// are the names of the wᵢ. A derivative is nil if it is always zero. It uses reverse
+// accumulation: the derivative of the sum with respect to a part of the expressions is
+// found once, from those with respect to the parts that use it. So all derivatives
+// together take a few times as many operations as the sum, whatever the number of names
+// [Griewank & Walther 2008, §3.2]. A derivative may be NaN where that of a piece that is
+// not taken is, if pieces are nested deeply. It panics in the same cases as [Node.Diff].
+func Gradient(fs []*Node, weights, names []string) []*Node {
+	p := newPool()
+	simple := p.simplify(fs...)
+	moves := map[*Node]bool{} // whether a part depends on names
+	index := map[string]int{}
+	for i, name := range names {
+		index[name] = i
+	}
+	parts := postorder(simple...)
+	for _, m := range parts {
+		_, moves[m] = index[m.name]
+		moves[m] = moves[m] && m.op == opSym
+		for _, a := range m.args {
+			moves[m] = moves[m] || moves[a] && !m.Boolean()
+		}
+	}
+	terms := map[*Node][]*Node{} // of the derivative with respect to a part
+	for i, w := range weights {
+		terms[simple[i]] = append(terms[simple[i]], p.simplify(Sym(w))...)
+	}
+	out := make([]*Node, len(names))
+	for k := len(parts) - 1; k >= 0; k-- {
+		m := parts[k]
+		if !moves[m] || len(terms[m]) == 0 {
+			continue
+		}
+		slope := p.add(terms[m]...)
+		if m.op == opSym {
+			if !isZero(slope) {
+				out[index[m.name]] = slope
+			}
+			continue
+		}
+		d := make([]*Node, len(m.args))
+		for i, a := range m.args {
+			if !a.Boolean() {
+				d[i] = p.num(0)
+			}
+		}
+		for i, a := range m.args {
+			if !moves[a] || a.Boolean() {
+				continue
+			}
+			d[i] = slope // chainRule is linear in d
+			t := p.chainRule(m, d)
+			d[i] = p.num(0)
+			switch m.op {
+			case opAdd, opNeg, opPiecewise, opMin, opMax:
+			default: // the slope of m may be NaN in a piece that is not taken
+				t = p.guard(slope, t)
+			}
+			if !isZero(t) {
+				terms[a] = append(terms[a], t)
+			}
+		}
+	}
+	return out
+}
+
 // diff returns the derivative of n, and adds the derivatives of all its parts to done. n
 // must be simplified and in the pool.
 func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {

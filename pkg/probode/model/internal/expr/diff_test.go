@@ -56,6 +56,58 @@ func TestDiffAgainstDifferences(t *testing.T) {
 	}
 }
 
+// The gradient of a weighted sum is the sum of the rows of the Jacobian, for random
+// expressions, wherever these rows are finite. In about one of 1,000 it is inaccurate,
+// because terms cancel that are far larger than the result, or NaN, because pieces that
+// are not taken are nested deeply.
+func TestGradient(t *testing.T) {
+	g := newGen(2)
+	names, weights := []string{"x", "y", "z"}, []string{"w 1", "w 2", "w 3"}
+	inputs := append(slices.Clone(names), weights...)
+	tested, missing := 0, 0
+	for range 300 {
+		fs := []*Node{g.number(4), g.number(3), g.number(4)}
+		gradient, jac := Gradient(fs, weights, names), Jacobian(fs, names)
+		var outputs []*Node
+		for _, row := range append([][]*Node{gradient}, jac...) {
+			for _, n := range row {
+				if n == nil {
+					n = Num(0)
+				}
+				outputs = append(outputs, n)
+			}
+		}
+		p, err := Compile(inputs, outputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := g.point()
+		in, out := []float64{at["x"], at["y"], at["z"], 0.7, -1.3, 2.1}, make([]float64, len(outputs))
+		p.Eval(out, in)
+		for j := range names {
+			var want, size float64
+			for i := range fs {
+				v := in[3+i] * out[3+3*i+j]
+				want, size = want+v, size+math.Abs(v)
+			}
+			if math.IsNaN(want) || math.IsInf(want, 0) || size > 1e8 {
+				continue
+			}
+			off := math.Abs(out[j] - want)
+			if math.IsNaN(off) || off > 1e-7*(1+size) && off < 1e-2*size {
+				missing++
+				continue
+			}
+			if tested++; off > 1e-7*(1+size) {
+				t.Errorf("derivative %d of %v at %v: %g: want %g", j, fs, in, out[j], want)
+			}
+		}
+	}
+	if tested < 600 || missing > 2 {
+		t.Errorf("%d derivatives agree and %d are NaN or inaccurate: want at least 600, at most 2", tested, missing)
+	}
+}
+
 // Simplify keeps the value wherever the original has one.
 func TestSimplifyKeepsValue(t *testing.T) {
 	c := newCalc(140)
