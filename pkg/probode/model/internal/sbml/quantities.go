@@ -298,6 +298,31 @@ func (s *reader) event(e *tree.Element) {
 	s.out.Events = append(s.out.Events, ev)
 }
 
+// refuseTrigger says why the time of a trigger, a comparison, is not known before a
+// solve. linear says that the trigger is linear in time, and known that the factor of the
+// time is a number, which then is zero.
+func (s *reader) refuseTrigger(line int, id string, n *expr.Node, linear, known bool) {
+	names := n.Symbols()
+	ruled := func(name string) bool {
+		return slices.ContainsFunc(s.out.Assignments, func(a equations.Assignment) bool { return a.ID == name })
+	}
+	constant := func(name string) bool {
+		return name == expr.Time || slices.ContainsFunc(s.out.Constants, func(c equations.Constant) bool { return c.ID == name })
+	}
+	switch {
+	case slices.ContainsFunc(names, func(name string) bool { return !constant(name) && !ruled(name) }):
+		s.Refuse(line, "event that depends on the state", "event %s is triggered by %s: want a fixed time", id, n)
+	case slices.ContainsFunc(names, ruled):
+		s.Refuse(line, "event trigger with a rule", "event %s is triggered by %s, which contains the variable of a rule: want a comparison with the time, such as time >= 5", id, n)
+	case linear && !known:
+		s.Refuse(line, "event trigger with a factor of the time", "event %s is triggered by %s, where the factor of the time is not a number: divide by it, as in time >= 4 / k", id, n)
+	case linear:
+		s.Refuse(line, "event trigger that never changes", "event %s is triggered by %s: want a comparison with the time, such as time >= 5", id, n)
+	default:
+		s.Refuse(line, "event trigger that is not linear in time", "event %s is triggered by %s: want a comparison that is linear in time, such as time >= 5", id, n)
+	}
+}
+
 // triggerTime returns the time at which a trigger changes. The trigger must be a
 // comparison, such as a ≥ b, that is linear in time. rising reports whether the trigger
 // is true afterwards, and strict reports whether its operator is < or >.
@@ -319,7 +344,7 @@ func (s *reader) triggerTime(trigger *tree.Element, id string) (at *expr.Node, r
 		slope, known = b.Const()
 	}
 	if !known || slope == 0 {
-		s.Refuse(trigger.Line, "event that depends on the state", "event %s is triggered by %s: want a fixed time", id, n)
+		s.refuseTrigger(trigger.Line, id, n, ok, known)
 	}
 	at = expr.Call("divide", a, expr.Num(-slope)).Simplify()
 	return at, sign*slope > 0, op == "gt" || op == "lt"
