@@ -155,6 +155,9 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 	if err != nil {
 		return nil, nil, err
 	}
+	if late := afterEnd(p); late != "" {
+		fmt.Fprintf(os.Stderr, "warning: the solution ends at t = %g, before %s: -span sets another end\n", p.Span[1], late)
+	}
 	if s.paths < 0 {
 		return nil, nil, fmt.Errorf("-paths %d: want a number ≥ 0", s.paths)
 	}
@@ -395,6 +398,32 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 		rows = append(rows, append([]float64{t}, x.X[i*d:(i+1)*d]...))
 	}
 	return rows, nil
+}
+
+// afterEnd names the first of the events that change the state after the end of the span,
+// and says how many more there are. It is "" if there are none.
+func afterEnd(p *probode.Problem) string {
+	first, name, n := math.Inf(1), "", 0
+	for k := range p.Events {
+		e := &p.Events[k]
+		at := e.Time
+		if e.When != nil {
+			at = e.When(p.Theta)
+		}
+		if e.Jump == nil || !(at > p.Span[1]) || math.IsInf(at, 1) {
+			continue
+		}
+		if n++; at < first {
+			first, name = at, e.Name
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%s at t = %g", name, first)
+	}
+	return fmt.Sprintf("%s at t = %g and %d more", name, first, n-1)
 }
 
 func paramNames(p *probode.Problem) []string {

@@ -90,6 +90,41 @@ func TestSolveRows(t *testing.T) {
 	}
 }
 
+// An event after the end of the span is not in the table, and one line says so.
+func TestSolveEventAfterEnd(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("d.csv", "time,y\n1,1\n10,0.1\n")
+	model := write("m.yaml", `name: doses
+parameters: [{parameterId: k, nominalValue: 0.3}, {parameterId: lag, nominalValue: 1}]
+odes: [{stateId: x, rightHandSide: -k*x, initialValue: 1}]
+events:
+  - {eventId: early, time: 2, assignments: {x: x + 1}}
+  - {eventId: late, time: 11 + lag, assignments: {x: x + 1}}
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.1}]
+data: d.csv
+`)
+	for args, want := range map[string]string{
+		"":                        "warning: the solution ends at t = 10, before event late at t = 12: -span sets another end\n",
+		"-span 0,1.5":             "warning: the solution ends at t = 1.5, before event early at t = 2 and 1 more: -span sets another end\n",
+		"-span 0,20":              "",
+		"-theta lag=-5":           "",
+		"-span 0,12":              "",
+		"-theta lag=0 -span 0,11": "",
+	} {
+		said := stderr(t, func() { table(t, append([]string{"-model", model}, strings.Fields(args)...)...) })
+		if said != want {
+			t.Errorf("%q: %q, want %q", args, said, want)
+		}
+	}
+}
+
 // The columns of an ensemble are those of the seed, and its quantiles enclose
 // its median.
 func TestSolvePaths(t *testing.T) {
