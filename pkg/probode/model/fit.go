@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -19,16 +20,21 @@ import (
 
 // FitSettings are the settings of Fit.
 type FitSettings struct {
-	Starts     int    // ≥ 1
+	Starts     int    // drawn starts, ≥ 0
 	Seed       uint64 // seed of the starts
-	Iterations int    // largest number in each search; zero means 500
-
+	Iterations int    // largest number in each search; zero means 200
+	// From contains further starts, before those that are drawn: linear values of all
+	// parameters. Values outside the bounds are moved to the bounds.
+	From [][]float64
+	// Map adds the log densities of the priors to the log-likelihood. Each is the density
+	// of the value that has the prior: for parameterScaleNormal, for example, the value on
+	// the parameter's scale.
+	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
-	// relative tolerance of 10⁻⁵. For every Tolerance, the final log-likelihoods are
+	// relative tolerance of 10⁻⁴. For every Tolerance, the final log-likelihoods are
 	// computed to 10⁻⁷.
 	Tolerance probode.Tolerance
 	Method    probode.Method // nil means Radau of order 5
-
 	// Workers is the number of searches that run at the same time; zero means one for
 	// each processor. Results do not depend on it.
 	Workers  int
@@ -39,36 +45,44 @@ type FitSettings struct {
 type Optimum struct {
 	Start         int // the number of the search, from 0
 	LogLikelihood float64
+	LogPrior      float64   // 0 unless FitSettings.Map is set
 	Error         float64   // as in Evaluation
 	Theta         []float64 // linear values of all parameters
-
-	// Left is the further rise in log-likelihood that the expansion at Theta predicts.
-	// Kinks is the number of measurements with Laplace errors that equal the model's
-	// values. At such a point the likelihood has a kink. An optimum is usually at kinks,
-	// just as a median lies at a data point.
+	// Slope is the largest slope of the log-likelihood, or with Map of the log posterior
+	// density, on the scales of the parameters: the largest component of its gradient,
+	// without those that point out of the bounds at which Theta lies. At kinks it is the
+	// mean slope of the way to the maximum of the expansion at Theta.
+	Slope float64
+	// Left is the further rise that the expansion at Theta predicts. Kinks is the number
+	// of measurements with Laplace errors that equal the model's values. The likelihood
+	// has a kink where such a measurement equals the model's value. An optimum is usually
+	// at kinks, just as a median lies at a data point.
 	Left  float64
 	Kinks int
 
 	Iterations, Evaluations int
 
-	// Reason says why the search ended. Converged is true if Theta is an optimum, which
-	// means that Left is below 10⁻⁶.
+	// Reason says why the search ended. Converged is true if Theta is an optimum: Slope is
+	// at most 0.01, and Left at most 10⁻⁶.
 	Reason    string
 	Converged bool
-
-	Err error // why the search failed; if not nil, only Start of the other fields is meaningful
+	Err       error // why the search failed; if not nil, only Start of the other fields is meaningful
 }
 
-// Fit maximises the log-likelihood, without priors, within the bounds of the parameters.
-// Each start is drawn from the initialisation priors of the parameters, or uniformly on
-// their scales between their bounds. For a parameter that has neither, searches begin
-// near the nominal value. Fit returns an Optimum for each start, the best first and
-// failed searches last.
+// value returns what a search maximises.
+func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
+
+// Fit maximises the log-likelihood, or with Map the log posterior density, within the
+// bounds of the parameters. The starts are a Latin hypercube: each parameter is drawn
+// from its initialisation prior, or uniformly on its scale between its bounds. If a
+// parameter has neither, searches begin near its nominal value. Fit returns an Optimum
+// for each start: the best first, and failed searches last.
 //
-// Each search uses Fisher's scoring with exact gradients and Levenberg–Marquardt damping,
-// on the scales of the parameters and within their bounds (see shape.Climb). It begins
-// with the tolerance in the settings, and ends with the tighter tolerance that accurate
-// optima need. Its expansions contain the kinks of Laplace errors.
+// Each search uses Fisher's scoring with exact derivatives within a trust region, on the
+// scales of the parameters and within their bounds: see shape.Ascent. All searches begin
+// with the solver tolerance in the settings. Those that end near the best one continue
+// with the tighter tolerance that accurate optima need. The expansions contain the kinks
+// of Laplace errors.
 //
 // If the likelihood cannot be computed at a start, another start is drawn, at most 20
 // times. During a search the log-likelihood is −∞ wherever it cannot be computed.
@@ -78,83 +92,154 @@ type Optimum struct {
 //
 // Source: Osborne (1992), Int. Stat. Rev. 60, 99, for Fisher's scoring.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
+	total := s.Starts + len(s.From)
 	switch {
-	case s.Starts < 1:
+	case s.Starts < 0 || total < 1:
 		return nil, fmt.Errorf("%d starts: want at least 1", s.Starts)
 	case s.Iterations < 0 || s.Workers < 0:
 		return nil, fmt.Errorf("%d iterations and %d workers: want numbers ≥ 0", s.Iterations, s.Workers)
 	}
-	if s.Iterations == 0 {
-		s.Iterations = 500
-	}
-	if s.Tolerance.Relative == 0 && s.Tolerance.Absolute == nil {
-		s.Tolerance.Relative = 1e-5
-	}
-	rough, err := p.LogLikelihood(LikelihoodSettings{Tolerance: s.Tolerance, Method: s.Method, Workers: 1})
+	problem, err := p.newFit(s)
 	if err != nil {
 		return nil, err
 	}
-	if len(rough.free) == 0 {
-		return nil, fmt.Errorf("%s: no parameter is estimated", text.Clip(p.Name))
-	}
-	boxes := make([]box, len(rough.free))
-	for i, j := range rough.free {
-		if boxes[i], err = newBox(&p.Params[j]); err != nil {
-			return nil, err
+	ends := make([]end, total)
+	count := func(done, _ int) {
+		if s.Progress != nil {
+			s.Progress(done, total)
 		}
 	}
-	theta := rough.Nominal()
-	for _, j := range rough.free {
-		theta[j] = 0 // the searches set this element
-	}
-	if err := p.complete(theta); err != nil {
-		return nil, err
-	}
-	list := make([]Optimum, s.Starts)
-	// All searches begin even if ctx has ended, because each result must report the end
-	// of ctx.
-	if _, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, s.Starts, s.Progress, func() func(int) error {
-		f, err := newSearch(ctx, p, boxes, theta, s)
-		return func(i int) error {
-			if err == nil {
-				list[i] = f.run(i)
-			}
-			return err
-		}
-	}); err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(list, func(a, b Optimum) int {
-		switch {
-		case a.Err != nil || b.Err != nil:
-			if (a.Err == nil) != (b.Err == nil) {
-				if a.Err == nil {
-					return -1
+	// All searches begin even if ctx has ended, because each result has to report that.
+	each := func(progress func(done, total int), do func(f *search, e *end)) error {
+		_, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, total, progress, func() func(int) error {
+			f, err := problem.search(ctx)
+			return func(i int) error {
+				if err == nil {
+					do(f, &ends[i])
 				}
-				return 1
+				return err
 			}
-			return a.Start - b.Start
-		case a.LogLikelihood > b.LogLikelihood:
-			return -1
-		case a.LogLikelihood < b.LogLikelihood:
-			return 1
+		})
+		return err
+	}
+	starts := problem.starts()
+	for i := range ends {
+		ends[i].Start, ends[i].from = i, starts[i]
+	}
+	if err := each(count, (*search).rough); err != nil {
+		return nil, err
+	}
+	best := math.Inf(-1)
+	for i := range ends {
+		if ends[i].Err == nil {
+			best = max(best, ends[i].ascent.Value)
 		}
-		return a.Start - b.Start
-	})
+	}
+	if err := each(nil, func(f *search, e *end) { f.finish(e, e.ascent.Value > best-reach) }); err != nil {
+		return nil, err
+	}
+	list := make([]Optimum, total)
+	for i := range ends {
+		list[i] = ends[i].Optimum
+	}
+	slices.SortStableFunc(list, better)
 	return list, ctx.Err()
 }
 
-// A box is the range of one parameter on its scale.
+// better sorts optima: the best first, failed searches last, and equal ones by their
+// number.
+func better(a, b Optimum) int {
+	switch {
+	case a.Err == nil && b.Err == nil && a.value() != b.value():
+		return cmp.Compare(b.value(), a.value())
+	case (a.Err == nil) != (b.Err == nil):
+		if a.Err == nil {
+			return -1
+		}
+		return 1
+	}
+	return a.Start - b.Start
+}
+
+// A fitting is what the searches of one Fit have in common.
+type fitting struct {
+	p     *File
+	set   FitSettings
+	free  []int // components of Params that are estimated
+	boxes []box
+	theta []float64 // the values of the parameters that are not estimated
+}
+
+func (p *File) newFit(s FitSettings) (*fitting, error) {
+	if s.Iterations == 0 {
+		s.Iterations = 200
+	}
+	if s.Tolerance.Relative == 0 && s.Tolerance.Absolute == nil {
+		s.Tolerance.Relative = 1e-4
+	}
+	l, err := p.LogLikelihood(LikelihoodSettings{Tolerance: s.Tolerance, Method: s.Method, Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	f := &fitting{p: p, set: s, free: l.free, theta: l.Nominal()}
+	if len(f.free) == 0 {
+		return nil, fmt.Errorf("%s: no parameter is estimated", text.Clip(p.Name))
+	}
+	for _, from := range s.From {
+		if len(from) != len(p.Params) {
+			return nil, fmt.Errorf("a start has %d values: want %d, one for each parameter", len(from), len(p.Params))
+		}
+	}
+	for _, j := range f.free {
+		b, err := newBox(&p.Params[j], s.Map)
+		if err != nil {
+			return nil, err
+		}
+		f.boxes = append(f.boxes, b)
+		f.theta[j] = 0 // the searches set this element
+	}
+	return f, p.complete(f.theta)
+}
+
+// starts returns the starts, in the coordinates of the searches.
+func (f *fitting) starts() [][]float64 {
+	var list [][]float64
+	for _, theta := range f.set.From {
+		x := make([]float64, len(f.boxes))
+		for i, j := range f.free {
+			b := &f.boxes[i]
+			x[i] = min(max(b.scale.of(theta[j])/b.unit, b.low), b.high)
+		}
+		list = append(list, x)
+	}
+	n := f.set.Starts
+	random := rand.New(rand.NewPCG(f.set.Seed, 0x6879706572637562))
+	drawn := make([][]float64, n)
+	for i := range drawn {
+		drawn[i] = make([]float64, len(f.boxes))
+	}
+	for k := range f.boxes {
+		for i, stratum := range random.Perm(n) {
+			drawn[i][k] = f.boxes[k].at((float64(stratum) + random.Float64()) / float64(n))
+		}
+	}
+	return append(list, drawn...)
+}
+
+// A box is the range of one parameter. Searches use coordinates whose natural unit is 1:
+// values on the scale of the parameter, divided by unit.
 type box struct {
 	scale      Scale
-	low, high  float64
+	unit       float64
+	low, high  float64 // bounds of the coordinate, ±∞ for none
 	start      Prior
 	closed     bool // both bounds are finite
 	from, span float64
+	prior      *scalePrior // nil if it is not part of what is maximised
 }
 
-func newBox(q *Parameter) (box, error) {
-	b := box{scale: q.Scale, low: math.Inf(-1), high: math.Inf(1), start: q.start}
+func newBox(q *Parameter, withPrior bool) (box, error) {
+	b := box{scale: q.Scale, unit: 1, low: math.Inf(-1), high: math.Inf(1), start: q.start}
 	if !math.IsNaN(q.Lower) {
 		b.low = q.Scale.of(q.Lower)
 	}
@@ -162,14 +247,14 @@ func newBox(q *Parameter) (box, error) {
 		b.high = q.Scale.of(q.Upper)
 	}
 	b.closed = b.low-b.low == 0 && b.high-b.high == 0
+	at := q.Scale.of(q.Nominal)
 	switch {
 	case b.closed && !(b.low < b.high):
 		return b, fmt.Errorf("parameter %s: bounds %g and %g: want the lower below the upper", text.Clip(q.ID), q.Lower, q.Upper)
 	case b.closed:
 		b.from, b.span = b.low, b.high-b.low
-	case b.start.Type == "" && q.Nominal-q.Nominal == 0 && !math.IsInf(q.Scale.of(q.Nominal), 0):
-		// Without bounds, searches begin near the nominal value.
-		at := q.Scale.of(q.Nominal)
+	case b.start.Type == "" && at-at == 0:
+		// If there are no bounds, searches begin near the nominal value.
 		b.from, b.span = at-1, 2
 		if q.Scale == Lin {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
@@ -177,36 +262,33 @@ func newBox(q *Parameter) (box, error) {
 	case b.start.Type == "":
 		return b, fmt.Errorf("parameter %s has no bounds, no nominal value and no initialisation prior: want one of them, to choose where searches begin", text.Clip(q.ID))
 	}
+	switch {
+	case q.Scale == Log:
+		b.unit = math.Ln10
+	case q.Scale == Lin && b.span > 0:
+		b.unit = b.span / 4
+	}
+	b.low, b.high, b.from, b.span = b.low/b.unit, b.high/b.unit, b.from/b.unit, b.span/b.unit
+	if withPrior && q.Prior.Type != "" {
+		d, err := newScalePrior(q)
+		if err != nil {
+			return b, err
+		}
+		b.prior = &d
+	}
 	return b, nil
 }
 
-// draw returns a random start, a little inside the bounds if both are finite.
-func (b *box) draw(r *rand.Rand) float64 {
-	u, a, c := r.Float64(), b.start.A, b.start.B
-	normal, laplace := r.NormFloat64(), r.ExpFloat64()
-	if r.Float64() < 0.5 {
-		laplace = -laplace
-	}
-	var v float64 // value on the scale
-	switch b.start.Type {
-	case "uniform":
-		v = b.scale.of(a + (c-a)*u)
-	case "normal":
-		v = b.scale.of(a + c*normal)
-	case "laplace":
-		v = b.scale.of(a + c*laplace)
-	case "logNormal":
-		v = b.scale.of(math.Exp(a + c*normal))
-	case "logLaplace":
-		v = b.scale.of(math.Exp(a + c*laplace))
-	case "parameterScaleUniform":
-		v = a + (c-a)*u
-	case "parameterScaleNormal":
-		v = a + c*normal
-	case "parameterScaleLaplace":
-		v = a + c*laplace
-	default:
-		v = b.from + b.span*u
+// at returns the coordinate at which the distribution of the starts has the probability
+// u, a little inside the bounds if both are finite.
+func (b *box) at(u float64) float64 {
+	v := b.from + b.span*u
+	if f := familyNamed(b.start.Type); f.name != "" {
+		v = f.of(b.start.A, b.start.B).Quantile(u)
+		if f.on != "" {
+			v = b.scale.of(f.on.linear(v))
+		}
+		v /= b.unit
 	}
 	if !b.closed {
 		return v
@@ -218,57 +300,78 @@ func (b *box) draw(r *rand.Rand) float64 {
 	return min(max(v, b.low+inside), b.high-inside)
 }
 
+// linear returns the linear value at a coordinate.
+func (b *box) linear(x float64) float64 { return b.scale.linear(x * b.unit) }
+
+// logPrior returns the log density of the prior at a linear value.
+func (b *box) logPrior(v float64) float64 {
+	if b.prior == nil {
+		return 0
+	}
+	if !(v >= b.prior.Min && v <= b.prior.Max) {
+		return math.Inf(-1)
+	}
+	return b.prior.Of.LogProb(b.prior.On.of(v))
+}
+
+// A fitPrior is the prior of a parameter of a search. It is flat in the coordinate of the
+// search, apart from the prior of the box.
+type fitPrior struct {
+	flat
+	box *box
+}
+
+func (f fitPrior) LogProb(x float64) float64 { return f.flat.LogProb(x) + f.box.logPrior(x) }
+
 // A search climbs the log-likelihood of all experiments.
 type search struct {
+	*fitting
 	ctx         context.Context
 	fine        *LogLikelihood
-	posterior   bayes.Posterior // with flat priors on the scales of the parameters
+	posterior   bayes.Posterior // on the scales of the parameters
 	partOf      []*part         // for each experiment of posterior, the part of fine from which it comes
-	settings    LikelihoodSettings
-	boxes       []box
-	theta       []float64 // with the values of the parameters that are not estimated
-	set         FitSettings
 	surface     *shape.Surface
 	evaluations int
 	failed      error // the last error
 }
 
-func newSearch(ctx context.Context, p *File, boxes []box, theta []float64, s FitSettings) (*search, error) {
-	f := &search{ctx: ctx, boxes: boxes, theta: theta, set: s, settings: LikelihoodSettings{Tolerance: s.Tolerance}}
+// search returns a search for one goroutine.
+func (f *fitting) search(ctx context.Context) (*search, error) {
+	s := &search{fitting: f, ctx: ctx}
 	var err error
-	if f.fine, err = p.LogLikelihood(LikelihoodSettings{Workers: 1}); err != nil {
+	if s.fine, err = f.p.LogLikelihood(LikelihoodSettings{Workers: 1}); err != nil {
 		return nil, err
 	}
-	for _, q := range f.fine.parts {
-		x, _, err := p.observed(q.compiled, theta, f.fine.free, true)
+	for _, q := range s.fine.parts {
+		x, _, err := f.p.observed(q.compiled, f.theta, f.free, true)
 		if err != nil {
 			return nil, err
 		}
-		f.posterior.Experiments = append(f.posterior.Experiments, x...)
+		s.posterior.Experiments = append(s.posterior.Experiments, x...)
 		for range x {
-			f.partOf = append(f.partOf, q)
+			s.partOf = append(s.partOf, q)
 		}
 	}
-	for _, j := range f.fine.free {
-		q := &p.Params[j]
-		to := bayes.Param{Name: q.ID, Prior: flat{at: 1}, Natural: true}
-		if q.Scale != Lin {
-			to = bayes.Param{Name: q.ID, Prior: flat{at: 1, on: Log}}
+	for i, j := range f.free {
+		b := &f.boxes[i]
+		to := bayes.Param{Name: f.p.Params[j].ID, Prior: fitPrior{flat{at: 1}, b}, Natural: true}
+		if b.scale != Lin {
+			to.Prior, to.Natural = fitPrior{flat{at: 1, on: Log}, b}, false
 		}
-		f.posterior.Params = append(f.posterior.Params, to)
+		s.posterior.Params = append(s.posterior.Params, to)
 	}
-	f.posterior.Method = s.Method
-	if s.Method == nil {
-		f.posterior.Method = methods.Radau{}
+	s.posterior.Method = f.set.Method
+	if f.set.Method == nil {
+		s.posterior.Method = methods.Radau{}
 	}
-	return f, nil
+	return s, nil
 }
 
-// solved makes later solves use the given mesh, and reports whether this succeeded. The
-// first of these solves will be at x.
+// solved makes later solves use the given mesh, and reports whether that succeeded. The
+// first solve will be at x.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
-	p.Mesh, p.GridAt = mesh, f.free(x)
+	p.Mesh, p.GridAt = mesh, f.linear(x)
 	for _, q := range f.fine.parts {
 		q.within(f.ctx)
 	}
@@ -283,37 +386,45 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
-// unit returns the change of a coordinate of the surface when the parameter changes by 1
-// on its scale. The coordinate is the linear value or its natural logarithm.
-func (b *box) unit() float64 {
-	if b.scale == Log10 {
-		return math.Ln10
-	}
-	return 1
-}
-
-// free returns the linear values of the parameters that are estimated.
-func (f *search) free(x []float64) []float64 {
+// linear returns the linear values of the parameters that are estimated.
+func (f *fitting) linear(x []float64) []float64 {
 	theta := slices.Clone(x)
-	for i, b := range f.boxes {
-		theta[i] = b.scale.linear(x[i])
+	for i := range f.boxes {
+		theta[i] = f.boxes[i].linear(x[i])
 	}
 	return theta
 }
 
 // all returns the linear values of all parameters.
-func (f *search) all(x []float64) []float64 {
+func (f *fitting) all(x []float64) []float64 {
 	theta := slices.Clone(f.theta)
-	for i, v := range f.free(x) {
-		theta[f.fine.free[i]] = v
+	for i, v := range f.linear(x) {
+		theta[f.free[i]] = v
 	}
 	return theta
 }
 
-// Value implements shape.Function: it returns the log-likelihood.
+// Value implements shape.Function: it returns the log-likelihood, plus the log densities
+// of priors that count.
 func (f *search) Value(x []float64) float64 {
 	f.evaluations++
 	return f.surface.Value(f.coordinates(x))
+}
+
+// Adjust implements shape.Adjuster.
+func (f *search) Adjust(x []float64, value float64) float64 {
+	u, low, high := f.coordinates(x), make([]float64, len(x)), make([]float64, len(x))
+	for i := range f.boxes {
+		b := &f.boxes[i]
+		low[i], high[i] = b.low*b.steep(), b.high*b.steep()
+	}
+	value = f.surface.Adjust(u, value, low, high)
+	for i := range f.boxes {
+		if b := &f.boxes[i]; u[i] != x[i]*b.steep() {
+			x[i] = min(max(u[i]/b.steep(), b.low), b.high)
+		}
+	}
+	return value
 }
 
 // Expand implements shape.Function, with exact derivatives.
@@ -324,7 +435,7 @@ func (f *search) Expand(p *shape.Point) bool {
 		return false
 	}
 	for i := range f.boxes {
-		unit := f.boxes[i].unit()
+		unit := f.boxes[i].steep()
 		q.Gradient.SetVec(i, unit*q.Gradient.AtVec(i))
 		for _, row := range q.J {
 			row[i] *= unit
@@ -332,7 +443,7 @@ func (f *search) Expand(p *shape.Point) bool {
 		for j := range i + 1 {
 			for _, m := range []*mat.SymDense{q.Information, q.Curvature} {
 				if m != nil {
-					m.SetSym(i, j, unit*f.boxes[j].unit()*m.At(i, j))
+					m.SetSym(i, j, unit*f.boxes[j].steep()*m.At(i, j))
 				}
 			}
 		}
@@ -343,12 +454,21 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// coordinates converts values on the scales of the parameters to coordinates of the
-// surface.
+// steep returns the change in a surface's coordinate when the coordinate of the search
+// changes by 1. The coordinate of the surface is the linear value or its natural
+// logarithm.
+func (b *box) steep() float64 {
+	if b.scale == Log10 {
+		return math.Ln10 * b.unit
+	}
+	return b.unit
+}
+
+// coordinates converts coordinates of the search to coordinates of the surface.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
-	for i, b := range f.boxes {
-		u[i] *= b.unit()
+	for i := range f.boxes {
+		u[i] *= f.boxes[i].steep()
 	}
 	return u
 }
@@ -359,93 +479,117 @@ func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
 const (
 	// A search continues until the predicted rise in log-likelihood is below rise. After
-	// refine, it continues until the predicted rise is below fineRise. A search has
-	// converged if Optimum.Left is below short.
-	rise, fineRise, short = 1e-6, 1e-8, 1e-6
+	// refine it continues until the predicted rise is below fineRise. A search has
+	// converged if Optimum.Left is at most short and Optimum.Slope at most flatSlope.
+	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
+	// Searches that end further below the best one are not refined.
+	reach = 20
 	// A measurement counts as equal to the model's value if the absolute residual, in units
 	// of the noise scale, is below met.
 	met = 1e-6
-	// slack is the damping with which Left is computed. It excludes higher points that
-	// are more than ten standard deviations away, or more than a hundred units away along
-	// a parameter that the data do not determine.
-	slack = 1e-2
 )
 
-func (f *search) run(start int) Optimum {
-	o := Optimum{Start: start}
+// An end is an Optimum in the making.
+type end struct {
+	Optimum
+	from   []float64
+	ascent shape.Ascent
+}
+
+// rough searches with the tolerance of the settings.
+func (f *search) rough(e *end) {
 	f.evaluations = 0
-	random := rand.New(rand.NewPCG(f.set.Seed, uint64(start)))
-	var c shape.Climb
+	random := rand.New(rand.NewPCG(f.set.Seed, uint64(e.Start)))
+	a := &e.ascent
+	a.X, a.Tolerance = e.from, rise
 	for _, b := range f.boxes {
-		c.X, c.Low, c.High = append(c.X, 0), append(c.Low, b.low), append(c.High, b.high)
+		a.Low, a.High = append(a.Low, b.low), append(a.High, b.high)
 	}
 	for try := 0; ; try++ {
-		if o.Err = f.ctx.Err(); o.Err != nil {
-			return o
+		if e.Err = f.ctx.Err(); e.Err != nil {
+			return
 		}
-		for i := range c.X {
-			c.X[i] = f.boxes[i].draw(random)
-		}
-		if f.solved(f.settings.mesh(0), c.X) {
-			if c.Value = f.Value(c.X); !math.IsInf(c.Value, -1) {
+		if f.solved(steps{Tolerance: f.set.Tolerance}, a.X) {
+			if a.Value = f.Value(a.X); !math.IsInf(a.Value, -1) {
+				a.Value = f.Adjust(a.X, a.Value)
 				break
 			}
-			if _, f.failed = f.fine.At(f.ctx, f.all(c.X), false); f.failed == nil {
+			if _, f.failed = f.fine.At(f.ctx, f.all(a.X), false); f.failed == nil {
 				f.failed = fmt.Errorf("the log-likelihood is −∞")
 			}
 		}
 		if try == 20 {
-			o.Err = fmt.Errorf("found no start at which the likelihood can be computed: %w", f.failed)
-			return o
+			e.Err = fmt.Errorf("found no start at which the likelihood can be computed: %w", f.failed)
+			return
+		}
+		for i := range a.X {
+			a.X[i] = f.boxes[i].at(random.Float64())
 		}
 	}
-	c.Tolerance = 2 * rise
-	f.climb(&c, &o)
-	// Because of the solver's error, the optimum of the accurate likelihood is slightly
-	// different.
-	if o.Err = f.refine(&c); o.Err != nil {
-		return o
+	f.climb(e)
+	e.Evaluations, e.Err = f.evaluations, f.ctx.Err()
+}
+
+// finish computes what is said of an end. If refined is true, it first continues the
+// search with the tighter tolerances that accurate optima need.
+func (f *search) finish(e *end, refined bool) {
+	if e.Err != nil {
+		return
 	}
-	f.climb(&c, &o)
-	if o.Err = f.ctx.Err(); o.Err != nil {
-		return o
+	f.evaluations = 0
+	a := &e.ascent
+	if refined {
+		if e.Err = f.refine(a); e.Err != nil {
+			return
+		}
+		f.climb(e)
+	} else if !f.solved(steps{Tolerance: f.set.Tolerance}, a.X) {
+		e.Err = f.failed
+		return
 	}
-	o.Theta = f.all(c.X)
-	v, err := f.fine.At(f.ctx, o.Theta, false)
+	if e.Err = f.ctx.Err(); e.Err != nil {
+		return
+	}
+	e.Theta = f.all(a.X)
+	v, err := f.fine.At(f.ctx, e.Theta, false)
 	if err != nil {
-		o.Err = err
-		return o
+		e.Err = err
+		return
 	}
-	o.Evaluations, o.LogLikelihood, o.Error, o.Left = f.evaluations, v.LogLikelihood, v.Error, math.Inf(1)
-	if c.Known || f.Expand(&c.Point) {
-		_, gain, _ := c.Newton(slack)
-		o.Left = gain / 2
+	e.LogLikelihood, e.Error, e.Left, e.Slope = v.LogLikelihood, v.Error, math.Inf(1), math.Inf(1)
+	for i, v := range f.linear(a.X) {
+		e.LogPrior += f.boxes[i].logPrior(v)
 	}
-	for _, u := range c.U {
+	if a.Known || f.Expand(&a.Point) {
+		e.Left, e.Slope = a.Left(1)
+	}
+	for _, u := range a.U {
 		if math.Abs(u) < met {
-			o.Kinks++
+			e.Kinks++
 		}
 	}
-	o.Converged = o.Left < short
+	e.Evaluations += f.evaluations
+	e.Converged = e.Left <= short && e.Slope <= flatSlope
 	switch {
-	case !o.Converged && o.Iterations == f.set.Iterations:
-		o.Reason = "too many iterations: no optimum yet"
-	case !o.Converged:
-		o.Reason = "no progress: no optimum"
-	case o.Kinks == 0:
-		o.Reason = "optimum"
-	case o.Kinks == 1:
-		o.Reason = "optimum at 1 kink"
+	case !e.Converged && e.Iterations == f.set.Iterations:
+		e.Reason = "too many iterations: no optimum yet"
+	case !e.Converged && !refined:
+		e.Reason = fmt.Sprintf("left more than %d below the best", reach)
+	case !e.Converged:
+		e.Reason = "no progress: no optimum"
+	case e.Kinks == 0:
+		e.Reason = "optimum"
+	case e.Kinks == 1:
+		e.Reason = "optimum at 1 kink"
 	default:
-		o.Reason = fmt.Sprintf("optimum at %d kinks", o.Kinks)
+		e.Reason = fmt.Sprintf("optimum at %d kinks", e.Kinks)
 	}
-	return o
 }
 
 // refine tightens the tolerances to those that accurate optima need at the current point.
 // The search then continues with them.
-func (f *search) refine(c *shape.Climb) error {
-	v, err := f.fine.At(f.ctx, f.all(c.X), false)
+func (f *search) refine(a *shape.Ascent) error {
+	v, err := f.fine.At(f.ctx, f.all(a.X), false)
 	if err != nil {
 		return err
 	}
@@ -453,15 +597,15 @@ func (f *search) refine(c *shape.Climb) error {
 	for i, q := range f.partOf {
 		mesh[f.posterior.Experiments[i].Problem] = steps{Tolerance: v.Instances[slices.Index(f.fine.parts, q)].Tolerance}
 	}
-	if !f.solved(mesh, c.X) {
+	if !f.solved(mesh, a.X) {
 		return f.failed
 	}
-	c.Value = f.Value(c.X)
-	c.Tolerance, c.Known, c.Done = 2*fineRise, false, false
+	a.Value = f.Value(a.X)
+	a.Tolerance, a.Radius, a.Known, a.Done = fineRise, 0, false, false
 	return nil
 }
 
-// byProblem is a Mesh with a separate tolerance for each problem.
+// byProblem is a Mesh with its own tolerance for each problem.
 type byProblem map[*probode.Problem]steps
 
 // Bind calls the Bind method of the steps for p.
@@ -471,9 +615,9 @@ func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem
 
 func (b byProblem) String() string { return "tolerances by experiment" }
 
-// climb iterates until the climb is done, no iterations are left, or f.ctx ends.
-func (f *search) climb(c *shape.Climb, o *Optimum) {
-	for ; !c.Done && o.Iterations < f.set.Iterations && f.ctx.Err() == nil; o.Iterations++ {
-		c.Step(f, false)
+// climb iterates until the ascent is done, no iterations are left, or f.ctx ends.
+func (f *search) climb(e *end) {
+	for ; !e.ascent.Done && e.Iterations < f.set.Iterations && f.ctx.Err() == nil; e.Iterations++ {
+		e.ascent.Step(f)
 	}
 }

@@ -70,13 +70,13 @@ func TestFitBounds(t *testing.T) {
 	if o := list[0]; o.Err != nil || o.Theta[0] > 2 || o.Theta[0] < 2-1e-3 {
 		t.Errorf("%+v: want 2 for the mean", o)
 	}
-	b, err := newBox(&p.Params[1])
+	b, err := newBox(&p.Params[1], false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
-		if u := b.draw(r); !(u > -3 && u < 3) {
+		if u := b.at(r.Float64()); !(u > -3 && u < 3) {
 			t.Errorf("a start at %v: want one between the bounds", u)
 		}
 	}

@@ -32,7 +32,7 @@ func (s *Surface) along(x []float64) bool {
 	}
 	all := s.e.Tangents(s.theta, directions)
 	if all != nil {
-		if !s.observe() {
+		if math.IsInf(s.unmoved(x), 0) {
 			return false
 		}
 	} else if !math.IsInf(s.Value(x), 0) {
@@ -50,17 +50,6 @@ func (s *Surface) along(x []float64) bool {
 			for m, k := range p.cols {
 				p.jac[j*w+m] = rows[j*d+k]
 			}
-		}
-	}
-	return true
-}
-
-// observe computes the expected values of the data from the states that Tangents left, and
-// reports whether the log-likelihood is finite.
-func (s *Surface) observe() bool {
-	for i := range s.parts {
-		if ll, err := s.e.Part(i).Observe(s.theta); err != nil || !finite(ll) {
-			return false
 		}
 	}
 	return true

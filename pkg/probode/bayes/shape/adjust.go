@@ -1,0 +1,91 @@
+package shape
+
+import (
+	"math"
+	"slices"
+)
+
+// Adjust maximises the log density over the coordinates that occur in no equation, such as
+// the size of measurement errors, or the scale and offset of an observation, within the
+// bounds low and high of all coordinates. That needs no solve. The last call of Value must
+// have been at x, and must have returned value. Adjust changes x, and returns the log
+// density there. It does nothing if the log density has kinks.
+func (s *Surface) Adjust(x []float64, value float64, low, high []float64) float64 {
+	const (
+		longest = 5 // step, in each coordinate: it should be at least a factor of 100 for a scale
+		rounds  = 30
+		enough  = 1e-6 // predicted rise
+	)
+	free := s.unsolved()
+	if len(free) == 0 {
+		return value
+	}
+	point := Point{X: x}
+	trial := slices.Clone(x)
+	gradient, least, most := make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(x))
+	damping, known := 0.0, false
+	for range rounds {
+		if !known {
+			s.locate()
+			if !s.differentiate(x, false) || !s.assemble(&point) || point.U != nil {
+				break
+			}
+			known = true
+		}
+		for _, k := range free {
+			gradient[k] = point.Gradient.AtVec(k)
+			least[k], most[k] = min(0, max(low[k]-x[k], -longest)), max(0, min(high[k]-x[k], longest))
+		}
+		d, ok := boxed(point.Information, gradient, damping+1e-9, least, most)
+		var rise float64
+		for _, k := range free {
+			rise += gradient[k] * d[k] / 2
+			trial[k] = x[k] + d[k]
+		}
+		if !ok || rise < enough {
+			break
+		}
+		if at := s.unmoved(trial); at > value {
+			copy(x, trial)
+			value, known = at, false
+			damping /= 10
+			continue
+		}
+		var largest float64
+		for _, k := range free {
+			largest = max(largest, point.Information.At(k, k))
+		}
+		damping = max(0.1*largest, 10*damping)
+	}
+	s.unmoved(x)
+	return value
+}
+
+// unsolved returns the coordinates that occur in no equation.
+func (s *Surface) unsolved() (free []int) {
+	for k := range s.Steps {
+		in := false
+		for i := range s.parts {
+			p := &s.parts[i]
+			m, found := slices.BinarySearch(p.cols, k)
+			in = in || found && p.solved[m]
+		}
+		if !in {
+			free = append(free, k)
+		}
+	}
+	return free
+}
+
+// unmoved returns the log density at x, for the states of the last solve.
+func (s *Surface) unmoved(x []float64) float64 {
+	sum := s.place(x)
+	for i := range s.parts {
+		ll, err := s.e.Part(i).Observe(s.theta)
+		if err != nil || math.IsNaN(ll) {
+			return math.Inf(-1)
+		}
+		sum += ll
+	}
+	return sum
+}

@@ -1,0 +1,290 @@
+package shape
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// An Adjuster is a Function that can maximise over some coordinates at little cost. Adjust
+// is called after Value at the same x, with its result. It changes x, and returns the value
+// there.
+type Adjuster interface {
+	Function
+	Adjust(x []float64, value float64) float64
+}
+
+// An Ascent maximises a Function by a trust-region method with Fisher's information as the
+// curvature. Each step leads to the maximum of the expansion within the bounds and within
+// the distance Radius, and all derivatives are computed anew after each step. It is meant
+// for functions whose derivatives cost little more than a value, and for coordinates whose
+// natural unit is 1. Climb needs fewer derivatives.
+//
+// Source: Moré (1983), Recent developments in algorithms and software for trust region
+// methods; Bertsekas (1982), SIAM J. Control Optim. 20, 221, for the bounds.
+type Ascent struct {
+	Point
+
+	Low, High []float64 // bounds of the coordinates, ±∞ for none
+	Radius    float64   // zero means 1 at the first step
+	Tolerance float64   // predicted rise at or below which the ascent ends
+
+	Known bool // the expansion is valid at X
+	Done  bool
+	Steps int
+
+	damping float64
+	// rest estimates what Fisher's information lacks to minus the second derivatives, from
+	// the changes of the gradient. It is added if corrected is true: when it has predicted
+	// the last rise better.
+	rest      *mat.SymDense
+	corrected bool
+	from      []float64 // the last point, and the gradient there; nil at the first one
+	slopes    *mat.VecDense
+}
+
+// Step makes one step uphill. It tries shorter steps until one of them leads up.
+func (a *Ascent) Step(f Function) {
+	const shortest = 1e-9
+	a.Steps++
+	if a.Radius == 0 {
+		a.Radius = 1
+	}
+	if !a.Known {
+		if a.Known = f.Expand(&a.Point); !a.Known {
+			a.Done = true
+			return
+		}
+		a.learn()
+	}
+	trial := make([]float64, len(a.X))
+	for a.Radius > shortest {
+		d, rise := a.within(a.Radius)
+		length := norm(d)
+		if rise <= a.Tolerance && length < 0.99*a.Radius || length == 0 {
+			break
+		}
+		for k, v := range d {
+			trial[k] = min(max(a.X[k]+v, a.Low[k]), a.High[k])
+		}
+		value := f.Value(trial)
+		if adjuster, ok := f.(Adjuster); ok && !math.IsInf(value, -1) {
+			value = adjuster.Adjust(trial, value)
+		}
+		ratio := (value - a.Value) / rise
+		switch {
+		case !(ratio > 0.25):
+			a.Radius = length / 4
+		case ratio > 0.75 && length > 0.8*a.Radius:
+			a.Radius *= 2
+		}
+		if value > a.Value {
+			a.choose(trial, value-a.Value)
+			a.from, a.slopes = slices.Clone(a.X), mat.VecDenseCopyOf(a.Gradient)
+			copy(a.X, trial)
+			a.Value, a.Known = value, false
+			return
+		}
+	}
+	a.Done = true
+}
+
+// learn updates rest by the secant condition: information and rest times the last step
+// are the change of the gradient [Dennis, Gay & Welsch (1981), ACM Trans. Math. Softw. 7,
+// 348].
+func (a *Ascent) learn() {
+	n := len(a.X)
+	if a.rest == nil {
+		a.rest = mat.NewSymDense(n, nil)
+	}
+	if a.from == nil || a.U != nil {
+		return
+	}
+	step, change, miss, old := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+	for k, x := range a.X {
+		step.SetVec(k, x-a.from[k])
+	}
+	change.SubVec(a.slopes, a.Gradient)
+	miss.MulVec(a.Information, step)
+	miss.SubVec(change, miss) // what rest times step should be
+	along := mat.Dot(change, step)
+	if !(along > 1e-8*mat.Norm(change, 2)*mat.Norm(step, 2)) {
+		return
+	}
+	old.MulVec(a.rest, step)
+	if of, is := math.Abs(mat.Dot(step, old)), math.Abs(mat.Dot(step, miss)); is < of {
+		a.rest.ScaleSym(is/of, a.rest)
+		old.ScaleVec(is/of, old)
+	}
+	miss.SubVec(miss, old)
+	a.rest.RankTwo(a.rest, 1/along, miss, change)
+	a.rest.SymRankOne(a.rest, -mat.Dot(miss, step)/(along*along), change)
+}
+
+// choose decides whether rest is used in the next step, given the rise to x.
+func (a *Ascent) choose(x []float64, rise float64) {
+	d := mat.NewVecDense(len(x), nil)
+	for k := range x {
+		d.SetVec(k, x[k]-a.X[k])
+	}
+	plain := mat.Dot(d, a.Gradient) - mat.Inner(d, a.Information, d)/2
+	a.corrected = math.Abs(plain-mat.Inner(d, a.rest, d)/2-rise) < math.Abs(plain-rise)
+}
+
+// within returns the step to the maximum of the expansion within the bounds and the given
+// distance, and the rise that the expansion predicts.
+func (a *Ascent) within(radius float64) (d []float64, rise float64) {
+	n := len(a.X)
+	low, high := make([]float64, n), make([]float64, n)
+	for k, x := range a.X {
+		low[k], high[k] = min(0, a.Low[k]-x), max(0, a.High[k]-x)
+	}
+	if a.U != nil {
+		for k, x := range a.X {
+			low[k], high[k] = x+max(low[k], -radius), x+min(high[k], radius)
+		}
+		d, rise, ok := a.bentStep(slack, low, high)
+		if !ok {
+			return make([]float64, n), 0
+		}
+		return d, rise
+	}
+	g := a.Gradient.RawVector().Data
+	curvature, negative := a.Information, 0.0
+	if a.corrected {
+		curvature, negative = mat.NewSymDense(n, nil), mat.Norm(a.rest, 1)
+		curvature.AddSym(a.Information, a.rest)
+	}
+	var largest float64
+	for k := range n {
+		largest = max(largest, a.Information.At(k, k))
+	}
+	// The longest step that is short enough has a damping between these two.
+	least, most := 1e-13*largest+1e-300, norm(g)/radius+negative
+	d, ok := boxed(curvature, g, least, low, high)
+	if !ok || norm(d) > radius {
+		damping := min(max(a.damping, 2*least), most)
+		for range 30 {
+			d, ok = boxed(curvature, g, damping, low, high)
+			length := norm(d)
+			if ok && length <= radius {
+				if most = damping; length > 0.8*radius {
+					break
+				}
+			} else {
+				least = damping
+			}
+			if most <= 1.1*least {
+				d, _ = boxed(curvature, g, most, low, high)
+				break
+			}
+			if damping = math.Sqrt(least * most); most > 1e4*least {
+				// The length falls about as 1/damping at most.
+				damping = min(max(damping, least*10), most/10)
+			}
+		}
+		a.damping = damping
+	}
+	x := mat.NewVecDense(n, d)
+	return d, mat.Dot(x, a.Gradient) - mat.Inner(x, curvature, x)/2
+}
+
+// Left returns the rise that the expansion predicts within the bounds and the given
+// distance, and the largest slope by which it could begin: the largest component of the
+// gradient, without those that point out of the bounds at which X lies. With kinks it is
+// the mean slope of the way to the predicted maximum, which counts as at least 10⁻⁶ long.
+func (a *Ascent) Left(radius float64) (rise, slope float64) {
+	const near = 1e-9 // of a bound
+	d, rise := a.within(radius)
+	if a.U != nil {
+		return rise, rise / max(norm(d), 1e-6)
+	}
+	for k, x := range a.X {
+		if g := a.Gradient.AtVec(k); !(x <= a.Low[k]+near && g < 0 || x >= a.High[k]-near && g > 0) {
+			slope = max(slope, math.Abs(g))
+		}
+	}
+	return rise, slope
+}
+
+func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }
+
+// boxed returns the d with low ≤ d ≤ high that maximises g·d − ½ dᵀ(H + λI)d, where low ≤
+// 0 ≤ high. It moves from one face of the box to another: on each face it solves for the
+// coordinates that are free, stops at the first bound in the way, and frees the bound with
+// the largest slope inwards when it has reached the maximum on the face.
+func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
+	n := len(g)
+	d = make([]float64, n)
+	free := make([]bool, n)
+	for k := range free {
+		free[k] = low[k] < high[k] && !(low[k] == 0 && g[k] <= 0 || high[k] == 0 && g[k] >= 0)
+	}
+	slope := func(k int) float64 {
+		s := g[k] - lambda*d[k]
+		for j, v := range d {
+			s -= h.At(k, j) * v
+		}
+		return s
+	}
+	for range 4 * (n + 1) {
+		var in []int
+		for k, is := range free {
+			if is {
+				in = append(in, k)
+			}
+		}
+		t := 1.0
+		if len(in) > 0 {
+			m := len(in)
+			part, right := mat.NewSymDense(m, nil), mat.NewVecDense(m, nil)
+			for i, k := range in {
+				right.SetVec(i, slope(k))
+				for j := i; j < m; j++ {
+					part.SetSym(i, j, h.At(k, in[j]))
+				}
+				part.SetSym(i, i, part.At(i, i)+lambda)
+			}
+			var chol mat.Cholesky
+			if !chol.Factorize(part) {
+				return d, false
+			}
+			_ = chol.SolveVecTo(right, right) // a large condition number is no failure
+			first := -1
+			for i, k := range in {
+				to := d[k] + right.AtVec(i)
+				if bound := min(max(to, low[k]), high[k]); to != bound {
+					if s := (bound - d[k]) / right.AtVec(i); s < t {
+						t, first = max(s, 0), k
+					}
+				}
+			}
+			for i, k := range in {
+				d[k] = min(max(d[k]+t*right.AtVec(i), low[k]), high[k])
+			}
+			if first >= 0 {
+				free[first] = false
+				if d[first]-low[first] < high[first]-d[first] {
+					d[first] = low[first]
+				} else {
+					d[first] = high[first]
+				}
+				continue
+			}
+		}
+		best, steepest := -1, 0.0
+		for k, is := range free {
+			if s := slope(k); !is && low[k] < high[k] && (d[k] <= low[k] && s > 0 || d[k] >= high[k] && s < 0) {
+				if gain := s * s / (h.At(k, k) + lambda); gain > steepest {
+					best, steepest = k, gain
+				}
+			}
+		}
+		if best < 0 || steepest < 1e-14*math.Abs(mat.Dot(mat.NewVecDense(n, g), mat.NewVecDense(n, d))) {
+			break
+		}
+		free[best] = true
+	}
+	return d, !slices.ContainsFunc(d, func(v float64) bool { return v-v != 0 })
+}
