@@ -42,7 +42,7 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 		return nil, fmt.Errorf("%s: the method is nil", p.Title())
 	}
 	if !(a.Max >= 0) || a.MaxSteps < 0 {
-		return nil, fmt.Errorf("%s: largest step %g, at most %d steps: want numbers ≥ 0", p.Title(), a.Max, a.MaxSteps)
+		return nil, fmt.Errorf("%s: the largest step is %g and the largest number of steps is %d: want numbers ≥ 0", p.Title(), a.Max, a.MaxSteps)
 	}
 	if err := a.check(p.Dim()); err != nil {
 		return nil, fmt.Errorf("%s, %v, %v: %w", p.Title(), m, a.Tolerance, err)
@@ -94,7 +94,7 @@ func (s *adaptivePath) place(theta []float64) (err error) {
 func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
 	d := s.p.Dim()
 	if len(dst) != len(s.times)*d {
-		panic(fmt.Sprintf("probode: dst has length %d: want %d times of %d components", len(dst), len(s.times), d))
+		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, the number of times multiplied by the dimension", len(dst), len(s.times), d))
 	}
 	if err := s.run(ctx, theta); err != nil {
 		return err

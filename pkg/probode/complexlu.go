@@ -34,7 +34,7 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 // an inverse. The result is false if a pivot is zero or an element is not finite.
 func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
-		panic(fmt.Sprintf("probode: matrix of dimension %d, %d subdiagonals: want %d, %d as in NewComplexLU", j.D, j.Lower, f.d, f.low))
+		panic(fmt.Sprintf("probode: the dimension is %d and the lower bandwidth is %d: want %d and %d, as in NewComplexLU", j.D, j.Lower, f.d, f.low))
 	}
 	// In both kinds of storage, element (i, j) has the index i*step + j + at. Row
 	// exchanges leave the multipliers of earlier columns in place, because band storage

@@ -116,7 +116,7 @@ func (s *Settings) check(ctx context.Context, p *Problem, paths int) error {
 	}
 	for _, q := range s.Quantiles {
 		if !(q > 0 && q < 1) {
-			return fmt.Errorf("%s: quantile level %g: want one in (0, 1)", p.Title(), q)
+			return fmt.Errorf("%s: the quantile level is %g: want a number in (0, 1)", p.Title(), q)
 		}
 	}
 	if err := memory.Check(fmt.Sprintf("the results of %d paths", paths), paths/16+1, 8); err != nil {
@@ -165,7 +165,7 @@ func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gat
 		return nil, fmt.Errorf("%s: Times: %w", p.Title(), err)
 	}
 	if s.Times != nil && (len(g.index) == 0 || !slices.IsSorted(g.index)) {
-		return nil, fmt.Errorf("%s: Times: want at least one, in increasing order", p.Title())
+		return nil, fmt.Errorf("%s: Times: want at least one time, and increasing times", p.Title())
 	}
 	if err := g.fits(); err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Title(), err)
@@ -421,4 +421,4 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	return nil
 }
 
-var errGoexit = errors.New("probode: a function ended its goroutine by runtime.Goexit: want one that returns")
+var errGoexit = errors.New("probode: a function ended its goroutine with runtime.Goexit: want a function that returns")

@@ -117,7 +117,7 @@ func (p *Interpolator) place(n int) {
 // component k at the time with index n. It panics if a length is wrong.
 func (p *Interpolator) At(dst, z []float64) {
 	if len(dst) != len(p.first)*p.d {
-		panic(fmt.Sprintf("probode: dst has length %d: want %d times of %d components", len(dst), len(p.first), p.d))
+		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, the number of times multiplied by the dimension", len(dst), len(p.first), p.d))
 	}
 	for n := range p.first {
 		p.Row(row(dst, n, p.d), z, n)

@@ -157,7 +157,7 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 		return fail(err)
 	}
 	if !(f.Max >= 0) || f.MaxSteps < 0 {
-		return fail(fmt.Errorf("largest step %g, at most %d steps: want numbers ≥ 0", f.Max, f.MaxSteps))
+		return fail(fmt.Errorf("the largest step is %g and the largest number of steps is %d: want numbers ≥ 0", f.Max, f.MaxSteps))
 	}
 	// Every grid contains the events and times, which divide the run into parts.
 	fixed, err := NewGrid(p, theta, times)

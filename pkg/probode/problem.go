@@ -158,11 +158,11 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 	}
 	for _, k := range components {
 		if k < 0 || k >= p.Dim() {
-			panic(fmt.Sprintf("probode: UnknownStart of component %d: %s has %d", k, p.Name, p.Dim()))
+			panic(fmt.Sprintf("probode: UnknownStart of component %d: the number of components of %s is %d", k, p.Name, p.Dim()))
 		}
 		name := startName(p.StateName(k))
 		if slices.Contains(q.Params, name) {
-			panic(fmt.Sprintf("probode: UnknownStart of component %d: %s has a parameter %s already", k, p.Name, name))
+			panic(fmt.Sprintf("probode: UnknownStart of component %d: %s already has a parameter %s", k, p.Name, name))
 		}
 		q.Params = append(q.Params, name)
 		q.Theta = append(q.Theta, start[k])

@@ -154,10 +154,10 @@ func TestUnknownStartPanics(t *testing.T) {
 		components []int
 		want       string
 	}{
-		{[]int{3}, "probode: UnknownStart of component 3: SIR has 3"},
+		{[]int{3}, "probode: UnknownStart of component 3: the number of components of SIR is 3"},
 		{[]int{-1}, "probode: UnknownStart of component -1"},
-		{[]int{1, 1}, "SIR has a parameter I0 already"},
-		{[]int{2}, "SIR has a parameter beta0 already"},
+		{[]int{1, 1}, "SIR already has a parameter I0"},
+		{[]int{2}, "SIR already has a parameter beta0"},
 	} {
 		func() {
 			defer func() {

@@ -80,7 +80,7 @@ type gridder interface {
 // Bind prepares solutions of p by s for the given times: see Mesh.
 func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path, error) {
 	if s.Mesh == nil {
-		return nil, fmt.Errorf("%s: the mesh is nil: want for example Uniform(0.1)", p.Title())
+		return nil, fmt.Errorf("%s: the mesh is nil: want a mesh such as Uniform(0.1)", p.Title())
 	}
 	return s.Mesh.Bind(ctx, s, p, at, times)
 }

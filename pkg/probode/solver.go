@@ -219,7 +219,7 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 // single steps; step i must not be an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
-		panic(fmt.Sprintf("probode: step %d: want one in [0, %d)", i, s.Steps()))
+		panic(fmt.Sprintf("probode: the number of the step is %d: want a number in [0, %d)", i, s.Steps()))
 	}
 	if err := s.MoveTo(theta); err != nil {
 		return nil, nil, err
@@ -266,7 +266,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	case len(z) != s.PathLen():
 		panic(fmt.Sprintf("probode: z has length %d: want (N+1)·d = %d", len(z), s.PathLen()))
 	case len(theta) != len(s.p.Theta):
-		panic(fmt.Sprintf("probode: theta has length %d: want %d, as Problem.Theta has", len(theta), len(s.p.Theta)))
+		panic(fmt.Sprintf("probode: theta has length %d: want %d, the length of Problem.Theta", len(theta), len(s.p.Theta)))
 	case xi != nil && len(xi) != s.NoiseLen():
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
 	}

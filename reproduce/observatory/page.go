@@ -135,10 +135,10 @@ func unreached(rows []row) string {
 		why := ""
 		switch {
 		case r.Rule == "none" && r.Status != "ok":
-			why = "the classical method diverges, is unstable, or Newton's method does not converge"
+			why = "the classical method diverges or is unstable, or Newton's method does not converge"
 		case r.Rule != recommended:
 		case strings.Contains(r.Status, "cut off"), strings.Contains(r.Status, "no alpha"), strings.Contains(r.Status, "no optimum"):
-			why = "some paths cannot be solved if the noise is as large as the error, so α* is a lower bound; calibrate.Run warns of this"
+			why = "some paths cannot be computed if the noise is as large as the error, so α* is a lower bound; calibrate.Run warns of this"
 		case strings.Contains(r.Status, "large enough"):
 			why = "the error is no larger than rounding or the error of the accurate solution"
 		case r.Status != "ok":

@@ -33,7 +33,7 @@ type Moulton struct {
 // current state.
 func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
-	return m.Order(), "one linearisation at the current state limits the order to 2; take Linearize: Newton or Predictor"
+	return m.Order(), "one linearisation at the current state limits the order to 2; set Linearize to Newton or Predictor"
 }
 
 // Linearization says around which state c the vector field is linearised, f(z) ≈ f(c) +

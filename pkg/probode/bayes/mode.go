@@ -79,7 +79,7 @@ func (m *Modes) Missed() string {
 		out = fmt.Sprintf("%d of %d searches ended here, and none ended in another mode that counts", m.Modes[0].Found, m.Searches)
 	}
 	if 10*m.Once > m.Searches && m.Searches > 0 {
-		out += fmt.Sprintf("; about %.2g of further searches would end in others", float64(m.Once)/float64(m.Searches))
+		out += fmt.Sprintf("; about a fraction %.2g of further searches would end in other modes", float64(m.Once)/float64(m.Searches))
 	}
 	// With probability e⁻³, none of n independent searches ends in a mode in which 3/n of
 	// all searches end. At most a quarter of the searches are not independent of the

@@ -156,7 +156,7 @@ func (p *Posterior) index(name string) int {
 func (x *Experiment) pick() ([]int, error) {
 	columns, d := x.Data.columns(), x.Problem.Dim()
 	if columns > d {
-		return nil, fmt.Errorf("the data have %d columns and the state has %d components: want an Observe that says what is observed", columns, d)
+		return nil, fmt.Errorf("the data have %d columns and the state has %d components: want a function Observe that computes what is observed", columns, d)
 	}
 	inOrder, named := make([]int, columns), make([]int, columns)
 	for k := range columns {

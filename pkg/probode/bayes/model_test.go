@@ -639,8 +639,8 @@ func TestBadPosterior(t *testing.T) {
 		"the length of Errors is 2 and the number of columns is 1": func(p *bayes.Posterior) {
 			p.Experiments[0].Errors = []bayes.Likelihood{bayes.Poisson{}, bayes.Poisson{}}
 		},
-		"an Observe that says what is observed": func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
-		"Sigma is 0":                            func(p *bayes.Posterior) { p.Experiments[0].Errors[0] = bayes.Gaussian{} },
+		"a function Observe that computes what is observed": func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
+		"Sigma is 0": func(p *bayes.Posterior) { p.Experiments[0].Errors[0] = bayes.Gaussian{} },
 		"errors of column 1: the value 1.5 at t = 0.5": func(p *bayes.Posterior) {
 			p.Experiments[0].Data.Y[0][0] = 1.5
 			p.Experiments[0].Errors[0] = bayes.Poisson{}

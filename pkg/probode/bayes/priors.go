@@ -121,7 +121,7 @@ func (p *Param) support() (t transform, err error) {
 	}()
 	t = transform{p.Prior.Quantile(0), p.Prior.Quantile(1)}
 	if !(t.lo < t.hi) {
-		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want quantiles of 0 and 1 that span an interval", p.Name, t.lo, t.hi)
+		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want Quantile(0) < Quantile(1)", p.Name, t.lo, t.hi)
 	}
 	if median := p.Prior.Quantile(0.5); math.IsNaN(p.Prior.LogProb(median)) || math.IsInf(p.Prior.LogProb(median), 0) {
 		// This happens if a distribution is cut off where it has no mass.

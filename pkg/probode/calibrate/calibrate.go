@@ -103,7 +103,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	least, most := scan.curve[0], scan.curve[len(scan.curve)-1]
 	switch best := scan.curve[scan.best]; {
 	case math.IsInf(best.score, -1):
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble that has a spread and whose paths can all be solved", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble that has a spread and in which every path can be computed", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
 	case best == least || best == most:
 		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] matches the error: the noise of %v cannot have the size of the error", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
 	}
@@ -115,7 +115,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	out.SE, out.SETime = top.se*out.Alpha, top.time*out.Alpha
 	out.MeanSquare, out.Within = c.fit(top.logv)
 	if math.IsNaN(top.se) {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g, paths can no longer be solved, which cuts off the score there: alpha* is only a lower bound; a smaller step may help", out.Alpha))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g, some paths cannot be computed, so the score ends there, and alpha* is only a lower bound; a smaller step may help", out.Alpha))
 	}
 	if top.time > 1 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span: without one tenth of the span it can be far from this value (standard error over time %.2g alpha*), and elsewhere the spread may be many times too wide", out.Alpha, top.time))

@@ -101,7 +101,7 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	c.z = z
 	c.choose(est)
 	if len(c.used) == 0 {
-		return nil, fmt.Errorf("%s, %v, %v: the error is nowhere large enough to be matched (%d points below 1e-4 of its largest value, %d not known to 1 %%): take a larger step or a more accurate indicator",
+		return nil, fmt.Errorf("%s, %v, %v: the error is nowhere large enough to be matched (at %d points it is below 1e-4 of its largest value, at %d it is not known to 1 %%): take a larger step or a more accurate indicator",
 			p.Title(), m, c.solver.Grid(), c.left.small, c.left.uncertain)
 	}
 	c.noise = make([][]float64, min(s.Paths, maxKept/max(1, c.solver.NoiseLen())))

@@ -188,7 +188,7 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 		}
 	}
 	if failed == nil {
-		failed = fmt.Errorf("%s, %v, %v: no alpha ≥ %.3g gives an ensemble in which all paths can be solved", c.solver.Problem().Title(), c.solver.Method(), c.solver.Grid(), s.curve[0].alpha)
+		failed = fmt.Errorf("%s, %v, %v: no alpha ≥ %.3g gives an ensemble in which all paths can be computed", c.solver.Problem().Title(), c.solver.Method(), c.solver.Grid(), s.curve[0].alpha)
 	}
 	return nil, failed
 }

@@ -330,7 +330,7 @@ func advance(ctx context.Context, chains []*Chain, until, workers int, report *r
 // runtime.Goexit.
 func faultOf(v any) error {
 	if v == nil {
-		return errors.New("mcmc: a function ended its goroutine by runtime.Goexit: want one that returns")
+		return errors.New("mcmc: a function ended its goroutine with runtime.Goexit: want a function that returns")
 	}
 	return fmt.Errorf("mcmc: %s", text.Panic(v, debug.Stack()))
 }

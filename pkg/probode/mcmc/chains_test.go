@@ -278,7 +278,7 @@ func TestWarnings(t *testing.T) {
 			for _, g := range c.Generated[2] {
 				g[0] -= 50
 			}
-		}, []string{"chain 3 sits at a log density ", "R̂"}},
+		}, []string{"the log density of chain 3 is ", "R̂"}},
 		{"apart", func(c *Chains) { shift(c, 0, 1, 0.5) }, []string{"chain 1 differs from the others, which agree, in b", "R̂"}},
 		{"failures", func(c *Chains) { c.Stats[0].Failed = 200 }, []string{"5 % of evaluations failed"}},
 		{"failures of latent moves", func(c *Chains) { c.Stats[0].Latent = Moves{4000, 3000, 800} }, []string{"10 % of evaluations failed"}},

@@ -115,7 +115,7 @@ func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 		cov.CopySym(r.Cov)
 	}
 	if !p.setShape(cov) {
-		panic("mcmc: Cov of AdaptiveMixture is not a covariance")
+		panic("mcmc: Cov of AdaptiveMixture is not a covariance matrix")
 	}
 	p.next = max(firstWindow, perDimension*d)
 	return p

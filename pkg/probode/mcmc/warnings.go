@@ -47,10 +47,10 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		switch {
 		case !moved || counted && c.Stats[j].Accepted == 0:
 			stuck[j] = true
-			warn("chain %d never moved: its steps are too long, or almost every evaluation near its position fails; start it at the mode, make the burn-in longer, or let the first steps be smaller", j+1)
+			warn("chain %d never moved: its steps are too long, or almost every evaluation near its position fails; start it at the mode, make the burn-in longer, or make the first steps smaller", j+1)
 		case counted && c.Stats[j].Rate() < 0.01:
 			stuck[j] = true
-			warn("chain %d accepted %.2g %% of its moves: its steps are too long there, as on a narrow ridge; make the burn-in longer, start at the mode, or use parameters that are less correlated", j+1, 100*c.Stats[j].Rate())
+			warn("chain %d accepted %.2g %% of its moves: its steps are too long for this part of the posterior, which may be a narrow ridge; make the burn-in longer, start at the mode, or use parameters that are less correlated", j+1, 100*c.Stats[j].Rate())
 		}
 	}
 
@@ -63,7 +63,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	}
 	failed, tried := sum.Failed+sum.Latent.Failed, sum.Proposed+sum.Latent.Proposed
 	if share := float64(failed) / float64(tried); share > 0.01 {
-		warn("%.2g %% of evaluations failed: the draws cover only the region where the equations could be solved, which may be a part of the posterior; take a smaller step, a method for stiff problems, or a prior that excludes impossible parameters", 100*share)
+		warn("%.2g %% of evaluations failed: the draws cover only the region where the equations could be solved, which may be a part of the posterior; take a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
 	}
 
 	for i, name := range c.Names {
@@ -145,7 +145,7 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	for j := range sorted {
 		if diag.Quantile(sorted[j], 0.9) < diag.Quantile(sorted[best], 0.1) {
 			elsewhere[j] = true
-			warn("chain %d sits at a log density %.3g below that of chain %d: it is in another mode, or still on its way; start at the mode, make the burn-in longer, or take a prior that excludes the lesser mode", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
+			warn("the log density of chain %d is %.3g below that of chain %d: it is in another mode, or has not converged yet; start at the mode, make the burn-in longer, or take a prior that excludes the lesser mode", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
 		}
 	}
 	return elsewhere
@@ -178,7 +178,7 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 			}
 		}
 		if names != nil {
-			warn("chain %d differs from the others, which agree, in %s: its mean is up to %.2g standard deviations away (%.4g, theirs %.4g); it is in another mode, or still on its way: compare the log densities, start at the mode, or make the burn-in longer", j+1, list(names), farthest, here, there)
+			warn("chain %d differs from the others, which agree, in %s: its mean is up to %.2g standard deviations away (%.4g, theirs %.4g); it is in another mode, or has not converged yet: compare the log densities, start at the mode, or make the burn-in longer", j+1, list(names), farthest, here, there)
 		}
 	}
 }

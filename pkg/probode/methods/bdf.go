@@ -540,7 +540,7 @@ func (b *bdf) checkGrid() error {
 			}
 		}
 		if d[i&(bdfWindow-1)] = v; math.Abs(v) > most {
-			return fmt.Errorf("%v multiplies errors by more than %g up to t = %g, because the steps before that grow too fast: want steps that grow more slowly, an error-controlled run, or a one-step method", b.method, most, b.g.Times()[i+1])
+			return fmt.Errorf("%v multiplies errors by more than %g up to t = %g, because the steps before this time grow too fast: want steps that grow more slowly, an error-controlled run, or a one-step method", b.method, most, b.g.Times()[i+1])
 		}
 	}
 	b.gamma = 0

@@ -103,7 +103,7 @@ func (r *modelReader) id(line int, what, v string) string {
 func (r *modelReader) name(n *source.Node, key string) string {
 	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
 	if v == r.time || v == expr.Time {
-		r.Failf(n.LineOf(key), "%s is %s, which is the time: want another", key, v)
+		r.Failf(n.LineOf(key), "%s is %s, which is the time: want another name", key, v)
 	}
 	return v
 }
@@ -224,7 +224,7 @@ func (r *modelReader) checkNames(p *File, m *Model) {
 			w.Failf("%s appears twice: first in line %d", id, at.Line)
 		}
 		if slices.Contains(r.callables, id) {
-			w.Failf("%s is a function, too: want another name", id)
+			w.Failf("%s is also the name of a function: want another name", id)
 		}
 		seen[id] = w
 	}

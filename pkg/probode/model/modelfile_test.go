@@ -95,7 +95,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"stateId: A", "stateId: k", "m.yaml:12: k appears twice: first in line 4"},
 		{"stateId: A", "stateId: t", "m.yaml:12: stateId is t, which is the time"},
 		{"stateId: A", "stateId: 2A", `m.yaml:12: stateId is "2A"`},
-		{"stateId: A", "stateId: f", "f is a function, too"},
+		{"stateId: A", "stateId: f", "f is also the name of a function"},
 		{"stateId: A, ", "", "m.yaml:12: an entry has no stateId"},
 		{"k * t - b", "k * time - b", "m.yaml:12: rightHandSide uses time: the time is called t"},
 		{"k * t - b", "k * t - bb", "m.yaml:12: right-hand side of A uses bb, which is not defined"},
@@ -139,7 +139,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: student, degreesOfFreedom: 0", "the number of degrees of freedom of y is 0: want a positive number"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, degreesOfFreedom: 4", "observable y has a degreesOfFreedom, which the distribution normal does not use"},
 		{"time,conditionId,y", "time;conditionId;y", "which seem to be separated by semicolons: want commas or tabs"},
-		{"[d.csv]", "[d.csv, ./d.csv]", "m.yaml:20: data has d.csv twice: want each file once"},
+		{"[d.csv]", "[d.csv, ./d.csv]", "m.yaml:20: data lists d.csv twice: want each file once"},
 		{"[d.csv]", "[e.csv]", "e.csv: cannot be opened"},
 		{"[d.csv]", "{d.csv: 1}", "m.yaml:20: data is not a list"},
 	} {

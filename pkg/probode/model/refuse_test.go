@@ -115,7 +115,7 @@ func TestRefused(t *testing.T) {
 	}{
 		// YAML
 		{[]string{"format_version: 1", "format_version: 2.0.0"}, "p.yaml:1: PEtab 2.0.0 is not supported", "PEtab 2.0.0"},
-		{[]string{"parameter_file: p.tsv", "parameter_file: [p.tsv, p.tsv]"}, "p.yaml:2: parameter_file has p.tsv twice: want each file once", ""},
+		{[]string{"parameter_file: p.tsv", "parameter_file: [p.tsv, p.tsv]"}, "p.yaml:2: parameter_file lists p.tsv twice: want each file once", ""},
 		{[]string{"sbml_files: [m.xml]", "sbml_files: [m.xml, m.xml]"}, "p.yaml:4: 2 sbml_files: want one", ""},
 		{[]string{"sbml_files: [m.xml]", "sbml_files: [http://x/m.xml]"}, "p.yaml:4: file at a URL", "file at a URL"},
 		{[]string{"[m.xml]", "[absent.xml]"}, "absent.xml: cannot be opened", ""},
@@ -130,7 +130,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"[o.tsv]", strings.Repeat("[", 5000) + strings.Repeat("]", 5000)}, "p.yaml", ""},
 
 		// parameters
-		{[]string{"[d.tsv]", "[d.tsv, d.tsv]"}, "p.yaml:7: measurement_files has d.tsv twice", ""},
+		{[]string{"[d.tsv]", "[d.tsv, d.tsv]"}, "p.yaml:7: measurement_files lists d.tsv twice", ""},
 		{[]string{"parameterScale", "scale"}, "p.tsv:1: no column parameterScale", ""},
 		{[]string{"estimate\t", "parameterId\t"}, "p.tsv:1: column parameterId appears twice", ""},
 		{[]string{"0.01\t100\t2", "-inf\t100\t2"}, `p.tsv:2: lowerBound is "-inf": want a finite number`, ""},
@@ -282,7 +282,7 @@ func TestBombs(t *testing.T) {
 	doubling = strings.Replace(doubling, "{k*A*(1 + input)}", "{k*x300}", 1)
 
 	start := time.Now()
-	if _, err := LoadFS(fstest.MapFS{"m.yaml": {Data: []byte(laughs)}}, "m.yaml"); err == nil || !strings.Contains(err.Error(), "with all aliases written out") {
+	if _, err := LoadFS(fstest.MapFS{"m.yaml": {Data: []byte(laughs)}}, "m.yaml"); err == nil || !strings.Contains(err.Error(), "after all aliases are expanded") {
 		t.Errorf("aliases of aliases: %v", err)
 	}
 	files := map[string]string{}

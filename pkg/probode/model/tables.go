@@ -105,7 +105,7 @@ func (f *files) checkParams(list []Parameter) {
 			w.Failf("parameter id %q: want letters, digits and _, not beginning with a digit", p.ID)
 		}
 		if p.ID == expr.Time || expr.Reserved(p.ID) {
-			w.Failf("parameter id %s has a special meaning in formulas: want another", p.ID)
+			w.Failf("parameter id %s has a special meaning in formulas: want another id", p.ID)
 		}
 		if at, twice := first[p.ID]; twice {
 			w.Failf("parameter %s appears twice: first in line %d of %s", p.ID, at.Line, at.File)

@@ -125,7 +125,7 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 				return nil, fmt.Errorf("times[%d] is %g: want times in the span [%g, %g]", i, t, p.Span[0], p.Span[1])
 			}
 			if i > 0 && !(t > times[i-1]) {
-				return nil, fmt.Errorf("times[%d] is %g after %g: want increasing times", i, t, times[i-1])
+				return nil, fmt.Errorf("times[%d] is %g and follows %g: want increasing times", i, t, times[i-1])
 			}
 			inside[i] = min(t, p.Span[1])
 		}

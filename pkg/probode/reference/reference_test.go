@@ -341,7 +341,7 @@ func TestErrors(t *testing.T) {
 		{"before", ctx, problems.Logistic(), []float64{-1}, Settings{}, []string{"times[0] is -1", "[0, 2]"}},
 		{"behind", ctx, problems.Logistic(), []float64{1, 2.1}, Settings{}, []string{"times[1] is 2.1", "[0, 2]"}},
 		{"not a number", ctx, problems.Logistic(), []float64{math.NaN()}, Settings{}, []string{"times[0] is NaN"}},
-		{"twice", ctx, problems.Logistic(), []float64{1, 1}, Settings{}, []string{"times[1] is 1 after 1", "increasing"}},
+		{"twice", ctx, problems.Logistic(), []float64{1, 1}, Settings{}, []string{"times[1] is 1 and follows 1", "increasing"}},
 		{"tolerance", ctx, problems.Logistic(), []float64{1}, Settings{Tolerance: relative(1e-17)}, []string{"tolerance is 1e-17", "1e-15"}},
 		{"blow-up", ctx, blowUp, []float64{2}, Settings{}, []string{"t = 1", "may end here"}},
 		{"blow-up", ctx, blowUp, []float64{2}, Settings{fixed: implicit}, []string{"t = 1", "may end here"}},

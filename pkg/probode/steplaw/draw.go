@@ -69,7 +69,7 @@ func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) 
 	case s.Mesh == nil:
 		return nil, fmt.Errorf("%s: the mesh is nil: want one such as probode.Uniform(0.1)", title(p))
 	case !(s.Alpha > 0):
-		return nil, fmt.Errorf("%s: alpha is %g: want a number > 0, else there is no distribution", title(p), s.Alpha)
+		return nil, fmt.Errorf("%s: alpha is %g: want a number > 0, otherwise there is no distribution", title(p), s.Alpha)
 	}
 	const block = 16
 	blocks := (n + block - 1) / block

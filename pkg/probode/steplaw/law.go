@@ -60,7 +60,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	p, d := s.Problem(), s.Problem().Dim()
 	switch {
 	case i < 0 || i >= s.Steps():
-		panic(fmt.Sprintf("steplaw: step %d: want one in [0, %d)", i, s.Steps()))
+		panic(fmt.Sprintf("steplaw: the number of the step is %d: want a number in [0, %d)", i, s.Steps()))
 	case len(z) < (i+1)*d:
 		panic(fmt.Sprintf("steplaw: z has length %d: want at least (i+1)·d = %d", len(z), (i+1)*d))
 	case len(theta) != len(p.Theta):
@@ -85,7 +85,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	case !ok:
 		return nil, refuse(errors.New("the noise of explicit methods is Gaussian: want an implicit method such as adams.Moulton"))
 	case square(scale) == 0:
-		return nil, refuse(errors.New("the noise is zero: want alpha > 0, else there is no distribution"))
+		return nil, refuse(errors.New("the noise is zero: want alpha > 0, otherwise there is no distribution"))
 	}
 	step, err := newLaw(implicit, p, s.Grid(), i, z[i*d:(i+1)*d], theta, scale)
 	switch {

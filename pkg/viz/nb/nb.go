@@ -62,7 +62,7 @@ func Check(err error) {
 }
 
 var noteInterrupt = sync.OnceFunc(func() {
-	note("Interrupted: what follows, if anything, comes from the part that was done.")
+	note("Interrupted: any output below comes from the part that was completed.")
 })
 
 // Must does the same as [Check] for a call that also returns a value, and returns that

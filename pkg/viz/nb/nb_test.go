@@ -425,7 +425,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatalf("interrupted cell failed: %s", r.stderr)
 	}
 	got := plain(t, r)
-	equal(t, got, "", "Interrupted: what follows, if anything, comes from the part that was done.", "done\n   7")
+	equal(t, got, "", "Interrupted: any output below comes from the part that was completed.", "done\n   7")
 
 	r = run(t, "interrupt nothing", 1)
 	if !r.failed || r.stderr != "interrupted before there was anything to show\n" {

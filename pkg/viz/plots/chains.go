@@ -104,7 +104,7 @@ func named(c *mcmc.Chains, params []string) []int {
 	}
 	for _, name := range params {
 		if !slices.Contains(c.Names, name) {
-			panic(fmt.Sprintf("plots: no parameter %q: want one of %q", name, c.Names))
+			panic(fmt.Sprintf("plots: %q is not a parameter: want one of %q", name, c.Names))
 		}
 	}
 	return out

@@ -330,5 +330,5 @@ func (k *delayed) Tuned() (what, value string) {
 		}
 		value += ")"
 	}
-	return "share of fine solves for moves of θ that the coarse stage saved", value
+	return "share of the fine solves for moves of θ that the coarse stage made unnecessary", value
 }

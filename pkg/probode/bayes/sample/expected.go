@@ -40,7 +40,7 @@ func (s ExpectedLikelihood) Proposals() mcmc.Rule { return s.Proposal }
 
 func (s ExpectedLikelihood) Check(d *bayes.Density) error {
 	if s.Paths < 0 {
-		return fmt.Errorf("sample: ExpectedLikelihood with %d Paths: want a positive number, or 0 for the default, 10", s.Paths)
+		return fmt.Errorf("sample: ExpectedLikelihood.Paths is %d: want a positive number, or 0 for the default, 10", s.Paths)
 	}
 	return noisy(s, d)
 }

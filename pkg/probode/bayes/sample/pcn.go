@@ -211,7 +211,7 @@ func (k *pcn) State(a *mcmc.Archive) {
 
 func (k *pcn) Tuned() (what, value string) {
 	if k.joint != nil {
-		return "steps β of the moves of ξ and b of the joint moves", fmt.Sprintf("%.2g and %.2g", k.beta.step, k.b.step)
+		return "step sizes β of the moves of ξ, and b of the joint moves", fmt.Sprintf("%.2g and %.2g", k.beta.step, k.b.step)
 	}
 	return "step β of the moves of ξ", fmt.Sprintf("%.2g", k.beta.step)
 }

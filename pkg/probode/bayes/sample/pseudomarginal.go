@@ -73,7 +73,7 @@ func (s PseudoMarginal) Proposals() mcmc.Rule { return s.Proposal }
 
 func (s PseudoMarginal) Check(d *bayes.Density) error {
 	if !(s.Correlation >= 0 && s.Correlation < 1) || s.Particles < 0 {
-		return fmt.Errorf("sample: PseudoMarginal with Correlation %g and Particles %d: want Correlation in [0, 1) and Particles ≥ 0", s.Correlation, s.Particles)
+		return fmt.Errorf("sample: PseudoMarginal.Correlation is %g and PseudoMarginal.Particles is %d: want Correlation in [0, 1) and Particles ≥ 0", s.Correlation, s.Particles)
 	}
 	if err := noisy(s, d); err != nil {
 		return err

@@ -46,7 +46,7 @@ import (
 // gap.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
-		return nil, errors.New("sample: Reweight needs a context, a Posterior and Chains, not nil")
+		return nil, errors.New("sample: the context, the Posterior or the Chains given to Reweight are nil")
 	}
 	to := p.SolvedBy(orReference(accurate))
 	bound, err := bayes.NewDensity(ctx, to)
@@ -215,7 +215,7 @@ func (s Reweighted) Check(d *bayes.Density) error {
 		return fmt.Errorf("sample: Reweighted cannot use the sampler %v, whose distribution is %v: want a sampler of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.inner(), t.Distribution)
 	}
 	if s.Workers < 0 {
-		return fmt.Errorf("sample: Reweighted with %d Workers: want a number ≥ 0", s.Workers)
+		return fmt.Errorf("sample: Reweighted.Workers is %d: want a number ≥ 0", s.Workers)
 	}
 	if _, err := d.With(orReference(s.Accurate)); err != nil {
 		return err

@@ -81,7 +81,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		return nil, err
 	}
 	if sampler == nil {
-		return nil, errors.New("sample: the sampler is nil: want Deterministic, PCNWithinGibbs or another one")
+		return nil, errors.New("sample: the sampler is nil: want Deterministic, PCNWithinGibbs or another sampler")
 	}
 	if err := sampler.Check(e); err != nil {
 		return nil, err
@@ -324,7 +324,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 	}
 	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, max(0, j.settings.BurnIn)), d: d, stop: j.stop}
 	if _, ok := k.Kernel.(mcmc.Generator); !ok {
-		panic(fmt.Sprintf("sample: the kernel of %v is not an mcmc.Generator: want one that writes the quantities of bayes.Density.Generate", j.sampler))
+		panic(fmt.Sprintf("sample: the kernel of %v is not an mcmc.Generator: want a kernel that writes the quantities of bayes.Density.Generate", j.sampler))
 	}
 	j.kernels, j.densities = append(j.kernels, k), append(j.densities, d)
 	return k

@@ -44,7 +44,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	m := newModel(flags)
 	m.withSteps = true
 	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: -step, and its half, quarter and eighth")
-	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances, instead of -steps: error control chooses the steps, again for every θ")
+	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances, instead of -steps: error control chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; default: -rtol/1000 times the largest size of each component")
 	name := flags.String("scheme", "pcn", "`scheme` for the inference with the solver's error in the model: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "largest bias (in posterior sd) and largest relative change of an sd that do not matter")

@@ -43,7 +43,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	m := newExact(flags)
 	m.withSteps = true
 	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the step size of -step or of the case, and its half, quarter and eighth")
-	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances: error control chooses the steps, again for every θ")
+	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances: error control chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; default: -rtol/1000 times the largest size of each component")
 	threshold := flags.Float64("threshold", 0.1, "largest shift that does not matter, in sd of the Gaussian at the mode")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")

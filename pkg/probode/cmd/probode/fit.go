@@ -105,7 +105,7 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 		fmt.Fprintf(out, "and %d more optima\n", hidden)
 	}
 	if failed > 0 {
-		fmt.Fprintf(out, "%d of %d searches failed; the first: %v\n", failed, len(optima), failure)
+		fmt.Fprintf(out, "%d of %d searches failed; the first error: %v\n", failed, len(optima), failure)
 	}
 	if stopped > 0 {
 		fmt.Fprintf(out, "%d of %d searches were stopped before their end\n", stopped, len(optima))

@@ -35,7 +35,7 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	}
 	flags.VisitAll(func(f *flag.Flag) {
 		if o := f.Value.(*once); o.lost != "" {
-			fmt.Fprintf(os.Stderr, "warning: -%s is given twice: %s counts, %s does not\n", f.Name, text.Clip(o.Value.String()), text.Clip(o.lost))
+			fmt.Fprintf(os.Stderr, "warning: -%s is given twice: %s is used, %s is ignored\n", f.Name, text.Clip(o.Value.String()), text.Clip(o.lost))
 			o.lost = ""
 		}
 	})
@@ -258,7 +258,7 @@ func assignments(flag, values string, names []string, known string, set func(i i
 		case !ok:
 			return fmt.Errorf("-%s %s: want name=value", flag, text.Clip(one))
 		case i < 0:
-			return fmt.Errorf("-%s %s: no parameter %q: want one of %s", flag, text.Clip(one), text.Clip(name), known)
+			return fmt.Errorf("-%s %s: %q is not a parameter: want one of %s", flag, text.Clip(one), text.Clip(name), known)
 		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
 			return fmt.Errorf("-%s %s: want a finite number", flag, text.Clip(one))
 		case seen[i]:

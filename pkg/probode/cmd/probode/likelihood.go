@@ -47,7 +47,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	at := flags.String("at", "nominal", "linear values of parameters, as `name=value,…`; the others have their nominal values")
 	how := solving{flags: flags}
 	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: as small as an error of 1e-7 requires")
-	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; none: see probode solve -help")
+	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help")
 	flags.Float64Var(&how.longest, "max-step", 0, "longest `step`, inf for no bound; 0: 1/128 of the span if the equations depend on time, otherwise no bound")
 	flags.Float64Var(&how.step, "step", 0, "equal `steps` of at most this size between the times of the data, instead of error control")
 	flags.StringVar(&how.method, "method", "radau5", "`method`: "+methods.Help)
@@ -66,7 +66,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	}
 	for _, f := range []outFile{{"petab", *folder}, {"yaml", *yaml}} {
 		if _, err := os.Lstat(f.path); f.path != "" && err == nil {
-			return fmt.Errorf("-%s %s: it exists already: want the name of a new folder", f.flag, text.Clip(f.path))
+			return fmt.Errorf("-%s %s: it already exists: want the name of a new folder", f.flag, text.Clip(f.path))
 		}
 	}
 	if err := checkOutputs(to, outFile{"petab", *folder}, outFile{"yaml", *yaml}); err != nil {

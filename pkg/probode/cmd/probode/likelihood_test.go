@@ -397,7 +397,7 @@ func TestLikelihoodPEtab(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	err := likelihood(t.Context(), []string{"-model", "../../model/testdata/pk.yaml", "-petab", dir}, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "it exists already") {
+	if err == nil || !strings.Contains(err.Error(), "it already exists") {
 		t.Errorf("error %v", err)
 	}
 	// The simulations are those of the parameters that stand beside them.
@@ -413,7 +413,7 @@ func TestFitStopped(t *testing.T) {
 	p := &modelfile.File{Params: []modelfile.Parameter{{ID: "k", Lower: 0, Upper: 1, Estimate: true}}}
 	writeOptima(&out, p, []modelfile.Optimum{{LogLikelihood: -1, Theta: []float64{0.5}, Reason: "optimum"},
 		{Err: errors.New("no start")}, {Err: context.Canceled}, {Err: context.Canceled}})
-	if got := out.String(); !strings.Contains(got, "\n1 of 4 searches failed; the first: no start\n2 of 4 searches were stopped before their end\n") {
+	if got := out.String(); !strings.Contains(got, "\n1 of 4 searches failed; the first error: no start\n2 of 4 searches were stopped before their end\n") {
 		t.Errorf("%s", got)
 	}
 }

@@ -68,7 +68,7 @@ posterior predictive distribution.
 func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	model := newModel(flags)
-	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; none: see above")
+	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
 	dir := flags.String("dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first is 1")
 	burnIn := flags.Int("burn-in", 0, "iterations of each chain before the first draw; 0: the number depends on the model")
@@ -255,7 +255,7 @@ func chainList(text string, chains int) ([]int, error) {
 	for _, part := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || n < 1 || n > chains || seen[n] {
-			return nil, fmt.Errorf("-chain %s: want numbers from 1 to %d, each once", text, chains)
+			return nil, fmt.Errorf("-chain %s: want numbers from 1 to %d, each at most once", text, chains)
 		}
 		seen[n] = true
 		out = append(out, n-1)

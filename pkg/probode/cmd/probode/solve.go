@@ -63,14 +63,14 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.rtol, "rtol", "", "relative `tolerance`")
 	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number, or a list with one for each component; default: -rtol/1000 times the largest size of each component")
 	flags.StringVar(&s.times, "times", "", "`list` of times for the rows of the table; default: the points of the grid")
-	flags.StringVar(&s.theta, "theta", "", "`list` of parameters, as name=value,…; the others have their nominal values")
+	flags.StringVar(&s.theta, "theta", "", "`list` of parameter values, as name=value,…; the others have their nominal values")
 	flags.StringVar(&s.span, "span", "", "`from,to`: another time span")
 	flags.IntVar(&s.paths, "paths", 0, "`number` of paths in the ensemble; 0: no ensemble")
 	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto to calibrate it")
 	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (scaled by the local errors of the steps) or method (the method's own); default: local if -alpha is auto and the method allows it")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
-	file := flags.String("out", "", "`file` for the table; none: the terminal")
-	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; without -out nothing else is printed")
+	file := flags.String("out", "", "`file` for the table; default: the terminal")
+	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; if -out is not given, nothing else is printed")
 	if err := parseOnly(flags, args, solveHelp, out); err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 		return nil, nil, err
 	}
 	if e.Failed > 0 {
-		fmt.Fprintf(os.Stderr, "warning: %d of %d paths could not be solved and are not included; the first: %v\n", e.Failed, n, e.Failure)
+		fmt.Fprintf(os.Stderr, "warning: %d of %d paths could not be computed and are not included; the first error: %v\n", e.Failed, n, e.Failure)
 	}
 	columns := [][][]float64{e.Deterministic}
 	if s.paths > 0 {

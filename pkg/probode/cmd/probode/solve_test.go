@@ -179,7 +179,7 @@ func TestSolveFaults(t *testing.T) {
 		"-step: FitzHugh–Nagumo: step is 30: want": {"-problem", "fhn", "-step", "30"},
 		"-times: 21 is outside the span":           {"-problem", "fhn", "-step", "0.1", "-times", "21"},
 		`-times 1,nan: "nan"`:                      {"-problem", "fhn", "-step", "0.1", "-times", "1,nan"},
-		`no parameter "k"`:                         {"-problem", "fhn", "-step", "0.1", "-theta", "k=1"},
+		`"k" is not a parameter`:                   {"-problem", "fhn", "-step", "0.1", "-theta", "k=1"},
 		"-theta theta1=x: want a finite":           {"-problem", "fhn", "-step", "0.1", "-theta", "theta1=x"},
 		"-span 1,0: want from,to":                  {"-problem", "fhn", "-step", "0.1", "-span", "1,0"},
 		"-paths -1: want":                          {"-problem", "fhn", "-step", "0.1", "-paths", "-1"},

@@ -45,7 +45,7 @@ type Sketch struct {
 func New(size int, levels []float64, workers int) *Sketch {
 	for _, p := range levels {
 		if !(p >= 0 && p <= 1) {
-			panic(fmt.Sprintf("quantile: level is %g: want one in [0, 1]", p))
+			panic(fmt.Sprintf("quantile: the level is %g: want a number in [0, 1]", p))
 		}
 	}
 	return &Sketch{size: size, workers: max(1, workers), levels: slices.Clone(levels)}

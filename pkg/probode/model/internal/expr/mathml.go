@@ -103,7 +103,7 @@ func (m *mathML) element(e *tree.Element) (*Node, error) {
 		return nil, err
 	}
 	if m.elements++; m.elements > mostElements {
-		return nil, errorAt(e, "a formula of more than %d elements: want a shorter one", mostElements)
+		return nil, errorAt(e, "a formula has more than %d elements: want a shorter formula", mostElements)
 	}
 	if m.depth++; m.depth > nestMost {
 		return nil, errorAt(e, "elements are nested more than %d deep", nestMost)

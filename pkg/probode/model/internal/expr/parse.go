@@ -199,7 +199,7 @@ func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPo
 		if want {
 			need = "a condition (such as x > 0)"
 		}
-		return syntaxError(p.src, pos, "the operand %s of %s is %s: want %s", side, op, kind(n), need)
+		return syntaxError(p.src, pos, "the operand to the %s of %s is %s: want %s", side, op, kind(n), need)
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func (p *parser) unary(level int) (*Node, error) {
 		if condition {
 			need = "a condition (brackets around a comparison)"
 		}
-		return nil, syntaxError(p.src, pos, "the operand right of %s is %s: want %s", op, kind(n), need)
+		return nil, syntaxError(p.src, pos, "the operand to the right of %s is %s: want %s", op, kind(n), need)
 	}
 	switch {
 	case condition:

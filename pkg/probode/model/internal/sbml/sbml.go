@@ -113,7 +113,7 @@ func (s *reader) collect() {
 	for _, e := range s.root.List("listOfRules") {
 		id := e.Get("variable")
 		if s.assign[id] != nil && s.rate[id] != nil {
-			s.Failf(e.Line, "%s has an assignment and a rate rule", id)
+			s.Failf(e.Line, "%s has both an assignment rule and a rate rule", id)
 		}
 		if other := s.init[id]; other != nil && s.assign[id] != nil {
 			s.Failf(other.Line, "%s has an initial assignment and an assignment rule", id)

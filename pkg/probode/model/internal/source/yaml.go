@@ -57,7 +57,7 @@ func yamlMessage(err error) string {
 // error instead of gigabytes of values.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
-		s.Failf(y.Line, "more than %d values with all aliases written out", maxNodes)
+		s.Failf(y.Line, "more than %d values after all aliases are expanded", maxNodes)
 	}
 	if depth > MaxDepth {
 		s.Failf(y.Line, "values nested more than %d deep", MaxDepth)
@@ -209,7 +209,7 @@ func (n *Node) FileNames(key string) []string {
 	for _, one := range n.List(key) {
 		name := path.Clean(one.FileName())
 		if slices.Contains(names, name) {
-			n.File.Failf(one.Line, "%s has %s twice: want each file once", key, name)
+			n.File.Failf(one.Line, "%s lists %s twice: want each file once", key, name)
 		}
 		names = append(names, name)
 	}
