@@ -23,37 +23,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/reproduce/internal/shell"
 )
 
-// An experiment is one figure or table of the paper.
-type experiment struct {
-	name    string
-	title   string
-	tables  []string // the files it writes, without .csv
-	compute func(ctx context.Context, s *study) error
-	section func(s *study) (*section, error) // made from the files; fig1 draws its paths again from the seed
-}
-
 // experiments lists the experiments in the order of the report.
 var experiments = []*experiment{&fig1, &alpha, &alphaCurve, &fig2, &orders, &meanSquare, &paths}
-
-// A study is one run of the program: its settings, and the results that experiments share.
-type study struct {
-	seed       uint64
-	quick      bool
-	minPaths   int // -paths
-	iterations int // -iterations
-	workers    int
-	out        string
-	dataFile   string     // "" for the built-in data
-	neuron     cases.Case // the model of Figure 2
-	data       *bayes.Data
-	only       []*experiment
-	took       map[string]time.Duration
-}
 
 func main() { shell.Main("reproduce", run) }
 
@@ -139,13 +113,4 @@ func run(ctx context.Context, args []string) error {
 		return s.check()
 	}
 	return nil
-}
-
-// paths returns the number of paths of an ensemble: the number for a full or for a quick
-// run, but at least the value of -paths.
-func (s *study) paths(full, quick int) int {
-	if s.quick {
-		full = quick
-	}
-	return max(full, s.minPaths)
 }

@@ -10,42 +10,6 @@ import (
 	"github.com/probode/probode/reproduce/internal/shell"
 )
 
-// A section is a part of the report, made from the files of its experiment.
-type section struct {
-	page.Page
-	claims [][3]string // the statement of the paper, the result, the verdict
-}
-
-// folded writes a table that is hidden until the reader opens it.
-func (s *section) folded(title string, header []string, rows [][]string) {
-	fmt.Fprintf(s, "<details><summary>%s</summary>\n", html.EscapeString(title))
-	s.Table("class=scroll", header, rows)
-	s.WriteString("</details>\n")
-}
-
-// missing explains the cells of a column that are NaN.
-func (s *section) missing(t *table, column, why string) {
-	var cells []string
-	c := t.column(column)
-	for _, row := range t.rows {
-		if row[c] == "NaN" {
-			cells = append(cells, strings.Replace(row[0]+" "+row[1], " none", "", 1)+" at h = "+row[2])
-		}
-	}
-	if cells != nil {
-		s.Text("NaN marks the cells in which %s: %s.", why, strings.Join(cells, ", "))
-	}
-}
-
-// claim adds a statement of the paper and the result.
-func (s *section) claim(paper, here string, holds bool) {
-	verdict := "bad"
-	if holds {
-		verdict = "good"
-	}
-	s.claims = append(s.claims, [3]string{paper, here, verdict})
-}
-
 const head = `<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
@@ -96,33 +60,4 @@ func (s *study) writeReport(path string) error {
 		"Reference solutions come from an extrapolation method with a claimed global error of at most 1e-10, estimated from integrations with different steps. All random numbers follow from the seed, and no result depends on the number of workers.</p>\n")
 	fmt.Fprintf(&b, "<p>Settings: seed %d, data %s, paths at least %d, iterations at least %d.</p>\n</html>\n", s.seed, s.dataName(), s.minPaths, s.iterations)
 	return shell.WriteFile(path, []byte(b.String()))
-}
-
-func (s *study) dataName() string {
-	if s.dataFile == "" {
-		return "built-in"
-	}
-	return html.EscapeString(s.dataFile)
-}
-
-// flags returns the flags that differ from their defaults, so that the printed command
-// reproduces the numbers.
-func (s *study) flags() string {
-	var b strings.Builder
-	if s.seed != 1 {
-		fmt.Fprintf(&b, " -seed %d", s.seed)
-	}
-	if s.quick {
-		b.WriteString(" -quick")
-	}
-	if s.dataFile != "" {
-		fmt.Fprintf(&b, " -data %s", html.EscapeString(s.dataFile))
-	}
-	if s.minPaths > 0 {
-		fmt.Fprintf(&b, " -paths %d", s.minPaths)
-	}
-	if s.iterations > 0 {
-		fmt.Fprintf(&b, " -iterations %d", s.iterations)
-	}
-	return b.String()
 }

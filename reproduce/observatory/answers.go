@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
@@ -164,22 +163,4 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	a.Seconds = a.Prepare + 1000*got.Drawing/got.ESS
 	a.Work = (got.Prepared*a.Step/p.StepSize() + a.Solves*drawn/got.ESS*1000) * coarsest / a.Step
 	return nil
-}
-
-// cells returns the answer as a row of a table on the page.
-func (a *answer) cells() []string {
-	line := []string{a.Question, fmt.Sprintf("%.4g", a.Step), a.Remedy}
-	if a.Status != "ok" {
-		return append(line, "", "", "", "", "", a.Status)
-	}
-	var notes []string
-	if a.KHat >= 0.7 {
-		notes = append(notes, fmt.Sprintf("k̂ %.2f: the weights cannot be trusted", a.KHat))
-	}
-	if a.RHat > 1.05 {
-		notes = append(notes, fmt.Sprintf("R̂ %.2f", a.RHat))
-	}
-	return append(line, mark(math.Abs(a.Bias) < 0.1)+fmt.Sprintf("%+.2f ± %.2f", a.Bias, a.BiasSE), a.Parameter,
-		mark(a.Ratio[0] > 0.9 && a.Ratio[1] < 1.1)+fmt.Sprintf("%.2f–%.2f", a.Ratio[0], a.Ratio[1]),
-		fmt.Sprintf("%.3g", a.Solves), fmt.Sprintf("%.3g", a.Seconds), strings.Join(notes, "; "))
 }

@@ -60,9 +60,6 @@ type row struct {
 	Wide     float64    `csv:"share_too_wide"`
 }
 
-// levels are the levels of the central intervals of row.Coverage.
-var levels = []float64{0.5, 0.68, 0.9, 0.95}
-
 func (r *row) key() string { return strings.Join([]string{r.Problem, r.Method, r.Size, r.Rule}, "|") }
 
 // cell names the cell of a row.
@@ -284,4 +281,23 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 		return errors.New("cut off: slightly above alpha* some paths cannot be computed, so alpha* is a lower bound")
 	}
 	return nil
+}
+
+// fill writes the verdict to a row.
+func (v *verdict) fill(r *row) {
+	n := float64(v.points)
+	r.Points, r.Excluded = v.points, v.excluded
+	r.Square, r.Band = v.meanSquare()
+	for i, c := range v.inside {
+		r.Coverage[i] = c / n
+	}
+	for i, c := range v.within {
+		r.Within[i] = c / n
+	}
+	r.CRPS, r.Plain, r.Wide = v.crps/n, v.plain/n, v.wide/n
+	var parts []string
+	for k, s := range v.each {
+		parts = append(parts, strconv.FormatFloat(s/v.n[k], 'g', 4, 64))
+	}
+	r.Each = strings.Join(parts, ";")
 }

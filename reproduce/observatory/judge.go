@@ -3,8 +3,6 @@ package main
 import (
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -117,21 +115,5 @@ func (v *verdict) meanSquare() (mean float64, band [2]float64) {
 	return mean, [2]float64{mean * math.Exp(-2*rel), mean * math.Exp(2*rel)}
 }
 
-// fill writes the verdict to a row.
-func (v *verdict) fill(r *row) {
-	n := float64(v.points)
-	r.Points, r.Excluded = v.points, v.excluded
-	r.Square, r.Band = v.meanSquare()
-	for i, c := range v.inside {
-		r.Coverage[i] = c / n
-	}
-	for i, c := range v.within {
-		r.Within[i] = c / n
-	}
-	r.CRPS, r.Plain, r.Wide = v.crps/n, v.plain/n, v.wide/n
-	var parts []string
-	for k, s := range v.each {
-		parts = append(parts, strconv.FormatFloat(s/v.n[k], 'g', 4, 64))
-	}
-	r.Each = strings.Join(parts, ";")
-}
+// levels are the levels of the central intervals of row.Coverage.
+var levels = []float64{0.5, 0.68, 0.9, 0.95}

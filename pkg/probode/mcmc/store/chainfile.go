@@ -21,12 +21,6 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-const (
-	partSuffix  = ".part"  // of the draws of a chain that is not finished
-	stateSuffix = ".state" // in place of .csv
-	tmpSuffix   = ".tmp"   // of a file that is to be renamed
-)
-
 // A file receives the draws of one chain. At any moment its files on the disk are in
 // one of three conditions:
 //
@@ -72,9 +66,6 @@ var _ mcmc.Sink = (*file)(nil)
 
 func (f *file) partPath() string  { return f.path + partSuffix }
 func (f *file) statePath() string { return statePath(f.path) }
-
-// statePath returns the path of the state that belongs to a .csv file.
-func statePath(path string) string { return strings.TrimSuffix(path, ".csv") + stateSuffix }
 
 // claim reads the files of a chain and, unless they hold all the draws, locks the
 // chain.

@@ -179,13 +179,3 @@ func isHash(value string) bool {
 	_, err := strconv.ParseUint(value, 16, 64)
 	return err == nil && len(value) == 16
 }
-
-// readHeader reads a file up to the first draw.
-func readHeader(path string) (*table, error) {
-	f, err := openForReading(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return scan(f, 0, nil)
-}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 )
 
 // A directory may contain files of other programs under the names that this package
@@ -61,35 +60,6 @@ func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, er
 		what = "a directory"
 	}
 	return nil, fmt.Errorf("%s is %s and not a file of this study: move it away", path, what)
-}
-
-// begun reads the .part file of a chain that has no state. It is an error if the file
-// holds anything but a header or the beginning of one, since the chain would begin again
-// and overwrite it.
-func begun(f *os.File, partPath, statePath string) error {
-	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
-	foreign := func(why string) error {
-		return fmt.Errorf("%s is not a file of this study (%s): move it away", partPath, why)
-	}
-	switch {
-	case len(t.header) == 0 && t.columns == nil: // it has no complete line
-		first := make([]byte, min(t.size, maxFirst))
-		if _, e := f.ReadAt(first, 0); e != nil && !errors.Is(e, io.EOF) {
-			return e
-		}
-		if own := fmt.Sprintf("# format = %s%d\n", formatPrefix, formatVersion); strings.HasPrefix(own, string(first)) {
-			return nil
-		}
-		if err == nil {
-			err = errors.New("it has no header")
-		}
-		return foreign(err.Error())
-	case err != nil:
-		return foreign(err.Error())
-	case t.body() > 0:
-		return fmt.Errorf("%s is missing beside %s: the chain cannot be resumed; remove both to begin it again", statePath, partPath)
-	}
-	return nil
 }
 
 // replaceable returns an error if a file does not begin with the string magic, as the

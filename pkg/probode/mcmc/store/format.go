@@ -3,11 +3,8 @@ package store
 import (
 	"fmt"
 	"hash/crc64"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -49,70 +46,6 @@ const (
 )
 
 var crcTable = crc64.MakeTable(crc64.ECMA)
-
-// A study holds the settings that all chains of a run share, and the description that
-// each file begins with.
-type study struct {
-	mcmc.Settings
-	meta  []mcmc.Field
-	start string // see beginning
-	maker maker
-}
-
-// fields returns the fields at the top of a chain's file.
-func (s *study) fields(chain int) []mcmc.Field {
-	number := func(key string, v int) mcmc.Field { return mcmc.Field{Key: key, Value: strconv.Itoa(v)} }
-	out := []mcmc.Field{{Key: "format", Value: formatPrefix + strconv.Itoa(formatVersion)}}
-	out = append(out, s.meta...)
-	out = append(out,
-		mcmc.Field{Key: "seed", Value: strconv.FormatUint(s.Seed, 10)},
-		mcmc.Field{Key: "start", Value: s.start},
-		number("chain", chain+1),
-		number("num_chains", s.Chains),
-		number(lengthKey, s.Draws*s.Thin),
-		number("num_warmup", s.BurnIn),
-		number("thin", s.Thin),
-	)
-	return append(out, s.maker[:]...)
-}
-
-// beginning returns a hash of the first point at which Start places chain 1: two runs
-// that begin at different points are not the same.
-func beginning(s mcmc.Settings) string {
-	a := mcmc.NewArchive(nil)
-	a.Floats(s.Start(0, mcmc.NewChain(0, s).Random()))
-	return fmt.Sprintf("%016x", crc64.Checksum(a.Bytes(), crcTable))
-}
-
-// lengthKey is the key of the setting that may grow: a study can be extended.
-const lengthKey = "num_samples"
-
-// ownKeys are the keys that Meta must not use: those that this file writes, and those
-// that ArviZ reads as a description of the rows.
-var ownKeys = strings.Fields(`format seed start chain num_chains num_samples num_warmup thin probode go arch rounding
-	num_stats num_params checksum save_warmup stan_version`)
-
-// checkMeta returns an error if a field that the caller gave is not allowed.
-func checkMeta(meta []mcmc.Field) error {
-	for i, f := range meta {
-		letters := f.Key != "" && strings.IndexFunc(f.Key, func(r rune) bool {
-			return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-		}) < 0
-		switch {
-		case !letters:
-			return fmt.Errorf("store: key %q in Options.Meta: want letters, digits and _ only", text.Clip(f.Key))
-		case slices.Contains(ownKeys, f.Key) || strings.HasPrefix(f.Key, "stan_version"):
-			return fmt.Errorf("store: key %q in Options.Meta is reserved: want another one", f.Key)
-		case f.Key != "note" && slices.ContainsFunc(meta[:i], func(g mcmc.Field) bool { return g.Key == f.Key }):
-			return fmt.Errorf("store: key %q occurs twice in Options.Meta", f.Key)
-		case !utf8.ValidString(f.Value):
-			return fmt.Errorf("store: value %q of %s in Options.Meta: want valid UTF-8", text.Clip(f.Value), text.Clip(f.Key))
-		case f.Value != strings.TrimSpace(f.Value) || !printable(f.Value):
-			return fmt.Errorf("store: value %q of %s in Options.Meta: want one line without control characters, and no spaces at its ends", text.Clip(f.Value), f.Key)
-		}
-	}
-	return nil
-}
 
 // appendFields writes comment lines.
 func appendFields(buf []byte, fields []mcmc.Field) []byte {

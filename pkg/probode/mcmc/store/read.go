@@ -8,39 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
-
-// chainPath returns the path of a chain's file. Chains are counted from 0.
-func chainPath(dir string, chain int) string {
-	return filepath.Join(dir, fmt.Sprintf("chain-%d.csv", chain+1))
-}
-
-// chainFiles returns the paths of the chain files in dir that end in suffix,
-// ordered by chain.
-func chainFiles(dir, suffix string) (paths []string, err error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	var chains []int
-	for _, e := range entries {
-		n, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), suffix), "chain-")
-		if k, err := strconv.Atoi(n); ok && err == nil && k > 0 && chainPath("", k-1)+strings.TrimPrefix(suffix, ".csv") == e.Name() {
-			chains = append(chains, k-1)
-		}
-	}
-	slices.Sort(chains)
-	for _, k := range chains {
-		paths = append(paths, chainPath(dir, k)+strings.TrimPrefix(suffix, ".csv"))
-	}
-	return paths, nil
-}
 
 // A set collects the chain files of one run.
 type set struct {

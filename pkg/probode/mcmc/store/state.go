@@ -117,3 +117,18 @@ func decodeState(data []byte) (*state, error) {
 	}
 	return s, nil
 }
+
+// A Noter is a Kernel that can describe its chain in sentences, for example to say
+// which sizes it has tuned. Run writes each note, on one line, below the draws. Notes
+// must depend on nothing but the State of the kernel.
+type Noter interface {
+	Notes() []string
+}
+
+// An Evaluator is a Kernel that can recompute the log density at its position, without
+// using cached values. It returns one or more numbers, always the same number of them.
+// A chain is resumed only if these numbers are, bit for bit, the same as when its state
+// was saved. They must depend on nothing but the State.
+type Evaluator interface {
+	Evaluate() []float64
+}

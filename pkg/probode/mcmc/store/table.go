@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc64"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -264,4 +265,43 @@ func readWhole(path string, row func(t *table, line []byte) error) (*table, erro
 		return nil, fmt.Errorf("store: %s cannot be used: %w", path, err)
 	}
 	return t, nil
+}
+
+// readHeader reads a file up to the first draw.
+func readHeader(path string) (*table, error) {
+	f, err := openForReading(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return scan(f, 0, nil)
+}
+
+// begun reads the .part file of a chain that has no state. It is an error if the file
+// holds anything but a header or the beginning of one, since the chain would begin again
+// and overwrite it.
+func begun(f *os.File, partPath, statePath string) error {
+	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
+	foreign := func(why string) error {
+		return fmt.Errorf("%s is not a file of this study (%s): move it away", partPath, why)
+	}
+	switch {
+	case len(t.header) == 0 && t.columns == nil: // it has no complete line
+		first := make([]byte, min(t.size, maxFirst))
+		if _, e := f.ReadAt(first, 0); e != nil && !errors.Is(e, io.EOF) {
+			return e
+		}
+		if own := fmt.Sprintf("# format = %s%d\n", formatPrefix, formatVersion); strings.HasPrefix(own, string(first)) {
+			return nil
+		}
+		if err == nil {
+			err = errors.New("it has no header")
+		}
+		return foreign(err.Error())
+	case err != nil:
+		return foreign(err.Error())
+	case t.body() > 0:
+		return fmt.Errorf("%s is missing beside %s: the chain cannot be resumed; remove both to begin it again", statePath, partPath)
+	}
+	return nil
 }
