@@ -331,13 +331,14 @@ type search struct {
 	posterior   bayes.Posterior // on the scales of the parameters
 	partOf      []*part         // for each experiment of posterior, the part of fine from which it comes
 	surface     *shape.Surface
+	held        int // coordinate that Adjust does not move; −1 for none
 	evaluations int
 	failed      error // the last error
 }
 
 // search returns a search for one goroutine.
 func (f *fitting) search(ctx context.Context) (*search, error) {
-	s := &search{fitting: f, ctx: ctx}
+	s := &search{fitting: f, ctx: ctx, held: -1}
 	var err error
 	if s.fine, err = f.p.LogLikelihood(LikelihoodSettings{Workers: 1}); err != nil {
 		return nil, err
@@ -416,7 +417,9 @@ func (f *search) Adjust(x []float64, value float64) float64 {
 	u, low, high := f.coordinates(x), make([]float64, len(x)), make([]float64, len(x))
 	for i := range f.boxes {
 		b := &f.boxes[i]
-		low[i], high[i] = b.low*b.steep(), b.high*b.steep()
+		if low[i], high[i] = b.low*b.steep(), b.high*b.steep(); i == f.held {
+			low[i], high[i] = u[i], u[i]
+		}
 	}
 	value = f.surface.Adjust(u, value, low, high)
 	for i := range f.boxes {

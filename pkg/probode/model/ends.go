@@ -1,0 +1,60 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/probode/probode/pkg/internal/text"
+)
+
+// An End is the end of a search as fit -json writes it, see docs/json.md.
+type End struct {
+	LogLikelihood float64            `json:"log_likelihood"`
+	Parameters    map[string]float64 `json:"parameters"` // linear values
+	Optimum       bool               `json:"optimum"`
+	Slope         float64            `json:"slope"`
+}
+
+// ReadEnds reads the ends of the searches from a file of fit -json: the best first. It is
+// an error if there is none.
+func ReadEnds(r io.Reader) ([]End, error) {
+	var file struct {
+		Format string `json:"format"`
+		Ends   []End  `json:"ends"`
+	}
+	if err := json.NewDecoder(r).Decode(&file); err != nil {
+		return nil, fmt.Errorf("it is not a file of fit -json: %w", err)
+	}
+	if file.Format != "probode fit" {
+		return nil, fmt.Errorf("its format is %q: want a file of fit -json", text.Clip(file.Format))
+	}
+	if len(file.Ends) == 0 {
+		return nil, errors.New("it has no ends: want a fit in which a search succeeded")
+	}
+	return file.Ends, nil
+}
+
+// Theta returns the linear values of all parameters, in the form that LogLikelihood.At
+// takes: the given values, and nominal values for parameters that are not estimated. It is
+// an error if an estimated parameter is missing, or if a name is not that of a parameter.
+func (p *File) Theta(values map[string]float64) ([]float64, error) {
+	theta := make([]float64, len(p.Params))
+	for i, q := range p.Params {
+		v, given := values[q.ID]
+		if !given && q.Estimate {
+			return nil, fmt.Errorf("no value of the parameter %s: want one for each estimated parameter", text.Clip(q.ID))
+		}
+		if theta[i] = q.Nominal; given {
+			theta[i] = v
+		}
+	}
+	for name := range values {
+		if !slices.ContainsFunc(p.Params, func(q Parameter) bool { return q.ID == name }) {
+			return nil, fmt.Errorf("a value of %s, which is not a parameter of the model", text.Clip(name))
+		}
+	}
+	return theta, nil
+}

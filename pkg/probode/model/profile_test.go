@@ -1,0 +1,143 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
+)
+
+// straight is a + bt with normal errors of sd 0.3 at t = 0, 1, …, 5.
+func straight(y []float64) *File {
+	m := &Model{Equations: equations.Equations{Name: "line", States: []equations.State{{ID: "x", Init: expr.Sym("a"), Rate: expr.Sym("b")}}},
+		observables: []observable{{id: "y", formula: expr.Sym("x"), noise: expr.Num(0.3), scale: Lin, distribution: normalNoise}}}
+	for i, v := range y {
+		m.Data = append(m.Data, Observation{Observable: "y", Time: float64(i), Value: v})
+	}
+	return &File{Name: "line", Models: []*Model{m}, Params: []Parameter{
+		{ID: "a", Nominal: 1, Scale: Lin, Lower: -20, Upper: 20, Estimate: true},
+		{ID: "b", Nominal: 1, Scale: Lin, Lower: -20, Upper: 20, Estimate: true}}}
+}
+
+func fitted(t *testing.T, p *File, starts int) Optimum {
+	t.Helper()
+	list, err := p.Fit(context.Background(), FitSettings{Starts: starts, Seed: 1})
+	if err != nil || !list[0].Converged {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	return list[0]
+}
+
+// For a linear model the profile is a parabola, and the interval at level .95 is ±1.959964
+// standard errors: .3 √(Σt²/(n Σ(t−t̄)²)) for a, and .3/√Σ(t−t̄)² for b. The end is
+// accurate to 10⁻⁴ of the threshold, thus to 5·10⁻⁵ of the half-width.
+func TestProfilesOfLinearModel(t *testing.T) {
+	p := straight([]float64{0.9, 1.7, 2.2, 2.7, 3.8, 4.1})
+	best := fitted(t, p, 3)
+	all, err := p.Profiles(context.Background(), best, 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, half := range []float64{0.3 * math.Sqrt(55.0/(6*17.5)), 0.3 / math.Sqrt(17.5)} {
+		q := all.ByName[i]
+		half *= 1.959963985
+		if got := [2]float64{best.Theta[i] - q.Lower, q.Upper - best.Theta[i]}; math.Abs(got[0]/half-1) > 1e-4 || math.Abs(got[1]/half-1) > 1e-4 || !q.Identified() {
+			t.Errorf("%s: %v, %+v: want half-widths %v", q.Parameter, got, q.Err, half)
+		}
+		for _, point := range q.Points {
+			if z := (point.Value - best.Theta[i]) / half * 1.959963985; math.Abs(point.Drop-z*z/2) > 1e-4*(1+z*z) {
+				t.Errorf("%s = %v: %v below the optimum: want %v", q.Parameter, point.Value, point.Drop, z*z/2)
+			}
+		}
+	}
+	// A bound inside the interval of b makes this side open; the other side stays, because
+	// the optimum is inside.
+	p.Params[1].Upper = best.Theta[1] + 0.05
+	all, err = p.Profiles(context.Background(), fitted(t, p, 3), 0.95, FitSettings{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := all.ByName[1]; !q.UpperOpen || q.LowerOpen || q.Upper != p.Params[1].Upper || q.Identified() {
+		t.Errorf("with a bound: %+v", q)
+	}
+}
+
+// In x′ = −(k₁ + k₂)x only the sum is identified: both profiles stay flat down to the lower
+// bounds, and upwards they end where a rate reaches the upper end of the interval of the
+// sum, which is the interval of the rate in x′ = −kx, less the bound of the other.
+func TestProfilesOfSum(t *testing.T) {
+	decay := func(rate *expr.Node, names ...string) *File {
+		m := &Model{Equations: equations.Equations{Name: "decay", States: []equations.State{{ID: "x", Init: expr.Num(1),
+			Rate: expr.Call("times", expr.Num(-1), rate, expr.Sym("x"))}}},
+			observables: []observable{{id: "y", formula: expr.Sym("x"), noise: expr.Num(0.05), scale: Lin, distribution: normalNoise}}}
+		for i, y := range []float64{0.62, 0.35, 0.24, 0.12} {
+			m.Data = append(m.Data, Observation{Observable: "y", Time: float64(i + 1), Value: y})
+		}
+		p := &File{Name: "decay", Models: []*Model{m}}
+		for _, name := range names {
+			p.Params = append(p.Params, Parameter{ID: name, Nominal: 0.3, Scale: Log10, Lower: 1e-4, Upper: 10, Estimate: true})
+		}
+		return p
+	}
+	one := decay(expr.Sym("k"), "k")
+	known, err := one.Profiles(context.Background(), fitted(t, one, 2), 0.95, FitSettings{})
+	if err != nil || !known.ByName[0].Identified() {
+		t.Fatalf("%+v, %v", known, err)
+	}
+	two := decay(expr.Call("plus", expr.Sym("k1"), expr.Sym("k2")), "k1", "k2")
+	all, err := two.Profiles(context.Background(), fitted(t, two, 4), 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range all.ByName {
+		if want := known.ByName[0].Upper - 1e-4; q.Identified() || !q.LowerOpen || q.UpperOpen || math.Abs(q.Upper-want) > 1e-3*want {
+			t.Errorf("%s: from %v (open: %t) to %v (open: %t): want an open lower end, and %v", q.Parameter, q.Lower, q.LowerOpen, q.Upper, q.UpperOpen, want)
+		}
+	}
+}
+
+// The starts are a Latin hypercube: each parameter has one start in each stratum.
+func TestStartsAreLatinHypercube(t *testing.T) {
+	const n = 7
+	f, err := straight([]float64{1, 2}).newFit(FitSettings{Starts: n, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range 2 {
+		var strata []int
+		for _, x := range f.starts() {
+			strata = append(strata, int((x[k]-f.boxes[k].low)/(f.boxes[k].high-f.boxes[k].low)*n))
+		}
+		slices.Sort(strata)
+		if fmt.Sprint(strata) != "[0 1 2 3 4 5 6]" {
+			t.Errorf("parameter %d: strata %v", k, strata)
+		}
+	}
+}
+
+// With Map, a normal prior with mean m and sd s moves the estimate of the intercept of a
+// line with known slope to the mean weighted by the precisions.
+func TestFitMap(t *testing.T) {
+	p := straight([]float64{0.9, 1.7, 2.2, 2.7, 3.8, 4.1})
+	p.Params[1].Estimate, p.Params[1].Nominal = false, 0
+	p.Params[0].Prior = Prior{"normal", 2, 0.1}
+	list, err := p.Fit(context.Background(), FitSettings{Starts: 2, Map: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	weight := 6 / 0.09
+	want := (weight*15.4/6 + 100*2) / (weight + 100)
+	// The predicted rise of 1e-9 left is a distance of √(2e-9/λ) with λ = 167.
+	if o := list[0]; !o.Converged || math.Abs(o.Theta[0]-want) > 1e-5 || math.Abs(o.LogPrior-(-math.Pow(want-2, 2)*50-math.Log(0.1*math.Sqrt(2*math.Pi)))) > 1e-3 {
+		t.Errorf("%+v: want %v", o, want)
+	}
+	from := slices.Clone(list[0].Theta)
+	again, err := p.Fit(context.Background(), FitSettings{From: [][]float64{from}, Map: true})
+	if err != nil || again[0].Iterations > 2 || math.Abs(again[0].Theta[0]-want) > 1e-5 {
+		t.Errorf("from the optimum: %+v, %v", again, err)
+	}
+}
