@@ -111,7 +111,12 @@ func TestCompartmentWithoutSize(t *testing.T) {
 // All states in a sum must have the same unit, which is a word.
 func TestUnits(t *testing.T) {
 	unit := func(x, z string) []string {
-		return []string{"initialValue: 1, rightHandSide: -k*x", "initialValue: 1, rightHandSide: -k*x, unit: " + x, "rightHandSide: k*x - z", "rightHandSide: k*x - z, unit: " + z}
+		return []string{"initialValue: 1, rightHandSide: -k*x", "initialValue: 1, rightHandSide: -k*x, unit: " + x, "rightHandSide: k*x - z", "rightHandSide: k*x/1000 - z, unit: " + z}
+	}
+	flow := func(x, z, into string) []string { // nothing else combines the two states
+		both := unit(x, z)
+		both[3] = strings.Replace(both[3], "k*x/1000 - z", into, 1)
+		return append(both, "observableFormula: x + z", "observableFormula: x/z")
 	}
 	for name, c := range map[string]struct {
 		replace []string
@@ -126,6 +131,11 @@ func TestUnits(t *testing.T) {
 		"compared":             {append(unit("mg", "g"), "observableFormula: x + z", `observableFormula: "piecewise(x, x > z, 0)"`), false},
 		"the smaller one":      {append(unit("mg", "g"), "observableFormula: x + z", `observableFormula: "min(x, z)"`), false},
 		"set by an event":      {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x", "{x: x + 1}", "{x: z}"), false},
+		"a flow":               {flow("people", "people", "k*x - z"), true},
+		"a flow into mol":      {flow("people", "mol", "k*x - z"), false},
+		"into a misspelt one":  {flow("people", "peeple", "-z + k*x"), false},
+		"with its sign":        {flow("mg", "mg/l", "-(-k*x) - z"), false},
+		"diluted":              {flow("mg", "mg/l", "k*x/2 - z"), true},
 		"converted":            {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x + 1000*z"), true},
 	} {
 		if _, err := oddModel(t, c.replace...); (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "m.yaml:") {

@@ -1,15 +1,19 @@
 package model
 
 import (
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // checkUnits fails if a sum, a comparison, a min or a max combines states with different
 // units. It also fails if an initial value or an event gives a state a value with a
-// different unit. A unit is just a word, so mg and g are different. The unit of a product
-// is unknown, and so is the unit of a quantity for which the file gives none. An unknown
-// unit fits every other unit.
+// different unit, or if the same term is in the rates of states with different units, as
+// when a flow leaves people and arrives as mol.
+//
+// A unit is just a word, so mg and g are different: formulas use the plain numbers, and a
+// sum of mg and g is a mistake. The unit of a product is unknown, and so is the unit of a
+// quantity for which the file gives none. An unknown unit fits every other unit.
 func (m *Model) checkUnits() {
 	units := map[string]string{}
 	for _, s := range m.States {
@@ -44,9 +48,17 @@ func (m *Model) checkUnits() {
 			at.Failf("%s is in %s: want %s", n, is, unit)
 		}
 	}
+	flows := map[string]equations.State{} // the first state whose rate has the term
 	for _, s := range m.States {
 		check(s.Init, s.Where, s.Unit)
 		check(s.Rate, s.Where, "")
+		for _, term := range terms(s.Rate, nil) {
+			if first, ok := flows[term]; !ok && s.Unit != "" {
+				flows[term] = s
+			} else if s.Unit != "" && s.Unit != first.Unit {
+				s.Where.Failf("%s is in the rates of %s, in %s, and of %s, in %s: want the same unit, or a factor between them", term, first.ID, first.Unit, s.ID, s.Unit)
+			}
+		}
 	}
 	for _, a := range m.Assignments {
 		check(a.Formula, a.Where, "")
@@ -59,4 +71,34 @@ func (m *Model) checkUnits() {
 	for _, o := range m.observables {
 		check(o.formula, o.where, "")
 	}
+}
+
+// terms appends the terms of a sum to out, as text without their signs. Numbers are left
+// out.
+func terms(n *expr.Node, out []string) []string {
+	if n == nil {
+		return out
+	}
+	op, args := n.Operator()
+	if op == "plus" || op == "minus" {
+		for _, a := range args {
+			out = terms(a, out)
+		}
+		return out
+	}
+	if len(n.Symbols()) > 0 {
+		out = append(out, unsigned(n).String())
+	}
+	return out
+}
+
+// unsigned returns n without the signs of its first factor: −a b is (−a) b.
+func unsigned(n *expr.Node) *expr.Node {
+	switch op, args := n.Operator(); {
+	case op == "minus" && len(args) == 1:
+		return unsigned(args[0])
+	case op == "times" || op == "divide":
+		return expr.Call(op, append([]*expr.Node{unsigned(args[0])}, args[1:]...)...)
+	}
+	return n
 }
