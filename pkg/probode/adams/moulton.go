@@ -530,6 +530,8 @@ type reverseMoulton struct {
 	t          *probode.Matrix // Jᵀ
 	lu         *probode.LU     // of Γᵀ
 	mu, dc, dv []float64
+	slope      []float64 // gradient with respect to f at the centre
+	none       []float64 // zeros
 }
 
 // Reverse goes back through the equation of the step: if λ is the gradient with respect to
@@ -538,7 +540,10 @@ type reverseMoulton struct {
 func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.transpose == nil {
-		b := &reverseMoulton{mu: make([]float64, a.d), dc: make([]float64, a.d), dv: make([]float64, a.d)}
+		b := &reverseMoulton{none: make([]float64, a.d)}
+		for _, v := range []*[]float64{&b.mu, &b.dc, &b.dv, &b.slope} {
+			*v = make([]float64, a.d)
+		}
 		b.t = a.jac.Transpose(nil)
 		b.lu = probode.NewLU(b.t)
 		a.transpose = b
@@ -557,7 +562,7 @@ func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale 
 	} else {
 		err = a.reverseOnce(to, i, x, next, theta, xi, scale)
 	}
-	if err == nil && (len(a.betaPast) > 0 || a.lin == Predictor) {
+	if err == nil && (len(a.betaPast) > 0 && !(a.lin == Current && a.currentIsOld) || a.lin == Predictor) {
 		a.reverseSlope(to, i, x, theta)
 	}
 	return err
@@ -610,7 +615,7 @@ func (a *moulton) reverseNoise(to *probode.Adjoint, i int, x, theta, xi, scale [
 	}
 	a.setNoise(xi, scale)
 	addScaled(a.v, 1, a.noise)
-	to.SecondField(to.X, b.mu, a.v, a.t1, 1, x, theta)
+	to.SecondField(to.X, b.none, b.mu, a.v, a.t1, 1, x, theta)
 	for k, v := range b.mu {
 		to.Length += a.inv / a.g.H(i) * v * a.noise[k]
 	}
@@ -648,11 +653,15 @@ func (a *moulton) reverseOnce(to *probode.Adjoint, i int, x, next, theta, xi, sc
 		b.dc[k] = v - a.inv*b.mu[k]
 		to.Length -= a.inv / a.g.H(i) * b.mu[k] * (x[k] - next[k])
 	}
-	to.Field(b.dc, b.mu, a.t1, 1, a.c, theta)
-	to.SecondField(b.dc, b.mu, a.u, a.t1, 1, a.c, theta)
+	a.reverseSum(a.invNext, a.betaPast, i, b.mu)
+	copy(b.slope, b.mu)
+	if a.lin == Current && a.currentIsOld { // Fᵢ is f at the centre
+		addScaled(b.slope, 1, a.backRow(i))
+		clear(a.backRow(i))
+	}
+	to.SecondField(b.dc, b.slope, b.mu, a.u, a.t1, 1, a.c, theta)
 	addScaled(to.X, a.inv, b.mu)
 	addScaled(to.X, 1, b.dc)
-	a.reverseSum(a.invNext, a.betaPast, i, b.mu)
 	if xi != nil {
 		a.reverseNormals(to, xi, scale)
 	}

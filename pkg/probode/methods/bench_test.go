@@ -1,7 +1,9 @@
 package methods
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
@@ -50,4 +52,125 @@ func bench(b *testing.B, p *probode.Problem, name string, tangents bool) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*s.Steps()), "ns/step")
+}
+
+// groups is the Lotka–Volterra problem in n groups with
+//
+//	x′ = x (a − b y),   y′ = y (d x − c),
+//
+// where b and d are shared and a and c belong to the group: 2 + 2n parameters, in the
+// order b, d, a₁, c₁, …. It has all derivatives.
+func groups(n int) *probode.Problem {
+	p := &probode.Problem{Name: "groups", Autonomous: true, Span: [2]float64{0, 10}, Theta: []float64{0.1, 0.02}}
+	for k := range n {
+		p.X0 = append(p.X0, 10, 5)
+		p.Theta = append(p.Theta, 0.6+0.01*float64(k), 0.4)
+	}
+	if n > 1 {
+		p.Band = &probode.Bandwidth{Lower: 1, Upper: 1}
+	}
+	f := func(dst []float64, _ float64, x, th []float64) {
+		b, d := th[0], th[1]
+		for k := 0; k < len(x); k += 2 {
+			dst[k], dst[k+1] = x[k]*(th[2+k]-b*x[k+1]), x[k+1]*(d*x[k]-th[3+k])
+		}
+	}
+	p.F = f
+	p.FJ = func(dst, jac []float64, t float64, x, th []float64) {
+		f(dst, t, x, th)
+		b, d := th[0], th[1]
+		w, low := len(x), 0
+		if p.Band != nil {
+			w, low = 3, 1
+		}
+		for k := 0; k < len(x); k += 2 {
+			at := k*w + low
+			if low == 0 {
+				at += k
+			}
+			jac[at], jac[at+1] = th[2+k]-b*x[k+1], -b*x[k]
+			if at = (k+1)*w + low; low == 0 {
+				at += k + 1
+			}
+			jac[at-1], jac[at] = d*x[k+1], d*x[k]-th[3+k]
+		}
+	}
+	p.FTheta = func(dst []float64, _ float64, x, th []float64) {
+		w := len(th)
+		for k := 0; k < len(x); k += 2 {
+			dst[k*w], dst[k*w+2+k] = -x[k]*x[k+1], x[k]
+			dst[(k+1)*w+1], dst[(k+1)*w+3+k] = x[k]*x[k+1], -x[k+1]
+		}
+	}
+	p.Pullback = func(dx, dth, l []float64, _ float64, x, th []float64) float64 {
+		b, d := th[0], th[1]
+		for k := 0; k < len(x); k += 2 {
+			u, v, xy := l[k], l[k+1], x[k]*x[k+1]
+			dx[k] += u*(th[2+k]-b*x[k+1]) + v*d*x[k+1]
+			dx[k+1] += v*(d*x[k]-th[3+k]) - u*b*x[k]
+			dth[0] -= u * xy
+			dth[1] += v * xy
+			dth[2+k] += u * x[k]
+			dth[3+k] -= v * x[k+1]
+		}
+		return 0
+	}
+	return p
+}
+
+// The time of a gradient backwards and of derivatives along all parameters, as multiples
+// of the time of a solve, for 4 and for 50 parameters.
+func BenchmarkGradient(b *testing.B) {
+	for _, n := range []int{1, 24} {
+		for _, name := range []string{"rk4", "dp5", "ab2", "am1,current", "am1", "bdf3", "radau5"} {
+			for _, dense := range []bool{false, true} {
+				p := groups(n)
+				words := fmt.Sprintf("%s, %d parameters", name, len(p.Theta))
+				if dense {
+					p.Pullback = nil
+					words += ", dense"
+				}
+				b.Run(words, func(b *testing.B) { benchGradient(b, p, name) })
+			}
+		}
+	}
+}
+
+func benchGradient(b *testing.B, p *probode.Problem, name string) {
+	m, err := Parse(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := probode.NewSolver(p, m, uniform(b, p, 0.05), 1e-6)
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := len(p.Theta)
+	z, xi, w := make([]float64, s.PathLen()), make([]float64, s.NoiseLen()), make([]float64, s.PathLen())
+	probode.DrawNoise(w, 1, 1)
+	dz, dtheta := make([]float64, n*len(z)), make([]float64, n*n)
+	for j := range n {
+		dtheta[j*(n+1)] = 1
+	}
+	g := &probode.Gradient{Theta: make([]float64, n), Xi: make([]float64, len(xi))}
+	probode.DrawNoise(xi, 1, 2)
+	var solve, backward, forward time.Duration
+	since := func(least *time.Duration, err error, start time.Time) {
+		if d := time.Since(start); *least == 0 || d < *least {
+			*least = d
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		start := time.Now()
+		since(&solve, s.Solve(z, p.Theta, xi), start)
+		start = time.Now()
+		since(&backward, s.Gradient(g, w, z, p.Theta, xi), start)
+		start = time.Now()
+		since(&forward, s.SolveTangents(z, dz, p.Theta, dtheta, xi), start)
+	}
+	b.ReportMetric(1+float64(backward)/float64(solve), "solves")
+	b.ReportMetric(float64(forward)/float64(solve), "solves-forward")
 }

@@ -248,13 +248,14 @@ type bdfReverse struct {
 	t          *probode.Matrix // Jᵀ
 	lu         *probode.LU     // of Γᵀ
 	mu, dv, at []float64
+	none       []float64 // zeros
 }
 
 // Reverse goes back through the equation of the step, Γ dZ = dψ/γh + …, and the noise.
 func (b *bdf) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	e := b.back
 	if e == nil {
-		e = &bdfReverse{t: b.jac.Transpose(nil), mu: make([]float64, b.d), dv: make([]float64, b.d), at: make([]float64, b.d)}
+		e = &bdfReverse{t: b.jac.Transpose(nil), mu: make([]float64, b.d), dv: make([]float64, b.d), at: make([]float64, b.d), none: make([]float64, b.d)}
 		e.lu = probode.NewLU(e.t)
 		for j := range e.past {
 			e.past[j] = make([]float64, b.d)
@@ -340,7 +341,7 @@ func (b *bdf) reverseNoise(a *probode.Adjoint, x, theta, xi, scale []float64) er
 		b.scaled[k] += v
 		a.Length += inv / b.h * e.mu[k] * v
 	}
-	a.SecondField(a.X, e.mu, b.scaled, b.t, 1, x, theta)
+	a.SecondField(a.X, e.none, e.mu, b.scaled, b.t, 1, x, theta)
 	clear(e.dv)
 	e.t.AddMul(e.dv, 1, e.mu)
 	for k, v := range e.dv {

@@ -200,3 +200,54 @@ func TestGradientWithoutReverse(t *testing.T) {
 		}
 	}
 }
+
+// The number of evaluations in a step backwards does not depend on the number of
+// parameters. The first steps of multistep methods, by Runge–Kutta or Radau, take more, and
+// so does an iteration of Radau that needs a new Jacobian.
+func TestGradientEvaluations(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		f, fj, pull float64 // for each step
+		slack       float64 // for all steps together
+	}{
+		{"rk4", 3, 0, 4, 0}, {"dp5", 5, 0, 6, 0}, {"ab1", 0, 0, 1, 0}, {"ab3", 0, 0, 1, 10},
+		{"am0,current", 0, 1, 2, 0}, {"am1,current", 0, 1, 2, 0}, {"am1", 0, 1, 2, 0}, {"bdf1", 0, 1, 1, 0}, {"bdf3", 0, 1, 1, 60},
+		{"radau5", 30, 4, 3, 20}, {"gauss1", 10, 2, 1, 20},
+	} {
+		for _, n := range []int{1, 24} {
+			var f, fj, pull float64
+			p := groups(n)
+			inner := *p
+			p.F = func(dst []float64, t float64, x, th []float64) { f++; inner.F(dst, t, x, th) }
+			p.FJ = func(v, jac []float64, t float64, x, th []float64) { fj++; inner.FJ(v, jac, t, x, th) }
+			p.FTheta = nil
+			p.Pullback = func(dx, dth, l []float64, t float64, x, th []float64) float64 {
+				pull++
+				return inner.Pullback(dx, dth, l, t, x, th)
+			}
+			m, err := Parse(c.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := probode.NewSolver(p, m, uniform(t, p, 0.05), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			z, w := make([]float64, s.PathLen()), make([]float64, s.PathLen())
+			for i := range w {
+				w[i] = 1
+			}
+			if err := s.Solve(z, p.Theta, nil); err != nil {
+				t.Fatal(err)
+			}
+			f, fj, pull = 0, 0, 0
+			if err := s.Gradient(&probode.Gradient{Theta: make([]float64, len(p.Theta))}, w, z, p.Theta, nil); err != nil {
+				t.Fatal(err)
+			}
+			steps := float64(s.Steps())
+			if f > c.f*steps+c.slack || fj > c.fj*steps+c.slack || pull > c.pull*steps+c.slack {
+				t.Errorf("%s: %g F, %g FJ and %g Pullback in %g steps: want at most %g, %g and %g in each", c.name, f, fj, pull, steps, c.f, c.fj, c.pull)
+			}
+		}
+	}
+}
