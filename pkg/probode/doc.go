@@ -14,7 +14,8 @@
 //   - A Problem holds f, the initial state, the span and, if there are doses or
 //     switches, the events.
 //   - Integrate computes an ensemble: means, spreads and quantiles over time.
-//   - A Solver computes single paths, and SolveTangents their derivatives.
+//   - A Solver computes single paths, with SolveTangents their derivatives, and with
+//     Gradient the gradients of functions of them.
 //   - Package adams has the methods of the paper, and methods some others.
 //   - Package calibrate chooses the noise scale α, so that the spread matches the
 //     error.
@@ -68,6 +69,7 @@
 //   - [C16] Conrad, Girolami, Särkkä, Stuart & Zygalakis (2016), Statistical
 //     analysis of differential equations: introducing probability measures on
 //     numerical solutions, Statistics and Computing 27.
+//   - Griewank & Walther (2008), Evaluating Derivatives, 2nd edition.
 //   - [HNW93] Hairer, Nørsett & Wanner (1993), Solving Ordinary Differential
 //     Equations I, 2nd edition, Springer. Hairer & Wanner (1996) is volume II.
 //   - Cotter, Roberts, Stuart & White (2013), MCMC methods for functions,

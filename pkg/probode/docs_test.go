@@ -17,12 +17,15 @@ func TestPageShowsTheExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := strings.Index(string(code), "type Verlet struct{}")
-	to := strings.Index(string(code), "// oscillator is")
-	if from < 0 || to < from {
-		t.Fatal("the example has changed its form")
-	}
-	if want := strings.TrimSpace(string(code[from:to])); !strings.Contains(string(page), want) {
-		t.Error("docs/adding-a-method.md shows other code than example_method_test.go")
+	at := -1
+	for _, begin := range []string{"type Verlet struct{}", "// Reverse goes", "// oscillator is"} {
+		next := strings.Index(string(code), begin)
+		if next < at || next < 0 {
+			t.Fatal("the example has changed its form")
+		}
+		if at >= 0 && !strings.Contains(string(page), strings.TrimSpace(string(code[at:next]))) {
+			t.Errorf("docs/adding-a-method.md does not show the code of example_method_test.go before %q", begin)
+		}
+		at = next
 	}
 }

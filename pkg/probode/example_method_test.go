@@ -30,13 +30,15 @@ func (Verlet) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, err
 	if p.Dim()%2 != 0 {
 		return nil, fmt.Errorf("%d components: want positions and as many velocities", p.Dim())
 	}
-	return &verlet{p, g, make([]float64, p.Dim())}, nil
+	d := p.Dim()
+	return &verlet{p, g, make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)}, nil
 }
 
 type verlet struct {
-	p *probode.Problem
-	g *probode.Grid
-	f []float64
+	p               *probode.Problem
+	g               *probode.Grid
+	f               []float64
+	half, grad, lam []float64 // of Reverse
 }
 
 func (*verlet) Start(int, []float64, []float64) error { return nil } // it has no past
@@ -55,6 +57,39 @@ func (s *verlet) Step(dst []float64, i int, x, theta, xi, scale []float64) error
 	}
 	for k, v := range xi {
 		dst[k] += scale[k] * v
+	}
+	return nil
+}
+
+// Reverse goes back through the second half of the velocity, the positions and the first
+// half of the velocity.
+func (s *verlet) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []float64) error {
+	t, h, n := s.g.Times()[i], s.g.H(i), len(x)/2
+	a.Noise(xi, scale)
+	copy(s.half, x)
+	s.p.F(s.f, t, x, theta)
+	for k := range n {
+		s.half[n+k] += h / 2 * s.f[n+k]
+		s.half[k] += h * s.half[n+k]
+	}
+	copy(s.grad, a.Next) // the gradient with respect to half
+	for k := range n {
+		s.lam[n+k] = h / 2 * a.Next[n+k]
+	}
+	a.Field(s.grad, s.lam, t+h, 1, s.half, theta)
+	for k := range n {
+		s.grad[n+k] += h * s.grad[k]
+		s.lam[n+k] = h / 2 * s.grad[n+k]
+		a.X[k] += s.grad[k]
+		a.X[n+k] += s.grad[n+k]
+		a.Length += s.half[n+k]*s.grad[k] + s.f[n+k]*s.grad[n+k]/2
+	}
+	a.Field(a.X, s.lam, t, 0, x, theta)
+	if a.Moves {
+		s.p.F(s.f, t+h, s.half, theta)
+		for k := range n {
+			a.Length += s.f[n+k] * a.Next[n+k] / 2
+		}
 	}
 	return nil
 }
@@ -98,9 +133,17 @@ func ExampleMethod() {
 	}
 	last := len(z) - 2
 	fmt.Printf("q(10) = %.2f, its derivative in omega %.1f\n", z[last], dz[last])
+
+	w, grad := make([]float64, len(z)), &probode.Gradient{Theta: make([]float64, 1)}
+	w[last] = 1
+	if err := s.Gradient(grad, w, z, p.Theta, nil); err != nil {
+		panic(err)
+	}
+	fmt.Printf("backwards %.1f\n", grad.Theta[0])
 	// Output:
 	// q(10) = 0.38 ± 0.02
 	// q(10) = 0.41, its derivative in omega -9.1
+	// backwards -9.1
 }
 
 // And inference: a chain over (θ, ξ), and the answer whether its error matters.
