@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/probode/probode/internal/shell"
 	"github.com/probode/probode/pkg/viz"
-	"github.com/probode/probode/reproduce/internal/shell"
 )
 
 // expected contains the results of a full run with seed 1, and tolerances.csv, which says

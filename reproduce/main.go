@@ -23,7 +23,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/probode/probode/reproduce/internal/shell"
+	"github.com/probode/probode/internal/shell"
 )
 
 // experiments lists the experiments in the order of the report.

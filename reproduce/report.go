@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/probode/probode/internal/shell"
 	"github.com/probode/probode/reproduce/internal/page"
-	"github.com/probode/probode/reproduce/internal/shell"
 )
 
 const head = `<!DOCTYPE html>

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/probode/probode/reproduce/internal/shell"
+	"github.com/probode/probode/internal/shell"
 )
 
 // A table is a CSV file in memory. The figures of an experiment are made from its tables

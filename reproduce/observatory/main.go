@@ -21,7 +21,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/probode/probode/reproduce/internal/shell"
+	"github.com/probode/probode/internal/shell"
 )
 
 func main() { shell.Main("observatory", run) }

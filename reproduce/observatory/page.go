@@ -11,9 +11,9 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/probode/probode/internal/shell"
 	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/reproduce/internal/page"
-	"github.com/probode/probode/reproduce/internal/shell"
 )
 
 // This file makes the page, a single file with tables and figures made from the rows. Its

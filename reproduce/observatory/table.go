@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/probode/probode/reproduce/internal/shell"
+	"github.com/probode/probode/internal/shell"
 )
 
 // A row type is a struct. The tag `csv` of a field names its column, or the columns of an

@@ -51,7 +51,7 @@ type listed struct {
 // course lists the patterns that match the packages of this repository. A reader may have
 // added other packages at the top of the checkout, such as the program euler of the
 // README.
-var course = []string{"./pkg/...", "./reproduce/...", "./environment/..."}
+var course = []string{"./pkg/...", "./internal/...", "./reproduce/...", "./environment/..."}
 
 func main() {
 	log.SetFlags(0)

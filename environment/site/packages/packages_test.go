@@ -66,6 +66,7 @@ func TestPackagesOfReader(t *testing.T) {
 	for path, text := range map[string]string{
 		"go.mod":                       "module example.org/course\n",
 		"pkg/solver/solver.go":         "package solver\n",
+		"internal/files/files.go":      "package files\n",
 		"reproduce/main.go":            "package main\n",
 		"environment/release/main.go":  "package main\n",
 		"euler/main.go":                "package main\n",
@@ -87,7 +88,7 @@ func TestPackagesOfReader(t *testing.T) {
 	for _, p := range pages {
 		paths = append(paths, p.Path)
 	}
-	if want := []string{"environment/release", "pkg/solver", "reproduce"}; !slices.Equal(paths, want) {
+	if want := []string{"environment/release", "internal/files", "pkg/solver", "reproduce"}; !slices.Equal(paths, want) {
 		t.Errorf("the site documents %v, want %v", paths, want)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"

@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
+	"github.com/probode/probode/internal/shell"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 )
@@ -42,7 +41,7 @@ var commands = []command{
 }
 
 func main() {
-	ctx, stop := interruptible()
+	ctx, stop := shell.Interruptible()
 	defer stop()
 	out := &checked{w: os.Stdout}
 	err := run(ctx, os.Args[1:], out)
@@ -72,18 +71,6 @@ func (c *checked) Write(p []byte) (n int, err error) {
 		n, c.err = c.w.Write(p)
 	}
 	return n, c.err
-}
-
-// interruptible returns a context that ends with the first interrupt: Ctrl-C, SIGTERM, or
-// SIGHUP when the terminal is closed. The second interrupt ends the process at once.
-func interruptible() (context.Context, context.CancelFunc) {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
-		signals = append(signals, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
 }
 
 // run runs the command that args name. After an interrupt the error wraps

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/pkg/viz"
 )
 

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/probode/probode/internal/shell"
 )
 
 // With this variable set, the test's program is the command, or hangs.
@@ -24,7 +26,7 @@ func TestMain(m *testing.M) {
 	case "quiet":
 		main()
 	case "hang":
-		ctx, stop := interruptible()
+		ctx, stop := shell.Interruptible()
 		defer stop()
 		fmt.Println("ready")
 		<-ctx.Done()

@@ -17,7 +17,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )

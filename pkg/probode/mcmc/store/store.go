@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 

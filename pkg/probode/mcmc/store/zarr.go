@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 

@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 func TestInterruptible(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		outlives := s == syscall.SIGHUP && signal.Ignored(s)
-		ctx, stop := interruptible()
+		ctx, stop := Interruptible()
 		defer stop()
 		if err := syscall.Kill(syscall.Getpid(), s); err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package shell starts and interrupts the programs reproduce and observatory, and
-// parses their flags.
+// Package shell starts and interrupts the programs of this module, and parses the flags
+// of reproduce and observatory.
 package shell
 
 import (
@@ -10,16 +10,17 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/probode/probode/internal/atomicfile"
 )
 
 // Main calls run with the arguments of the command line and a context that ends with the
 // first interrupt. If run returns an error, Main prints it after name and ends the
 // program with status 1, or 130 after an interrupt. A request for help is not an error.
 func Main(name string, run func(ctx context.Context, args []string) error) {
-	ctx, stop := interruptible()
+	ctx, stop := Interruptible()
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
@@ -30,11 +31,11 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 	}
 }
 
-// interruptible returns a context that ends with the first SIGINT (Ctrl-C), SIGTERM or
-// SIGHUP (a closed terminal). The second signal ends the process.
-func interruptible() (context.Context, context.CancelFunc) {
+// Interruptible returns a context that ends with the first interrupt: Ctrl-C, SIGTERM, or
+// SIGHUP when the terminal is closed. The second interrupt ends the process at once.
+func Interruptible() (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
@@ -79,22 +80,8 @@ func names(flags *flag.FlagSet) string {
 
 // WriteFile writes a file as a whole or not at all.
 func WriteFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
+	return atomicfile.Replace(path, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	})
 }
