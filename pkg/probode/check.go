@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -264,4 +265,48 @@ func (p *Problem) checkWideBand(t float64, x, theta []float64) error {
 		}
 	}
 	return nil
+}
+
+// Fail returns the *SolveError for step i in state x. If the path diverged or a matrix was
+// singular, it looks for the reason, which may be f itself. Failures are frequent in
+// samplers, so it allocates nothing but the error.
+func (s *Solver) Fail(i int, theta, x []float64, err error) error {
+	i = min(i, s.Steps()-1)
+	all := new(struct {
+		SolveError
+		few [16]float64
+	})
+	kept := append(append(all.few[:0], x...), theta...)
+	e := &all.SolveError
+	*e = SolveError{problem: s.p.Title(), method: s.m, grid: s.g.rule, Step: i, T: s.g.t[i],
+		x: kept[:len(x):len(x)], theta: kept[len(x):], Err: err}
+	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
+		return e
+	}
+	if s.f == nil {
+		s.f = make([]float64, s.d)
+	}
+	for _, t := range [2]float64{s.g.t[i+1], e.T} {
+		if s.inside.F(s.f, t, x, theta); !vector.Finite(s.f) {
+			break
+		}
+	}
+	if !vector.Finite(s.f) {
+		e.Err = fmt.Errorf("%w: F is %s", ErrField, short(s.f))
+	} else if s.p.FJ != nil && s.p.CheckDense(2) == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
+		if s.jac == nil {
+			s.jac = s.p.NewJacobian()
+		}
+		clear(s.jac.A)
+		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !vector.Finite(s.f) || !vector.Finite(s.jac.A) {
+			e.Err = fmt.Errorf("%w: the Jacobian of FJ is NaN or infinite", ErrField)
+			return e
+		}
+	}
+	if vector.Finite(s.f) && !s.checked { // no path has been checked yet: the problem may break a promise
+		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
+			e.Err = broken
+		}
+	}
+	return e
 }

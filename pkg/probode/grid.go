@@ -2,7 +2,6 @@ package probode
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -296,15 +295,6 @@ func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
 
 // String says how the steps were chosen.
 func (g *Grid) String() string { return g.rule }
-
-// Bind returns the Path on g. With this method a Grid is also a Mesh.
-func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
-	return bindGrid(ctx, g, s, p, at, times)
-}
-
-func (g *Grid) grid(context.Context, *Problem, Method, []float64, []float64) (*Grid, error) {
-	return g, nil
-}
 
 // Local returns the sizes of the local errors of the classical path at the θ for which
 // the grid was made, N×d row-major: one for each step and component. The result is nil

@@ -159,3 +159,13 @@ func (m *Matrix) addMulEnds(dst []float64, c float64, x []float64, from, to int)
 		dst[i] += c * s
 	}
 }
+
+// addScaled adds c·x to dst.
+func addScaled(dst []float64, c float64, x []float64) {
+	if c == 0 {
+		return
+	}
+	for k, v := range x[:len(dst)] {
+		dst[k] += c * v
+	}
+}

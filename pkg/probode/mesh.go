@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 )
 
 // Uniform is the Mesh with steps of size h. The steps between two events are equal: the
@@ -38,73 +37,6 @@ func (h Through) Bind(ctx context.Context, s Setup, p *Problem, at, times []floa
 }
 
 func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the times", float64(h)) }
-
-// A Tolerance bounds the local error of a step, component by component, by
-// Absolute + Relative·|x|.
-type Tolerance struct {
-	Relative float64
-	// Absolute has one element for all components or one for each; nil stands for Relative
-	// times a size. This size is 1/1000 of the largest magnitude that the component has
-	// had so far, but at least 10⁻⁶ of the largest magnitude that any component has had. A
-	// component that is always smaller than this size, such as a trace substance, needs an
-	// Absolute of its own. For the first step from a zero state, the size is the one that
-	// the state would reach over the whole span.
-	Absolute []float64
-}
-
-func (t Tolerance) check(d int) error {
-	if !(t.Relative >= 0) || math.IsInf(t.Relative, 1) {
-		return fmt.Errorf("relative tolerance is %g: want a finite number ≥ 0", t.Relative)
-	}
-	if t.Absolute != nil && len(t.Absolute) != 1 && len(t.Absolute) != d {
-		return fmt.Errorf("%d absolute tolerances: want 1 for all components, or %d, one for each", len(t.Absolute), d)
-	}
-	for _, a := range t.Absolute {
-		if !(a >= 0) || math.IsInf(a, 1) || a == 0 && t.Relative == 0 {
-			return fmt.Errorf("absolute tolerance is %g: want a finite number > 0, or 0 if the relative tolerance is > 0", a)
-		}
-	}
-	if t.Absolute == nil && t.Relative == 0 {
-		return fmt.Errorf("the tolerances are zero: want a relative or an absolute one > 0")
-	}
-	return nil
-}
-
-// size returns the permitted error of component k, whose values at the ends of a step are
-// a and b, and whose size before was at most peak. The argument top is the largest size of
-// any component so far.
-func (t Tolerance) size(k int, a, b, peak, top float64) float64 {
-	x := math.Abs(a)
-	if v := math.Abs(b); !(v <= x) {
-		x = v
-	}
-	switch len(t.Absolute) {
-	case 0:
-		if v := 1e-3 * peak; v > x {
-			x = v
-		}
-		if v := 1e-6 * top; v > x {
-			x = v
-		}
-		if x = t.Relative * x; x == 0 {
-			x = math.SmallestNonzeroFloat64
-		}
-		return x
-	case 1:
-		k = 0
-	}
-	return t.Absolute[k] + t.Relative*x
-}
-
-func (t Tolerance) String() string {
-	switch len(t.Absolute) {
-	case 0:
-		return fmt.Sprintf("rtol = %g", t.Relative)
-	case 1:
-		return fmt.Sprintf("rtol = %g, atol = %g", t.Relative, t.Absolute[0])
-	}
-	return fmt.Sprintf("rtol = %g, atol by component", t.Relative)
-}
 
 // Frozen is a Mesh that makes one error-controlled run of the classical method at one
 // θ, and uses its grid for all θ and ξ, so that Z is smooth in θ. The grid includes the
@@ -181,5 +113,14 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	if local {
 		g.local = c.local
 	}
+	return g, nil
+}
+
+// Bind returns the Path on g. With this method a Grid is also a Mesh.
+func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
+	return bindGrid(ctx, g, s, p, at, times)
+}
+
+func (g *Grid) grid(context.Context, *Problem, Method, []float64, []float64) (*Grid, error) {
 	return g, nil
 }

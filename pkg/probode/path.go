@@ -7,21 +7,6 @@ import (
 	"slices"
 )
 
-// A Mesh says how the steps of a Setup are chosen. Uniform, Through, Frozen and Adaptive
-// are meshes, and so are a Grid and reference.Accurate. You can use a mesh of your own
-// wherever these can be used.
-type Mesh interface {
-	// Bind prepares solutions of p by s. The argument times holds the times at which
-	// states are needed; nil stands for all grid points, if the mesh has a grid. The
-	// argument at is the θ at which a grid is frozen and local errors are measured; nil
-	// stands for the nominal θ. Expensive preparations are done here, once; other
-	// goroutines use clones.
-	Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error)
-
-	// String describes the mesh in a few words, such as "h = 0.1".
-	String() string
-}
-
 // A Path solves a problem by a Setup: it gives the states at the times of Bind as a
 // function of θ and ξ. It owns its workspace and serves one goroutine. The interfaces
 // below are abilities that a Path may have: Tangential, Reversible, Holdable and Gridded.

@@ -182,16 +182,6 @@ func (e *embedded) LocalError(dst []float64, i int, _, next, theta []float64) er
 	return nil
 }
 
-// addScaled adds c·x to dst.
-func addScaled(dst []float64, c float64, x []float64) {
-	if c == 0 {
-		return
-	}
-	for k, v := range x[:len(dst)] {
-		dst[k] += c * v
-	}
-}
-
 // Differentiate computes the derivatives of the stages.
 func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *Tangents) error {
 	d, h := r.p.Dim(), r.g.H(i)
