@@ -22,7 +22,7 @@ import (
 type FitSettings struct {
 	Starts     int    // drawn starts, ≥ 0
 	Seed       uint64 // seed of the starts
-	Iterations int    // largest number in each search; zero means 200
+	Iterations int    // largest number in each search; zero means 300
 	// From contains further starts, before those that are drawn: linear values of all
 	// parameters. Values outside the bounds are moved to the bounds.
 	From [][]float64
@@ -146,6 +146,14 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	return list, ctx.Err()
 }
 
+// Size returns the number of estimated parameters, and the number of measurements.
+func (p *File) Size() (parameters, measurements int) {
+	for _, m := range p.Models {
+		measurements += len(m.Data)
+	}
+	return len(p.estimated()), measurements
+}
+
 // better sorts optima: the best first, failed searches last, and equal ones by their
 // number.
 func better(a, b Optimum) int {
@@ -172,7 +180,7 @@ type fitting struct {
 
 func (p *File) newFit(s FitSettings) (*fitting, error) {
 	if s.Iterations == 0 {
-		s.Iterations = 200
+		s.Iterations = 300
 	}
 	if s.Tolerance.Relative == 0 && s.Tolerance.Absolute == nil {
 		s.Tolerance.Relative = 1e-4

@@ -7,49 +7,103 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strconv"
+	"strings"
 
+	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/internal/text"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 const fitHelp = `Fits a model to its data: searches for the largest likelihood from many starts, within
-the bounds of the parameters and without priors.
+the bounds of the parameters and, unless -map is given, without priors.
 
-  probode fit -model problem.yaml -starts 50 -out waterfall.png
+  probode fit -model problem.yaml -starts 50 -out fit.html
+  probode fit -model problem.yaml -start nominal -profiles
+  probode fit -model problem.yaml -starts 50 -json fit.json
+  probode fit -model problem.yaml -start fit.json -profiles
 
-Each search uses Fisher's scoring with exact derivatives. With Laplace errors the
-likelihood has kinks, which the search takes into account. The table has a row for each
-optimum, the best first, with the number of searches that ended there, to within 0.01 of
-the log-likelihood. If few searches found the best optimum, there may be a better one.
-The figure, .png, .svg or .html, shows how far below the best each search ended.
+Each search uses Fisher's scoring with exact derivatives within a trust region. The
+starts are a Latin hypercube. With Laplace errors the likelihood has kinks, which the
+search takes into account. The table has a row for each end of the searches, the best
+first, with the number of searches that ended there, to within 0.01 of the
+log-likelihood. An end is called an optimum if no slope within the bounds is above 0.01
+on the scale of its parameter, and if the log-likelihood can rise by less than 1e-6
+according to its expansion. If few searches found the best optimum, there may be a
+better one.
+
+-profiles computes the profile likelihood of each parameter: its confidence interval,
+and whether the data determine the parameter at all.
+
+The figure, .png, .svg or .html, shows the fit against the data, how far below the best
+each search ended and, with -profiles, the profiles, and as a band around the fit the
+curves at their points within the confidence intervals.
 
 The flags:
 
 `
 
-// fit writes the optima of a multi-start search.
+// fitFlags are the flags of fit that its parts need.
+type fitFlags struct {
+	starts        int
+	start         string
+	profiles      bool
+	level         float64
+	figure, table outFile
+	set           modelfile.FitSettings
+}
+
+// fit writes the ends of a multi-start search.
 func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
+	f := fitFlags{figure: outFile{flag: "out"}, table: outFile{flag: "json"}}
 	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
 	outside := flags.Bool("outside", false, outsideHelp)
-	starts := flags.Int("starts", 20, "`number` of searches")
-	seed := flags.Uint64("seed", 1, "seed of the starts")
-	file := flags.String("out", "", "`file` for the figure: .png, .svg or .html")
+	flags.IntVar(&f.starts, "starts", 20, "`number` of searches from drawn starts; with -start the default is 0")
+	flags.StringVar(&f.start, "start", "", "where further searches begin: nominal, or a `file` of an earlier fit -json")
+	flags.Uint64Var(&f.set.Seed, "seed", 1, "seed of the starts")
+	flags.BoolVar(&f.set.Map, "map", false, "maximise the posterior density instead: add the log densities of the priors")
+	flags.BoolVar(&f.profiles, "profiles", false, "compute the profile likelihood of each parameter")
+	flags.Float64Var(&f.level, "level", 0.95, "confidence level of the intervals of -profiles")
+	flags.StringVar(&f.figure.path, "out", "", "`file` for the figure: .png, .svg or .html")
+	flags.StringVar(&f.table.path, "json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
 	if err := parseOnly(flags, args, fitHelp, out); err != nil {
 		return err
 	}
-	to := outFile{"out", *file}
-	if err := first(inRange("starts", *starts, 1, 1_000_000), checkEnding("out", *file, ".html", ".png", ".svg"), checkOutputs(to)); err != nil {
+	given := false
+	flags.Visit(func(g *flag.Flag) { given = given || g.Name == "starts" })
+	if f.start != "" && !given {
+		f.starts = 0
+	}
+	least := 1
+	if f.start != "" {
+		least = 0
+	}
+	if err := first(inRange("starts", f.starts, least, 1_000_000), checkEnding("out", f.figure.path, ".html", ".png", ".svg"), checkOutputs(f.figure, f.table)); err != nil {
 		return err
 	}
-	p, err := loadModel(*name, *outside, to)
+	if !(f.level > 0 && f.level < 1) {
+		return fmt.Errorf("-level %g: want a number between 0 and 1", f.level)
+	}
+	p, err := loadModel(*name, *outside, f.figure, f.table)
 	if err != nil {
 		return err
 	}
+	if f.set.From, err = startsOf(p, f.start); err != nil {
+		return fmt.Errorf("-start %s: %w", f.start, err)
+	}
+	f.set.Starts = f.starts
+	return f.run(ctx, p, out)
+}
+
+// run searches, and writes the results.
+func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) error {
 	show := display("searches")
-	optima, err := p.Fit(ctx, modelfile.FitSettings{Starts: *starts, Seed: *seed, Progress: func(done, total int) { show(done, total, "") }})
+	f.set.Progress = func(done, total int) { show(done, total, "") }
+	optima, err := p.Fit(ctx, f.set)
 	show(1, 1, "") // removes the line
 	if err != nil && (len(optima) == 0 || optima[0].Err != nil) {
 		return err
@@ -57,25 +111,155 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if optima[0].Err != nil {
 		return fmt.Errorf("none of %d searches succeeded; the error of the first: %w", len(optima), optima[0].Err)
 	}
-	if err == nil {
-		if err := to.write(out, func(w io.Writer) error { return draw(w, *file, waterfall(optima, p.Name)) }); err != nil {
+	var profiles *modelfile.Profiles
+	stopped := err
+	if f.profiles && stopped == nil {
+		show := display("profiles")
+		f.set.Progress = func(done, total int) { show(done, total, "") }
+		profiles, err = p.Profiles(ctx, optima[0], f.level, f.set)
+		show(1, 1, "")
+		if err != nil {
+			return err
+		}
+		if better := profiles.Best; better.LogLikelihood+better.LogPrior > optima[0].LogLikelihood+optima[0].LogPrior {
+			better.Start = len(optima)
+			optima = append([]modelfile.Optimum{better}, optima...)
+		}
+	}
+	f.set.Progress = nil
+	if stopped == nil {
+		if err := f.draw(ctx, p, optima, profiles, out); err != nil {
+			return err
+		}
+		if err := f.table.write(out, fitJSON(p, f.set.Map, optima, profiles).Write); err != nil {
 			return err
 		}
 	}
+	out = f.table.beside(out)
 	writeOptima(out, p, optima)
-	if err != nil {
+	if profiles != nil {
+		writeProfiles(out, profiles)
+	}
+	if stopped != nil {
 		fmt.Fprintln(out, "warning: stopped before the end: these are the results so far")
 	}
-	return err
+	return stopped
+}
+
+// startsOf returns the points at which the flag -start makes searches begin, as linear
+// values of all parameters.
+func startsOf(p *modelfile.File, start string) ([][]float64, error) {
+	switch start {
+	case "":
+		return nil, nil
+	case "nominal":
+		var theta []float64
+		for _, q := range p.Params {
+			theta = append(theta, q.Nominal)
+		}
+		return [][]float64{theta}, nil
+	}
+	ends, err := readEnds(start)
+	if err != nil {
+		return nil, err
+	}
+	var points [][]float64
+	for _, e := range ends {
+		theta, err := p.Theta(e.Parameters)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, theta)
+	}
+	return points, nil
+}
+
+// readEnds reads the ends of a fit from a file of fit -json.
+func readEnds(name string) ([]modelfile.End, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer file.Close()
+	return modelfile.ReadEnds(file)
+}
+
+// draw writes the figure.
+func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfile.Optimum, profiles *modelfile.Profiles, out io.Writer) error {
+	const most = 24 // panels of fits
+	if f.figure.path == "" {
+		return nil
+	}
+	points := [][]float64{optima[0].Theta}
+	if profiles != nil {
+		points = profiles.Within()
+	}
+	figure := viz.Figure{Title: text.Clip(p.Name), Panels: plots.Waterfall(optima).Panels}
+	curves, data, err := p.Curves(ctx, points, f.set)
+	if err != nil {
+		return err
+	}
+	for i, q := range curves {
+		figure.Panels = append(figure.Panels, plots.Fit(q, data[i]).Panels...)
+	}
+	figure.Panels = figure.Panels[:min(len(figure.Panels), 1+most)]
+	if profiles != nil {
+		figure.Panels = append(figure.Panels, plots.Profiles(profiles).Panels...)
+	}
+	return f.figure.write(out, func(w io.Writer) error { return draw(w, f.figure.path, figure) })
+}
+
+// fitJSON returns the results as docs/json.md describes them.
+func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profiles *modelfile.Profiles) jsonfile.Object {
+	var names []string
+	for _, q := range p.Params {
+		names = append(names, q.ID)
+	}
+	n := 0
+	for n < len(optima) && optima[n].Err == nil {
+		n++
+	}
+	ends := jsonfile.List(n, func(i int) jsonfile.Object {
+		o := optima[i]
+		var prior any
+		if priors {
+			prior = o.LogPrior
+		}
+		return jsonfile.Object{"log_likelihood", o.LogLikelihood, "error", o.Error, "log_prior", prior, "parameters", jsonfile.Named(names, o.Theta),
+			"optimum", o.Converged, "slope", o.Slope, "left", o.Left, "ended_by", o.Reason, "iterations", o.Iterations, "evaluations", o.Evaluations}
+	})
+	list := []jsonfile.Object{}
+	var level any
+	if profiles != nil {
+		level = profiles.Level
+		list = jsonfile.List(len(profiles.ByName), func(i int) jsonfile.Object {
+			q := profiles.ByName[i]
+			return jsonfile.Object{"parameter", q.Parameter, "lower", q.Lower, "upper", q.Upper, "lower_open", q.LowerOpen, "upper_open", q.UpperOpen, "identified", q.Identified(),
+				"points", jsonfile.List(len(q.Points), func(k int) jsonfile.Object {
+					return jsonfile.Object{"value", q.Points[k].Value, "drop", q.Points[k].Drop, "parameters", jsonfile.Named(names, q.Points[k].Theta)}
+				})}
+		})
+	}
+	free, data := p.Size()
+	aic, bic := criteria(optima[0].LogLikelihood, free, data)
+	return jsonfile.Object{"format", "probode fit", "version", 1, "model", p.Name, "searches", len(optima), "failed", len(optima) - n,
+		"aic", aic, "bic", bic, "ends", ends, "level", level, "profiles", list}
+}
+
+// criteria returns the information criteria of Akaike and Schwarz for an optimum with the
+// given numbers of estimated parameters and of measurements.
+func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
+	k := float64(parameters)
+	return 2*k - 2*ll, k*math.Log(float64(measurements)) - 2*ll
 }
 
 // writeOptima writes the table of optima, and the parameters of the best one.
 func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 	const same, most = 0.01, 20
-	rows := [][]string{{"log-likelihood", "below the best", "searches", "left", "ended by"}}
+	rows := [][]string{{"log-likelihood", "below the best", "searches", "slope", "ended by"}}
 	failed, stopped, hidden := 0, 0, 0
 	var failure error
-	best := optima[0].LogLikelihood
+	best := optima[0].LogLikelihood + optima[0].LogPrior
 	for i := 0; i < len(optima); {
 		o := optima[i]
 		if o.Err != nil {
@@ -90,25 +274,29 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 			failed++
 			continue
 		}
-		n := 1
-		for i+n < len(optima) && optima[i+n].Err == nil && o.LogLikelihood-optima[i+n].LogLikelihood <= same {
+		n, value := 1, o.LogLikelihood+o.LogPrior
+		for i+n < len(optima) && optima[i+n].Err == nil && value-optima[i+n].LogLikelihood-optima[i+n].LogPrior <= same {
 			n++
 		}
 		if i += n; len(rows) > most {
 			hidden++
 			continue
 		}
-		rows = append(rows, []string{fmt.Sprintf("%.6f", o.LogLikelihood), fmt.Sprintf("%.2f", best-o.LogLikelihood), strconv.Itoa(n), fmt.Sprintf("%.1g", o.Left), o.Reason})
+		rows = append(rows, []string{fmt.Sprintf("%.6f", o.LogLikelihood), fmt.Sprintf("%.2f", best-value), strconv.Itoa(n), fmt.Sprintf("%.1g", o.Slope), o.Reason})
 	}
 	fmt.Fprint(out, text.Table(rows, func(c int) bool { return c == 4 }))
 	if hidden > 0 {
-		fmt.Fprintf(out, "and %d more optima\n", hidden)
+		fmt.Fprintf(out, "and %d more ends\n", hidden)
 	}
 	if failed > 0 {
 		fmt.Fprintf(out, "%d of %d searches failed; the first error: %v\n", failed, len(optima), failure)
 	}
 	if stopped > 0 {
 		fmt.Fprintf(out, "%d of %d searches were stopped before their end\n", stopped, len(optima))
+	}
+	if free, data := p.Size(); data > 0 {
+		aic, bic := criteria(optima[0].LogLikelihood, free, data)
+		fmt.Fprintf(out, "AIC %.4f, BIC %.4f: %d estimated parameters, %d measurements\n", aic, bic, free, data)
 	}
 	rows = [][]string{{"best", "value", "bounds"}}
 	for i, q := range p.Params {
@@ -124,6 +312,37 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 }
 
+// writeProfiles writes the confidence intervals, and names the parameters that the data do
+// not determine.
+func writeProfiles(out io.Writer, p *modelfile.Profiles) {
+	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
+	var open []string
+	for _, q := range p.ByName {
+		what := ""
+		switch {
+		case q.LowerOpen && q.UpperOpen:
+			what = "on both sides"
+		case q.LowerOpen:
+			what = "downwards"
+		case q.UpperOpen:
+			what = "upwards"
+		}
+		if q.Err != nil {
+			what = strings.TrimSpace(what + ": " + text.Printable(q.Err.Error()))
+		}
+		if !q.Identified() {
+			open = append(open, text.Clip(q.Parameter))
+		}
+		rows = append(rows, []string{text.Clip(q.Parameter), fmt.Sprintf("%.6g", q.Lower), fmt.Sprintf("%.6g", q.Upper), what})
+	}
+	fmt.Fprintf(out, "\n%s\n", text.Table(rows, func(c int) bool { return c == 0 || c == 3 }))
+	if len(open) == 0 {
+		fmt.Fprintln(out, "The data determine all parameters within their bounds.")
+		return
+	}
+	fmt.Fprintf(out, "The data do not determine %s: up to a bound, the profile is less than %.3g below the best.\n", strings.Join(open, ", "), p.Drop)
+}
+
 // between describes bounds. NaN or an infinite number means that there is no bound.
 func between(lower, upper float64) string {
 	above, below := lower > math.Inf(-1), upper < math.Inf(1)
@@ -136,29 +355,4 @@ func between(lower, upper float64) string {
 		return fmt.Sprintf("at most %g", upper)
 	}
 	return "none"
-}
-
-// waterfall shows how far below the best result each search ended. It adds one to each
-// difference, so that the axis can be logarithmic.
-func waterfall(optima []modelfile.Optimum, name string) viz.Figure {
-	good := viz.Points{Name: "converged"}
-	bad := viz.Points{Name: "not converged", Marker: viz.Ring}
-	for i, o := range optima {
-		if o.Err != nil {
-			break
-		}
-		to := &bad
-		if o.Converged {
-			to = &good
-		}
-		to.X = append(to.X, float64(i+1))
-		to.Y = append(to.Y, 1+optima[0].LogLikelihood-o.LogLikelihood)
-	}
-	panel := viz.Panel{X: viz.Axis{Label: "search, best first"}, Y: viz.Axis{Label: "1 + log-likelihood below the best", Log: true}}
-	for _, l := range []viz.Points{good, bad} {
-		if len(l.X) > 0 {
-			panel.Layers = append(panel.Layers, l)
-		}
-	}
-	return viz.Figure{Title: text.Clip(name) + ": searches", Panels: []viz.Panel{panel}}
 }

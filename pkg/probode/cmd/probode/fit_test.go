@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The file of -json has the names of docs/json.md, and no others, and a later fit, from
+// its ends, ends at its optimum.
+func TestFitJSON(t *testing.T) {
+	doc, err := os.ReadFile("../../../../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(doc), "\n## fit\n")
+	part, _, _ = strings.Cut(part, "\n## ")
+	documented := map[string]bool{}
+	for _, row := range strings.Split(part, "\n") {
+		if cells := strings.Split(row, "|"); len(cells) > 2 {
+			for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
+				documented[m[1]] = true
+			}
+		}
+	}
+	written := map[string]bool{}
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, w := range v {
+				if strings.HasSuffix(at, "parameters") {
+					k = "*"
+				}
+				walk(strings.TrimPrefix(at+"."+k, "."), w)
+			}
+		case []any:
+			if !strings.Contains(at, "[]") {
+				written[at+"[]"] = true
+			}
+			for _, w := range v {
+				walk(at+"[]", w)
+			}
+		default:
+			written[at] = true
+		}
+	}
+	dir := t.TempDir()
+	file, page := filepath.Join(dir, "fit.json"), filepath.Join(dir, "fit.svg")
+	out := output(t, "fit", "-model", models+"lynx.yaml", "-starts", "3", "-profiles", "-level", "0.68", "-json", file, "-out", page)
+	for _, want := range []string{"AIC ", "68 % confidence", "The data "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	if err := json.Unmarshal(content, &v); err != nil {
+		t.Fatal(err)
+	}
+	walk("", v)
+	if a, b := slices.Sorted(maps.Keys(written)), slices.Sorted(maps.Keys(documented)); !slices.Equal(a, b) {
+		t.Errorf("written %v\ndocumented %v", a, b)
+	}
+	if picture, err := os.ReadFile(page); err != nil || !bytes.Contains(picture, []byte("within the profiles")) {
+		t.Errorf("the figure has no band: %v", err)
+	}
+	again := output(t, "fit", "-model", models+"lynx.yaml", "-start", file)
+	first := regexp.MustCompile(`(?m)^ *(-?[0-9.]+) +0\.00 .* optimum`)
+	if a, b := first.FindStringSubmatch(out), first.FindStringSubmatch(again); a == nil || b == nil || a[1] != b[1] {
+		t.Errorf("from the ends:\n%s\nbefore:\n%s", again, out)
+	}
+	if out := output(t, "fit", "-model", models+"lynx.yaml", "-start", "nominal", "-map", "-json", "-"); !strings.Contains(out, `"format": "probode fit"`) {
+		t.Errorf("no JSON in\n%s", out)
+	}
+	for _, args := range [][]string{{"-start", "nowhere.json"}, {"-start", models + "pk.yaml"}, {"-level", "1"}, {"-start", file, "-model", models + "pk.yaml"}} {
+		err := run(context.Background(), append([]string{"fit", "-model", models + "lynx.yaml"}, args...), new(bytes.Buffer))
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// Curves returns, for each experiment with data, what the model expects at the times of the
+// data and at times between them, for each of the given points: linear values of all
+// parameters. Fit[i] of a result belongs to point i. The second result are the data, with
+// the same columns.
+func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([]*bayes.Prediction, []*bayes.Data, error) {
+	const between = 100
+	s.Starts, s.From = 0, points
+	problem, err := p.newFit(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := problem.search(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []*bayes.Prediction
+	var data []*bayes.Data
+	for i := range f.posterior.Experiments {
+		x := &f.posterior.Experiments[i]
+		data = append(data, measured(x))
+		times := slices.Clone(x.Data.T)
+		from, to := x.Problem.Span[0], times[len(times)-1]
+		for k := range between {
+			times = append(times, from+(to-from)*float64(k)/between)
+		}
+		slices.Sort(times)
+		times = slices.Compact(times)
+		empty := *x.Data
+		empty.T, empty.Y = times, nil
+		for range times {
+			empty.Y = append(empty.Y, nanRow(len(x.Data.Y[0])))
+		}
+		x.Data = &empty
+		out = append(out, &bayes.Prediction{T: times, Names: data[i].Names})
+	}
+	posterior := f.posterior
+	posterior.Mesh, posterior.GridAt = steps{Tolerance: probode.Tolerance{Relative: 1e-6}}, f.linear(problem.starts()[0])
+	d, err := bayes.NewDensity(ctx, &posterior)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.Bind(ctx)()
+	for i, x := range problem.starts() {
+		if _, err := d.LogLikelihood(f.linear(x), nil); err != nil {
+			return nil, nil, fmt.Errorf("the curves of point %d: %w", i+1, err)
+		}
+		expected := d.Expected()
+		for k, q := range out {
+			columns := posterior.Experiments[k].Data.Names
+			var fit [][]float64
+			for range q.T {
+				var row []float64
+				for c, name := range columns {
+					if slices.Contains(q.Names, name) {
+						row = append(row, expected[c])
+					}
+				}
+				fit, expected = append(fit, row), expected[len(columns):]
+			}
+			q.Fit = append(q.Fit, fit)
+		}
+	}
+	return out, data, nil
+}
+
+// measured returns the data of the columns that have measurements. The others hold
+// parameters of distributions.
+func measured(x *bayes.Experiment) *bayes.Data {
+	out := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
+	out.Y = make([][]float64, len(x.Data.Y))
+	for k, name := range x.Data.Names {
+		if !slices.ContainsFunc(x.Data.Y, func(row []float64) bool { return !math.IsNaN(row[k]) }) {
+			continue
+		}
+		out.Names = append(out.Names, name)
+		for n, row := range x.Data.Y {
+			out.Y[n] = append(out.Y[n], row[k])
+		}
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	modelfile "github.com/probode/probode/pkg/probode/model"
+	"github.com/probode/probode/pkg/viz"
+)
+
+// Fit draws a fit against the data of one experiment, with a panel for each column, as
+// File.Curves returns them. The first curve is the fit. If there are others, such as those
+// of Profiles.Within, a band contains all of them.
+func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
+	if len(q.Fit) == 0 {
+		panic("plots: a fit without curves")
+	}
+	f := Observations(data)
+	for k := range f.Panels {
+		at := func(i int) []float64 {
+			var y []float64
+			for n := range q.T {
+				y = append(y, q.Fit[i][n][k])
+			}
+			return y
+		}
+		best := at(0)
+		layers := []viz.Layer{viz.Line{Name: "fit", X: q.T, Y: best, Color: viz.Blue}}
+		if len(q.Fit) > 1 {
+			low, high := slices.Clone(best), slices.Clone(best)
+			for i := range q.Fit {
+				for n, v := range at(i) {
+					low[n], high[n] = math.Min(low[n], v), math.Max(high[n], v)
+				}
+			}
+			layers = append([]viz.Layer{viz.Band{Name: "within the profiles", X: q.T, Lo: low, Hi: high, Color: viz.Palette[5], Opacity: 0.5}}, layers...)
+		}
+		f.Panels[k].Layers = append(layers, f.Panels[k].Layers...)
+	}
+	return f
+}
+
+// Profiles draws a panel for each profile likelihood, with the threshold of its confidence
+// interval.
+func Profiles(all *modelfile.Profiles) viz.Figure {
+	f := viz.Figure{Columns: 3}
+	for _, q := range all.ByName {
+		line := viz.Line{Color: viz.Blue, Marker: viz.Disc}
+		positive := true
+		for _, point := range q.Points {
+			line.X, line.Y = append(line.X, point.Value), append(line.Y, -point.Drop)
+			positive = positive && point.Value > 0
+		}
+		wide := positive && line.X[len(line.X)-1] > 20*line.X[0]
+		f.Panels = append(f.Panels, viz.Panel{X: viz.Axis{Label: q.Parameter, Log: wide}, Y: viz.Axis{Label: "log-likelihood, less the best"},
+			Layers: []viz.Layer{line, viz.Guide{Name: fmt.Sprintf("%g %% confidence", 100*all.Level), At: -all.Drop, Horizontal: true, Dash: viz.Dashed}}})
+	}
+	return f
+}
+
+// Waterfall shows how far below the best result each search of a fit ended. It adds one to
+// each difference, so that the axis can be logarithmic.
+func Waterfall(optima []modelfile.Optimum) viz.Figure {
+	good := viz.Points{Name: "optimum"}
+	bad := viz.Points{Name: "no optimum", Marker: viz.Ring}
+	for i, o := range optima {
+		if o.Err != nil {
+			break
+		}
+		to := &bad
+		if o.Converged {
+			to = &good
+		}
+		to.X = append(to.X, float64(i+1))
+		to.Y = append(to.Y, 1+optima[0].LogLikelihood+optima[0].LogPrior-o.LogLikelihood-o.LogPrior)
+	}
+	panel := viz.Panel{X: viz.Axis{Label: "search, best first"}, Y: viz.Axis{Label: "1 + log-likelihood below the best", Log: true}}
+	for _, l := range []viz.Points{good, bad} {
+		if len(l.X) > 0 {
+			panel.Layers = append(panel.Layers, l)
+		}
+	}
+	return viz.Figure{Panels: []viz.Panel{panel}}
+}
