@@ -28,6 +28,8 @@ type Censored struct {
 	Limit float64
 }
 
+var _ SlopedLikelihood = Censored{}
+
 // Own returns the numbers of Of.
 func (c Censored) Own() []Value { return c.Of.Own() }
 

@@ -27,7 +27,7 @@ type Kinked interface {
 	Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool)
 }
 
-var _ = []SlopedLikelihood{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}, Poisson{}, NegativeBinomial{}, Binomial{}, Censored{}}
+var _ = []SlopedLikelihood{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}, Poisson{}, NegativeBinomial{}, Binomial{}}
 
 // Slope implements SlopedLikelihood.
 func (Gaussian) Slope(dst []float64, y, m float64, own []float64) {

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
-	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -58,17 +55,6 @@ const maxThin = 1_000_000
 
 // maxWorkers is the largest number of workers, more than any machine has processors.
 const maxWorkers = 4096
-
-// checkCounts checks the numbers of iterations and chains. Their product must fit into
-// an int. So must a hundred times the number of draws, because a run with -min-ess
-// gives up only after that many.
-func (m *model) checkCounts(burnIn, thin int) error {
-	if err := first(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
-		return err
-	}
-	most := math.MaxInt / 2 / m.chains // burn-in takes half of them
-	return cmp.Or(inRange("burn-in", burnIn, 0, min(most, maxDraws)), inRange("thin", thin, 1, min(most/max(m.draws, 1000)/100, maxThin)))
-}
 
 // first returns the first error that is not nil. The function cmp.Or would do the same,
 // but staticcheck does not know that cmp.Or may return nil.

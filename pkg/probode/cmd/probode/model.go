@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
@@ -293,3 +296,14 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 
 // title returns the name of the model as the flags give it.
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
+
+// checkCounts checks the numbers of iterations and chains. Their product must fit into
+// an int. So must a hundred times the number of draws, because a run with -min-ess
+// gives up only after that many.
+func (m *model) checkCounts(burnIn, thin int) error {
+	if err := first(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
+		return err
+	}
+	most := math.MaxInt / 2 / m.chains // burn-in takes half of them
+	return cmp.Or(inRange("burn-in", burnIn, 0, min(most, maxDraws)), inRange("thin", thin, 1, min(most/max(m.draws, 1000)/100, maxThin)))
+}
