@@ -298,16 +298,22 @@ func (r *reverseRun) pass(j int, times []float64) {
 	}
 }
 
-// jump goes back through event j, before which the state is x. The derivatives of the
-// jump are central differences.
+// jump goes back through event j, before which the state is x. If the event has no
+// JumpPullback, central differences take its place.
 func (r *reverseRun) jump(j int, x, theta []float64) {
 	s := r.s
 	e := s.g.events[j]
 	if !e.inside || e.event.Jump == nil || zero(r.X) {
 		return
 	}
-	r.Next, r.X = r.X, r.Next
 	t := s.g.place(j)
+	if f := e.event.JumpPullback; f != nil {
+		if dt := f(r.X, r.Theta, x, t, theta); e.event.When != nil {
+			r.marks[j] += dt
+		}
+		return
+	}
+	r.Next, r.X = r.X, r.Next
 	floor := 1e-3 * vector.MaxAbs(x)
 	if floor == 0 {
 		floor = 1

@@ -22,6 +22,12 @@ type Event struct {
 	// it. If Jump is nil, only f changes at the event.
 	Jump func(x []float64, t float64, theta []float64)
 
+	// JumpPullback, if not nil, replaces λ, the gradient of a function with respect to the
+	// state after the jump, by the gradient with respect to the state x before it. It adds
+	// the gradient with respect to θ to dtheta, and returns the derivative with respect to
+	// t. Without it, gradients of functions of a path take 2(d+p) calls of Jump.
+	JumpPullback func(lambda, dtheta, x []float64, t float64, theta []float64) (dt float64)
+
 	// SeenAfter says that an observation at the time of the event shows the state after
 	// the jump. Otherwise it shows the state before the jump, as when blood is drawn
 	// before a dose is given.

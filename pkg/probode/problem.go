@@ -204,6 +204,11 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 		if e.Jump != nil {
 			q.Events[k].Jump = func(x []float64, t float64, theta []float64) { e.Jump(x, t, theta[:n:n]) }
 		}
+		if e.JumpPullback != nil {
+			q.Events[k].JumpPullback = func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {
+				return e.JumpPullback(lambda, dtheta[:n:n], x, t, theta[:n:n])
+			}
+		}
 	}
 	return &q
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
@@ -97,12 +98,19 @@ func compareGradient(t *testing.T, s *probode.Solver, theta []float64, tol float
 // the starts of multistep methods after events.
 func TestGradient(t *testing.T) {
 	base := dosing()
+	exact := withFJ(base, true)
+	exact.Events = slices.Clone(base.Events)
+	exact.Events[1].JumpPullback = func(lambda, dtheta, _ []float64, t float64, theta []float64) float64 {
+		dtheta[2] += lambda[0] * t
+		lambda[1] *= 0.5
+		return lambda[0] * theta[2]
+	}
 	for _, c := range []struct {
 		name string
 		p    *probode.Problem
 		tol  float64
 	}{
-		{"F", base, 2e-5}, {"FJ", withFJ(base, false), 3e-7}, {"FJ and FTheta", withFJ(base, true), 1e-9},
+		{"F", base, 2e-5}, {"FJ", withFJ(base, false), 3e-7}, {"FJ and FTheta", withFJ(base, true), 1e-9}, {"also jumps", exact, 1e-9},
 	} {
 		for _, m := range everyMethod() {
 			for _, alpha := range []float64{0, 0.5} {

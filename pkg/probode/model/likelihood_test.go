@@ -323,6 +323,53 @@ func TestGradient(t *testing.T) {
 	}
 }
 
+// The pullbacks of the jumps of the model files equal central differences, whose relative
+// error is 1e-10.
+func TestJumpPullback(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	jumps := 0
+	for _, file := range modelFiles {
+		odes, err := load(t, file).ODEs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range odes {
+			for _, e := range q.Events {
+				if e.Jump == nil {
+					continue
+				}
+				jumps++
+				d, n := q.Dim(), len(q.Theta)
+				in, w := make([]float64, d+n+1), make([]float64, d) // x, θ and t
+				for k := range d {
+					in[k], w[k] = rng.Float64(), rng.NormFloat64()
+				}
+				copy(in[d:], q.Theta)
+				in[d+n] = 1.3
+				got := append(slices.Clone(w), make([]float64, n+1)...)
+				got[d+n] = e.JumpPullback(got[:d], got[d:d+n], in[:d], in[d+n], in[d:d+n])
+				for k, v := range in {
+					h := 1e-5 * (1 + math.Abs(v))
+					var side [2]float64
+					for i, to := range []float64{v + h, v - h} {
+						in[k] = to
+						x := slices.Clone(in[:d])
+						e.Jump(x, in[d+n], in[d:d+n])
+						side[i] = floats.Dot(w, x)
+					}
+					in[k] = v
+					if want := (side[0] - side[1]) / (2 * h); math.Abs(got[k]-want) > 1e-8*(1+math.Abs(want)) {
+						t.Errorf("%s, %s: derivative %d is %g: want %g", file, e.Name, k, got[k], want)
+					}
+				}
+			}
+		}
+	}
+	if jumps == 0 {
+		t.Error("no model file has a jump")
+	}
+}
+
 // decay is a model with x′ = −k x, a dose of 10 at a time τ, and measurements at 1, 3 and
 // 7.
 func decay(t *testing.T) *File {

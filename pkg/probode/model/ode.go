@@ -233,44 +233,63 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 // pullback returns the Pullback of q, whose rates depend on inputs. Where a derivative in a
 // piece that is not taken makes it NaN, FJ and FTheta take its place.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
-	d, n := q.Dim(), len(q.Theta)
-	weights := make([]string, d)
-	for i := range weights {
-		weights[i] = fmt.Sprintf("weight %d", i) // no name has a blank
-	}
-	gradient := sync.OnceValue(func() *scatter {
-		w, err := newScatter(append(slices.Clone(inputs), weights...), nil, [][]*expr.Node{expr.Gradient(rates, weights, inputs)}, func(_, j int) int { return j })
-		if err != nil {
-			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the rates themselves were compiled
-		}
-		return w
-	})
+	gradient := gradientOf(inputs, rates)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
 		g := gradient()
-		m := g.pool.Get().(*machine)
+		m := g.weighted(lambda, t, x, theta[:len(q.Theta)])
 		defer g.pool.Put(m)
-		m.in[0] = t
-		copy(m.in[1:], x)
-		copy(m.in[1+d:], theta[:n])
-		copy(m.in[1+d+n:], lambda)
-		m.Eval(m.out, m.in)
 		for _, v := range m.out {
 			if v != v {
 				return densePullback(q, dx, dtheta, lambda, t, x, theta)
 			}
 		}
-		for k, v := range m.out {
-			switch i := g.place[k]; {
-			case i == 0:
-				dt = v
-			case i <= d:
-				dx[i-1] += v
-			default:
-				dtheta[i-1-d] += v
-			}
-		}
-		return dt
+		return g.add(dx, dtheta, m.out)
 	}
+}
+
+// gradientOf returns a program for the gradient of a weighted sum of expressions with
+// respect to inputs, which are the time, the states and the parameters. The weights are
+// further inputs.
+func gradientOf(inputs []string, of []*expr.Node) func() *scatter {
+	return sync.OnceValue(func() *scatter {
+		weights := make([]string, len(of))
+		for i := range weights {
+			weights[i] = fmt.Sprintf("weight %d", i) // no name has a blank
+		}
+		w, err := newScatter(append(slices.Clone(inputs), weights...), nil, [][]*expr.Node{expr.Gradient(of, weights, inputs)}, func(_, j int) int { return j })
+		if err != nil {
+			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the expressions themselves were compiled
+		}
+		return w
+	})
+}
+
+// weighted evaluates a program of gradientOf. The caller must put the machine back into
+// the pool.
+func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *machine {
+	m := s.pool.Get().(*machine)
+	m.in[0] = t
+	n := 1 + copy(m.in[1:], x)
+	n += copy(m.in[n:], theta)
+	copy(m.in[n:], weights)
+	m.Eval(m.out, m.in)
+	return m
+}
+
+// add adds the outputs of a program of gradientOf to dx and dtheta, and returns the
+// derivative with respect to time.
+func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
+	for k, v := range out {
+		switch i := s.place[k]; {
+		case i == 0:
+			dt = v
+		case i <= len(dx):
+			dx[i-1] += v
+		default:
+			dtheta[i-1-len(dx)] += v
+		}
+	}
+	return dt
 }
 
 // densePullback does the same as q.Pullback, by FJ and FTheta, and a central difference in
@@ -392,12 +411,12 @@ func band(s *system) *probode.Bandwidth {
 
 // events adds the events and switches of a system to q.
 func (c *compiled) events(q *probode.Problem, s *system, inputs []string) error {
-	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, jump func(x []float64, t float64, theta []float64)) error {
+	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) error {
 		at, err := newProgram(c.params, []*expr.Node{n})
 		if err != nil {
 			return err
 		}
-		e := probode.Event{Name: name, Jump: jump, SeenAfter: !after}
+		e.Name, e.SeenAfter = name, !after
 		time := func(theta []float64) float64 {
 			var t [1]float64
 			at.eval1(t[:], theta)
@@ -420,7 +439,7 @@ func (c *compiled) events(q *probode.Problem, s *system, inputs []string) error 
 			}
 			return t
 		}
-		if err := add(n, "switch", false, never, nil); err != nil {
+		if err := add(n, "switch", false, never, probode.Event{}); err != nil {
 			return err
 		}
 	}
@@ -446,26 +465,40 @@ func (c *compiled) events(q *probode.Problem, s *system, inputs []string) error 
 	return nil
 }
 
-// jump returns the Jump function of an event.
-func (c *compiled) jump(s *system, jumps []equations.Jump, inputs []string) (func(x []float64, t float64, theta []float64), error) {
+// jump returns an event with its Jump and JumpPullback. If two jumps set one state, the
+// later one counts.
+func (c *compiled) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event, err error) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
 		values[k], index[k] = j.Value, slices.Index(s.states, j.State)
 		if index[k] < 0 {
-			return nil, fmt.Errorf("an event sets %s, which is not a state", text.Clip(j.State))
+			return e, fmt.Errorf("an event sets %s, which is not a state", text.Clip(j.State))
 		}
 	}
 	p, err := newProgram(inputs, values)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	return func(x []float64, t float64, theta []float64) {
+	e.Jump = func(x []float64, t float64, theta []float64) {
 		m := p.take(t, x, theta)
 		for k, v := range m.out {
 			x[index[k]] = v
 		}
 		p.pool.Put(m)
-	}, nil
+	}
+	gradient, n := gradientOf(inputs, values), len(c.params)
+	e.JumpPullback = func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {
+		g := gradient()
+		var buffer [16]float64
+		weights := append(buffer[:0], make([]float64, len(index))...)
+		for k := len(index) - 1; k >= 0; k-- {
+			weights[k], lambda[index[k]] = lambda[index[k]], 0
+		}
+		m := g.weighted(weights, t, x, theta[:n])
+		defer g.pool.Put(m)
+		return g.add(lambda, dtheta, m.out)
+	}
+	return e, nil
 }
 
 // A program evaluates expressions. Any number of goroutines may use it.
