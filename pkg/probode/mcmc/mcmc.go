@@ -159,3 +159,16 @@ func (m Moves) plus(sign int, n Moves) Moves {
 func (s Stats) plus(sign int, t Stats) Stats {
 	return Stats{s.Moves.plus(sign, t.Moves), s.Latent.plus(sign, t.Latent)}
 }
+
+// moves writes or reads counts.
+func (a *Archive) moves(m *Moves) {
+	a.Int(&m.Proposed)
+	a.Int(&m.Accepted)
+	a.Int(&m.Failed)
+}
+
+// Stats writes or reads counts.
+func (a *Archive) Stats(s *Stats) {
+	a.moves(&s.Moves)
+	a.moves(&s.Latent)
+}

@@ -89,19 +89,6 @@ func (a *Archive) Floats(v []float64) {
 	}
 }
 
-// moves writes or reads counts.
-func (a *Archive) moves(m *Moves) {
-	a.Int(&m.Proposed)
-	a.Int(&m.Accepted)
-	a.Int(&m.Failed)
-}
-
-// Stats writes or reads counts.
-func (a *Archive) Stats(s *Stats) {
-	a.moves(&s.Moves)
-	a.moves(&s.Latent)
-}
-
 // Source writes or reads the state of a random number generator such as *rand.PCG. The
 // state may have at most 64 bytes.
 func (a *Archive) Source(src interface {

@@ -1,0 +1,147 @@
+package mcmc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+)
+
+// Settings says how many chains to run, how long, and from where. All fields except
+// Start have useful zero values.
+type Settings struct {
+	// Draws is the number of draws kept from each chain. Zero means 1000.
+	Draws int
+
+	// Chains is the number of chains. Zero means 4; with fewer, R̂ has little to
+	// compare.
+	Chains int
+
+	// BurnIn is the number of iterations that each chain makes before it keeps draws. Zero
+	// means 1000; a negative value means no burn-in.
+	BurnIn int
+
+	// Thin is the number of iterations per draw: the last position of every Thin
+	// iterations is kept. Zero means 1. Thinning only saves memory.
+	Thin int
+
+	// Seed and the number of a chain determine all random numbers of that chain.
+	Seed uint64
+
+	// Start returns the point at which a chain begins, as a new slice at each call. The
+	// starting points should be scattered more widely than the target distribution, so
+	// that agreement of the chains in the end is evidence of convergence. If the kernel
+	// cannot begin at the point, Start is called again, at most 100 times in all. It must
+	// not be nil.
+	Start func(chain int, rng *rand.Rand) []float64
+
+	// Names are the names of the parameters. Nil means x1, x2, ….
+	Names []string
+
+	// Generated are the names of quantities that are kept with each draw, in addition to
+	// the parameters. If there are any, each kernel must be a Generator that returns that
+	// many quantities.
+	Generated []string
+
+	// MinESS, if positive, lets the chains run until the bulk effective sample size of all
+	// chains together is at least MinESS for every parameter. It is computed whenever each
+	// chain has made another Draws draws, so the result does not depend on the number of
+	// workers. Stopping as soon as this size is large enough makes its estimate a little
+	// optimistic, so set Draws to a few hundred.
+	MinESS float64
+
+	// MaxDraws is the number of draws per chain at which a run with MinESS gives up. Zero
+	// means 100 times Draws. Without MinESS it has no meaning.
+	MaxDraws int
+
+	// Only lists the chains to run in this call, each in [0, Chains); nil means all. A
+	// chain does not depend on which others run with it, so a study can be split over many
+	// machines.
+	Only []int
+
+	// Workers is the number of chains that advance at the same time. Zero
+	// means as many as there are processors. It does not change the result.
+	Workers int
+
+	// Progress, if not nil, is called about ten times a second and once at the end. Its
+	// arguments are the number of iterations made, the largest number that the run can
+	// make, and a line of text with rates and diagnostics. At the end of a complete run
+	// both numbers are equal. Calls do not overlap, and chains may wait for them.
+	Progress func(done, total int, doing string)
+}
+
+// startTries is the number of points at which Run tries to begin a chain. If one in ten
+// points from a prior is good, all these tries fail with probability 0.9¹⁰⁰ = 3e-5.
+const startTries = 100
+
+// WithDefaults returns the settings with the defaults in place of zeros. It is an error
+// if Start is nil, or if a count is out of its range.
+func (s Settings) WithDefaults() (Settings, error) {
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{
+		{"Draws", float64(s.Draws)}, {"Chains", float64(s.Chains)}, {"Thin", float64(s.Thin)}, {"MaxDraws", float64(s.MaxDraws)},
+		{"Workers", float64(s.Workers)}, {"MinESS", s.MinESS},
+	} {
+		if !(c.value >= 0) || math.IsInf(c.value, 1) {
+			return s, fmt.Errorf("mcmc: %s is %g: want a number ≥ 0", c.name, c.value)
+		}
+	}
+	if s.Start == nil {
+		return s, errors.New("mcmc: Settings.Start is nil: want a function that returns a start")
+	}
+	if s.Draws == 0 {
+		s.Draws = 1000
+	}
+	if s.Chains == 0 {
+		s.Chains = 4
+	}
+	switch {
+	case s.BurnIn == 0:
+		s.BurnIn = 1000
+	case s.BurnIn < 0:
+		s.BurnIn = 0
+	}
+	if s.Thin == 0 {
+		s.Thin = 1
+	}
+	if s.Workers == 0 {
+		s.Workers = runtime.GOMAXPROCS(0)
+	}
+	if s.Chains > MaxChains {
+		return s, fmt.Errorf("mcmc: %d chains: want at most %d", s.Chains, MaxChains)
+	}
+	most := (math.MaxInt/s.Chains - s.BurnIn) / s.Thin
+	if s.Draws > most {
+		return s, fmt.Errorf("mcmc: Draws is %d: want at most %d with Thin %d and BurnIn %d", s.Draws, most, s.Thin, s.BurnIn)
+	}
+	if s.MaxDraws == 0 {
+		s.MaxDraws = 100 * min(s.Draws, most/100)
+	}
+	s.MaxDraws = min(s.MaxDraws, most)
+	if s.Only == nil {
+		for i := range s.Chains {
+			s.Only = append(s.Only, i)
+		}
+	}
+	if len(s.Only) == 0 {
+		return s, errors.New("mcmc: Settings.Only is empty: want nil or the number of a chain")
+	}
+	seen := make(map[int]bool, len(s.Only))
+	for _, i := range s.Only {
+		if i < 0 || i >= s.Chains || seen[i] {
+			return s, fmt.Errorf("mcmc: chain %d in Settings.Only: want each number from 0 to %d at most once", i, s.Chains-1)
+		}
+		seen[i] = true
+	}
+	return s, nil
+}
+
+// MaxChains is the largest number of chains: far more than anybody uses, and few enough
+// for a list of them to fit into memory.
+const MaxChains = 1_000_000
+
+// iterations returns the number of iterations after which a chain has n draws.
+func (s *Settings) iterations(n int) int { return s.BurnIn + n*s.Thin }
