@@ -12,6 +12,14 @@ import (
 // the tolerance at every θ, but it jumps as a function of θ where a step changes from
 // accepted to rejected. It has no noise, because grids of different lengths cannot
 // share ξ. Frozen is smooth in θ and has noise.
+//
+// It finds the times of events with a Trigger. If a Trigger becomes positive in a step, the
+// step is repeated with other lengths until it ends where that happens, up to rounding:
+// at the end the Trigger is positive, and a few units in the last place of t earlier it is
+// not. If several do in one step, the first one counts. Then come the jump and a new start.
+// On the Path that Hold returns, the times move with θ, and derivatives include their
+// motion. It is an error if the times of an event accumulate, as those of a ball that
+// bounces lower and lower.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.
@@ -139,11 +147,33 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 	if err := s.run(ctx, theta); err != nil {
 		return nil, err
 	}
-	g, err := s.c.grid(slices.Clone(s.c.times))
+	if s.c.watch != nil {
+		return s.holdLocated(ctx, s.last)
+	}
+	g, err := s.c.grid(s.p, s.last)
 	if err != nil {
 		return nil, err
 	}
 	return g.Bind(ctx, Setup{Method: s.m}, s.p, theta, s.times)
+}
+
+// holdLocated returns the Path on the grid of the last run, which was at theta and has
+// located the times of events.
+func (s *adaptivePath) holdLocated(ctx context.Context, theta []float64) (Path, error) {
+	q, crossings := s.p.located(s.c.watch.Fired)
+	at := slices.Clone(theta)
+	for _, f := range crossings {
+		at = append(at, f.Time)
+	}
+	g, err := s.c.grid(q, at)
+	if err != nil {
+		return nil, err
+	}
+	path, err := g.Bind(ctx, Setup{Method: s.m}, q, at, s.times)
+	if err != nil {
+		return nil, err
+	}
+	return newLocatedPath(path.(*gridPath), s.p, at, crossings), nil
 }
 
 func (s *adaptivePath) NoiseLen() int { return 0 }

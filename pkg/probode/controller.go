@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -40,6 +41,8 @@ type controller struct {
 	x, next, err, peak, memory []float64
 	most                       float64 // the largest factor by which a step may grow
 
+	watch *trigger.Watch // of the events with a Trigger; nil if there are none
+
 	times  []float64 // times that were reached
 	local  []float64 // |local error|, one row for each step and event
 	orders []uint8   // one for each step and event
@@ -50,7 +53,7 @@ type controller struct {
 func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid) (*controller, error) {
 	d := p.Dim()
 	c := &controller{given: p, p: p, fixed: fixed, set: f, theta: theta, now: new(segment), q: float64(m.Order()) + 1, most: 5,
-		g: &Grid{span: p.Span, rule: f.String()}}
+		g: &Grid{span: p.Span, rule: f.String()}, watch: p.triggers()}
 	if len(fixed.events) > 0 {
 		c.p = p.segmented(c.now)
 	}
@@ -101,6 +104,11 @@ func (c *controller) run(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: x0 is %s", ErrStart, short(c.x))
 	}
 	c.g.t = append(c.g.t, c.p.Span[0])
+	if c.watch != nil {
+		if err := c.watch.Begin(c.at, c.x, c.theta); err != nil {
+			return err
+		}
+	}
 	c.notice()
 	for j, seg := range c.fixed.seg {
 		*c.now = seg.now
@@ -129,6 +137,9 @@ func (c *controller) run(ctx context.Context) (err error) {
 			c.skip()
 			if e := c.fixed.events[j]; e.inside && e.event.Jump != nil {
 				e.event.Jump(c.x, e.time, c.theta)
+				if err := c.happen(e.number); err != nil {
+					return err
+				}
 			}
 			c.notice()
 		}
@@ -137,9 +148,47 @@ func (c *controller) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// grid returns the grid of the last run, which reached the given times.
-func (c *controller) grid(times []float64) (*Grid, error) {
-	g, err := NewGrid(c.given, c.theta, times)
+// happen makes the jumps of triggers that have become true at the present time.
+func (c *controller) happen(cause int) error {
+	if c.watch == nil {
+		return nil
+	}
+	if err := c.watch.Happen(cause, c.at, c.x, c.theta); err != nil {
+		return err
+	}
+	if !sane(c.x) {
+		return fmt.Errorf("%w: after an event at t = %.6g", ErrDiverged, c.at)
+	}
+	return nil
+}
+
+// locate reports whether a trigger becomes true in step i, which has just been made. If
+// so, the step is made again, and ends where that happens first.
+func (c *controller) locate(i int) (bool, error) {
+	excess, err := c.watch.Excess(c.g.t[i+1], c.next, c.theta)
+	if err != nil || !(excess > 0) {
+		return false, err
+	}
+	_, err = trigger.Locate(c.g.t[i], c.g.t[i+1], func(t float64) (float64, error) {
+		c.g.t[i+1] = t
+		if r, ok := c.step.(Rememberer); ok {
+			r.Restore(i, c.memory)
+		}
+		if err := c.step.Step(c.next, i, c.x, c.theta, nil, nil); err != nil {
+			return 0, err
+		}
+		return c.watch.Excess(t, c.next, c.theta)
+	})
+	if r, ok := c.step.(Rememberer); ok {
+		r.Restore(i, c.memory)
+	}
+	return true, err
+}
+
+// grid returns the grid of the last run for p at θ. This is the problem and the θ of the
+// run, or a problem that has the events that were located as events with known times.
+func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
+	g, err := NewGrid(p, theta, slices.Clone(c.times))
 	if err != nil {
 		return nil, err
 	}
@@ -222,6 +271,16 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		if errors.Is(err, ErrField) {
 			return 0, 0, err
 		}
+		located := false
+		if c.watch != nil && err == nil && size <= 1 {
+			if located, err = c.locate(i); err != nil {
+				return 0, 0, fmt.Errorf("at t = %.6g: %w", t, err)
+			}
+			if located {
+				to = c.g.t[i+1]
+				size, err = c.try(i)
+			}
+		}
 		h = to - t
 		if err != nil || !(size <= 1) {
 			c.g.t, c.goal = c.g.t[:i+1], 0
@@ -267,6 +326,26 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		}
 		copy(c.x, c.next)
 		c.notice()
+		if located { // unless the repeated step, by rounding, ends just before the time
+			fired := len(c.watch.Fired)
+			c.at = to
+			if err := c.happen(trigger.Crossing); err != nil {
+				return 0, 0, err
+			}
+			located = len(c.watch.Fired) > fired
+		} else if c.watch != nil {
+			c.watch.Pass(to, c.x, c.theta)
+		}
+		if located {
+			c.g.t = append(c.g.t, to)
+			c.skip()
+			c.notice()
+			if err := c.step.Start(i+2, c.x, c.theta); err != nil {
+				return 0, 0, err
+			}
+			h, before, rejected, c.goal = c.first(), 1, 0, 0
+			continue
+		}
 		if before = max(size, 1e-4); rejected > 0 {
 			grow = min(grow, 1)
 		}

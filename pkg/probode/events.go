@@ -2,6 +2,8 @@ package probode
 
 import (
 	"fmt"
+
+	"github.com/probode/probode/pkg/probode/internal/trigger"
 )
 
 // An Event is a moment at which the state jumps, as at a dose, or at which f changes
@@ -18,6 +20,18 @@ type Event struct {
 	Time float64
 	When func(theta []float64) float64
 
+	// Trigger, if not nil, takes the place of Time and When: the event happens whenever
+	// Trigger passes from a value ≤ 0 to a value > 0, as 1 − x[0] does where x[0] falls below
+	// 1. Where that happens is found along the numerical solution, up to rounding: see
+	// Adaptive. Only Adaptive and reference.Accurate can solve a problem with such an
+	// event. Trigger must be a continuous function of all its arguments. A sign that changes
+	// twice within a step is not seen; a bound on the steps helps.
+	Trigger func(t float64, x, theta []float64) float64
+
+	// AtStart says that the event also happens at the start of the span if Trigger is
+	// positive there. Otherwise Trigger must first be ≤ 0.
+	AtStart bool
+
 	// Jump, if not nil, replaces the state x just before time t by the state just after
 	// it. If Jump is nil, only f changes at the event.
 	Jump func(x []float64, t float64, theta []float64)
@@ -30,7 +44,8 @@ type Event struct {
 
 	// SeenAfter says that an observation at the time of the event shows the state after
 	// the jump. Otherwise it shows the state before the jump, as when blood is drawn
-	// before a dose is given.
+	// before a dose is given. An observation at the time that a Trigger determines always
+	// shows the state after the jump.
 	SeenAfter bool
 }
 
@@ -47,6 +62,30 @@ func (e *Event) title(k int) string {
 		return e.Name
 	}
 	return fmt.Sprintf("event %d", k+1)
+}
+
+// triggers returns the events of p that have a Trigger, or nil if there are none.
+func (p *Problem) triggers() *trigger.Watch {
+	var list []trigger.Condition
+	for k := range p.Events {
+		if e := &p.Events[k]; e.Trigger != nil {
+			list = append(list, trigger.Condition{Name: e.title(k), G: e.Trigger, Jump: e.Jump, AtStart: e.AtStart})
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return trigger.New(list, p.Span[1]-p.Span[0])
+}
+
+// timed returns an error if an event of p has a Trigger.
+func (p *Problem) timed() error {
+	for k := range p.Events {
+		if p.Events[k].Trigger != nil {
+			return fmt.Errorf("%s: %s has a trigger, whose time no fixed grid knows: want probode.Adaptive or reference.Accurate, without noise", p.Title(), p.Events[k].title(k))
+		}
+	}
+	return nil
 }
 
 // Doses returns an event for each of the given times, at which amount is added to the

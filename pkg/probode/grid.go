@@ -50,6 +50,7 @@ type stretch struct {
 // A mark is an event in a grid.
 type mark struct {
 	event  *Event
+	number int // of the event in Problem.Events
 	title  string
 	time   float64
 	inside bool // it happens within the span
@@ -184,7 +185,11 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 	g = &Grid{rule: rule, span: p.Span}
 	for k := range p.Events {
 		e := &p.Events[k]
-		m := &mark{event: e, title: e.title(k)}
+		if e.Trigger != nil { // it has no place, but a grid with places for its times moves
+			g.moving = true
+			continue
+		}
+		m := &mark{event: e, number: k, title: e.title(k)}
 		if m.time = e.at(theta); math.IsNaN(m.time) {
 			return nil, fmt.Errorf("%s: %s: its time is NaN", p.Title(), m.title)
 		}

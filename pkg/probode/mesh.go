@@ -72,6 +72,9 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if err := p.timed(); err != nil {
+		return nil, err
+	}
 	if ctx == nil {
 		return nil, errors.New("probode: the context is nil")
 	}
@@ -106,7 +109,7 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	if err := c.run(ctx); err != nil {
 		return fail(err)
 	}
-	g, err := c.grid(c.times)
+	g, err := c.grid(p, theta)
 	if err != nil {
 		return fail(err)
 	}

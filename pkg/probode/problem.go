@@ -145,33 +145,60 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 		}
 	}
 	components = slices.Clone(components)
-	known, n := *p, len(p.Theta) // a later change of p must not affect q
-	known.X0 = slices.Clone(p.X0)
-
-	q := known
 	start := make([]float64, p.Dim())
 	p.Initial(start, p.Theta)
-	q.Theta = slices.Clone(p.Theta)
-	q.Params = make([]string, n)
+	n := len(p.Theta)
+	var names []string // of all parameters
 	for k := range n {
-		q.Params[k] = p.ParamName(k)
+		names = append(names, p.ParamName(k))
 	}
+	var values []float64
 	for _, k := range components {
 		if k < 0 || k >= p.Dim() {
 			panic(fmt.Sprintf("probode: UnknownStart of component %d: the number of components of %s is %d", k, p.Name, p.Dim()))
 		}
 		name := startName(p.StateName(k))
-		if slices.Contains(q.Params, name) {
+		if slices.Contains(names, name) {
 			panic(fmt.Sprintf("probode: UnknownStart of component %d: %s already has a parameter %s", k, p.Name, name))
 		}
-		q.Params = append(q.Params, name)
-		q.Theta = append(q.Theta, start[k])
+		names, values = append(names, name), append(values, start[k])
 	}
+	q := p.widened(names[n:], values)
 	q.StartTheta = nil
+	known := q.Start
 	q.Start = func(x0, theta []float64) {
-		known.Initial(x0, theta[:n:n])
+		known(x0, theta)
 		for m, k := range components {
 			x0[k] = theta[n+m]
+		}
+	}
+	return q
+}
+
+// widened returns a copy of p that has more parameters, after those of p, with the given
+// names and nominal values. The functions of p are still called with θ alone.
+func (p *Problem) widened(names []string, values []float64) *Problem {
+	known, n, all := *p, len(p.Theta), len(p.Theta)+len(values) // a later change of p must not affect q
+	known.X0 = slices.Clone(p.X0)
+	q := known
+	q.Theta = append(slices.Clone(p.Theta), values...)
+	q.Params = nil
+	for k := range n {
+		q.Params = append(q.Params, p.ParamName(k))
+	}
+	q.Params = append(q.Params, names...)
+	wide := func(dst []float64, rows int) { // from rows of n to rows of all
+		for i := rows - 1; i >= 0; i-- {
+			row := dst[i*all : (i+1)*all]
+			copy(row, dst[i*n:(i+1)*n])
+			clear(row[n:])
+		}
+	}
+	q.Start = func(x0, theta []float64) { known.Initial(x0, theta[:n:n]) }
+	if p.StartTheta != nil {
+		q.StartTheta = func(dst, theta []float64) {
+			known.StartTheta(dst[:n*len(known.X0)], theta[:n:n])
+			wide(dst, len(known.X0))
 		}
 	}
 	if p.F != nil {
@@ -181,14 +208,9 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 		q.FJ = func(f, jac []float64, t float64, x, theta []float64) { known.FJ(f, jac, t, x, theta[:n:n]) }
 	}
 	if p.FTheta != nil {
-		wide, all := n, n+len(components)
 		q.FTheta = func(dst []float64, t float64, x, theta []float64) {
-			known.FTheta(dst[:wide*len(x)], t, x, theta[:n:n])
-			for i := len(x) - 1; i >= 0; i-- { // from rows of n to rows of all
-				row := dst[i*all : (i+1)*all]
-				copy(row, dst[i*wide:(i+1)*wide])
-				clear(row[wide:])
-			}
+			known.FTheta(dst[:n*len(x)], t, x, theta[:n:n])
+			wide(dst, len(x))
 		}
 	}
 	if p.Pullback != nil {
@@ -200,6 +222,9 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 	for k, e := range q.Events { // e is a copy, which does not change
 		if e.When != nil {
 			q.Events[k].When = func(theta []float64) float64 { return e.When(theta[:n:n]) }
+		}
+		if e.Trigger != nil {
+			q.Events[k].Trigger = func(t float64, x, theta []float64) float64 { return e.Trigger(t, x, theta[:n:n]) }
 		}
 		if e.Jump != nil {
 			q.Events[k].Jump = func(x []float64, t float64, theta []float64) { e.Jump(x, t, theta[:n:n]) }

@@ -53,6 +53,9 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if err := p.timed(); err != nil {
+		return nil, err
+	}
 	switch {
 	case m == nil:
 		return nil, fmt.Errorf("%s: the method is nil", p.Title())

@@ -29,6 +29,9 @@ func (p *Posterior) FineTimes() []float64 {
 		x := &p.Experiments[i]
 		out = append(out, x.Data.T...)
 		for k := range x.Problem.Events {
+			if x.Problem.Events[k].Trigger != nil {
+				continue // its times are not known before a solve
+			}
 			at := x.Problem.Events[k].Time
 			if when := x.Problem.Events[k].When; when != nil {
 				at = when(p.at(x))

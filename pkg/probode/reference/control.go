@@ -89,6 +89,12 @@ func (e *integration) reach(target float64, i int) error {
 			continue
 		}
 		if H <= limit {
+			if located, err := e.locate(H, j); err != nil {
+				return err
+			} else if located {
+				e.restart()
+				continue
+			}
 			e.advance(H)
 			e.divided = cut && H < limit
 			if H == rest {

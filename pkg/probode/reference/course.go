@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -35,6 +36,9 @@ func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int
 	}
 	// Sort the events into the order of the segments of the grid.
 	for k := range p.Events {
+		if p.Events[k].Trigger != nil {
+			continue
+		}
 		h := happening{event: &p.Events[k], time: p.Events[k].Time}
 		if h.event.When != nil {
 			h.time = h.event.When(theta)
@@ -55,6 +59,11 @@ func (e *integration) follow(c *course, out []float64) error {
 		return fmt.Errorf("%w: x0 is %.4g", probode.ErrStart, e.x)
 	}
 	e.t, e.tLow = c.t[0], 0
+	if e.triggers != nil {
+		if err := e.jump("the start", e.t, func(x []float64) error { return e.triggers.Begin(e.t, x, e.theta) }); err != nil {
+			return err
+		}
+	}
 	next, passed := 0, 0
 	for i := 0; next < len(c.index); i++ {
 		for ; next < len(c.index) && c.index[next] == i; next++ {
@@ -97,16 +106,29 @@ func (e *integration) begin(c *course, passed int, end float64) {
 	e.restart()
 }
 
-// happen applies an event to the state.
+// happen applies an event to the state, and then those whose triggers it makes positive.
 func (e *integration) happen(h happening) error {
 	if !h.inside || h.event.Jump == nil {
 		return nil
 	}
+	return e.jump("the event "+h.event.Name, h.time, func(x []float64) error {
+		h.event.Jump(x, h.time, e.theta)
+		if e.triggers == nil {
+			return nil
+		}
+		return e.triggers.Happen(trigger.Start, h.time, x, e.theta)
+	})
+}
+
+// jump replaces the state by the one to which the function change changes it.
+func (e *integration) jump(what string, t float64, change func(x []float64) error) error {
 	after := e.at
 	copy(after, e.x)
-	h.event.Jump(after, h.time, e.theta)
+	if err := change(after); err != nil {
+		return err
+	}
 	if !vector.Finite(after) {
-		return fmt.Errorf("the state is %.4g after the event %s at t = %.6g: want finite numbers", after, h.event.Name, h.time)
+		return fmt.Errorf("the state is %.4g after %s at t = %.6g: want finite numbers", after, what, t)
 	}
 	for k, x := range after {
 		if x != e.x[k] { // a component that the event does not change keeps its low digits
@@ -115,4 +137,60 @@ func (e *integration) happen(h happening) error {
 		e.peak[k] = max(e.peak[k], math.Abs(x))
 	}
 	return nil
+}
+
+// watchTriggers returns the events of p that have a Trigger, or nil if there are none.
+func watchTriggers(p *probode.Problem) *trigger.Watch {
+	var list []trigger.Condition
+	for k := range p.Events {
+		if ev := &p.Events[k]; ev.Trigger != nil {
+			name := ev.Name
+			if name == "" {
+				name = fmt.Sprintf("event %d", k+1)
+			}
+			list = append(list, trigger.Condition{Name: name, G: ev.Trigger, Jump: ev.Jump, AtStart: ev.AtStart})
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return trigger.New(list, p.Span[1]-p.Span[0])
+}
+
+// locate reports whether a trigger becomes positive in a step H that has converged in row
+// j. If so, it makes the step again with the same rows, so that it ends where that happens
+// first, and makes the jump there.
+func (e *integration) locate(H float64, j int) (bool, error) {
+	if e.triggers == nil {
+		return false, nil
+	}
+	after := make([]float64, len(e.x))
+	excess := func(t float64) (float64, error) {
+		for k, dx := range e.tab[0] {
+			after[k] = e.x[k] + (e.low[k] + dx)
+		}
+		return e.triggers.Excess(t, after, e.theta)
+	}
+	end := e.t + (e.tLow + H)
+	if g, err := excess(end); err != nil || !(g > 0) {
+		if err == nil {
+			e.triggers.Pass(end, after, e.theta)
+		}
+		return false, err
+	}
+	at, err := trigger.Locate(e.t, end, func(t float64) (float64, error) {
+		H = (t - e.t) - e.tLow
+		for n := range j + 1 {
+			if !e.row(n, H) {
+				return 0, fmt.Errorf("F is not finite shortly after t = %.6g, where the time of an event is sought", e.t)
+			}
+		}
+		return excess(t)
+	})
+	if err != nil {
+		return false, err
+	}
+	e.advance(H)
+	e.t, e.tLow = at, 0
+	return true, e.jump("an event", at, func(x []float64) error { return e.triggers.Happen(trigger.Crossing, at, x, e.theta) })
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -46,6 +47,8 @@ type integration struct {
 	divided bool      // the last step was the first of the two parts of a step
 	nudge   []float64 // factors of the arguments of f; nil for none
 
+	triggers *trigger.Watch // of the events with a Trigger; nil if there are none
+
 	rule         *rule // the rule in use
 	rules        [implicit + 1]*rule
 	stiff        stiffness
@@ -64,7 +67,7 @@ type integration struct {
 // one.
 func newIntegration(p *probode.Problem, s Settings, run int, stop *atomic.Bool) *integration {
 	d := p.Dim()
-	e := &integration{problem: p, theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
+	e := &integration{problem: p, triggers: watchTriggers(p), theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
 	for _, v := range []*[]float64{&e.x, &e.low, &e.peak, &e.left, &e.f0, &e.before, &e.prev, &e.f, &e.at, &e.endX, &e.endF, &e.badX} {
 		*v = make([]float64, d)
 	}

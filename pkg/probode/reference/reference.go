@@ -105,6 +105,9 @@ type Solution struct {
 // not include errors in f itself, such as a formula that cancels nearly all digits, a
 // wrong Autonomous, or a parameter that is not known exactly.
 //
+// Both integrations find the times of events with a Trigger, each on its own solution, up
+// to rounding. So Error includes the errors of these times.
+//
 // If the step size falls below what rounding permits, if f is not finite or panics, or if
 // too many steps are needed, Solve returns an error that names the time and says what to
 // try. If ctx ends first, which is noticed at the next call of f, the error wraps

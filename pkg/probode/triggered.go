@@ -1,0 +1,310 @@
+package probode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/probode/internal/trigger"
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
+
+// errOtherEvents says that other events happen at this θ than at the θ of Hold.
+var errOtherEvents = errors.New("other events happen than at the θ for which the steps were held: hold them at this θ")
+
+// The derivative of a path with triggers. The times τ of the events that a run has located
+// become additional parameters of a problem whose events are at these times. On a grid
+// that moves with them, the states are a smooth function of (θ, τ). For each θ, τ solves
+//
+//	gₙ(τₙ, x(τₙ; θ, τ), θ) = 0,   n = 1, 2, …,
+//
+// for the triggers g, where x(τₙ) is the numerical solution just before event n. It depends
+// only on the times up to τₙ, so the derivative of these equations with respect to τ is a
+// lower triangular matrix. The states and their derivatives are those of the numerical
+// solution on that grid, jumps of the derivatives at the events included.
+
+// located returns a copy of p in which the events with triggers happen as they have
+// fired in a run: those at crossings at times that are parameters after those of p. It
+// also returns the numbers of their firings.
+func (p *Problem) located(fired []trigger.Firing) (*Problem, []trigger.Firing) {
+	var names []string
+	var times []float64
+	var crossings []trigger.Firing
+	for _, f := range fired {
+		if f.Cause == trigger.Crossing {
+			crossings = append(crossings, f)
+			names, times = append(names, fmt.Sprintf("time %d", len(times)+1)), append(times, f.Time)
+		}
+	}
+	q := p.widened(names, times)
+	var triggered []Event
+	known := q.Events
+	q.Events = nil
+	index := make([]int, len(known))
+	for k, e := range known {
+		if e.Trigger != nil {
+			triggered = append(triggered, e)
+			continue
+		}
+		index[k] = len(q.Events)
+		q.Events = append(q.Events, e)
+	}
+	jump := func(first func(x []float64, t float64, theta []float64), which []int) func(x []float64, t float64, theta []float64) {
+		return func(x []float64, t float64, theta []float64) {
+			if first != nil {
+				first(x, t, theta)
+			}
+			for _, k := range which {
+				if j := triggered[k].Jump; j != nil {
+					j(x, t, theta)
+				}
+			}
+		}
+	}
+	for _, f := range fired {
+		switch f.Cause {
+		case trigger.Crossing:
+		case trigger.Start:
+			start := q.Start
+			after := jump(nil, f.Which)
+			q.StartTheta = nil
+			q.Start = func(x0, theta []float64) {
+				start(x0, theta)
+				after(x0, p.Span[0], theta)
+			}
+		default:
+			e := &q.Events[index[f.Cause]]
+			e.Jump = jump(e.Jump, f.Which)
+		}
+	}
+	for n, f := range crossings {
+		m := len(p.Theta) + n
+		q.Events = append(q.Events, Event{Name: triggered[f.Which[0]].Name, SeenAfter: true, Jump: jump(nil, f.Which),
+			When: func(theta []float64) float64 { return theta[m] }})
+	}
+	return q, crossings
+}
+
+// A locatedPath is a Path on a grid whose events are at the times at which triggers
+// become positive. It has derivatives, but no noise.
+type locatedPath struct {
+	path      *gridPath
+	p         *Problem // as given
+	crossings []trigger.Firing
+	triggers  []*Event // of p
+	titles    []string
+	first     []float64 // (θ, τ) at which the grid was made
+	at        []float64 // (θ, τ) of the last solve
+	slopes    []float64 // ∂gₙ/∂τₘ there
+	work      int
+}
+
+func newLocatedPath(path *gridPath, p *Problem, first []float64, crossings []trigger.Firing) *locatedPath {
+	l := &locatedPath{path: path, p: p, crossings: crossings, first: first, at: make([]float64, len(first)), slopes: make([]float64, len(crossings)*len(crossings))}
+	for k := range p.Events {
+		if p.Events[k].Trigger != nil {
+			l.triggers, l.titles = append(l.triggers, &p.Events[k]), append(l.titles, p.Events[k].title(k))
+		}
+	}
+	return l
+}
+
+func (l *locatedPath) NoiseLen() int { return 0 }
+func (l *locatedPath) Work() int     { return l.work }
+
+func (l *locatedPath) Clone() Path {
+	return newLocatedPath(l.path.Clone().(*gridPath), l.p, l.first, l.crossings)
+}
+
+// end returns the grid point just before event n.
+func (l *locatedPath) end(n int) int {
+	g, events := l.path.solver.g, l.path.solver.p.Events
+	for j, m := range g.events {
+		if m.number == len(events)-len(l.crossings)+n {
+			return g.seg[j].to
+		}
+	}
+	panic("probode: an event has no place in its grid")
+}
+
+// trigger returns the trigger that determines the time of event n.
+func (l *locatedPath) trigger(n int) func(t float64, x, theta []float64) float64 {
+	return l.triggers[l.crossings[n].Which[0]].Trigger
+}
+
+// along returns, for each event n and each of the given directions in (θ, τ), the
+// derivative of the trigger of event n just before the event.
+func (l *locatedPath) along(directions []float64) ([]float64, error) {
+	s, wide, p, d := l.path.solver, len(l.first), len(l.p.Theta), l.p.Dim()
+	m := len(directions) / wide
+	if err := memory.Check(fmt.Sprintf("the derivatives of %d times of events", m), len(l.path.z), max(1, m)); err != nil {
+		return nil, fmt.Errorf("%s: %w", l.p.Title(), err)
+	}
+	dz := make([]float64, m*len(l.path.z))
+	if err := s.SolveTangents(l.path.z, dz, l.at, directions, nil); err != nil {
+		return nil, err
+	}
+	l.work += (1 + m) * s.Steps()
+	out := make([]float64, len(l.crossings)*m)
+	x, theta := make([]float64, d), make([]float64, p)
+	for n := range l.crossings {
+		i := l.end(n)
+		at, g := row(l.path.z, i, d), l.trigger(n)
+		floor := 1e-3 * vector.MaxAbs(at)
+		for k := range m {
+			along := directions[k*wide : (k+1)*wide]
+			most := max(1/reachOf(l.at[:p], along[:p]), math.Abs(along[p+n])/(l.p.Span[1]-l.p.Span[0]))
+			for c, v := range at {
+				most = max(most, math.Abs(dz[(i*d+c)*m+k])/max(math.Abs(v), floor, math.SmallestNonzeroFloat64))
+			}
+			if most == 0 {
+				continue
+			}
+			for _, eps := range [2]float64{cbrtEps / most, -cbrtEps / most} {
+				for c, v := range at {
+					x[c] = v + eps*dz[(i*d+c)*m+k]
+				}
+				copy(theta, l.at)
+				addScaled(theta, eps, along[:p])
+				out[n*m+k] += 0.5 / eps * g(l.at[p+n]+eps*along[p+n], x, theta)
+			}
+		}
+	}
+	return out, nil
+}
+
+// place solves for the times of the events at θ by Newton's method.
+func (l *locatedPath) place(theta []float64) error {
+	p, count, span := len(l.p.Theta), len(l.crossings), l.p.Span
+	copy(l.at, l.first)
+	copy(l.at, theta)
+	if l.work = 0; count == 0 {
+		return nil
+	}
+	wide := len(l.first)
+	unit := make([]float64, count*wide)
+	for n := range count {
+		unit[n*wide+p+n] = 1
+	}
+	change, length := make([]float64, count), span[1]-span[0]
+	for range 30 {
+		slopes, err := l.along(unit)
+		if err != nil {
+			return err
+		}
+		copy(l.slopes, slopes)
+		most := 0.0
+		for n := range count {
+			change[n] = -l.trigger(n)(l.at[p+n], row(l.path.z, l.end(n), l.p.Dim()), l.at[:p:p])
+		}
+		if err := l.solve(change); err != nil {
+			return err
+		}
+		for n, v := range change {
+			l.at[p+n] += v
+			most = max(most, math.Abs(v))
+		}
+		for n := range count {
+			if t := l.at[p+n]; !(t > span[0] && t < span[1]) || n > 0 && !(t > l.at[p+n-1]) {
+				return fmt.Errorf("%s: %s would happen at t = %.6g: %w", l.p.Title(), l.title(n), t, errOtherEvents)
+			}
+		}
+		if most <= 1e-9*length {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: the times of %d events with triggers were not found at this θ: %w", l.p.Title(), count, errOtherEvents)
+}
+
+func (l *locatedPath) title(n int) string { return l.titles[l.crossings[n].Which[0]] }
+
+// solve replaces r by the solution v of Σₘ ∂gₙ/∂τₘ vₘ = rₙ.
+func (l *locatedPath) solve(r []float64) error {
+	count := len(r)
+	for n := range r {
+		for m := range n {
+			r[n] -= l.slopes[n*count+m] * r[m]
+		}
+		slope := l.slopes[n*count+n]
+		if r[n] /= slope; !(slope > 0) || math.IsInf(r[n], 0) || r[n] != r[n] {
+			return fmt.Errorf("%s: at t = %.6g the trigger of %s touches 0 without crossing it, or crosses it downwards (slope %.3g): its time has no derivative", l.p.Title(), l.at[len(l.p.Theta)+n], l.title(n), slope)
+		}
+	}
+	return nil
+}
+
+func (l *locatedPath) States(ctx context.Context, dst, theta, _ []float64) error {
+	l.path.follow(ctx)
+	if err := l.place(theta); err != nil {
+		return err
+	}
+	if err := l.path.States(ctx, dst, l.at, nil); err != nil {
+		return err
+	}
+	l.work += l.path.Work()
+	return l.same()
+}
+
+func (l *locatedPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ []float64) error {
+	l.path.follow(ctx)
+	if err := l.place(theta); err != nil {
+		return err
+	}
+	p, wide, count := len(l.p.Theta), len(l.first), len(l.crossings)
+	m := 0
+	if p > 0 {
+		m = len(dtheta) / p
+	}
+	all := make([]float64, m*wide)
+	for k := range m {
+		copy(all[k*wide:], dtheta[k*p:(k+1)*p])
+	}
+	if count > 0 && m > 0 {
+		moves, err := l.along(all)
+		if err != nil {
+			return err
+		}
+		times := make([]float64, count)
+		for k := range m {
+			for n := range times {
+				times[n] = -moves[n*m+k]
+			}
+			if err := l.solve(times); err != nil {
+				return err
+			}
+			copy(all[k*wide+p:(k+1)*wide], times)
+		}
+	}
+	if err := l.path.Tangents(ctx, dst, ddst, l.at, all, nil); err != nil {
+		return err
+	}
+	l.work += (1 + m) * l.path.Work()
+	return l.same()
+}
+
+// same returns an error if, on the path that was computed last, a trigger becomes positive
+// where no event was located.
+func (l *locatedPath) same() error {
+	g, z, d := l.path.solver.g, l.path.z, l.p.Dim()
+	theta := l.at[:len(l.p.Theta):len(l.p.Theta)]
+	known := map[int][]int{} // the triggers that become positive at a grid point
+	for n, f := range l.crossings {
+		known[l.end(n)] = f.Which
+	}
+	armed := make([]bool, len(l.triggers)) // the trigger is known not to be positive
+	for _, seg := range g.seg {
+		for i := seg.from; i <= seg.to; i++ {
+			for k, e := range l.triggers {
+				up := e.Trigger(g.t[i], row(z, i, d), theta) > 0
+				if up && armed[k] && i > seg.from && !slices.Contains(known[i], k) {
+					return fmt.Errorf("%s: %s also happens shortly before t = %.6g: %w", l.p.Title(), l.titles[k], g.t[i], errOtherEvents)
+				}
+				armed[k] = !up && (i > seg.from || i == 0) // just after an event rounding may decide
+			}
+		}
+	}
+	return nil
+}
