@@ -1,7 +1,7 @@
 # make help lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reproduce observatory test test-lint test-go test-race test-release test-slurm test-kubernetes test-draws test-notebooks fuzz notebooks check lint vulnerabilities bench expected html release image image-test clean
+.PHONY: help lab reproduce observatory judged test test-lint test-go test-race test-release test-slurm test-kubernetes test-draws test-notebooks fuzz notebooks check lint vulnerabilities bench expected html release image image-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,10 @@ reproduce: ## compute every experiment of the paper into reproduce/out (3 to 4 m
 observatory: ## measure methods, noise rules and remedies into reproduce/out/observatory; continues where it was stopped
 	@$(COMPILING)
 	go run ./reproduce/observatory $(ARGS)
+
+judged: ## judge a collection of PEtab problems: make judged PETAB=DIR; continues where it was stopped
+	@$(COMPILING)
+	go run ./reproduce/judged -petab "$(PETAB)" $(ARGS)
 
 # The parts of make test, in order; make test PARTS="lint go" runs these two.
 ALL = lint go race release slurm kubernetes draws notebooks

@@ -1,0 +1,130 @@
+// Judged asks of every problem in a collection of PEtab problems what a solver's error does
+// to its answer: what each method at each tolerance does to the log-likelihood, and which
+// tolerance is enough for every parameter.
+//
+//	go run ./reproduce/judged -petab DIR [-out DIR] [-limit 5m] [-only NAME,NAME] [-page]
+//
+// It writes OUT/NAME.json for each problem, OUT/judged.csv, and OUT/judged.html, which
+// needs no other file. A problem that has a JSON file is not computed again, so that a run
+// that was stopped can be continued.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/probode/probode/internal/shell"
+)
+
+func main() { shell.Main("judged", run) }
+
+func run(ctx context.Context, args []string) error {
+	fs := flag.NewFlagSet("judged", flag.ContinueOnError)
+	petab := fs.String("petab", "", "`folder` with a folder for each PEtab problem")
+	out := fs.String("out", filepath.Join("reproduce", "out", "judged"), "`folder` for the results")
+	limit := fs.Duration("limit", 5*time.Minute, "longest `time` for one problem")
+	only := fs.String("only", "", "problems to compute, as `NAME,NAME`; default: all")
+	pageOnly := fs.Bool("page", false, "write the table and the page from the results that exist")
+	if err := shell.Parse(fs, args); err != nil {
+		return err
+	}
+	if *limit < time.Second {
+		return fmt.Errorf("-limit is %v: want 1s or more", *limit)
+	}
+	if err := os.MkdirAll(*out, 0o755); err != nil {
+		return err
+	}
+	if !*pageOnly {
+		if err := judgeAll(ctx, *petab, *out, *only, *limit); err != nil {
+			return err
+		}
+	}
+	list, err := results(*out)
+	if err != nil {
+		return err
+	}
+	if err := writeTable(filepath.Join(*out, "judged.csv"), list); err != nil {
+		return err
+	}
+	name := filepath.Join(*out, "judged.html")
+	if err := writePage(name, list); err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d problems\n", name, len(list))
+	return nil
+}
+
+// judgeAll computes the problems of a folder that have no result yet.
+func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration) error {
+	if petab == "" {
+		return errors.New("no folder of problems: want -petab DIR, or make judged PETAB=DIR")
+	}
+	files, err := filepath.Glob(filepath.Join(petab, "*", "*.yaml"))
+	if err != nil {
+		return err
+	}
+	var wanted []string
+	if only != "" {
+		wanted = strings.Split(only, ",")
+	}
+	files = slices.DeleteFunc(files, func(file string) bool {
+		name := nameOf(file)
+		main := filepath.Base(file) == name+".yaml" || filepath.Base(file) == "problem.yaml"
+		return !main || wanted != nil && !slices.Contains(wanted, name)
+	})
+	if len(files) == 0 {
+		return fmt.Errorf("%s: no problems: want folders such as NAME/NAME.yaml", petab)
+	}
+	for i, file := range files {
+		to := filepath.Join(out, nameOf(file)+".json")
+		if _, err := os.Stat(to); err == nil {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "[%d/%d] %s\n", i+1, len(files), nameOf(file))
+		r := judge(ctx, file, limit)
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("interrupted; %s has the results so far", out)
+		}
+		text, err := json.MarshalIndent(r, "", " ")
+		if err != nil {
+			return err
+		}
+		if err := shell.WriteFile(to, append(text, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func nameOf(file string) string { return filepath.Base(filepath.Dir(file)) }
+
+// results reads the results in a folder, in the order of their names.
+func results(out string) (list []*result, err error) {
+	files, err := filepath.Glob(filepath.Join(out, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		r := new(result)
+		if err := json.Unmarshal(text, r); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		list = append(list, r)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s: no results", out)
+	}
+	return list, nil
+}
