@@ -88,11 +88,20 @@ func (p *File) estimated() (list []int) {
 // an unbounded scale. Point therefore moves a value on or beyond the edge into the
 // support. The distance from the edge is then 10⁻⁹ times the width of the support, on the
 // scale of the parameter if possible.
-func (p *File) Point(theta []float64) ([]float64, error) {
+func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
+
+// Start does the same as Point for a search that begins at theta, such as the end of a
+// fit. It keeps a distance of a hundredth of the width of the support, because the density
+// is so flat near an edge that a search on an unbounded scale would not leave it.
+func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
+
+// inside returns the parameters of Posterior, and moves values that are at most near from
+// an edge of the support to the given distance from it. Both are fractions of the width of
+// the support.
+func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(p.Params))
 	}
-	const edge = 1e-9
 	var point []float64
 	for i := range p.Params {
 		q := &p.Params[i]
@@ -112,12 +121,14 @@ func (p *File) Point(theta []float64) ([]float64, error) {
 		if !(from > 0) {
 			on = Lin
 		}
-		switch w := edge * (on.of(to) - on.of(from)); {
-		case math.IsInf(w, 0):
-		case !(v > from):
-			v = on.linear(on.of(from) + w)
-		case !(v < to):
-			v = on.linear(on.of(to) - w)
+		low, high := on.of(from), on.of(to)
+		if w := high - low; !math.IsInf(w, 0) {
+			switch at := on.of(max(v, from)); {
+			case at <= low+near*w:
+				v = on.linear(low + edge*w)
+			case at >= high-near*w:
+				v = on.linear(high - edge*w)
+			}
 		}
 		point = append(point, v)
 	}

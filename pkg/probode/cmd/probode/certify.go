@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -50,6 +51,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is enough")
 	strict := flags.Bool("strict", false, "with -enough: D must be below the threshold, not only the shifts")
 	at := flags.String("at", "", "with -model: the point to use instead of a search for modes: nominal, or `name=value,…`, where the other parameters are nominal")
+	start := flags.String("start", "", "with -model: a `file` of fit -json: begin at its optima instead of searching for modes")
 	line := flags.String("line", "", "`parameter` along which the figure of -out shows the log likelihood, for each solver and the reference")
 	page := flags.String("out", "", "`file` for the figure of -line, .png or .svg")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
@@ -88,7 +90,16 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := certify.Settings{Modes: from, NoClimb: from != nil, Reference: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: *finest}}}, Seed: m.seed}
+	stay := from != nil
+	if *start != "" {
+		if stay {
+			return errors.New("want only one of -at and -start")
+		}
+		if from, err = m.optima(*start); err != nil {
+			return fmt.Errorf("-start %s: %w", *start, err)
+		}
+	}
+	s := certify.Settings{Modes: from, NoClimb: stay, Reference: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: *finest}}}, Seed: m.seed}
 	all := certify.Certificates{Model: m.title(), Threshold: *threshold}
 	if all.All, err = certify.Each(ctx, p, setups, s); err != nil {
 		return err
@@ -159,4 +170,37 @@ func (m *model) at(where string) ([][]float64, error) {
 		return nil, fmt.Errorf("-at: %w", err)
 	}
 	return [][]float64{point}, nil
+}
+
+// optima returns the optima of a fit whose log-likelihoods are at most 10 below the best, as
+// parameters of the posterior. Ends whose log-likelihoods differ by less than 0.01 count as
+// the same optimum.
+func (m *model) optima(name string) (points [][]float64, err error) {
+	if m.loaded == nil {
+		return nil, errors.New("it has no meaning without -model, whose parameters it names")
+	}
+	ends, err := readEnds(name)
+	if err != nil {
+		return nil, err
+	}
+	last := math.Inf(1)
+	for _, e := range ends {
+		if !e.Optimum || e.LogLikelihood > last-0.01 || e.LogLikelihood < ends[0].LogLikelihood-10 {
+			continue
+		}
+		last = e.LogLikelihood
+		theta, err := m.loaded.Theta(e.Parameters)
+		if err != nil {
+			return nil, err
+		}
+		point, err := m.loaded.Start(theta)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, point)
+	}
+	if points == nil {
+		return nil, errors.New("none of its best ends is an optimum: want a fit with more searches")
+	}
+	return points, nil
 }

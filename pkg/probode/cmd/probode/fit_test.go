@@ -83,6 +83,11 @@ func TestFitJSON(t *testing.T) {
 	if out := output(t, "fit", "-model", models+"lynx.yaml", "-start", "nominal", "-map", "-json", "-"); !strings.Contains(out, `"format": "probode fit"`) {
 		t.Errorf("no JSON in\n%s", out)
 	}
+	other := filepath.Join(dir, "influenza.json")
+	output(t, "fit", "-model", models+"influenza.yaml", "-starts", "3", "-json", other)
+	if out := output(t, "certify", "-model", models+"influenza.yaml", "-method", "dp5", "-rtol", "1e-5", "-start", other); !strings.Contains(out, "Certified") {
+		t.Errorf("a certificate at the optima:\n%s", out)
+	}
 	for _, args := range [][]string{{"-start", "nowhere.json"}, {"-start", models + "pk.yaml"}, {"-level", "1"}, {"-start", file, "-model", models + "pk.yaml"}} {
 		err := run(context.Background(), append([]string{"fit", "-model", models + "lynx.yaml"}, args...), new(bytes.Buffer))
 		if err == nil || strings.Contains(err.Error(), "\n") {
