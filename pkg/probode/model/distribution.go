@@ -11,20 +11,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A NoiseDistribution is the distribution of a measurement around the formula of its
-// observable. The measurement and the formula are both transformed to the scale of the
-// observable.
-type noiseDistribution string
-
-const (
-	normalNoise           noiseDistribution = "normal"           // noise is the standard deviation
-	laplaceNoise          noiseDistribution = "laplace"          // noise is the scale b of e^(−|r|/b)/(2b)
-	studentNoise          noiseDistribution = "student"          // noise is the scale, freedom the degrees of freedom
-	poissonNoise          noiseDistribution = "poisson"          // for counts; no noise
-	negativeBinomialNoise noiseDistribution = "negativeBinomial" // for counts; mean m, variance m + m²/noise
-	binomialNoise         noiseDistribution = "binomial"         // for counts of successes among noise trials, with mean m
-)
-
 // counts reports whether the distribution is for counts.
 func (d noiseDistribution) counts() bool {
 	return d == poissonNoise || d == negativeBinomialNoise || d == binomialNoise
@@ -224,4 +210,9 @@ func checkValue(d Observation, o *observable) {
 	if o.scale != Lin && !(d.Value > 0) || o.distribution.counts() && (d.Value < 0 || d.Value != math.Trunc(d.Value)) {
 		d.where.Failf("the measurement of %s is %v: want %s", o.id, d.Value, r.known().(bayes.Describer).Describe().Y)
 	}
+}
+
+// formulas returns the formula of the row and the formulas of its distribution.
+func (r *row) formulas() []*expr.Node {
+	return append([]*expr.Node{r.formula}, numbers(r.freedom, r.noise)...)
 }

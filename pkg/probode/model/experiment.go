@@ -62,11 +62,6 @@ type row struct {
 	index int // index of the measurement in the data of the model
 }
 
-// formulas returns the formula of the row and the formulas of its distribution.
-func (r *row) formulas() []*expr.Node {
-	return append([]*expr.Node{r.formula}, numbers(r.freedom, r.noise)...)
-}
-
 // Instances returns the models of p for every pair of preequilibration and condition in
 // the data, in the order in which the pairs first appear. For a model without data it
 // returns one Instance for each condition; for a model with neither data nor conditions,

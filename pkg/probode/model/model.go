@@ -77,14 +77,14 @@ type observable struct {
 	where        source.Where
 }
 
-// A Condition sets constants, parameters and initial values.
+// A condition sets constants, parameters and initial values.
 type condition struct {
 	id, name string
 	set      []setting
 	where    source.Where
 }
 
-// A Setting sets the constant, parameter or state with the given ID to Value, which is a
+// A setting sets the constant, parameter or state with the given ID to Value, which is a
 // number or the ID of a parameter or constant.
 type setting struct {
 	id    string
@@ -99,10 +99,32 @@ type Observation struct {
 	Value                       float64
 
 	// observableParams are the values of the placeholders observableParameter1_… and so
-	// on in the formulas of the observable. NoiseParams are the values of
+	// on in the formulas of the observable. noiseParams are the values of
 	// noiseParameter1_… and so on.
 	observableParams, noiseParams []*expr.Node
 
 	dataset, replicate string // may be empty
 	where              source.Where
+}
+
+// A noiseDistribution is the distribution of a measurement around the formula of its
+// observable. The measurement and the formula are both transformed to the scale of the
+// observable.
+type noiseDistribution string
+
+const (
+	normalNoise           noiseDistribution = "normal"           // noise is the standard deviation
+	laplaceNoise          noiseDistribution = "laplace"          // noise is the scale b of e^(−|r|/b)/(2b)
+	studentNoise          noiseDistribution = "student"          // noise is the scale, freedom the degrees of freedom
+	poissonNoise          noiseDistribution = "poisson"          // for counts; no noise
+	negativeBinomialNoise noiseDistribution = "negativeBinomial" // for counts; mean m, variance m + m²/noise
+	binomialNoise         noiseDistribution = "binomial"         // for counts of successes among noise trials, with mean m
+)
+
+// A Prior is a distribution of a parameter. Type is one of the types that MODELFILE.md
+// lists, or "" for no prior. A and B are the parameters of the distribution, in the order
+// of that list; B is 0 if there is only one.
+type Prior struct {
+	Type string
+	A, B float64
 }

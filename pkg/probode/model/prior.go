@@ -13,14 +13,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A Prior is a distribution of a parameter. Type is one of the types that MODELFILE.md
-// lists, or "" for no prior. A and B are the parameters of the distribution, in the order
-// of that list; B is 0 if there is only one.
-type Prior struct {
-	Type string
-	A, B float64
-}
-
 // A family is a type of prior.
 type family struct {
 	name  string
