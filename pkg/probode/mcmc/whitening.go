@@ -138,46 +138,65 @@ func (l *learner) add(n int, z []float64) bool {
 // apply changes the whitening to the covariance estimated from the window, and begins the
 // next window.
 //
-// In d dimensions a window of n draws gives a poor covariance unless n is much larger than
-// d. So the covariance of the whitened draws is shrunk towards its diagonal, which counts
-// as much as d + 5 draws. A shape that was right before therefore remains nearly right.
+// A window of n draws gives a poor covariance unless n is much larger than the dimension
+// d. So it only corrects the whitening: the logarithms of the scales are shrunk towards
+// zero, which counts as much as 5 draws, and the correlations of the whitened draws
+// towards zero, which counts as much as d(d+1)/2 + 5 draws. A shape that was right before
+// remains nearly right.
 func (l *learner) apply(w *whitening) {
 	d := len(w.mean)
 	shift := make([]float64, d)
-	if l.full == nil {
-		w.from(shift, l.diagonal.Mean)
-		for i, m2 := range l.diagonal.M2 {
-			if v := m2 / float64(l.diagonal.N-1); v > 0 && !math.IsInf(v, 1) {
-				w.scale[i] *= math.Sqrt((float64(l.diagonal.N)*v + 5) / (float64(l.diagonal.N) + 5))
-			}
+	n, mean := float64(l.diagonal.N), l.diagonal.Mean
+	if l.full != nil {
+		n, mean = l.full.N, l.full.Mean
+	}
+	w.from(shift, mean)
+	scales := make([]float64, d)
+	for i := range scales {
+		m2 := 0.
+		if l.full != nil {
+			m2 = l.full.Scatter[i*d+i]
+		} else {
+			m2 = l.diagonal.M2[i]
 		}
+		scales[i] = math.Pow(m2/(n-1), 0.5*n/(n+5))
+		if !(scales[i] > 0) || math.IsInf(scales[i], 1) {
+			scales[i] = 1 // the chain did not move
+		}
+	}
+	if l.full == nil {
+		floats.Mul(w.scale, scales)
 		l.diagonal = moments.NewVector(d)
 	} else {
-		n := l.full.N
-		w.from(shift, l.full.Mean)
-		cov := mat.NewSymDense(d, nil)
-		weight := n / (n + float64(d) + 5)
-		for i := range d {
-			for j := range i + 1 {
-				v := l.full.Scatter[i*d+j] / (n - 1)
-				if i != j {
-					v *= weight
-				}
-				cov.SetSym(i, j, v)
-			}
-		}
-		var chol mat.Cholesky
-		if n > 1 && chol.Factorize(cov) {
-			var lower, product mat.TriDense
-			chol.LTo(&lower)
-			product.MulTri(w.factor, &lower)
-			w.factor.Copy(&product)
-		}
+		l.correct(w.factor, scales, n/(n+float64(d*(d+1)/2)+5))
 		l.full.Clear()
 	}
 	copy(w.mean, shift)
 	l.length *= 2
 	l.next()
+}
+
+// correct multiplies the factor of a covariance by that of the whitened draws, with the
+// given scales and with their correlations times the weight.
+func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
+	d := len(scales)
+	cov := mat.NewSymDense(d, nil)
+	for i := range d {
+		cov.SetSym(i, i, scales[i]*scales[i])
+		for j := range i {
+			square := l.full.Scatter[i*d+i] * l.full.Scatter[j*d+j]
+			if r := l.full.Scatter[i*d+j] / math.Sqrt(square); !math.IsNaN(r) {
+				cov.SetSym(i, j, weight*r*scales[i]*scales[j])
+			}
+		}
+	}
+	var chol mat.Cholesky
+	if chol.Factorize(cov) {
+		var lower, product mat.TriDense
+		chol.LTo(&lower)
+		product.MulTri(factor, &lower)
+		factor.Copy(&product)
+	}
 }
 
 func (l *learner) state(a *Archive) {

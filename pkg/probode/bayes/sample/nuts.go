@@ -105,8 +105,9 @@ func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes
 // those of the density.
 func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
 
-// BurnIn returns 1000 iterations, for any number of parameters.
-func (NUTS) BurnIn(parameters int) int { return 1000 }
+// BurnIn returns 500 iterations, whatever the number of parameters, because the shape of
+// the mode is known.
+func (NUTS) BurnIn(int) int { return 500 }
 
 // Kernel returns the kernel of one chain.
 func (s NUTS) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {

@@ -69,10 +69,17 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 	return found, nil
 }
 
-// starts returns the starts of chains, and a note for the user.
-func starts(p *bayes.Posterior, found *bayes.Modes, chains int) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
+// starts returns the starts of chains, and a note for the user. If a mode has no Gaussian
+// approximation, the chains start at draws from the prior or, if loose is true and the
+// mode has a Shape, around the mode.
+func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
 	heavy := heavy(found)
-	if heavy[0].Cov == nil {
+	spread := 2.
+	switch {
+	case heavy[0].Cov != nil:
+	case loose && heavy[0].Shape != nil:
+		spread = 1
+	default:
 		start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
 		return start, "chains start at draws from the prior: no mode with a Gaussian shape was found", nil
 	}
@@ -108,7 +115,7 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int) (start func(chai
 		for i := range d {
 			u[i] = heavy[at].U[i]
 			for k := 0; k <= i; k++ {
-				u[i] += 2 * factors[at].At(i, k) * z[k]
+				u[i] += spread * factors[at].At(i, k) * z[k]
 			}
 		}
 		e.Constrain(theta, u)

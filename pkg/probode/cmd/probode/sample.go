@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -51,12 +52,19 @@ and later see probode merge -help):
   arviz.summary(post, var_names=["~y_hat"])
   pandas.read_csv("runs/lynx/chain-1.csv", comment="#")
 
-Without -scheme the draws come from the posterior of an accurate solver, which checks
-each move that the solver of -method accepts (delayed-acceptance-accurate). If probode
-certify says that the error of the solver is negligible, -scheme deterministic is
-cheaper. With -alpha the error of the solver is part of the model, as in the paper
-(pcn): that widens the posterior and does not correct it. A model file without
--method and -step is solved accurately, and the scheme is deterministic.
+Without -scheme the draws come from the posterior of an accurate solver. The command
+looks for the modes of the posterior, takes the cheapest solver whose error at the modes
+is at most 0.01 posterior standard deviations, and chooses between NUTS, parallel
+tempering and random walks (deterministic). A line says what it chose and why. In the end
+it compares the solver with an accurate one at some of the draws.
+
+With -scheme nothing is chosen, and the solver is that of -method and -step. With -method
+or -step alone, an accurate solver checks each move that this solver accepts
+(delayed-acceptance-accurate). With -alpha the error of the solver is part of the model, as in the paper (pcn): that widens the
+posterior and does not correct it.
+
+With -start fit.json the search for modes begins at the ends of an earlier probode fit,
+so that nothing is searched for twice.
 
 Each draw also has log_lik, the log density of each datum, and y_hat, the expected
 value of each datum. y_hat has no observation error, so it is not a draw from the
@@ -69,6 +77,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	model := newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
+	start := flags.String("start", "", "where the search for modes begins, around which the chains start: the `file` of probode fit -json, nominal, or prior; default: draws of the prior or, with many parameters, nominal")
 	dir := flags.String("dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first is 1")
 	burnIn := flags.Int("burn-in", 0, "iterations of each chain before the first draw; 0: the number depends on the model")
@@ -93,6 +102,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	if err := checkFolder(*dir); err != nil {
 		return err
 	}
+	automatic := *name == "" && !model.set("alpha") && !model.set("method") && !model.set("step")
 	if *name == "" {
 		*name = model.scheme()
 	}
@@ -122,13 +132,33 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	}
 
 	// The chains start around these modes, and the report at the end lists them.
-	if p.Modes == nil {
-		if p.Modes, err = modes.Find(ctx, p, modes.Settings{Seed: s.Seed, Workers: s.Workers}); ctx.Err() != nil {
-			if errors.Is(err, context.Canceled) {
-				return stopped("stopped at 0 %; run the same command to continue")
-			}
-			return err
+	from, err := model.starts(*start)
+	if err != nil {
+		return fmt.Errorf("-start %s: %w", text.Clip(*start), err)
+	}
+	options := store.Options{Checkpoint: *every}
+	var plan *sample.Plan
+	if automatic {
+		if plan, err = sample.Choose(ctx, p, from, s); err == nil {
+			p, sampler, s.Start = plan.Posterior, plan.Sampler, plan.Start
+			options.Meta = []mcmc.Field{{Key: "note", Value: plan.Why}}
+			fmt.Fprintf(out, "%s\n", text.Printable(plan.Why))
 		}
+	} else if p.Modes == nil {
+		search := modes.Settings{Seed: s.Seed, Workers: s.Workers}
+		if from != nil {
+			search.From, search.Points, search.Starts = from, -1, 1
+		}
+		p.Modes, err = modes.Find(ctx, p, search)
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return stopped("stopped at 0 %; run the same command to continue")
+	case ctx.Err() != nil, err != nil && automatic:
+		return err
+	}
+	if *start == "prior" {
+		s.Start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
 	}
 
 	// The first report shows what an earlier call has done.
@@ -150,9 +180,12 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	open := s.Draws == 0 && s.Only == nil
 	if open {
 		s.Draws = max(firstDraws, store.Length(*dir))
+		if _, few := sampler.(sample.NUTS); few {
+			s.Draws = max(fewDraws, store.Length(*dir)) // its draws are nearly independent
+		}
 	}
 	for {
-		err = sample.Store(ctx, p, sampler, *dir, s, store.Options{Checkpoint: *every})
+		err = sample.Store(ctx, p, sampler, *dir, s, options)
 		if errors.Is(err, context.Canceled) {
 			return stopped(fmt.Sprintf("stopped at %d %%; run the same command to continue", percent))
 		}
@@ -177,8 +210,20 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 		n = s.Chains
 	}
 	fmt.Fprintf(out, "%d of %d chains in %s\n%s", n, s.Chains, text.Printable(*dir), words)
-	if sampler.Target().Distribution == sample.Accurate {
-		return nil // p.Modes belong to another posterior
+	if plan != nil && s.Only == nil {
+		if chains, err := store.Read(*dir); err == nil {
+			words, err := plan.Check(ctx, chains)
+			if ctx.Err() != nil {
+				return stopped("the chains are complete; stopped while the solver was checked")
+			}
+			if err != nil {
+				words = fmt.Sprintf("caution: the solver could not be checked: %v", err)
+			}
+			fmt.Fprintln(out, words)
+		}
+	}
+	if plan != nil || sampler.Target().Distribution == sample.Accurate {
+		return nil // p.Modes belong to an accurate posterior, or to another one
 	}
 	return printModes(ctx, p, *dir, s, out)
 }
@@ -186,6 +231,9 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 // Without -draws each chain makes firstDraws draws. Their number is doubled, up to
 // lastDraws, until they are sufficient.
 const firstDraws, lastDraws = 1000, 32_000
+
+// fewDraws is firstDraws of a sampler with nearly independent draws.
+const fewDraws = 250
 
 // sufficient reports whether every parameter has 400 effective draws, or 100 for each
 // chain if that is more, and an R̂ below 1.01. The result words describes this on one

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -213,6 +214,87 @@ func TestSampleUntilEnough(t *testing.T) {
 		if err != nil || !bytes.Equal(a, b) {
 			t.Errorf("%s differs from that of a study of %d draws: %v", name, n, err)
 		}
+	}
+}
+
+// Without flags for the solver and the scheme both are chosen, with a reason, and the same
+// command finds the study complete. A model file starts at its nominal point or at the ends
+// of a fit.
+func TestSampleChooses(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("counts.csv", "time,bacteria\n0,1.1\n1,2.0\n2,4.6\n3,9.8\n4,18\n6,39\n8,47\n")
+	file := write("growth.yaml", `name: growth
+parameters:
+  - {parameterId: rate, nominalValue: 0.8, lowerBound: 0.01, upperBound: 10, parameterScale: log10}
+  - {parameterId: capacity, nominalValue: 50, lowerBound: 1, upperBound: 1000, parameterScale: log10}
+odes:
+  - {stateId: N, rightHandSide: rate * N * (1 - N / capacity), initialValue: 1}
+observables:
+  - {observableId: bacteria, observableFormula: N, noiseFormula: 0.5}
+data: counts.csv
+`)
+	fit := write("fit.json", `{"format": "probode fit", "ends": [{"log_likelihood": -5, "parameters": {"rate": 0.79, "capacity": 48}, "optimum": true}]}`)
+	for i, flags := range [][]string{{"-case", "pk-mm"}, {"-model", file, "-start", "nominal"}, {"-model", file, "-start", fit}} {
+		args := slices.Concat(flags, []string{"-chains", "2", "-quiet", "-dir", filepath.Join(dir, fmt.Sprint(i))})
+		first := runCommand(t, sampleVerb, args...)
+		for _, want := range []string{"deterministic, because one mode was found, it is nearly Gaussian", "solved by DP5, rtol = ", "2 of 2 chains", "at 20 of the draws the error of the solver is at most"} {
+			if !strings.Contains(first, want) {
+				t.Errorf("%v: no %q in\n%s", flags, want, first)
+			}
+		}
+		if again := runCommand(t, sampleVerb, args...); again != first {
+			t.Errorf("%v: sample says\n%s\nonce more\n%s", flags, first, again)
+		}
+	}
+	for want, flags := range map[string][]string{
+		"want it with -model":           {"-case", "pk-mm", "-start", "nominal"},
+		"it is not a file of fit -json": {"-model", file, "-start", file},
+	} {
+		err := sampleVerb(context.Background(), slices.Concat(flags, []string{"-dir", filepath.Join(dir, "none")}), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", flags, err, want)
+		}
+	}
+}
+
+// The summary for programs has the numbers of the table.
+func TestSummaryJSON(t *testing.T) {
+	dir := t.TempDir()
+	runCommand(t, sampleVerb, slices.Concat(quickStudy, []string{"-dir", dir})...)
+	var got struct {
+		Format     string
+		Parameters []struct {
+			Name          string
+			Mean, SD      float64
+			Q05, Q50, Q95 float64
+			RHat          float64 `json:"rhat"`
+			ESSBulk       float64 `json:"ess_bulk"`
+			ESSTail       float64 `json:"ess_tail"`
+		}
+		Warnings []string
+	}
+	if err := json.Unmarshal([]byte(runCommand(t, summary, "-json", "-", dir)), &got); err != nil {
+		t.Fatal(err)
+	}
+	chains, err := store.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range chains.Summary() {
+		p := got.Parameters[i]
+		if p.Name != m.Name || p.Mean != m.Mean || p.SD != m.SD || p.RHat != m.RHat || p.ESSBulk != m.BulkESS || p.ESSTail != m.TailESS || p.Q50 != m.Median || !(m.Q025 <= p.Q05 && p.Q05 < p.Q50 && p.Q50 < p.Q95 && p.Q95 <= m.Q975) {
+			t.Errorf("%+v for %+v", p, m)
+		}
+	}
+	if got.Format != "probode summary" || len(got.Warnings) == 0 {
+		t.Errorf("format %q and %d warnings", got.Format, len(got.Warnings))
 	}
 }
 

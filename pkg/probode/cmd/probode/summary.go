@@ -7,9 +7,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
+	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
@@ -25,6 +29,7 @@ any.
 func summary(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
 	table := flags.Bool("csv", false, "print only the table, with all digits, as comma-separated values")
+	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
 	if err := parse(flags, args, summaryHelp, out); err != nil {
 		return err
 	}
@@ -34,10 +39,18 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	if flags.NArg() != 1 {
 		return errors.New("summary: want one directory")
 	}
+	numbers := outFile{"json", *file}
+	if err := checkOutputs(numbers); err != nil {
+		return err
+	}
 	chains, err := store.Read(flags.Arg(0))
 	if err != nil {
 		return err
 	}
+	if err := numbers.write(out, func(w io.Writer) error { return writeSummary(w, chains) }); err != nil {
+		return err
+	}
+	out = numbers.beside(out)
 	if !*table {
 		for _, f := range chains.Meta {
 			fmt.Fprintf(out, "%s: %s\n", f.Key, f.Value)
@@ -56,4 +69,21 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	}
 	w.Flush()
 	return w.Error()
+}
+
+// writeSummary writes the summary for programs, as docs/json.md describes.
+func writeSummary(w io.Writer, chains *mcmc.Chains) error {
+	all := chains.Summary()
+	return jsonfile.Object{
+		"format", "probode summary", "version", 1, "chains", len(chains.Draws), "draws", len(chains.Draws[0]),
+		"parameters", jsonfile.List(len(all), func(i int) jsonfile.Object {
+			m := all[i]
+			x := slices.Concat(chains.Parameter(i)...)
+			slices.Sort(x)
+			return jsonfile.Object{"name", m.Name, "mean", m.Mean, "sd", m.SD,
+				"q05", diag.Quantile(x, 0.05), "q50", diag.Quantile(x, 0.5), "q95", diag.Quantile(x, 0.95),
+				"mcse_mean", m.MCSE, "rhat", m.RHat, "ess_bulk", m.BulkESS, "ess_tail", m.TailESS}
+		}),
+		"warnings", chains.Warnings(),
+	}.Write(w)
 }

@@ -1,0 +1,346 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// A Plan is what Choose recommends for drawing from the posterior of an accurate solver.
+type Plan struct {
+	Posterior *bayes.Posterior // with a solver that is accurate enough, and with its modes
+	Sampler   Sampler
+	Start     func(chain int, rng *rand.Rand) []float64 // around the modes
+	Why       string                                    // one line
+}
+
+const (
+	// If the prediction of the data is off by D measurement errors in all, each parameter
+	// is off by at most D posterior standard deviations, to first order. An error of 0.1
+	// matters. A solver is enough if its D is a tenth of that at the modes, and a half at
+	// draws of their Gaussian approximations.
+	mattersD = 0.1
+	roughD   = 10 * mattersD // for a climb
+
+	nearDraws     = 3    // draws around each mode at which solvers are compared
+	importance    = 100  // draws that show whether a mode is nearly Gaussian
+	nearlyNormal  = 0.25 // effective share of these draws above which it is
+	fewParameters = 12   // up to which random walks and independent proposals do well
+	leastSearches = 10   // searches after which those that found new modes show that there are others
+	mostTempered  = 15   // parameters up to which parallel tempering finds its way
+)
+
+// Choose looks for the modes of p, for the cheapest solver that is accurate enough around
+// them, and for the sampler that fits what is known of the posterior: the number of its
+// modes, whether they are nearly Gaussian, and whether there are gradients. The search for
+// modes begins at the given points. If from is nil, it begins at draws from the prior in
+// up to 15 dimensions, and mainly at the nominal point in more. Of s, Choose uses Chains,
+// Seed and Workers.
+//
+// The choice depends on p, from and s.Seed alone, so a run can be resumed.
+func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Settings) (*Plan, error) {
+	found := p.Modes
+	var err error
+	switch {
+	case found != nil:
+	case from == nil && len(p.Params) <= mostTempered:
+		found, err = modes.Find(ctx, p, modes.Settings{Seed: s.Seed, Workers: s.Workers})
+	default:
+		found, err = climb(ctx, p, from, s.Seed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	q, solver, err := accurateEnough(ctx, p, found, mattersD)
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{Posterior: p}
+	if q == nil {
+		plan.Sampler = DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}}
+		plan.Why = "delayed acceptance with an accurate solver, because " + solver
+	} else {
+		// The modes of p may be phantoms of its solver.
+		again := make([][]float64, len(found.Modes))
+		for i, m := range found.Modes {
+			again[i] = m.Theta
+		}
+		refined, err := climb(ctx, q, again, s.Seed)
+		if err != nil {
+			return nil, err
+		}
+		refined.Searches, refined.Once, refined.Tried, refined.Solved = found.Searches, found.Once, found.Tried, found.Solved
+		found, plan.Posterior = refined, q
+		q.Modes = found
+		var why string
+		if plan.Sampler, why, err = fitting(ctx, q, s.Seed); err != nil {
+			return nil, err
+		}
+		plan.Why = fmt.Sprintf("%v, because %s; solved by %v, %s", plan.Sampler, why, q.Setup, solver)
+	}
+	plan.Start, _, err = starts(plan.Posterior, found, max(1, s.Chains), true)
+	return plan, err
+}
+
+// fitting returns the sampler for a posterior with known modes, and the reason.
+func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, string, error) {
+	e, err := bayes.NewDensity(ctx, q)
+	if err != nil {
+		return nil, "", err
+	}
+	defer e.Bind(ctx)()
+	d, best, several := e.Dim(), q.Modes.Highest(), heavy(q.Modes)
+	share := 0.
+	if best.Cov != nil {
+		share = gaussianShare(e, best, probode.Stream(seed, 0x63686f69))
+	}
+	if ctx.Err() != nil {
+		return nil, "", ctx.Err()
+	}
+	differentiable := NUTS{}.Check(e) == nil
+	doubtful := q.Modes.Doubtful() && q.Modes.Searches >= leastSearches
+	switch {
+	case len(several) > 1 && share >= nearlyNormal && d <= fewParameters && !doubtful:
+		return Deterministic{}, fmt.Sprintf("there are %d nearly Gaussian modes, between which proposals jump", len(several)), nil
+	case (len(several) > 1 || doubtful) && d <= mostTempered:
+		return Tempering{}, fmt.Sprintf("%d of %d searches ended in modes that no other found, and %d modes count", q.Modes.Once, q.Modes.Searches, len(several)), nil
+	case !differentiable:
+		return Deterministic{}, "its solutions have no derivatives", nil
+	case share >= nearlyNormal && d <= fewParameters:
+		return Deterministic{}, fmt.Sprintf("one mode was found, it is nearly Gaussian (%.0f %% of draws from the approximation are effective), and %d parameters are few", 100*share, d), nil
+	case best.Cov == nil:
+		return NUTS{}, "the data do not determine all parameters, so the posterior is not Gaussian, and it has gradients", nil
+	case share < nearlyNormal:
+		return NUTS{}, fmt.Sprintf("the posterior is not Gaussian (%.0f %% of draws from an approximation are effective) and has gradients", 100*share), nil
+	}
+	return NUTS{}, fmt.Sprintf("there are %d parameters and gradients", d), nil
+}
+
+// gaussianShare returns the effective share of draws from a Student t distribution with
+// 5 degrees of freedom and the location and shape of a mode, as a sample from the
+// posterior. In few dimensions it is near 0.8 if the posterior is Gaussian.
+func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
+	const degrees = 5
+	d := e.Dim()
+	var chol mat.Cholesky
+	if !chol.Factorize(m.Cov) {
+		return 0
+	}
+	var lower mat.TriDense
+	chol.LTo(&lower)
+	z, step := mat.NewVecDense(d, nil), mat.NewVecDense(d, nil)
+	weights := make([]float64, importance)
+	u := make([]float64, d)
+	for i := range weights {
+		var square, chi float64
+		for k := range d {
+			z.SetVec(k, rng.NormFloat64())
+		}
+		for range degrees {
+			v := rng.NormFloat64()
+			chi += v * v
+		}
+		scale := math.Sqrt(degrees / chi)
+		step.MulVec(&lower, z)
+		for k := range u {
+			u[k] = m.U[k] + scale*step.AtVec(k)
+			square += scale * z.AtVec(k) * scale * z.AtVec(k)
+		}
+		logp, err := e.LogPosterior(u, nil)
+		if err != nil || math.IsNaN(logp) {
+			logp = math.Inf(-1)
+		}
+		weights[i] = logp - m.LogP + float64(degrees+d)/2*math.Log1p(square/degrees)
+	}
+	return diag.Kish([][]float64{weights})
+}
+
+// accurateEnough returns p with the cheapest of some setups whose D is at most a tenth of
+// matters at the modes and half of it around them, and says in words what the error is.
+// The result is nil if no setup is accurate enough; the words then say why.
+func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64) (*bayes.Posterior, string, error) {
+	best := found.Highest()
+	if best.U == nil {
+		return nil, "no mode was found", nil
+	}
+	e, err := bayes.NewDensity(ctx, p)
+	if err != nil {
+		return nil, "", err
+	}
+	ruler, err := newRuler(ctx, e, pointsAround(e, found), len(heavy(found)))
+	if err != nil {
+		return nil, fmt.Sprintf("the accurate solver fails at the mode: %v", err), ctx.Err()
+	}
+	var least *bayes.Posterior
+	words, cheapest := "", math.Inf(1)
+	for _, c := range candidates() {
+		q := p.SolvedBy(c.Setup)
+		q.GridAt = best.Theta
+		e, err := bayes.NewDensity(ctx, q)
+		if ctx.Err() != nil {
+			return nil, "", ctx.Err()
+		}
+		if err != nil {
+			continue
+		}
+		cost := c.cost * float64(e.Steps())
+		if cost >= cheapest {
+			continue
+		}
+		if at, near := ruler.measure(ctx, e); at <= matters/10 && near <= matters/2 {
+			least, cheapest = q, cost
+			words = fmt.Sprintf("whose error at the modes is at most %.1g posterior standard deviations", math.Max(at, 1e-4))
+		}
+	}
+	if least == nil {
+		return nil, fmt.Sprintf("no fixed grid is accurate to %g posterior standard deviations", matters/10), ctx.Err()
+	}
+	return least, words, ctx.Err()
+}
+
+// A candidate is a setup with the cost of a step, in steps of an explicit method.
+type candidate struct {
+	probode.Setup
+	cost float64
+}
+
+// candidates lists setups with grids of different tolerances.
+func candidates() (all []candidate) {
+	for _, tolerance := range []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7} {
+		mesh := probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}, MaxSteps: 20_000}
+		all = append(all,
+			candidate{probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: mesh}, 1},
+			candidate{probode.Setup{Method: methods.Radau{}, Mesh: mesh}, 4})
+	}
+	return all
+}
+
+// pointsAround returns the modes that count, followed by draws from their Gaussian
+// approximations, on the natural scale.
+func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
+	list := heavy(found)
+	for _, m := range list {
+		points = append(points, m.Theta)
+	}
+	rng := probode.Stream(0x64726177)
+	for _, m := range list {
+		var chol mat.Cholesky
+		if m.Cov == nil || !chol.Factorize(m.Cov) {
+			continue
+		}
+		var lower mat.TriDense
+		chol.LTo(&lower)
+		for range nearDraws {
+			u, theta := mat.NewVecDense(e.Dim(), nil), make([]float64, e.Dim())
+			for k := range theta {
+				u.SetVec(k, rng.NormFloat64())
+			}
+			u.MulVec(&lower, u)
+			u.AddVec(u, mat.NewVecDense(e.Dim(), m.U))
+			if !math.IsInf(e.Constrain(theta, u.RawVector().Data), 0) {
+				points = append(points, theta)
+			}
+		}
+	}
+	return points
+}
+
+// A ruler measures the errors of solvers at some θ, in units of the measurement errors.
+type ruler struct {
+	points   [][]float64
+	modes    int // how many of points are modes
+	expected [][]float64
+	data     [][]shape.Datum
+}
+
+// newRuler solves accurately at the points. Points other than the modes at which that
+// fails are left out.
+func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes int) (*ruler, error) {
+	fine, err := e.With(probode.Setup{Mesh: reference.Accurate{}})
+	if err != nil {
+		return nil, err
+	}
+	defer fine.Bind(ctx)()
+	surface := shape.NewSurface(fine)
+	r := &ruler{modes: modes}
+	for i, theta := range points {
+		if _, err := fine.LogLikelihood(theta, nil); err != nil {
+			if i < modes {
+				return nil, err
+			}
+			continue
+		}
+		expected := append([]float64(nil), fine.Expected()...)
+		r.points, r.expected = append(r.points, theta), append(r.expected, expected)
+		r.data = append(r.data, surface.DataAt(expected, theta))
+	}
+	return r, nil
+}
+
+// measure returns the largest D at the modes, and at the other points. It is infinite
+// where e cannot be solved.
+func (r *ruler) measure(ctx context.Context, e *bayes.Density) (at, near float64) {
+	defer e.Bind(ctx)()
+	for i, theta := range r.points {
+		d := math.Inf(1)
+		if _, err := e.LogLikelihood(theta, nil); err == nil {
+			var sum float64
+			for _, o := range r.data[i] {
+				delta := e.Expected()[o.At] - r.expected[i][o.At]
+				sum += o.Information * delta * delta
+			}
+			d = math.Sqrt(sum)
+		}
+		if math.IsNaN(d) {
+			d = math.Inf(1)
+		}
+		if i < r.modes {
+			at = math.Max(at, d)
+		} else {
+			near = math.Max(near, d)
+		}
+	}
+	return at, near
+}
+
+// Check compares the solver of the plan with an accurate one at draws of the end. It
+// returns a sentence, which begins with "caution" if the error is large enough to matter.
+func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
+	const compared = 20
+	all := chains.Pooled()
+	if t := p.Sampler.Target(); t.Distribution != Classical || len(all) == 0 {
+		return "", nil // the sampler itself solves accurately
+	}
+	e, err := bayes.NewDensity(ctx, p.Posterior)
+	if err != nil {
+		return "", err
+	}
+	var points [][]float64
+	for i := range min(compared, len(all)) {
+		points = append(points, all[(i+1)*len(all)/min(compared, len(all))-1])
+	}
+	ruler, err := newRuler(ctx, e, points, 0)
+	if err != nil {
+		return "", err
+	}
+	_, worst := ruler.measure(ctx, e)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if worst <= mattersD {
+		return fmt.Sprintf("at %d of the draws the error of the solver is at most %.1g posterior standard deviations", len(ruler.points), math.Max(worst, 1e-4)), nil
+	}
+	return fmt.Sprintf("caution: at %d of the draws the error of the solver is up to %.2g posterior standard deviations: take a smaller tolerance with -scheme, or probode assess", len(ruler.points), worst), nil
+}

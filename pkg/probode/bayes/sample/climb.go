@@ -1,0 +1,172 @@
+package sample
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+)
+
+const (
+	triedDraws   = 60  // draws from the prior, the best of which are starts
+	bestDraws    = 2   // how many of them are starts
+	mostSteps    = 200 // of a climb
+	sameDistance = 0.5 // standard deviations between ends that count as one mode
+	widestSD     = 10  // the largest standard deviation of a shape in any direction
+)
+
+// climb looks for modes from the given points, or from the nominal point and a few draws
+// of the prior if there are none. Unlike modes.Find it does not search everywhere, and
+// takes the shapes from Fisher's information. That costs little more than some solves for
+// each parameter, however many there are.
+func climb(ctx context.Context, p *bayes.Posterior, from [][]float64, seed uint64) (*bayes.Modes, error) {
+	if from == nil {
+		var err error
+		if from, err = promising(ctx, p, seed); err != nil {
+			return nil, err
+		}
+	}
+	out := &bayes.Modes{Searches: len(from)}
+	var failed error
+	for _, theta := range from {
+		m, information, err := ascend(ctx, p, theta)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			failed = err
+			continue
+		}
+		same := func(k *bayes.Mode) bool { return shape.Distance(k.U, m.U, information) < sameDistance }
+		if i := slices.IndexFunc(out.Modes, same); i >= 0 {
+			out.Modes[i].Found++
+			continue
+		}
+		out.Modes = append(out.Modes, m)
+	}
+	if len(out.Modes) == 0 {
+		return nil, fmt.Errorf("sample: no mode was found from %d points: %w", len(from), failed)
+	}
+	slices.SortStableFunc(out.Modes, func(a, b *bayes.Mode) int { return cmp.Compare(b.LogMass, a.LogMass) })
+	var sum float64
+	for _, m := range out.Modes {
+		m.Mass = math.Exp(m.LogMass - out.Modes[0].LogMass)
+		sum += m.Mass
+	}
+	for _, m := range out.Modes {
+		m.Mass /= sum
+		if m.Found == 1 {
+			out.Once++
+		}
+	}
+	return out, nil
+}
+
+// promising returns the nominal point, if there is one, and the draws from the prior with
+// the highest densities.
+func promising(ctx context.Context, p *bayes.Posterior, seed uint64) (from [][]float64, err error) {
+	e, err := bayes.NewDensity(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Bind(ctx)()
+	if p.GridAt != nil {
+		from = append(from, p.GridAt)
+	}
+	type point struct {
+		theta []float64
+		logp  float64
+	}
+	var all []point
+	u := make([]float64, e.Dim())
+	for i := range triedDraws {
+		theta := p.DrawPrior(probode.Stream(seed, 0x636c696d, uint64(i)))
+		if e.Unconstrain(u, theta) != nil {
+			continue
+		}
+		if logp, err := e.LogPosterior(u, nil); err == nil && !math.IsNaN(logp) && !math.IsInf(logp, 0) {
+			all = append(all, point{theta, logp})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b point) int { return cmp.Compare(b.logp, a.logp) })
+	for _, a := range all[:min(bestDraws, len(all))] {
+		from = append(from, a.theta)
+	}
+	if from == nil {
+		return nil, fmt.Errorf("sample: the posterior density is zero at all of %d draws from the prior: want a start", triedDraws)
+	}
+	return from, ctx.Err()
+}
+
+// ascend climbs from theta to a mode, with a solver that is roughly accurate there. It
+// also returns Fisher's information at the mode.
+func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mode, *mat.SymDense, error) {
+	q, _, err := accurateEnough(ctx, p, &bayes.Modes{Modes: []*bayes.Mode{{Theta: theta, U: theta}}}, roughD)
+	if err != nil {
+		return nil, nil, err
+	}
+	if q == nil {
+		q = p
+	}
+	e, err := bayes.NewDensity(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer e.Bind(ctx)()
+	u := make([]float64, e.Dim())
+	if err := e.Unconstrain(u, theta); err != nil {
+		return nil, nil, err
+	}
+	f := shape.NewSurface(e)
+	c := &shape.Climb{Point: shape.Point{X: u}, Low: f.Low, High: f.High}
+	if c.Value = f.Value(u); math.IsInf(c.Value, -1) {
+		return nil, nil, errors.New("the density there is zero or cannot be computed")
+	}
+	for range mostSteps {
+		if c.Step(f, false); c.Done || ctx.Err() != nil {
+			break
+		}
+	}
+	if c.Failed || c.Information == nil {
+		return nil, nil, errors.New("the derivatives there cannot be computed")
+	}
+	m := &bayes.Mode{Theta: make([]float64, e.Dim()), U: c.X, LogP: c.Value, Found: 1}
+	e.Constrain(m.Theta, m.U)
+	logDet := invert(m, c.Information)
+	m.LogMass = m.LogP + logDet/2
+	return m, c.Information, nil
+}
+
+// invert sets the shape of a mode from the information there, and returns the logarithm of
+// the determinant of the shape. Directions in which the standard deviation is above
+// widestSD are cut to it, and the mode then has no Cov.
+func invert(m *bayes.Mode, information *mat.SymDense) (logDet float64) {
+	d := len(m.U)
+	var eigen mat.EigenSym
+	if !eigen.Factorize(information, true) {
+		return 0
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	m.Shape = mat.NewSymDense(d, nil)
+	whole := true
+	for i, v := range eigen.Values(nil) {
+		if v < 1/(widestSD*widestSD) {
+			v, whole = 1/(widestSD*widestSD), false
+		}
+		m.Shape.SymRankOne(m.Shape, 1/v, vectors.ColView(i))
+		logDet -= math.Log(v)
+	}
+	if whole {
+		m.Cov = m.Shape
+	}
+	return logDet
+}
