@@ -287,6 +287,10 @@ func TestPoint(t *testing.T) {
 	if got, err := p.Point([]float64{1e-12, 0.2, 1, 1}); err != nil || got[0] != 1e-12 || got[1] != 0.2 {
 		t.Errorf("%v, %v: want 1e-12 and 0.2", got, err)
 	}
+	// A start is a hundredth of the width from the edge: 2 decades, for the second parameter.
+	if got, err := p.Start(theta); err != nil || math.Abs(got[0]-9.9) > 1e-12 || math.Abs(got[1]-0.1*math.Pow(10, 0.02)) > 1e-12 {
+		t.Errorf("%v, %v: want 9.9 and a start inside", got, err)
+	}
 	for _, bad := range [][]float64{{1}, {math.NaN(), 1, 1, 1}} {
 		if _, err := p.Point(bad); err == nil {
 			t.Errorf("%v: no error", bad)

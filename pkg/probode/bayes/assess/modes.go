@@ -49,7 +49,7 @@ func (f *found) add(m *bayes.Modes) {
 // error only if the search at the smallest step fails, if pairing fails, or if the
 // context ends.
 func findModes(w *work, pl *plan) (*found, error) {
-	f := &found{steps: make([]pairing, len(pl.ladder))}
+	f := &found{steps: make([]pairing, len(pl.ladder)), known: slices.Clone(pl.s.From)}
 	for i := pl.finest(); i >= 0; i-- {
 		l := &pl.ladder[i]
 		m, err := modes.Find(w.saying("modes, %v", l), pl.of(i), pl.search(f.known))
@@ -69,8 +69,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 	if by, ok := pl.s.Accurate.Mesh.(reference.Accurate); ok {
 		const looseTolerance = 1e-3
 		by.Relative = max(looseTolerance, by.Relative)
-		loose := pl.search(f.known)
-		loose.Points, loose.Starts = 150, 8
+		loose := small(pl.search(f.known), 150, 8)
 		if m, err := modes.Find(w.saying("modes, error control"), pl.p.SolvedBy(probode.Setup{Mesh: by}), loose); err == nil {
 			f.add(m)
 		} else if w.ctx.Err() != nil {
@@ -79,8 +78,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 	}
 	// The reference is more expensive than the steps, and its modes are usually known
 	// already. So this search is small.
-	byReference := pl.search(f.known)
-	byReference.Points, byReference.Starts = 60, 4
+	byReference := small(pl.search(f.known), 60, 4)
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {
 		f.reference = m
 		f.add(m)

@@ -204,7 +204,20 @@ func (pl *plan) seed(key ...uint64) uint64 {
 
 // search returns the settings of a search for modes.
 func (pl *plan) search(from [][]float64) modes.Settings {
-	return modes.Settings{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
+	s := modes.Settings{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
+	if pl.s.From != nil {
+		s.Points = -1
+	}
+	return s
+}
+
+// small limits a search: unless it begins only at given points, it has the given
+// numbers of draws from the prior and of searches that begin there.
+func small(s modes.Settings, points, starts int) modes.Settings {
+	if s.Points >= 0 {
+		s.Points, s.Starts = points, starts
+	}
+	return s
 }
 
 // work holds the context and the progress of an assessment.

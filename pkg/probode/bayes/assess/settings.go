@@ -55,6 +55,11 @@ type Settings struct {
 	MaxDraws int
 	MaxTime  time.Duration
 
+	// From, if not nil, are points at which the searches for modes begin, such as the ends
+	// of a fit, each with a value for every parameter. The searches then begin nowhere else,
+	// so a mode that no point leads to is found only if a chain enters it.
+	From [][]float64
+
 	// Chains holds the settings of each run; its fields Start, Names, Generated, Only and
 	// Progress are ignored. If Draws and MinESS are both zero, each run continues until
 	// the effective sample size is 4000, or until each chain has 20,000 draws.

@@ -53,6 +53,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	budget := flags.String("budget", "", "limit for -auto: `draws` per chain, a time such as 10m, or both as 50000,10m; without it, eight times the draws of the first analysis")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000, or what -draws gives")
 	weighed := flags.Int("weighed", 4000, "number of draws at each step for which the equations are also solved accurately")
+	start := flags.String("start", "", "with -model: a `file` of fit -json: searches for modes begin at its optima, and nowhere else")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
 	figure := flags.String("out", "", "`file` for a page with the figure, .html; the numbers go to a file of the same name with .csv")
 	machine := flags.String("json", "", "`file` for all results as JSON: see docs/json.md; - means standard output")
@@ -104,6 +105,11 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	p, err := m.build()
 	if err != nil {
 		return err
+	}
+	if *start != "" {
+		if s.From, err = m.optima(*start); err != nil {
+			return fmt.Errorf("-start %s: %w", *start, err)
+		}
 	}
 	setups, err := m.ladder(p.Setup)
 	if err != nil {
