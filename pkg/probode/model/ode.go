@@ -190,7 +190,7 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 		States: c.stateNames(s), Params: c.params, Theta: make([]float64, n)}
 	q.Autonomous = !slices.Contains(expr.SymbolsOf(s.rates...), expr.Time)
 
-	rates, err := newProgram(inputs, s.rates)
+	rates, err := newProgram(inputs, s.rates, c.params...)
 	if err != nil {
 		return fail(err)
 	}
@@ -209,7 +209,7 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 				return i*width + j - i + lower
 			}
 			return i*d + j
-		})
+		}, c.params...)
 		if err != nil {
 			panic(fmt.Sprintf("model: %v", err)) // the rates themselves could be compiled
 		}
@@ -217,7 +217,7 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 	})
 	q.FJ = func(f, jac []float64, t float64, x, theta []float64) { both().eval(f, jac, t, x, theta) }
 	if n > 0 {
-		slopes := derivatives(inputs, s.rates, c.params)
+		slopes := derivatives(inputs, s.rates, c.params, c.params...)
 		q.FTheta = func(dst []float64, t float64, x, theta []float64) { slopes().eval(nil, dst, t, x, theta) }
 		q.Pullback = pullback(q, inputs, s.rates)
 	}
@@ -233,7 +233,7 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 // pullback returns the Pullback of q, whose rates depend on inputs. Where a derivative in a
 // piece that is not taken makes it NaN, FJ and FTheta take its place.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
-	gradient := gradientOf(inputs, rates)
+	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
 		g := gradient()
 		m := g.weighted(lambda, t, x, theta[:len(q.Theta)])
@@ -250,13 +250,13 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 // gradientOf returns a program for the gradient of a weighted sum of expressions with
 // respect to inputs, which are the time, the states and the parameters. The weights are
 // further inputs.
-func gradientOf(inputs []string, of []*expr.Node) func() *scatter {
+func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		weights := make([]string, len(of))
 		for i := range weights {
 			weights[i] = fmt.Sprintf("weight %d", i) // no name has a blank
 		}
-		w, err := newScatter(append(slices.Clone(inputs), weights...), nil, [][]*expr.Node{expr.Gradient(of, weights, inputs)}, func(_, j int) int { return j })
+		w, err := newScatter(append(slices.Clone(inputs), weights...), nil, [][]*expr.Node{expr.Gradient(of, weights, inputs)}, func(_, j int) int { return j }, held...)
 		if err != nil {
 			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the expressions themselves were compiled
 		}
@@ -364,9 +364,9 @@ func (c *compiled) start(q *probode.Problem, s *system) error {
 // derivatives returns a program for the derivatives of expressions with respect to names,
 // with one row for each expression. The program is compiled when it is first needed,
 // because many solves do not need it and it can be the longest of the programs.
-func derivatives(inputs []string, of []*expr.Node, names []string) func() *scatter {
+func derivatives(inputs []string, of []*expr.Node, names []string, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
-		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j })
+		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j }, held...)
 		if err != nil {
 			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the expressions themselves were compiled
 		}
@@ -486,7 +486,7 @@ func (c *compiled) jump(s *system, jumps []equations.Jump, inputs []string) (e p
 		}
 		p.pool.Put(m)
 	}
-	gradient, n := gradientOf(inputs, values), len(c.params)
+	gradient, n := gradientOf(inputs, values, c.params...), len(c.params)
 	e.JumpPullback = func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {
 		g := gradient()
 		var buffer [16]float64
@@ -512,8 +512,10 @@ type machine struct {
 	in, out []float64
 }
 
-func newProgram(inputs []string, outputs []*expr.Node) (*program, error) {
-	c, err := expr.Compile(inputs, outputs)
+// newProgram compiles expressions. held are the names of parameters that often keep their
+// values between two evaluations.
+func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program, error) {
+	c, err := expr.Compile(inputs, outputs, held...)
 	if err != nil {
 		return nil, err
 	}
@@ -557,7 +559,7 @@ type scatter struct {
 	place []int
 }
 
-func newScatter(inputs []string, vector []*expr.Node, matrix [][]*expr.Node, place func(i, j int) int) (*scatter, error) {
+func newScatter(inputs []string, vector []*expr.Node, matrix [][]*expr.Node, place func(i, j int) int, held ...string) (*scatter, error) {
 	s := &scatter{first: len(vector)}
 	outputs := slices.Clone(vector)
 	for i, row := range matrix {
@@ -569,7 +571,7 @@ func newScatter(inputs []string, vector []*expr.Node, matrix [][]*expr.Node, pla
 		}
 	}
 	var err error
-	s.program, err = newProgram(inputs, outputs)
+	s.program, err = newProgram(inputs, outputs, held...)
 	return s, err
 }
 

@@ -18,25 +18,62 @@ type Program struct {
 	line straightLine
 	runs []run
 	regs []float64
+
+	held  []int32 // inputs that often keep their values between two calls of Eval
+	early int     // number of runs at the beginning that depend on no other inputs
+	known bool    // they were computed for the values in regs
 }
 
 // Compile makes a program that computes outputs from inputs, in the given order. The
 // value of a condition is 0 or 1. It is an error if a name is neither an input nor a
 // [Constant], if a function has not been expanded, or if an input appears twice.
-func Compile(inputs []string, outputs []*Node) (*Program, error) {
+//
+// held are names of inputs that often keep their values, as parameters do along a
+// solution. What depends only on them is computed again only if one of them changes.
+func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error) {
 	line, err := lower(inputs, outputs)
 	if err != nil {
 		return nil, err
 	}
 	line.fuse()
-	runs := line.schedule()
-	p := &Program{line: *line, runs: runs}
+	keeps := make([]bool, len(inputs))
+	for i, name := range inputs {
+		keeps[i] = slices.Contains(held, name)
+	}
+	early, used := line.early(keeps)
+	p := &Program{line: *line, held: used}
+	p.runs, p.early = p.line.schedule(early)
 	return p.Clone(), nil
+}
+
+// early reports which instructions depend only on inputs that keep their values, and
+// which of these inputs they use.
+func (s *straightLine) early(keeps []bool) (list []bool, used []int32) {
+	list = make([]bool, len(s.code))
+	seen := make([]bool, s.inputs)
+	for i := range s.code {
+		list[i] = true
+		for _, o := range s.code[i].operands() {
+			switch v := *o; {
+			case int(v) < s.inputs:
+				list[i] = list[i] && keeps[v]
+			case v >= s.first():
+				list[i] = list[i] && list[v-s.first()]
+			}
+		}
+		for _, o := range s.code[i].operands() {
+			if v := *o; list[i] && int(v) < s.inputs && !seen[v] {
+				seen[v] = true
+				used = append(used, v)
+			}
+		}
+	}
+	return list, used
 }
 
 // Clone returns a copy of the program that another goroutine may use.
 func (p *Program) Clone() *Program {
-	q := &Program{line: p.line, runs: slices.Clone(p.runs)}
+	q := &Program{line: p.line, runs: slices.Clone(p.runs), held: p.held, early: p.early}
 	q.regs = make([]float64, int(p.line.first())+len(p.line.code))
 	copy(q.regs[p.line.inputs:], p.line.consts)
 	values := q.regs[p.line.first():]
@@ -153,9 +190,19 @@ func (p *Program) Eval(dst, in []float64) {
 		panic(fmt.Sprintf("expr: program has %d inputs and %d outputs: want %d and %d", len(in), len(dst), p.line.inputs, len(p.line.outputs)))
 	}
 	r := p.regs
+	runs := p.runs
+	if p.early > 0 {
+		same := p.known
+		for _, i := range p.held {
+			same = same && in[i] == r[i]
+		}
+		if p.known = true; same {
+			runs = runs[p.early:]
+		}
+	}
 	copy(r, in)
-	for i := range p.runs {
-		run := &p.runs[i]
+	for i := range runs {
+		run := &runs[i]
 		code := run.instrs
 		v := run.values[:len(code)]
 		switch run.code {
@@ -250,8 +297,9 @@ type run struct {
 // operands are computed. schedule takes all ready instructions with one code. This can
 // make further instructions with the same code ready, which it takes as well. Then it
 // continues with another code, always the one with the most ready instructions, so the
-// runs are few and long.
-func (s *straightLine) schedule() []run {
+// runs are few and long. The instructions in early, whose number of runs it returns as
+// well, come first.
+func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)
 	missing := make([]int32, n) // number of operands that are not computed yet
@@ -264,14 +312,21 @@ func (s *straightLine) schedule() []run {
 			}
 		}
 	}
-	var ready [256][]int32
+	var phases [2][256][]int32 // of early and of other instructions
+	add := func(i int32) {
+		ready := &phases[1]
+		if early[i] {
+			ready = &phases[0]
+		}
+		ready[s.code[i].code] = append(ready[s.code[i].code], i)
+	}
 	for i := range s.code {
 		if missing[i] == 0 {
-			ready[s.code[i].code] = append(ready[s.code[i].code], int32(i))
+			add(int32(i))
 		}
 	}
 	var order []int32
-	var runs []run
+	ready := &phases[0]
 	sorted := make([]instr, n) // filled when the places of all instructions are known
 	for len(order) < n {
 		best := 0
@@ -280,14 +335,17 @@ func (s *straightLine) schedule() []run {
 				best = c
 			}
 		}
+		if len(ready[best]) == 0 {
+			ready, ahead = &phases[1], len(runs)
+			continue
+		}
 		begin := len(order)
 		for k := 0; k < len(ready[best]); k++ {
 			i := ready[best][k]
 			order = append(order, i)
 			for _, u := range users[i] {
 				if missing[u]--; missing[u] == 0 {
-					c := s.code[u].code
-					ready[c] = append(ready[c], u)
+					add(u)
 				}
 			}
 		}
@@ -313,7 +371,10 @@ func (s *straightLine) schedule() []run {
 			s.outputs[i] = at[o-first]
 		}
 	}
-	return runs
+	if ready == &phases[0] { // all instructions are early
+		ahead = len(runs)
+	}
+	return runs, ahead
 }
 
 // evalSeldom evaluates a rare or slow instruction, for which the cost of a function call
