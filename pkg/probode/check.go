@@ -36,13 +36,26 @@ func (p *Problem) fits(g *Grid, n Noise) error {
 	return nil
 }
 
-// CheckDense returns an error if p has no Band and the given number of dense d×d matrices
-// does not fit in memory. An implicit method calls it before it allocates them.
+// mostElements is the largest number of elements of a Jacobian, those outside the Band not
+// counted. With more of them one step of an implicit method takes many seconds.
+const mostElements = 4096 * 4096
+
+// CheckDense returns an error if the Jacobian has more than 4096² elements, or if the given
+// number of such matrices does not fit in memory. The elements outside Band do not count.
+// An implicit method calls CheckDense before it allocates them.
 func (p *Problem) CheckDense(matrices int) error {
+	d := p.Dim()
+	width := d
+	if p.Band != nil {
+		width = min(d, p.Band.Lower+p.Band.Upper+1)
+	}
+	if float64(d)*float64(width) > mostElements {
+		return fmt.Errorf("a Jacobian of %d × %d elements is too large for an implicit method: use an explicit one, such as dp5, or give a narrow Band if it is banded", d, width)
+	}
 	if p.Band != nil {
 		return nil
 	}
-	if err := memory.Check(fmt.Sprintf("a dense Jacobian in %d dimensions", p.Dim()), p.Dim(), p.Dim(), matrices); err != nil {
+	if err := memory.Check(fmt.Sprintf("a dense Jacobian in %d dimensions", d), d, d, matrices); err != nil {
 		return fmt.Errorf("%w: give Band if it is banded", err)
 	}
 	return nil

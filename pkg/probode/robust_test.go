@@ -68,8 +68,8 @@ func TestRefusedAtOnce(t *testing.T) {
 		{"steps over the span", func() error {
 			return integrate(ctx(), tiny, adams.Bashforth{}, 1, with(func(s *Settings) { s.StepSize = 1e-9 }))
 		}},
-		{"a dense Jacobian in 100000 dimensions would take", func() error { return integrate(ctx(), large(1e5, false), adams.Moulton{}, 1, ok) }},
-		{"a dense Jacobian in 100000 dimensions would take", func() error { return integrate(ctx(), large(1e5, true), adams.Moulton{}, 1, ok) }},
+		{"a Jacobian of 100000 × 100000 elements is too large", func() error { return integrate(ctx(), large(1e5, false), adams.Moulton{}, 1, ok) }},
+		{"a Jacobian of 100000 × 100000 elements is too large", func() error { return integrate(ctx(), large(1e5, true), adams.Moulton{}, 1, ok) }},
 		{"-1 workers: want 1 to", func() error {
 			return integrate(ctx(), fhn(), adams.Bashforth{}, 1, with(func(s *Settings) { s.Workers = -1 }))
 		}},
@@ -114,6 +114,40 @@ func TestRefusedAtOnce(t *testing.T) {
 	// An explicit method has no need of the Jacobian.
 	if err := integrate(ctx(), large(1e5, true), adams.Bashforth{}, 1, Settings{StepSize: 0.5}); err != nil {
 		t.Errorf("an explicit method in many dimensions: %v", err)
+	}
+}
+
+// ring is x′ᵢ = xᵢ₋₁ − xᵢ on a ring: its band is as wide as its matrix. calls counts F.
+func ring(d int, calls *int) *Problem {
+	p := &Problem{Name: "ring", X0: make([]float64, d), Span: [2]float64{0, 1}, Autonomous: true}
+	p.F = func(f []float64, _ float64, x, _ []float64) {
+		*calls++
+		for i := range f {
+			f[i] = x[(i+d-1)%d] - x[i]
+		}
+	}
+	p.FJ = func(f, _ []float64, t float64, x, theta []float64) { p.F(f, t, x, theta) }
+	return p
+}
+
+// Thousands of sparse states: an explicit method answers without the Jacobian, and an
+// implicit one refuses at once, with or without a wide Band. Where a matrix can be used, it
+// is checked.
+func TestManyStates(t *testing.T) {
+	calls := 0
+	for _, band := range []*Bandwidth{nil, {Lower: 1, Upper: 9999}} {
+		p := ring(10000, &calls)
+		p.Band = band
+		calls = 0
+		if _, err := Integrate(context.Background(), p, RungeKutta{}, 1, Settings{StepSize: 0.25}); err != nil || calls > 400 { // the check of the band needs 246
+			t.Errorf("RK4: %v after %d evaluations", err, calls)
+		}
+		if _, err := Integrate(context.Background(), p, adams.Moulton{}, 1, Settings{StepSize: 0.25}); err == nil || !strings.Contains(err.Error(), "10000 × 10000 elements is too large") {
+			t.Errorf("AM0: %v", err)
+		}
+	}
+	if _, err := Integrate(context.Background(), ring(500, &calls), RungeKutta{}, 1, Settings{StepSize: 0.25}); err == nil || !strings.Contains(err.Error(), "FJ gives") {
+		t.Errorf("FJ writes nothing: %v", err)
 	}
 }
 
