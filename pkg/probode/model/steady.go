@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/methods"
@@ -50,9 +54,18 @@ func (r *rest) failed() error {
 func (r *rest) state(theta []float64, slopes bool) (x, slope []float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if !slices.Equal(theta, r.theta) || slopes && r.slope == nil {
+	moved := !slices.Equal(theta, r.theta)
+	if moved || slopes && r.slope == nil {
 		r.theta = slices.Clone(theta)
-		if r.x, r.slope, r.err = r.find(theta, slopes); r.err != nil {
+		if moved {
+			r.x, r.slope, r.err = r.find(theta, false)
+		}
+		if slopes && r.err == nil {
+			if r.slope = r.implicit(theta, r.x); r.slope == nil {
+				r.x, r.slope, r.err = r.find(theta, true)
+			}
+		}
+		if r.err != nil {
 			r.x = nanRow(r.q.Dim())
 			r.slope = nanRow(r.q.Dim() * len(theta))
 			if errors.Is(r.err, context.Canceled) || errors.Is(r.err, context.DeadlineExceeded) {
@@ -132,6 +145,131 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 		}
 	}
 	return x, slope, nil
+}
+
+// implicit returns the derivatives of the steady state x from the equation f(x, θ) = 0: J
+// dx = −∂f/∂θ dθ. If J is singular because combinations ℓ·x of the states are conserved,
+// their derivatives at the start complete the equations, ℓ·dx = ℓ·dx₀. It returns nil if
+// it cannot be sure of the result: if f depends on time, if J has an eigenvalue with a
+// positive real part, and if it is singular for another reason or nearly so. Then the
+// derivatives follow from solves towards the steady state, which takes far longer.
+func (r *rest) implicit(theta, x []float64) []float64 {
+	const small = 1e-9 // relative size of singular values and residuals that count as zero
+	q, d, n := r.q, r.q.Dim(), len(theta)
+	if !q.Autonomous || n == 0 {
+		return nil
+	}
+	f, jac, slopes := make([]float64, d), q.NewJacobian(), make([]float64, d*n)
+	q.FJ(f, jac.A, q.Span[0], x, theta)
+	q.FTheta(slopes, q.Span[0], x, theta)
+	unit, row := make([]float64, d), make([]float64, d) // sizes of the states and of the equations
+	for k, v := range x {
+		if unit[k] = math.Abs(v); v == 0 {
+			unit[k] = 1
+		}
+	}
+	a := mat.NewDense(d, d, nil)
+	for i := range d {
+		for j := range d {
+			a.Set(i, j, jac.At(i, j)*unit[j]/unit[i])
+			row[i] = max(row[i], math.Abs(a.At(i, j)))
+		}
+		if row[i] == 0 {
+			row[i] = 1
+		}
+	}
+	var eigen mat.Eigen
+	if !eigen.Factorize(a, mat.EigenNone) {
+		return nil
+	}
+	largest := slices.Max(row)
+	for _, v := range eigen.Values(nil) {
+		if !(real(v) <= small*largest) {
+			return nil
+		}
+	}
+	for i := range d {
+		for j := range d {
+			a.Set(i, j, a.At(i, j)/row[i])
+		}
+	}
+	var svd mat.SVD
+	if !svd.Factorize(a, mat.SVDFull) {
+		return nil
+	}
+	values := svd.Values(nil)
+	rank := d
+	for rank > 0 && values[rank-1] <= small*values[0] {
+		rank--
+	}
+	var left mat.Dense
+	svd.UTo(&left)
+	laws := make([][]float64, d-rank) // in terms of the states
+	for m := range laws {
+		laws[m] = make([]float64, d)
+		for k := range d {
+			laws[m][k] = left.At(k, rank+m) / (row[k] * unit[k])
+		}
+		if len(q.Events) > 0 || !r.conserved(laws[m], theta, x) {
+			return nil
+		}
+	}
+	start := make([]float64, d*n)
+	if rank < d {
+		q.StartTheta(start, theta)
+	}
+	all, right := mat.NewDense(2*d-rank, d, nil), mat.NewDense(2*d-rank, n, nil)
+	for i := range d {
+		for j := range d {
+			all.Set(i, j, a.At(i, j))
+		}
+		for j := range n {
+			right.Set(i, j, -slopes[i*n+j]/(unit[i]*row[i]))
+		}
+	}
+	for m, law := range laws {
+		var size float64
+		for k, v := range law {
+			size = max(size, math.Abs(v*unit[k]))
+		}
+		for k, v := range law {
+			all.Set(d+m, k, v*unit[k]/size)
+			for j := range n {
+				right.Set(d+m, j, right.At(d+m, j)+v/size*start[k*n+j])
+			}
+		}
+	}
+	var dx mat.Dense
+	if dx.Solve(all, right) != nil {
+		return nil
+	}
+	for k := range d {
+		for j := range n {
+			slopes[k*n+j] = dx.At(k, j) * unit[k]
+		}
+	}
+	return slopes
+}
+
+// conserved reports whether the combination law·x of the states is constant: law·f is zero
+// at random states, up to rounding.
+func (r *rest) conserved(law, theta, x []float64) bool {
+	rng := rand.New(rand.NewPCG(1, 1))
+	f, at := make([]float64, len(x)), make([]float64, len(x))
+	for range 3 {
+		for k, v := range x {
+			at[k] = (v + 0.1*floats.Norm(x, math.Inf(1))) * (0.5 + rng.Float64())
+		}
+		r.q.F(f, r.q.Span[0], at, theta)
+		var sum, size float64
+		for k, v := range law {
+			sum, size = sum+v*f[k], size+math.Abs(v*f[k])
+		}
+		if !(math.Abs(sum) <= 1e-9*size) {
+			return false
+		}
+	}
+	return true
 }
 
 // calm reports whether states and derivatives have settled. Each state may change by at

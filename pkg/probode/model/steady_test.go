@@ -1,0 +1,94 @@
+package model
+
+import (
+	"math"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// exchange is a′ = −k₁ a + k₂ b, b′ = −a′, c′ = s − k₂ c, from (T, 0, 0). a + b is conserved,
+// so the steady state is a = k₂ T/(k₁ + k₂), b = k₁ T/(k₁ + k₂), c = s/k₂. θ = (k₁, k₂, T, s).
+func exchange() *probode.Problem {
+	return &probode.Problem{
+		Name: "exchange", Autonomous: true, Span: [2]float64{0, 1}, X0: make([]float64, 3), Theta: []float64{0.3, 2, 5, 1e-6},
+		Start:      func(x0, th []float64) { x0[0], x0[1], x0[2] = th[2], 0, 0 },
+		StartTheta: func(dst, _ []float64) { dst[2] = 1 },
+		F: func(dst []float64, _ float64, x, th []float64) {
+			dst[0] = -th[0]*x[0] + th[1]*x[1]
+			dst[1], dst[2] = -dst[0], th[3]-th[1]*x[2]
+		},
+		FJ: func(f, jac []float64, _ float64, x, th []float64) {
+			f[0] = -th[0]*x[0] + th[1]*x[1]
+			f[1], f[2] = -f[0], th[3]-th[1]*x[2]
+			jac[0], jac[1], jac[3], jac[4], jac[8] = -th[0], th[1], th[0], -th[1], -th[1]
+		},
+		FTheta: func(dst []float64, _ float64, x, _ []float64) {
+			dst[0], dst[1], dst[4], dst[5], dst[9], dst[11] = -x[0], x[1], x[0], -x[1], -x[2], 1
+		},
+	}
+}
+
+// The derivatives of a steady state follow from its equation and from what is conserved,
+// and agree with those of solves towards it.
+func TestDerivativesOfSteadyState(t *testing.T) {
+	q := exchange()
+	r := newRest(q, []int{0, 1, 2, 3})
+	k1, k2, total, s := q.Theta[0], q.Theta[1], q.Theta[2], q.Theta[3]
+	sum := k1 + k2
+	want := []float64{
+		-k2 * total / (sum * sum), k1 * total / (sum * sum), k2 / sum, 0,
+		k2 * total / (sum * sum), -k1 * total / (sum * sum), k1 / sum, 0,
+		0, -s / (k2 * k2), 0, 1 / k2,
+	}
+	x, _, err := r.find(q.Theta, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, solved, err := r.find(q.Theta, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slope := r.implicit(q.Theta, x)
+	if slope == nil {
+		t.Fatal("no derivatives from the equation of the steady state")
+	}
+	for i, v := range want {
+		if math.Abs(slope[i]-v) > 1e-9*(1e-6+math.Abs(v)) || math.Abs(solved[i]-v) > 1e-7*(1e-6+math.Abs(v)) {
+			t.Errorf("derivative %d is %.12g, and %.12g by solves: want %.12g", i, slope[i], solved[i], v)
+		}
+	}
+}
+
+// Where the equation of the steady state does not determine its derivatives, there are
+// none from it: a nonlinear conserved quantity, x² + y = const of x′ = y − x, y′ = −2x(y − x)
+// at x = y, a steady state that is not stable, and f that depends on time.
+func TestSteadyStateWithoutEquation(t *testing.T) {
+	curved := &probode.Problem{
+		Name: "curved", Autonomous: true, Span: [2]float64{0, 1}, X0: []float64{1, 2}, Theta: []float64{1},
+		F: func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[1] = x[1]-x[0], -2*x[0]*(x[1]-x[0]) },
+		FJ: func(f, jac []float64, _ float64, x, _ []float64) {
+			f[0], f[1] = x[1]-x[0], -2*x[0]*(x[1]-x[0])
+			jac[0], jac[1], jac[2], jac[3] = -1, 1, -2*x[1]+4*x[0], -2*x[0]
+		},
+		FTheta: func([]float64, float64, []float64, []float64) {},
+	}
+	growth := &probode.Problem{
+		Name: "growth", Autonomous: true, Span: [2]float64{0, 1}, X0: []float64{0}, Theta: []float64{1},
+		F: func(dst []float64, _ float64, x, th []float64) { dst[0] = th[0] * x[0] * (1 - x[0]) },
+		FJ: func(f, jac []float64, _ float64, x, th []float64) {
+			f[0], jac[0] = th[0]*x[0]*(1-x[0]), th[0]*(1-2*x[0])
+		},
+		FTheta: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] * (1 - x[0]) },
+	}
+	timed := exchange()
+	timed.Autonomous = false
+	for _, c := range []struct {
+		q *probode.Problem
+		x []float64
+	}{{curved, []float64{1.2, 1.2}}, {growth, []float64{0}}, {timed, []float64{4, 1, 1}}} {
+		if slope := newRest(c.q, []int{0}).implicit(c.q.Theta, c.x); slope != nil {
+			t.Errorf("%s: %v", c.q.Name, slope)
+		}
+	}
+}
