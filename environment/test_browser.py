@@ -386,11 +386,14 @@ def fits(page, name):
         page.set_viewport_size({"width": width, "height": 1000})
         if n := page.locator(CHART).count():
             page.wait_for_function("""() => [...document.querySelectorAll("[data-probode]")].every(b => b.querySelector("canvas"))""")
-            page.wait_for_timeout(500)
-            drawn = page.evaluate(DRAWN)
+            for _ in range(50):
+                page.wait_for_timeout(100)
+                drawn = page.evaluate(DRAWN)
+                empty = [(i + 1, d) for i, d in enumerate(drawn) if d["colours"] <= 5 or d["drawn"] <= 1000]
+                if len(drawn) == n and not empty:
+                    break
             assert len(drawn) == n, f"{name}: {len(drawn)} of {n} charts"
-            for i, d in enumerate(drawn):
-                assert d["colours"] > 5 and d["drawn"] > 1000, f"{name}: nothing is drawn in chart {i + 1}: {d}"
+            assert not empty, f"{name}: nothing is drawn in chart {empty[0]}"
             smallest = min(page.evaluate(SMALLEST))
             assert smallest > 7, f"{name}: the text of a chart is {smallest:.1f} pixels high in a window of {width}"
         wide = page.evaluate(WIDE)
