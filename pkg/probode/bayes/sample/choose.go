@@ -38,7 +38,6 @@ const (
 	importance    = 100  // draws that show whether a mode is nearly Gaussian
 	nearlyNormal  = 0.25 // effective share of these draws above which it is
 	fewParameters = 12   // up to which random walks and independent proposals do well
-	leastSearches = 10   // searches after which those that found new modes show that there are others
 	mostTempered  = 15   // parameters up to which parallel tempering finds its way
 )
 
@@ -73,9 +72,11 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 		plan.Why = "delayed acceptance with an accurate solver, because " + solver
 	} else {
 		// The modes of p may be phantoms of its solver.
-		again := make([][]float64, len(found.Modes))
-		for i, m := range found.Modes {
-			again[i] = m.Theta
+		var again [][]float64
+		for _, m := range found.Modes {
+			if m == found.Highest() || m.Mass > leastMass/100 {
+				again = append(again, m.Theta)
+			}
 		}
 		refined, err := climb(ctx, q, again, s.Seed)
 		if err != nil {
@@ -110,12 +111,11 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 		return nil, "", ctx.Err()
 	}
 	differentiable := NUTS{}.Check(e) == nil
-	doubtful := q.Modes.Doubtful() && q.Modes.Searches >= leastSearches
 	switch {
-	case len(several) > 1 && share >= nearlyNormal && d <= fewParameters && !doubtful:
+	case len(several) > 1 && share >= nearlyNormal && d <= fewParameters:
 		return Deterministic{}, fmt.Sprintf("there are %d nearly Gaussian modes, between which proposals jump", len(several)), nil
-	case (len(several) > 1 || doubtful) && d <= mostTempered:
-		return Tempering{}, fmt.Sprintf("%d of %d searches ended in modes that no other found, and %d modes count", q.Modes.Once, q.Modes.Searches, len(several)), nil
+	case len(several) > 1 && d <= mostTempered:
+		return Tempering{}, fmt.Sprintf("there are %d modes, and they are not nearly Gaussian", len(several)), nil
 	case !differentiable:
 		return Deterministic{}, "its solutions have no derivatives", nil
 	case share >= nearlyNormal && d <= fewParameters:

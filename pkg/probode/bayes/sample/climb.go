@@ -23,7 +23,7 @@ const (
 	widestSD     = 10  // the largest standard deviation of a shape in any direction
 )
 
-// climb looks for modes from the given points, or from the nominal point and a few draws
+// climb looks for modes from the given points, or from the nominal point or a few draws
 // of the prior if there are none. Unlike modes.Find it does not search everywhere, and
 // takes the shapes from Fisher's information. That costs little more than some solves for
 // each parameter, however many there are.
@@ -70,17 +70,17 @@ func climb(ctx context.Context, p *bayes.Posterior, from [][]float64, seed uint6
 	return out, nil
 }
 
-// promising returns the nominal point, if there is one, and the draws from the prior with
+// promising returns the nominal point or, if there is none, the draws from the prior with
 // the highest densities.
 func promising(ctx context.Context, p *bayes.Posterior, seed uint64) (from [][]float64, err error) {
+	if p.GridAt != nil {
+		return [][]float64{p.GridAt}, nil
+	}
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Bind(ctx)()
-	if p.GridAt != nil {
-		from = append(from, p.GridAt)
-	}
 	type point struct {
 		theta []float64
 		logp  float64

@@ -105,9 +105,9 @@ func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes
 // those of the density.
 func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
 
-// BurnIn returns 500 iterations, whatever the number of parameters, because the shape of
+// BurnIn returns 300 iterations, whatever the number of parameters, because the shape of
 // the mode is known.
-func (NUTS) BurnIn(int) int { return 500 }
+func (NUTS) BurnIn(int) int { return 300 }
 
 // Kernel returns the kernel of one chain.
 func (s NUTS) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {

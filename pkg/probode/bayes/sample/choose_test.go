@@ -1,0 +1,125 @@
+package sample_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+)
+
+// decays are d independent decays x′ = −kx from 1, each with its own rate and two data.
+func decays(d int) *bayes.Posterior {
+	p := &bayes.Posterior{Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.25)}}
+	for i := range d {
+		name := fmt.Sprintf("k%d", i+1)
+		p.Params = append(p.Params, bayes.Param{Name: name, Prior: distuv.LogNormal{Mu: 0, Sigma: 0.5}})
+		p.Experiments = append(p.Experiments, bayes.Experiment{
+			Problem: &probode.Problem{Name: "decay", X0: []float64{1}, Theta: []float64{1}, Params: []string{name}, Span: [2]float64{0, 1}, Autonomous: true,
+				F:      func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
+				FTheta: func(dst []float64, _ float64, x, _ []float64) { dst[0] = -x[0] },
+			},
+			Data:   &bayes.Data{T: []float64{0.5, 1}, Y: [][]float64{{0.5 + 0.02*float64(i)}, {0.3 + 0.02*float64(i)}}},
+			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+		})
+	}
+	return p
+}
+
+// With sixteen parameters NUTS is chosen, the solver is accurate although the posterior's
+// own one is not, and the means of the draws are those of quadrature of the exact
+// solution. Sixteen numbers within 4.4 standard errors: a false alarm in 2e-4.
+func TestChooseNUTS(t *testing.T) {
+	const d = 16
+	p := decays(d)
+	ctx := context.Background()
+	s := mcmc.Settings{Chains: 4, Draws: 150, Seed: 1}
+	plan, err := sample.Choose(ctx, p, nil, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(plan.Why, "nuts, because there are 16 parameters and gradients; solved by DP5") {
+		t.Errorf("the reason is %q", plan.Why)
+	}
+	s.Start = plan.Start
+	chains, err := sample.Run(ctx, plan.Posterior, plan.Sampler, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range d {
+		var sum, first float64
+		y := p.Experiments[i].Data.Y
+		for u := -4.; u < 3; u += 0.001 { // u = log k; its prior is N(0, ½)
+			k := math.Exp(u)
+			a, b := y[0][0]-math.Exp(-k/2), y[1][0]-math.Exp(-k)
+			w := math.Exp(-2*u*u - 50*(a*a+b*b))
+			sum, first = sum+w, first+w*k
+		}
+		x := chains.Parameter(i)
+		mean, se := stat.Mean(slices.Concat(x...), nil), diag.MCSEMean(x)
+		if z := (mean - first/sum) / se; !(math.Abs(z) < 4.4) {
+			t.Errorf("the mean of k%d is %.4f, want %.4f: %.1f standard errors", i+1, mean, first/sum, z)
+		}
+	}
+	if words, err := plan.Check(ctx, chains); err != nil || !strings.HasPrefix(words, "at 20 of the draws the error of the solver is at most") {
+		t.Errorf("the check says %q, %v", words, err)
+	}
+	again, err := sample.Choose(ctx, decays(d), nil, mcmc.Settings{Chains: 4, Seed: 1})
+	if err != nil || again.Why != plan.Why || !again.Posterior.Setup.Equal(plan.Posterior.Setup) || !slices.Equal(again.Posterior.GridAt, plan.Posterior.GridAt) {
+		t.Errorf("the second choice is %v, %v", again, err)
+	}
+}
+
+// In few dimensions a nearly Gaussian mode gets random walks. The mode is that of an
+// accurate solver, and starting points do not change it.
+func TestChooseFew(t *testing.T) {
+	p := decays(3)
+	accurate := p.SolvedBy(probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Uniform(0.01)})
+	want, err := modes.Find(context.Background(), accurate, modes.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range [][][]float64{nil, {{3, 3, 3}, {0.2, 0.2, 0.2}}} {
+		plan, err := sample.Choose(context.Background(), p, from, mcmc.Settings{Chains: 4, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(plan.Why, "deterministic, because one mode was found, it is nearly Gaussian") || len(plan.Posterior.Modes.Modes) != 1 {
+			t.Errorf("the reason is %q", plan.Why)
+		}
+		got := plan.Posterior.Modes.Highest()
+		for k, v := range got.Theta {
+			if sd := math.Sqrt(want.Highest().Cov.At(k, k)) * v; math.Abs(v-want.Highest().Theta[k]) > 0.1*sd {
+				t.Errorf("from %v: the mode has k%d = %.4f, want %.4f", from, k+1, v, want.Highest().Theta[k])
+			}
+		}
+	}
+}
+
+// Several modes get a sampler that reaches all of them.
+func TestChooseSeveral(t *testing.T) {
+	c, err := cases.Named("alias")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := sample.Choose(context.Background(), c.Posterior(), nil, mcmc.Settings{Chains: 4, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(plan.Why, "deterministic, because there are 2 nearly Gaussian modes") && !strings.HasPrefix(plan.Why, "tempering, because there are 2 modes") {
+		t.Errorf("the reason is %q", plan.Why)
+	}
+}
