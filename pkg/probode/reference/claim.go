@@ -203,24 +203,33 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, 
 	first := make([]float64, p.Dim())
 	p.Initial(first, s.Theta)
 	best, stalled := math.Inf(1), 0
+	missed := func(worst float64, at int, why string) error {
+		d, e := p.Dim(), sol.Error[at]
+		return fmt.Errorf("the error of %s at t = %.6g may be %.2g, which is %.2g times what the tolerances permit, and %s: want larger tolerances, for example an absolute one of %.1g for this component",
+			p.StateName(at%d), sol.Times[at/d], e, worst, why, 10*e) // the claimed error differs between tolerances
+	}
+	var before error // for when the next integration fails
 	for {
 		if s.Relative > 0 {
 			local.Relative = max(local.Relative, 1e-15)
 		}
 		if err := sol.twice(ctx, p, c, local); err != nil {
+			// The solution does not end where an integration with larger tolerances went on.
+			if stuck := stuckError(""); before != nil && errors.As(err, &stuck) {
+				return before
+			}
 			return err
 		}
 		worst, at := sol.excess(first, s)
 		if worst <= 1 {
 			return nil
 		}
+		before = missed(worst, at, "with smaller tolerances the steps become too short or too many, as they do near the size of rounding errors")
 		if stalled++; worst < best/2 {
 			best, stalled = worst, 0
 		}
 		if stalled == 2 {
-			d := p.Dim()
-			return fmt.Errorf("the error of %s at t = %.6g may be %.2g, which is %.2g times what the tolerances permit, and shorter steps do not help: want larger tolerances",
-				p.StateName(at%d), sol.Times[at/d], sol.Error[at], worst)
+			return missed(worst, at, "shorter steps do not help")
 		}
 		// Errors are roughly proportional to the tolerance of a step.
 		shrink := min(0.2, max(1e-3, 0.3/worst))

@@ -20,6 +20,11 @@ const (
 
 var errStopped = errors.New("stopped")
 
+// A stuckError says that steps became too short or too many.
+type stuckError string
+
+func (e stuckError) Error() string { return string(e) }
+
 // restart discards the step sizes that were chosen before an event.
 func (e *integration) restart() {
 	e.fresh = false
@@ -45,7 +50,7 @@ func (e *integration) reach(target float64, i int) error {
 		case e.stop.Load():
 			return errStopped
 		case e.steps >= e.set.MaxSteps+i:
-			return fmt.Errorf("more than %d steps up to t = %.6g, x = %s: the solution may end here; otherwise try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, short(e.x))
+			return stuckError(fmt.Sprintf("more than %d steps up to t = %.6g, x = %s: the solution may end here; otherwise try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, short(e.x)))
 		}
 		r := e.rule
 		if !e.fresh {
@@ -298,5 +303,5 @@ func (e *integration) stuck() error {
 	if e.badT == e.badT {
 		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and no step from t = %.6g avoids that: the solution may end here", probode.ErrField, e.badT, short(e.badX), e.theta, e.t)
 	}
-	return fmt.Errorf("the step fell to %.2g at t = %.6g, x = %s: the solution may end here, or f may jump here; declare a jump at a known time as an event, otherwise try a larger tolerance", e.rule.natural, e.t, short(e.x))
+	return stuckError(fmt.Sprintf("the step fell to %.2g at t = %.6g, x = %s: the solution may end here, or f may jump here; declare a jump at a known time as an event, otherwise try a larger tolerance", e.rule.natural, e.t, short(e.x)))
 }
