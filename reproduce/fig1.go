@@ -163,7 +163,7 @@ Above, the paths; below, their mean and bands of one, two and three standard dev
 	}
 	slices.Sort(departures)
 	sec.claim("the density of a step is not Gaussian; it is approximated by a Gaussian “merely to facilitate straightforward sampling” (§2.4)",
-		fmt.Sprintf("The exact distribution was sampled in each step, by preconditioned Crank–Nicolson moves and random-walk moves. Its mean differs from that of the Gaussian approximation by %.2g standard deviations of the step in the median step, and by %.2g in the worst, at t = %.1f. The standard deviations of the ensemble change by at most a factor of %.2g.",
+		fmt.Sprintf("The exact distribution was sampled in each step, by preconditioned Crank–Nicolson moves and random-walk moves. The difference between its mean and that of the Gaussian approximation, in standard deviations of the step's distribution, has median %.2g over the steps, and is at most %.2g, at t = %.1f. The standard deviations of the ensemble change by at most a factor of %.2g.",
 			departures[len(departures)/2], worst, worstAt, math.Exp(largest)), largest < math.Log(2))
 	return sec, nil
 }

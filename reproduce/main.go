@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string) error {
 	s := &study{took: make(map[string]time.Duration)}
 	fs := flag.NewFlagSet("reproduce", flag.ContinueOnError)
 	fs.Usage = func() {
-		fmt.Fprintf(fs.Output(), "usage: go run ./reproduce [flags]\n\nComputes the experiments of the paper into DIR and writes DIR/report.html.\n\n")
+		fmt.Fprintf(fs.Output(), "usage: go run ./reproduce [flags]\n\nRuns the experiments of the paper, saves the results in DIR, and writes DIR/report.html.")
 		fs.PrintDefaults()
 	}
 	var names []string
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string) error {
 	wanted := strings.Split(strings.ReplaceAll(*only, " ", ""), ",")
 	for _, name := range wanted {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("-only: no experiment is called %q: want some of %s", name, strings.Join(names, ","))
+			return fmt.Errorf("-only: no experiment is called %q: want one or more of %s", name, strings.Join(names, ","))
 		}
 	}
 	for _, e := range experiments {

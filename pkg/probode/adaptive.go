@@ -24,8 +24,8 @@ type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.
 	Max float64
-	// MaxSteps bounds the number of steps of a run. Zero means 10⁴, because a sampler also
-	// proposes θ at which a solution would take very long.
+	// MaxSteps bounds the number of steps of a run. Zero means 10⁴, because a sampler
+	// also proposes θ at which a solution would take a very long time.
 	MaxSteps int
 }
 

@@ -44,10 +44,10 @@ type Gradient struct {
 	Alpha float64   // with respect to α; 0 without noise
 }
 
-// Gradient writes the gradient of a function of the path z to g, where w, of the length of
-// z, is the gradient of that function with respect to the states of the path. The path z
-// is the one that Solve has computed for θ and ξ. If event times depend on θ, the states
-// are those at the moving grid points.
+// Gradient writes to g the gradient of a function of the path z. The argument w, which
+// has the same length as z, is the gradient of that function with respect to the states
+// of the path. The path z is the one that Solve has computed for θ and ξ. If event times
+// depend on θ, the states are those at the moving grid points.
 //
 // It takes one backward pass through the steps, for any number of parameters. With
 // Problem.Pullback, or with FJ and FTheta, the gradient is exact up to rounding, except
@@ -67,7 +67,7 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 // grid points; times is the gradient with respect to them, or nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
-		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, θ and its gradient %d and %d: want %d and %d", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
+		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, and θ and its gradient have lengths %d and %d: want %d for the first two and %d for the others", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
 	}
 	if n := s.NoiseLen(); xi != nil && len(xi) != n || g.Xi != nil && len(g.Xi) != n {
 		panic(fmt.Sprintf("probode: ξ and its gradient have lengths %d and %d: want N·n = %d, or nil", len(xi), len(g.Xi), n))

@@ -131,8 +131,8 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 }
 
 // SecondAlong writes to dst the derivative of J·u, the Jacobian times a constant vector,
-// for the same movement as Along. It uses central differences of FJ, or mixed second
-// differences of F.
+// along the same direction as in Along. It uses central differences of FJ, or mixed
+// second differences of F.
 func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	clear(dst)

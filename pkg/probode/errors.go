@@ -28,9 +28,9 @@ var (
 	ErrStretched = errors.New("the event times are too far from those for which the grid was made: make it at another θ, or with smaller steps")
 )
 
-// A PanicError says that a function supplied by the user panicked, such as a function of
-// the problem, a likelihood, or a hook for progress. Its message is one line. Stack has
-// the full stack trace; use [errors.As] to get it.
+// A PanicError says that a function supplied by the user, such as a function of the
+// problem, a likelihood or a progress hook, panicked. Its message is one line. Stack has
+// the full stack trace; use [errors.As] to get the PanicError.
 type PanicError struct {
 	Value any
 	Stack []byte

@@ -32,8 +32,8 @@ type Event struct {
 	// positive there. Otherwise Trigger must first be ≤ 0.
 	AtStart bool
 
-	// Jump, if not nil, replaces the state x just before time t by the state just after
-	// it. If Jump is nil, only f changes at the event.
+	// Jump, if not nil, receives the state just before time t in x, and overwrites it
+	// with the state just after t. If Jump is nil, only f changes at the event.
 	Jump func(x []float64, t float64, theta []float64)
 
 	// JumpPullback, if not nil, replaces λ, the gradient of a function with respect to the

@@ -384,8 +384,8 @@ func (g *Grid) segment(i int) int {
 	return sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to >= i })
 }
 
-// Segment returns the first and the last grid point of the segment between events to
-// which step i belongs. A multistep method starts at the first of them.
+// Segment returns the first and the last grid point of the segment that contains step i;
+// segments lie between events. A multistep method starts at the first of them.
 func (g *Grid) Segment(i int) (from, to int) {
 	j := sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to > i })
 	return g.seg[j].from, g.seg[j].to

@@ -34,9 +34,9 @@ import (
 // The polynomial may leave the range of its points: with large steps, a component that
 // is positive at all grid points may be negative between them.
 //
-// The points belong to the segment between events in which t lies. If a segment has
-// fewer than q+2 points, all of them are used, and the result is less accurate. If
-// events lie close together, use a grid through the times of the data.
+// All points belong to the segment, between two events, that contains t. If a segment has
+// fewer than q+2 points, all of them are used, and the result is less accurate. If events
+// lie close together, use a grid through the times of the data.
 //
 // An Interpolator belongs to the grid of its Solver. If event times do not depend on θ,
 // it never changes, and all clones of its Solver and any number of goroutines can share

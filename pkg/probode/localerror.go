@@ -35,7 +35,7 @@ func remembers(step Stepper) bool {
 //
 //	(next − next₂) · 2^q / (2^q − 1),
 //
-// where q is the order of the method. Doubled makes the same paths as Method. A method
+// where q is the order of the method. Doubled computes the same paths as Method. A method
 // that needs the estimate only in some of its steps can ask the Stepper of Doubled for
 // it.
 type Doubled struct{ Method }

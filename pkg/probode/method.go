@@ -40,7 +40,7 @@ type Noise struct {
 	Quiet int
 }
 
-// A Stepper makes the steps of a path, one after another. It owns its workspace and its
+// A Stepper takes the steps of a path, one after another. It owns its workspace and its
 // memory of earlier steps, and serves one goroutine.
 //
 // The Stepper of a one-step method needs only these two methods. The interfaces below
@@ -83,10 +83,10 @@ type Estimator interface {
 }
 
 // A Chooser is an Estimator that chooses the length of its steps under error control, and
-// their orders if it has several, as variable-order codes do. The orders are frozen with
-// the grid of the run, see Grid.Order, so that Z is as smooth as for a method of fixed
-// order. When a Chooser is made for a run, its grid is still empty. For other Steppers the
-// controller chooses the lengths of the steps.
+// their orders if it has several, as variable-order codes do. The orders are frozen
+// together with the grid of the run (see Grid.Order), so that Z is as smooth as for a
+// method of fixed order. When a Chooser is made for a run, its grid is still empty. For
+// other Steppers the controller chooses the lengths of the steps.
 type Chooser interface {
 	Estimator
 	// Choose is called after step i, which led from the state given to Step to the state
@@ -101,14 +101,14 @@ type Chooser interface {
 	Chosen() int
 }
 
-// A Runner is a Stepper that makes many steps of a segment at once, for speed.
+// A Runner is a Stepper that takes many steps of a segment at once, for speed.
 type Runner interface {
 	Stepper
-	// Run makes the steps i of the path z with from ≤ i < to. The caller has set the row
-	// of z at which the first step begins; Run writes the rows after it. Row i of xi holds
-	// the n normals of step i; xi is nil for the classical method. The argument scale is
-	// the same for all steps. The result failed is the index of the step that failed; if
-	// none failed, it is one more than the index of the last step.
+	// Run takes those steps i of the path z for which from ≤ i < to. The caller has set
+	// the row of z at which the first step begins; Run writes the rows after it. Row i of
+	// xi holds the n normals of step i; xi is nil for the classical method. The argument
+	// scale is the same for all steps. The result, failed, is the index of the failed
+	// step or, if none failed, one more than the index of the last step.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
 	Runs() bool

@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// A Path solves a problem by a Setup: it gives the states at the times of Bind as a
-// function of θ and ξ. It owns its workspace and serves one goroutine. The interfaces
-// below are abilities that a Path may have: Tangential, Reversible, Holdable and Gridded.
+// A Path solves a problem as a Setup says: it gives the states at the times that were
+// passed to Bind, as a function of θ and ξ. It owns its workspace and serves one
+// goroutine. The interfaces below are abilities that a Path may have: Tangential,
+// Reversible, Holdable and Gridded.
 type Path interface {
 	// States writes the states at the times to dst, row-major: dst[n*d+k] is component k
 	// at time n. The argument xi, of length NoiseLen, holds the standard normals ξ of the

@@ -27,7 +27,7 @@ type Problem struct {
 	F func(dst []float64, t float64, x, theta []float64)
 
 	// FJ, if not nil, writes f(t, x; θ) into f and its Jacobian ∂f/∂x into jac in one
-	// pass. The two often share most of their work, and an implicit step needs both. Give
+	// pass. The two often share most of their work, and an implicit step needs both. Set
 	// FJ if speed is important. On entry jac is zero. It is d×d, row-major,
 	//
 	//	jac[i*d+j] = ∂fᵢ/∂xⱼ,
@@ -39,16 +39,16 @@ type Problem struct {
 	// If FJ is nil, the Jacobian is computed by finite differences of F.
 	FJ func(f, jac []float64, t float64, x, theta []float64)
 
-	// FTheta, if not nil, writes ∂f/∂θ to dst, which is zero on entry, row-major with a
-	// row for each component of f: dst[i*len(theta)+j] = ∂fᵢ/∂θⱼ. It is used for
+	// FTheta, if not nil, writes ∂f/∂θ to dst in row-major order, with a row for each
+	// component of f: dst[i*len(theta)+j] = ∂fᵢ/∂θⱼ. On entry dst is zero. It is used for
 	// derivatives of a path; without it they use differences of F.
 	FTheta func(dst []float64, t float64, x, theta []float64)
 
-	// Pullback, if not nil, adds the derivatives of the number λ·f(t, x; θ) with respect to
-	// x and θ to dx and dtheta, and returns its derivative with respect to t. It does the
-	// work of FJ and FTheta for gradients of functions of a path: see Solver.Gradient. If
-	// there are many parameters, it takes much less time than filling and multiplying the
-	// two matrices.
+	// Pullback, if not nil, adds the derivatives of the number λ·f(t, x; θ) with respect
+	// to x and θ to dx and dtheta, and returns the derivative of that number with respect
+	// to t. It does the work of FJ and FTheta for gradients of functions of a path: see
+	// Solver.Gradient. If there are many parameters, it takes much less time than filling
+	// and multiplying the two matrices.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
 	// X0 is the initial state; its length is the dimension d.
@@ -58,9 +58,9 @@ type Problem struct {
 	// X0, whose length is still d. An unknown initial value is an ordinary parameter.
 	Start func(x0, theta []float64)
 
-	// StartTheta, if not nil, writes the derivative of Start to dst, which is zero on
-	// entry, row-major with a row for each component of the state. Without it, derivatives
-	// of a path use differences of Start.
+	// StartTheta, if not nil, writes the derivative of Start to dst in row-major order,
+	// with a row for each component of the state. On entry dst is zero. Without it,
+	// derivatives of a path use differences of Start.
 	StartTheta func(dst, theta []float64)
 
 	// Span holds t₀ < t₁.

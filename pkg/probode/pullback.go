@@ -19,7 +19,7 @@ type Adjoint struct {
 	// step. They are used only if Moves is set.
 	Time, Length float64
 
-	// Moves says that event times depend on θ, and so does the grid.
+	// Moves says that event times, and therefore the grid, depend on θ.
 	Moves bool
 
 	// Path holds the states of the path, row by row, for methods that need earlier states.
@@ -28,8 +28,8 @@ type Adjoint struct {
 	field *fieldAdjoint
 }
 
-// NewAdjoint returns an Adjoint for a method that makes its steps by another method for
-// another problem. It has no slices yet.
+// NewAdjoint returns an Adjoint for a method that takes its steps with another method,
+// applied to another problem. It has no slices yet.
 func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: newFieldAdjoint(p)} }
 
 // Noise adds the gradients of scale·ξ, which was added to the next state.
@@ -40,8 +40,9 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 	}
 }
 
-// Field adds the gradients of the number λ·f(t, x; θ), where t = t[i] + c·h: the one with
-// respect to x to dx, which may be nil, and the others to Theta, Time and Length.
+// Field adds the gradients of the number λ·f(t, x; θ), where t = t[i] + c·h: it adds the
+// gradient with respect to x to dx, unless dx is nil, and the others to Theta, Time and
+// Length.
 //
 // It uses Problem.Pullback or, if that is nil, FJ and FTheta. Without FTheta it takes 2p
 // evaluations of F. Without FJ it takes 2d of them, unless dx is nil.
@@ -68,8 +69,8 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 	}
 }
 
-// SecondField adds the gradients of the number λ·f + μ·J u, for constant λ, μ and u, where f
-// and J belong to (t, x; θ). It is like Field, at twice the cost, and computes the
+// SecondField adds the gradients of the number λ·f + μ·Ju, for constant λ, μ and u, where
+// f and J are taken at (t, x; θ). It is like Field, at twice the cost, and computes the
 // derivative along u by a central difference. The relative error is about 10⁻¹⁰, or 10⁻⁸
 // if FJ or FTheta is missing and there is no Problem.Pullback.
 func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {

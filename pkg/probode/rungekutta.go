@@ -293,7 +293,7 @@ func terms(a []float64, h float64) (list []term) {
 // Runs reports whether the grid is uniform.
 func (r *rungeKutta) Runs() bool { return r.g.h > 0 }
 
-// Run makes the steps of one segment.
+// Run takes the steps of one segment.
 func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
 	d, f, h := len(r.stage), r.p.F, r.g.h
 	if r.terms == nil {

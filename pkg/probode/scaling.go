@@ -78,8 +78,8 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	return nil
 }
 
-// Scaling returns how the size of the noise depends on the step. It never returns
-// ScaleDefault.
+// Scaling returns the Scaling of the noise: how its size depends on the step. It never
+// returns ScaleDefault.
 func (s *Solver) Scaling() Scaling {
 	if s.scaling == ScaleLocal {
 		return ScaleLocal

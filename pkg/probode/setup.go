@@ -77,7 +77,7 @@ type gridder interface {
 	grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error)
 }
 
-// Bind prepares solutions of p by s for the given times: see Mesh.
+// Bind prepares to solve p as s says, for the given times: see Mesh.
 func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path, error) {
 	if s.Mesh == nil {
 		return nil, fmt.Errorf("%s: the mesh is nil: want a mesh such as Uniform(0.1)", p.Title())

@@ -158,9 +158,9 @@ func (s *Solver) MemoryLen() int {
 	return 0
 }
 
-// Bind makes solves of s, and of Solvers that are cloned from it later, stop soon after
+// After a call of Bind, solves of s, and of Solvers cloned from it later, stop soon after
 // ctx ends, with the error of ctx. The function release restores the earlier context; if
-// Bind is called several times, the calls must be released in reverse order.
+// Bind is called several times, the release functions must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	stop, before, cause := new(atomic.Bool), s.stop, s.cause
 	s.stop, s.cause = stop, func() error { return context.Cause(ctx) }
@@ -188,10 +188,10 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// SolveFrom makes the steps i of a path with from ≤ i < to, where 0 ≤ from ≤ to ≤ N. On
-// entry z holds the row of t_from, and SolveFrom writes the rows after it, up to the row
-// of t_to. Row i of xi belongs to step i, and z, theta and xi have the same lengths as for
-// Solve. With from = 0 the row of t₀ is written, too.
+// SolveFrom takes those steps i of a path for which from ≤ i < to, where 0 ≤ from ≤ to ≤
+// N. On entry z holds the row of t_from, and SolveFrom writes the rows after it, up to
+// the row of t_to. Row i of xi belongs to step i, and z, theta and xi have the same
+// lengths as for Solve. With from = 0 the row of t₀ is written, too.
 //
 // The argument memory, of length MemoryLen, holds what the method remembers of earlier
 // steps: on entry at t_from, unless from is 0, and on return at t_to. A path that is

@@ -103,7 +103,7 @@ func rulesTable(standings []standing) string {
 // honesty draws the coverage of the rules, and the sorted root mean squares of their cells.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
-	square := viz.Panel{Title: "root mean squared standardised error, sorted over cells", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
+	square := viz.Panel{Title: "root mean square of the standardised error, with the cells in increasing order", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
 	var lines, sorted []viz.Line
 	for _, s := range standings {
 		line := viz.Line{Name: s.rule}

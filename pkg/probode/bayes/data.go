@@ -154,7 +154,7 @@ func ReadFile(path, time string, columns ...string) (*Data, error) {
 		defer f.Close()
 		in := &io.LimitedReader{R: f, N: maxFile}
 		if d, err = ReadCSV(in, time, columns...); in.N == 0 {
-			return nil, fmt.Errorf("it is longer than %d MiB: want a smaller file", maxFile>>20)
+			return nil, fmt.Errorf("it is larger than %d MiB: want a smaller file", maxFile>>20)
 		}
 	}
 	if why := (*os.PathError)(nil); errors.As(err, &why) {
@@ -174,7 +174,7 @@ func checkText(in *bufio.Reader) error {
 		{"\xff\xfe", "in UTF-16: want UTF-8"},
 		{"\xfe\xff", "in UTF-16: want UTF-8"},
 		{"\x1f\x8b", "compressed by gzip: want the text itself"},
-		{"PK\x03\x04", "a zip archive, for example the workbook of a spreadsheet: want a text file, saved as CSV"},
+		{"PK\x03\x04", "a zip archive, such as a spreadsheet workbook: want a text file, saved as CSV"},
 	} {
 		if bytes.HasPrefix(head, []byte(known.mark)) {
 			return errors.New("the file is " + known.is)
@@ -182,7 +182,7 @@ func checkText(in *bufio.Reader) error {
 	}
 	switch {
 	case bytes.IndexByte(head, 0) >= 0:
-		return errors.New("the file has bytes that are zero: want text in UTF-8")
+		return errors.New("the file contains zero bytes: want text in UTF-8")
 	case bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0:
 		return errors.New("the lines end in CR only: want LF or CR LF")
 	case bytes.HasPrefix(head, []byte("\ufeff")):

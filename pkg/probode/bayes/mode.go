@@ -76,10 +76,10 @@ func (m *Modes) Highest() *Mode {
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
-		out = fmt.Sprintf("%d of %d searches ended here, and none ended in another mode that counts", m.Modes[0].Found, m.Searches)
+		out = fmt.Sprintf("%d of %d searches ended here, and none ended in another mode with a noticeable mass", m.Modes[0].Found, m.Searches)
 	}
 	if 10*m.Once > m.Searches && m.Searches > 0 {
-		out += fmt.Sprintf("; about a fraction %.2g of further searches would end in other modes", float64(m.Once)/float64(m.Searches))
+		out += fmt.Sprintf("; a fraction of about %.2g of further searches would end in other modes", float64(m.Once)/float64(m.Searches))
 	}
 	// With probability e⁻³, none of n independent searches ends in a mode in which 3/n of
 	// all searches end. At most a quarter of the searches are not independent of the

@@ -517,7 +517,7 @@ func TestUnusedParameterWithObserve(t *testing.T) {
 		p := town("beta", "rho")
 		change(p)
 		_, err := bayes.NewDensity(context.Background(), p)
-		want := fmt.Sprintf(`bayes: parameter %q is not used: the equations have beta, and a change of it does not change the values of Observe`, name)
+		want := fmt.Sprintf(`bayes: parameter %q is not used: the equations have beta, and changing it does not change the values that Observe writes`, name)
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}

@@ -138,7 +138,7 @@ func (e *Density) checkObserve() error {
 	}
 	also := ""
 	if observes {
-		also = ", and a change of it does not change the values of Observe"
+		also = ", and changing it does not change the values that Observe writes"
 	}
 	return fmt.Errorf("bayes: parameter %q is not used: the equations have %s%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
 }

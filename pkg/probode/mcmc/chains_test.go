@@ -317,7 +317,7 @@ func TestWarnings(t *testing.T) {
 			}
 			c.KHat = 0.8
 		}, []string{"the weighted draws are worth 3992 effective draws, k̂ = 0.80, above its limit 0.70"}},
-		{"capped", func(c *Chains) { c.Capped = true }, []string{"the run reached its largest number of draws"}},
+		{"capped", func(c *Chains) { c.Capped = true }, []string{"the run reached its limit on the number of draws"}},
 		{"no draws", func(c *Chains) {
 			for i := range c.Draws {
 				c.Draws[i], c.Generated[i], c.Stats[i] = nil, nil, Stats{}

@@ -63,7 +63,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	}
 	failed, tried := sum.Failed+sum.Latent.Failed, sum.Proposed+sum.Latent.Proposed
 	if share := float64(failed) / float64(tried); share > 0.01 {
-		warn("%.2g %% of evaluations failed: the draws cover only the region where the equations could be solved, which may be a part of the posterior; take a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
+		warn("%.2g %% of evaluations failed: the draws cover only the region where the equations could be solved, which may be a part of the posterior; use a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
 	}
 
 	for i, name := range c.Names {
@@ -71,7 +71,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 			break // draws of a chain in another mode pile up, too
 		}
 		if end, share := pileUp(slices.Concat(c.Parameter(i)...)); share > 0.05 {
-			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push the parameter against the edge of its prior, or cannot distinguish values near the edge from it; check whether the edge is intended, take a more informative prior, or fix the parameter", 100*share, text.Printable(name), end)
+			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push the parameter against the edge of its prior, or cannot distinguish values near the edge from it; check whether the edge is intended, use a more informative prior, or fix the parameter", 100*share, text.Printable(name), end)
 		}
 	}
 
@@ -115,7 +115,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		}
 	}
 	if c.Capped {
-		warn("the run reached its largest number of draws before the required ESS: allow more draws, or make the burn-in longer")
+		warn("the run reached its limit on the number of draws before the required ESS: allow more draws, or make the burn-in longer")
 	}
 	return out
 }
@@ -145,7 +145,7 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	for j := range sorted {
 		if diag.Quantile(sorted[j], 0.9) < diag.Quantile(sorted[best], 0.1) {
 			elsewhere[j] = true
-			warn("the log density of chain %d is %.3g below that of chain %d: it is in another mode, or has not converged yet; start at the mode, make the burn-in longer, or take a prior that excludes the lesser mode", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
+			warn("the log density of chain %d is %.3g below that of chain %d: it is in another mode, or has not converged yet; start at the mode, make the burn-in longer, or use a prior that excludes the lesser mode", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
 		}
 	}
 	return elsewhere

@@ -49,7 +49,7 @@ func (m *Model) check(params map[string]source.Where) {
 	observables := map[string]source.Where{}
 	for _, o := range m.observables {
 		if at, twice := observables[o.id]; twice {
-			o.where.Failf("observable %s appears twice: first in line %d of %s", o.id, at.Line, at.File)
+			o.where.Failf("observable %s appears twice: the first time on line %d of %s", o.id, at.Line, at.File)
 		}
 		observables[o.id] = o.where
 		for _, s := range o.symbols() {
@@ -62,7 +62,7 @@ func (m *Model) check(params map[string]source.Where) {
 	conditions := map[string]source.Where{}
 	for _, c := range m.conditions {
 		if at, twice := conditions[c.id]; twice {
-			c.where.Failf("condition %s appears twice: first in line %d of %s", c.id, at.Line, at.File)
+			c.where.Failf("condition %s appears twice: the first time on line %d of %s", c.id, at.Line, at.File)
 		}
 		conditions[c.id] = c.where
 		for _, s := range c.set {

@@ -11,8 +11,7 @@ import (
 )
 
 // WithData returns a copy of p in which the measurements of a file replace its own. The
-// file is a table of a kind that a model file can name. time is the name of its column of
-// times; "" stands for the name of the time variable in the model. It is an error if p
+// file is a data table in any format that a model file may refer to. It is an error if p
 // has several models.
 //
 // An error about the file is a [*source.Error].

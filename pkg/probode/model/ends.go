@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// An End is the end of a search as fit -json writes it, see docs/json.md.
+// An End is the end of a search, as fit -json writes it: see docs/json.md.
 type End struct {
 	LogLikelihood float64            `json:"log_likelihood"`
 	Parameters    map[string]float64 `json:"parameters"` // linear values
@@ -18,21 +18,21 @@ type End struct {
 	Slope         float64            `json:"slope"`
 }
 
-// ReadEnds reads the ends of the searches from a file of fit -json: the best first. It is
-// an error if there is none.
+// ReadEnds reads the ends of the searches from a file that fit -json has written, and
+// returns the best one first. It is an error if there is none.
 func ReadEnds(r io.Reader) ([]End, error) {
 	var file struct {
 		Format string `json:"format"`
 		Ends   []End  `json:"ends"`
 	}
 	if err := json.NewDecoder(r).Decode(&file); err != nil {
-		return nil, fmt.Errorf("it is not a file of fit -json: %w", err)
+		return nil, fmt.Errorf("it is not a file written by fit -json: %w", err)
 	}
 	if file.Format != "probode fit" {
-		return nil, fmt.Errorf("its format is %q: want a file of fit -json", text.Clip(file.Format))
+		return nil, fmt.Errorf("its format is %q: want a file written by fit -json", text.Clip(file.Format))
 	}
 	if len(file.Ends) == 0 {
-		return nil, errors.New("it has no ends: want a fit in which a search succeeded")
+		return nil, errors.New("it contains no end points of searches: want a fit in which at least one search succeeded")
 	}
 	return file.Ends, nil
 }

@@ -23,16 +23,17 @@ type FitSettings struct {
 	Starts     int    // drawn starts, ≥ 0
 	Seed       uint64 // seed of the starts
 	Iterations int    // largest number in each search; zero means 300
-	// From contains further starts, before those that are drawn: linear values of all
-	// parameters. Values outside the bounds are moved to the bounds.
+	// From contains additional starts, which are used before the drawn ones; each holds
+	// the linear values of all parameters. Values outside the bounds are moved to the
+	// bounds.
 	From [][]float64
 	// Map adds the log densities of the priors to the log-likelihood. Each is the density
 	// of the value that has the prior: for parameterScaleNormal, for example, the value on
 	// the parameter's scale.
 	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
-	// relative tolerance of 10⁻⁴. For every Tolerance, the final log-likelihoods are
-	// computed to 10⁻⁷.
+	// relative tolerance of 10⁻⁴. Whatever the Tolerance, the final log-likelihoods are
+	// computed with an error of at most 10⁻⁷.
 	Tolerance probode.Tolerance
 	Method    probode.Method // nil means Radau of order 5
 	// Workers is the number of searches that run at the same time; zero means one for
@@ -48,15 +49,16 @@ type Optimum struct {
 	LogPrior      float64   // 0 unless FitSettings.Map is set
 	Error         float64   // as in Evaluation
 	Theta         []float64 // linear values of all parameters
-	// Slope is the largest slope of the log-likelihood, or with Map of the log posterior
-	// density, on the scales of the parameters: the largest component of its gradient,
-	// without those that point out of the bounds at which Theta lies. At kinks it is the
-	// mean slope of the way to the maximum of the expansion at Theta.
+	// Slope is the largest slope of the log-likelihood (or, with Map, of the log
+	// posterior density) on the scales of the parameters: the largest component of its
+	// gradient, not counting components that point outwards at a bound on which Theta
+	// lies. At kinks it is the mean slope between Theta and the maximum of the expansion
+	// around Theta.
 	Slope float64
 	// Left is the further rise that the expansion at Theta predicts. Kinks is the number
-	// of measurements with Laplace errors that equal the model's values. The likelihood
-	// has a kink where such a measurement equals the model's value. An optimum is usually
-	// at kinks, just as a median lies at a data point.
+	// of measurements that equal the model's values, among those with Laplace errors. The
+	// likelihood has a kink where such a measurement equals the model's value. An optimum
+	// is usually at kinks, just as a median lies at a data point.
 	Left  float64
 	Kinks int
 
@@ -413,8 +415,8 @@ func (f *fitting) all(x []float64) []float64 {
 	return theta
 }
 
-// Value implements shape.Function: it returns the log-likelihood, plus the log densities
-// of priors that count.
+// Value implements shape.Function: it returns the log-likelihood, plus, with Map, the log
+// densities of the priors.
 func (f *search) Value(x []float64) float64 {
 	f.evaluations++
 	return f.surface.Value(f.coordinates(x))

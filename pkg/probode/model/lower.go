@@ -339,7 +339,7 @@ func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.rates {
 		if slices.Contains(r.Symbols(), expr.Time) {
-			l.m.States[i].Where.Refuse("preequilibration that depends on the time", "the right-hand side of %s depends on it at condition %s", l.system.states[i], condition)
+			l.m.States[i].Where.Refuse("preequilibration that depends on the time", "the right-hand side of %s depends on the time at condition %s", l.system.states[i], condition)
 		}
 	}
 }

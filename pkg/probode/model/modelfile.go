@@ -205,7 +205,7 @@ func (r *modelReader) observable(n *source.Node) observable {
 	o.increase = n.Flag("increase")
 	if v := n.Number("lowerLimit", math.NaN()); !math.IsNaN(v) {
 		if o.distribution.counts() {
-			r.Failf(n.LineOf("lowerLimit"), "observable %s has counts and a lowerLimit: want a distribution of numbers", o.id)
+			r.Failf(n.LineOf("lowerLimit"), "observable %s has counts and a lowerLimit: want a continuous distribution", o.id)
 		}
 		o.limit = expr.Num(v)
 	}

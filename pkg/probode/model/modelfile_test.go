@@ -92,7 +92,7 @@ func TestModelFileRefused(t *testing.T) {
 	}{
 		{"name: small", "nam: small", "m.yaml:1: the file has a key nam: want name, time, parameters"},
 		{"odes:", "equations:", "neither odes (a model file) nor problems (PEtab) is a key"},
-		{"stateId: A", "stateId: k", "m.yaml:12: k appears twice: first in line 4"},
+		{"stateId: A", "stateId: k", "m.yaml:12: k appears twice: the first time on line 4"},
 		{"stateId: A", "stateId: t", "m.yaml:12: stateId is t, which is the time"},
 		{"stateId: A", "stateId: 2A", `m.yaml:12: stateId is "2A"`},
 		{"stateId: A", "stateId: f", "f is also the name of a function"},
@@ -120,7 +120,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"time: 1, ", "time: A, ", "m.yaml:16: event that depends on the state is not supported"},
 		{"{A: A + n}", "{k: A + n}", "m.yaml:16: event e_1 sets k, which is estimated"},
 		{"one, n: 1", "one, m: 1", "m.yaml:18: condition one sets m, which is not defined"},
-		{"conditionId: two", "conditionId: one", "m.yaml:19: condition one appears twice: first in line 18"},
+		{"conditionId: two", "conditionId: one", "m.yaml:19: condition one appears twice: the first time on line 18"},
 		{"0,one,1.5", "0,three,1.5", "d.csv:3: condition three is not defined"},
 		{"0,one,1.5", "0,one,1.5,7", "d.csv:3: 4 cells: the header has 3 columns"},
 		{"0,one,1.5", "0,one,many", `d.csv:3: y is "many"`},

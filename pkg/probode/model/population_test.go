@@ -182,7 +182,7 @@ func TestPopulation(t *testing.T) {
 func TestPopulationRefuses(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"objectivePriorType: exponential", "objectivePriorType: gamma", "prior gamma has parameters that are not numbers: want numbers, or one of"},
-		{"2 * between}", "2 * between, nominalValue: 1}", "parameter shift has a nominalValue, and a prior that depends on other parameters"},
+		{"2 * between}", "2 * between, nominalValue: 1}", "parameter shift has both a nominalValue and a prior that depends on other parameters"},
 		{"2 * between}", "2 * nothing}", "nothing, which is not defined"},
 		{"perCondition: 1", "perCondition: yes", `perCondition is "yes": want 1 or 0`},
 		{"state: x, amount: 100", "state: y, amount: 100", "dose tablet goes into y, which is not a state"},

@@ -266,7 +266,7 @@ func TestSBMLEvents(t *testing.T) {
 		{"{time^2 >= T}", `initialValue="true"`, "", set, "event trigger that is not linear in time"},
 		{"{time + piecewise(0, time < 1, 5) >= 4}", `initialValue="true"`, "", set, "event trigger that is not linear in time"},
 		{"{time - time >= T}", `initialValue="true"`, "", set, "event trigger that never changes"},
-		{"{T*time >= 4}", `initialValue="true"`, "", set, "event trigger with a factor of the time"},
+		{"{T*time >= 4}", `initialValue="true"`, "", set, "event trigger in which the time has a coefficient"},
 		{"{T >= 4}", `initialValue="true"`, "", set, "event trigger that never changes"},
 		{"{A >= 4}", `initialValue="true"`, "", set, "event that depends on the state"},
 		{"{A + time^2 >= 4}", `initialValue="true"`, "", set, "event that depends on the state"},

@@ -108,7 +108,7 @@ func (f *files) checkParams(list []Parameter) {
 			w.Failf("parameter id %s has a special meaning in formulas: want another id", p.ID)
 		}
 		if at, twice := first[p.ID]; twice {
-			w.Failf("parameter %s appears twice: first in line %d of %s", p.ID, at.Line, at.File)
+			w.Failf("parameter %s appears twice: the first time on line %d of %s", p.ID, at.Line, at.File)
 		}
 		first[p.ID] = w
 		if !p.Estimate {

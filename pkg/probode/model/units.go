@@ -56,7 +56,7 @@ func (m *Model) checkUnits() {
 			if first, ok := flows[term]; !ok && s.Unit != "" {
 				flows[term] = s
 			} else if s.Unit != "" && s.Unit != first.Unit {
-				s.Where.Failf("%s is in the rates of %s, in %s, and of %s, in %s: want the same unit, or a factor between them", term, first.ID, first.Unit, s.ID, s.Unit)
+				s.Where.Failf("%s appears in the rates of %s, with the unit %s, and in those of %s, with the unit %s: want the same unit, or a factor that converts one into the other", term, first.ID, first.Unit, s.ID, s.Unit)
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // WriteYAML writes p, for example a PEtab problem, as a model file with a table of data.
-// The files are in the folder dir, which it creates if necessary. It returns the path of
-// the model file, which begins with dir.
+// WriteYAML writes the files to the folder dir, and creates it if necessary. It returns
+// the path of the model file, which begins with dir.
 //
 // It is an error if a model file cannot express something in p: several models; an event
 // that happens after a measurement at the same time; a constant whose initial value

@@ -144,7 +144,7 @@ func TestKinks(t *testing.T) {
 	}
 }
 
-// A pulse in f that is not an event is found if it is longer than a thousandth
+// A pulse in f that is not an event is found if it is larger than a thousandth
 // of the span: the answer is right, or an error says that f jumps.
 func TestPulse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 2))

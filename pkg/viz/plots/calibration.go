@@ -21,7 +21,7 @@ func Calibration(results ...*sbc.Result) viz.Figure {
 	const probability = 0.95
 	n := len(results[0].Names)
 	f := viz.Figure{
-		Title:   "Ranks of the true values, with simultaneous bands of 95 %",
+		Title:   "Ranks of the true values, with simultaneous 95 % bands",
 		Columns: n, Width: max(480, 240*n), Height: 90 + 380*len(results),
 	}
 	for _, r := range results {

@@ -18,7 +18,7 @@ const (
 	saidNoReference = "the accurate posterior is not known, because the reference fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
 	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws: add smaller steps, or use a method of higher order"
 	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) are worth fewer than %d effective draws: increase Draws and Weighed, or take smaller steps"
-	saidMissedPart  = "no solver that was tried has draws in parts of the reference posterior with about %.2g of its mass: take smaller steps, or a method whose draws reach these parts"
+	saidMissedPart  = "no solver that was tried has draws in parts of the reference posterior with about %.2g of its mass: use smaller steps, or a method whose draws reach these parts"
 	saidHeavy       = "the tails of %s are so heavy that its mean and sd do not describe it (the tail index is %.2f; a mean exists only below 1, an sd only below ½): only its median and central 68 %% interval are judged"
 
 	saidPhantom   = "phantom: at %v the solver creates the mode at %s, with %.3g of the mass: the reference posterior does not have it"
@@ -34,12 +34,12 @@ const (
 	saidAlso    = ", and R̂ up to %.3f"
 	saidFew     = "%s: too few effective draws, %.0f for each chain instead of %d%s (%s): increase Draws or MinESS"
 	saidMixing  = "%s: the chains may not have mixed: R̂ up to %.3f (%s): take more draws or a longer burn-in, or check the traces for several modes"
-	saidFailing = "%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: take a smaller step, an implicit method, or a prior that excludes parameter values for which the equations cannot be solved"
+	saidFailing = "%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: use a smaller step, an implicit method, or a prior that excludes parameter values for which the equations cannot be solved"
 	saidUnsound = "no verdict is given on %s: the chains of the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)"
 
 	saidRough       = "at %v the path at the mode is off by %.0f %% of its size: the steps are too large for the error to fall at the rate given by the order of the method, and α has no meaning: add smaller steps"
 	saidOrder       = "order lost: from %v to %.4g the error of the path falls like h^%.1f, where %s should give h^%d: %s"
-	saidOrderRemedy = "take smaller steps; if the order is still missing, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
+	saidOrderRemedy = "take smaller steps; if the error still does not fall at the expected rate, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
 	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: the error of this interpolation falls like h^%d, the error of the method falls like h^%d, and the assessment includes both; with a step that divides the times of the data there is no interpolation"
 
 	saidCalibration = "α* = %.3g at %v: %s"

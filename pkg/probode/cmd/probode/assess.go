@@ -43,19 +43,19 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
 	m := newModel(flags)
 	m.withSteps = true
-	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: -step, and its half, quarter and eighth")
+	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the value of -step, and 1/2, 1/4 and 1/8 of it")
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances, instead of -steps: error control chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; default: -rtol/1000 times the largest size of each component")
 	name := flags.String("scheme", "pcn", "`scheme` for the inference with the solver's error in the model: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "largest bias (in posterior sd) and largest relative change of an sd that do not matter")
-	confidence := flags.Float64("confidence", 0.95, "confidence of each number's interval, which must lie on one side of the threshold; from 0.5 to below 1")
+	confidence := flags.Float64("confidence", 0.95, "confidence of each number's interval, which must lie on one side of the threshold; at least 0.5 and less than 1")
 	auto := flags.Bool("auto", false, "draw more while a step is undecided, up to -budget; up to four interim analyses share the confidence")
 	budget := flags.String("budget", "", "limit for -auto: `draws` per chain, a time such as 10m, or both as 50000,10m; without it, eight times the draws of the first analysis")
-	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000, or what -draws gives")
+	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0 means 4000, or as many as -draws allows")
 	weighed := flags.Int("weighed", 4000, "number of draws at each step for which the equations are also solved accurately")
 	start := flags.String("start", "", "with -model: a `file` of fit -json: searches for modes begin at its optima, and nowhere else")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
-	figure := flags.String("out", "", "`file` for a page with the figure, .html; the numbers go to a file of the same name with .csv")
+	figure := flags.String("out", "", "`file` (.html) for a page with the figure; the numbers go to a file of the same name that ends in .csv")
 	machine := flags.String("json", "", "`file` for all results as JSON: see docs/json.md; - means standard output")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parseOnly(flags, args, assessHelp, out); err != nil {
@@ -70,7 +70,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	case !(*threshold > 0 && *threshold < 1):
 		return fmt.Errorf("-threshold %g: want a number between 0 and 1", *threshold)
 	case !(*confidence >= 0.5 && *confidence < 1):
-		return fmt.Errorf("-confidence %g: want a number from 0.5 to below 1", *confidence)
+		return fmt.Errorf("-confidence %g: want a number ≥ 0.5 and < 1", *confidence)
 	case *budget != "" && !*auto:
 		return fmt.Errorf("-budget %s has no meaning without -auto", *budget)
 	}
@@ -81,7 +81,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	// A run with -min-ess gives up after a hundred times as many draws as -draws asks for:
 	// see mcmc.Settings.
 	if most := 100 * cmp.Or(m.draws, 1000) * m.chains; !(*minESS >= 0 && *minESS <= float64(most)) {
-		return fmt.Errorf("-min-ess %g: want a number from 0 to %d, the most draws that %d chains make", *minESS, most, m.chains)
+		return fmt.Errorf("-min-ess %g: want a number from 0 to %d, the largest number of draws that %d chains can make", *minESS, most, m.chains)
 	}
 	if s.MaxDraws, s.MaxTime, err = parseBudget(*budget); err != nil {
 		return err

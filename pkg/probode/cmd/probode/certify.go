@@ -43,7 +43,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("certify", flag.ContinueOnError)
 	m := newExact(flags)
 	m.withSteps = true
-	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the step size of -step or of the case, and its half, quarter and eighth")
+	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the step size given by -step or by the case, and 1/2, 1/4 and 1/8 of it")
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances: error control chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; default: -rtol/1000 times the largest size of each component")
 	threshold := flags.Float64("threshold", 0.1, "largest shift that does not matter, in sd of the Gaussian at the mode")
@@ -53,7 +53,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	at := flags.String("at", "", "with -model: the point to use instead of a search for modes: nominal, or `name=value,…`, where the other parameters are nominal")
 	start := flags.String("start", "", "with -model: a `file` of fit -json: begin at its optima instead of searching for modes")
 	line := flags.String("line", "", "`parameter` along which the figure of -out shows the log likelihood, for each solver and the reference")
-	page := flags.String("out", "", "`file` for the figure of -line, .png or .svg")
+	page := flags.String("out", "", "`file` for the figure that -line asks for (.png or .svg)")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
 	if err := parseOnly(flags, args, certifyHelp, out); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (m *model) at(where string) ([][]float64, error) {
 	case where == "":
 		return nil, nil
 	case m.loaded == nil:
-		return nil, errors.New("-at has no meaning without -model, whose file has nominal values")
+		return nil, errors.New("-at has no meaning without -model, because only a model file has nominal values")
 	}
 	theta, err := valuesAt(m.loaded, where)
 	if err != nil {

@@ -46,7 +46,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	outside := flags.Bool("outside", false, outsideHelp)
 	at := flags.String("at", "nominal", "linear values of parameters, as `name=value,…`; the others have their nominal values")
 	how := solving{flags: flags}
-	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: as small as an error of 1e-7 requires")
+	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: small enough for an error of at most 1e-7")
 	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help")
 	flags.Float64Var(&how.longest, "max-step", 0, "longest `step`, inf for no bound; 0: 1/128 of the span if the equations depend on time, otherwise no bound")
 	flags.Float64Var(&how.step, "step", 0, "equal `steps` of at most this size between the times of the data, instead of error control")

@@ -26,7 +26,7 @@ func TestSBC(t *testing.T) {
 			}
 		}
 		page, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(page), "simultaneous bands") {
+		if err != nil || !strings.Contains(string(page), "simultaneous 95 % bands") {
 			t.Errorf("page of %d bytes, %v", len(page), err)
 		}
 		table, err := os.ReadFile(strings.TrimSuffix(file, ".html") + ".csv")

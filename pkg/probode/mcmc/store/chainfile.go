@@ -279,7 +279,7 @@ func (f *file) ready(l *layout, s *study) error {
 	f.layout, f.length = l, int64(s.Draws*s.Thin)
 	if f.state == nil {
 		if f.whole != nil {
-			return fmt.Errorf("store: %s is missing beside %s: the chain cannot be extended; run the study again in another directory", f.statePath(), f.path)
+			return fmt.Errorf("store: %s, which belongs next to %s, is missing: the chain cannot be extended; run the study again in another directory", f.statePath(), f.path)
 		}
 		f.buf = l.appendHeader(nil, s.fields(f.chain.Index()))
 		t, _ := scan(bytes.NewReader(f.buf), everything, nil)

@@ -108,7 +108,7 @@ func TestExtendRareMoments(t *testing.T) {
 		same(t, what, contents(t, dir), want)
 	}
 	// Without a state, or with that of other draws, there is no end to go on from.
-	refused(t, "a finished study without state", map[string]string{csv: old[csv]}, long, "chain-1.state is missing beside", "the chain cannot be extended")
+	refused(t, "a finished study without state", map[string]string{csv: old[csv]}, long, "chain-1.state, which belongs next to", "the chain cannot be extended")
 	refused(t, "a finished study with another's state", map[string]string{csv: old[csv], state: want[state]}, long, state, "not the state at the end of")
 }
 

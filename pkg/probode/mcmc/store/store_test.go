@@ -488,7 +488,7 @@ func TestRunRefusesDamage(t *testing.T) {
 	refused(t, "a longer state", with(state, files[state]+"x"), s, state)
 	without := with(state, "")
 	delete(without, state)
-	refused(t, "a lost state", without, s, "chain-1.state is missing")
+	refused(t, "a lost state", without, s, "chain-1.state, which belongs next to")
 	refused(t, "no draws", map[string]string{state: files[state]}, s, part, "0 bytes")
 
 	// Versions, with checksums that are right.

@@ -301,7 +301,7 @@ func begun(f *os.File, partPath, statePath string) error {
 	case err != nil:
 		return foreign(err.Error())
 	case t.body() > 0:
-		return fmt.Errorf("%s is missing beside %s: the chain cannot be resumed; remove both to begin it again", statePath, partPath)
+		return fmt.Errorf("%s, which belongs next to %s, is missing: the chain cannot be resumed; remove what is left of both to begin the chain again", statePath, partPath)
 	}
 	return nil
 }

@@ -259,7 +259,7 @@ func (s *reader) event(e *tree.Element) {
 	early := equations.Missed
 	switch {
 	case !s.flag(trigger, "initialValue", true) && !rising:
-		s.Refuse(trigger.Line, "event that starts false", "event %s happens at the start if its trigger is true there", id)
+		s.Refuse(trigger.Line, "event that starts false", "event %s happens at the start if its trigger is true at that time", id)
 	case !rising:
 		s.Warnf(e.Line, "event %s never happens: its trigger becomes false, not true", id)
 		return
@@ -315,7 +315,7 @@ func (s *reader) refuseTrigger(line int, id string, n *expr.Node, linear, known 
 	case slices.ContainsFunc(names, ruled):
 		s.Refuse(line, "event trigger with a rule", "event %s is triggered by %s, which contains the variable of a rule: want a comparison with the time, such as time >= 5", id, n)
 	case linear && !known:
-		s.Refuse(line, "event trigger with a factor of the time", "event %s is triggered by %s, where the factor of the time is not a number: divide by it, as in time >= 4 / k", id, n)
+		s.Refuse(line, "event trigger in which the time has a coefficient", "event %s is triggered by %s, where the coefficient of the time is not a number: divide by it, as in time >= 4 / k", id, n)
 	case linear:
 		s.Refuse(line, "event trigger that never changes", "event %s is triggered by %s: want a comparison with the time, such as time >= 5", id, n)
 	default:

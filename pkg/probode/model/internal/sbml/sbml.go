@@ -147,7 +147,7 @@ func (s *reader) id(e *tree.Element) string {
 		s.Failf(e.Line, "<%s> with the id %s, which stands for the time: want another id", e.Name, id)
 	}
 	if line, twice := s.ids[id]; twice {
-		s.Failf(e.Line, "id %s appears twice: first in line %d", id, line)
+		s.Failf(e.Line, "id %s appears twice: the first time on line %d", id, line)
 	}
 	s.ids[id] = e.Line
 	return id
@@ -235,7 +235,7 @@ func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr stri
 		s.Failf(e.Line, "%s of %q, which is not a compartment, species or parameter", e.Name, id)
 	}
 	if first := into[id]; first != nil {
-		s.Failf(e.Line, "a second %s of %s: the first is in line %d", e.Name, id, first.Line)
+		s.Failf(e.Line, "a second %s of %s: the first is on line %d", e.Name, id, first.Line)
 	}
 	if attr == "variable" {
 		s.changeable(e.Line, "a rule", id)

@@ -140,7 +140,7 @@ func (f *Files) Read(name string, limit int64) *File {
 		s.Failf(0, "cannot be read: %v", err)
 	}
 	if int64(len(s.Text)) > limit {
-		s.Failf(0, "longer than %d MiB: want a smaller file", limit>>20)
+		s.Failf(0, "larger than %d MiB: want a smaller file", limit>>20)
 	}
 	const bom = "\ufeff"
 	if len(s.Text) >= len(bom) && string(s.Text[:len(bom)]) == bom {
