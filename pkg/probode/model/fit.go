@@ -35,7 +35,6 @@ type FitSettings struct {
 	// relative tolerance of 10⁻⁴. Whatever the Tolerance, the final log-likelihoods are
 	// computed with an error of at most 10⁻⁷.
 	Tolerance probode.Tolerance
-	Method    probode.Method // nil means Radau of order 5
 	// Workers is the number of searches that run at the same time; zero means one for
 	// each processor. Results do not depend on it.
 	Workers  int
@@ -187,7 +186,7 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	if s.Tolerance.Relative == 0 && s.Tolerance.Absolute == nil {
 		s.Tolerance.Relative = 1e-4
 	}
-	l, err := p.LogLikelihood(LikelihoodSettings{Tolerance: s.Tolerance, Method: s.Method, Workers: 1})
+	l, err := p.LogLikelihood(LikelihoodSettings{Tolerance: s.Tolerance, Workers: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -371,10 +370,7 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 		}
 		s.posterior.Params = append(s.posterior.Params, to)
 	}
-	s.posterior.Method = f.set.Method
-	if f.set.Method == nil {
-		s.posterior.Method = methods.Radau{}
-	}
+	s.posterior.Method = methods.Radau{}
 	return s, nil
 }
 

@@ -14,12 +14,12 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
-// A Profile is the profile likelihood of a parameter: for each of its values the largest
+// A ProfileLikelihood is the profile likelihood of a parameter: for each of its values the largest
 // log-likelihood that the other parameters allow. The values with a profile above a
 // threshold form a confidence interval, even if the likelihood is not Gaussian.
 //
 // Source: Raue et al. (2009), Bioinformatics 25, 1923.
-type Profile struct {
+type ProfileLikelihood struct {
 	Parameter string
 	Points    []ProfilePoint // by value, including the optimum
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
@@ -31,7 +31,7 @@ type Profile struct {
 }
 
 // Identified reports whether both ends of the interval are inside the bounds.
-func (p *Profile) Identified() bool { return !p.LowerOpen && !p.UpperOpen }
+func (p *ProfileLikelihood) Identified() bool { return !p.LowerOpen && !p.UpperOpen }
 
 // A ProfilePoint is one value of a parameter.
 type ProfilePoint struct {
@@ -40,12 +40,12 @@ type ProfilePoint struct {
 	Theta []float64 // linear values of all parameters
 }
 
-// Profiles are the profiles of all estimated parameters.
-type Profiles struct {
+// ProfileLikelihoods are the profiles of all estimated parameters.
+type ProfileLikelihoods struct {
 	Best   Optimum // the optimum: a better one than the given one, if a profile has found it
 	Level  float64
 	Drop   float64 // the threshold: half the quantile of χ² with one degree of freedom
-	ByName []Profile
+	ByName []ProfileLikelihood
 }
 
 // Profiles computes the profiles of all estimated parameters about an optimum, for
@@ -55,7 +55,7 @@ type Profiles struct {
 //
 // Each end of an interval is computed to 10⁻⁴ of the threshold. If ctx ends, the error is
 // that of ctx.
-func (p *File) Profiles(ctx context.Context, best Optimum, level float64, s FitSettings) (*Profiles, error) {
+func (p *File) Profiles(ctx context.Context, best Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {
 	if !(level > 0 && level < 1) {
 		return nil, fmt.Errorf("the confidence level is %g: want a number between 0 and 1", level)
 	}
@@ -67,7 +67,7 @@ func (p *File) Profiles(ctx context.Context, best Optimum, level float64, s FitS
 	}
 	const better = 1e-3
 	for try := 0; ; try++ {
-		out := &Profiles{Best: best, Level: level, Drop: distuv.ChiSquared{K: 1}.Quantile(level) / 2, ByName: make([]Profile, len(problem.free))}
+		out := &ProfileLikelihoods{Best: best, Level: level, Drop: distuv.ChiSquared{K: 1}.Quantile(level) / 2, ByName: make([]ProfileLikelihood, len(problem.free))}
 		from := problem.starts()[0]
 		sides := make([]side, 2*len(problem.free))
 		if _, err := pieces.Each(ctx, s.Workers, len(sides), s.Progress, func() func(int) error {
@@ -248,9 +248,9 @@ func (f *search) constrained(x, other []float64, k int, value float64) (float64,
 }
 
 // profile joins the two halves of a profile.
-func (f *fitting) profile(name string, k int, from []float64, below, above side) Profile {
+func (f *fitting) profile(name string, k int, from []float64, below, above side) ProfileLikelihood {
 	linear := f.boxes[k].linear
-	p := Profile{Parameter: name, Lower: linear(below.end), Upper: linear(above.end), LowerOpen: below.open, UpperOpen: above.open, Err: below.err}
+	p := ProfileLikelihood{Parameter: name, Lower: linear(below.end), Upper: linear(above.end), LowerOpen: below.open, UpperOpen: above.open, Err: below.err}
 	if p.Err == nil {
 		p.Err = above.err
 	}
@@ -273,7 +273,7 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 // drop is at most the threshold. The predictions at these points span an approximate
 // confidence band of each prediction: the parameters that matter for it are profiled, but
 // not the prediction itself.
-func (p *Profiles) Within() [][]float64 {
+func (p *ProfileLikelihoods) Within() [][]float64 {
 	list := [][]float64{p.Best.Theta}
 	for _, q := range p.ByName {
 		for _, point := range q.Points {

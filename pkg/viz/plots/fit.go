@@ -12,7 +12,7 @@ import (
 
 // Fit draws a fit against the data of one experiment, with a panel for each column, as
 // File.Curves returns them. The first curve is the fit. If there are others, such as those
-// of Profiles.Within, a band contains all of them.
+// of ProfileLikelihoods.Within, a band contains all of them.
 func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	if len(q.Fit) == 0 {
 		panic("plots: a fit without curves")
@@ -42,9 +42,9 @@ func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	return f
 }
 
-// Profiles draws a panel for each profile likelihood, with the threshold of its confidence
+// ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its confidence
 // interval.
-func Profiles(all *modelfile.Profiles) viz.Figure {
+func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	f := viz.Figure{Columns: 3}
 	for _, q := range all.ByName {
 		line := viz.Line{Color: viz.Blue, Marker: viz.Disc}

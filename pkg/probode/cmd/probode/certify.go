@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -170,37 +169,4 @@ func (m *model) at(where string) ([][]float64, error) {
 		return nil, fmt.Errorf("-at: %w", err)
 	}
 	return [][]float64{point}, nil
-}
-
-// optima returns the optima of a fit whose log-likelihoods are at most 10 below the best, as
-// parameters of the posterior. Ends whose log-likelihoods differ by less than 0.01 count as
-// the same optimum.
-func (m *model) optima(name string) (points [][]float64, err error) {
-	if m.loaded == nil {
-		return nil, errors.New("it has no meaning without -model, whose parameters it names")
-	}
-	ends, err := readEnds(name)
-	if err != nil {
-		return nil, err
-	}
-	last := math.Inf(1)
-	for _, e := range ends {
-		if !e.Optimum || e.LogLikelihood > last-0.01 || e.LogLikelihood < ends[0].LogLikelihood-10 {
-			continue
-		}
-		last = e.LogLikelihood
-		theta, err := m.loaded.Theta(e.Parameters)
-		if err != nil {
-			return nil, err
-		}
-		point, err := m.loaded.Start(theta)
-		if err != nil {
-			return nil, err
-		}
-		points = append(points, point)
-	}
-	if points == nil {
-		return nil, errors.New("none of its best ends is an optimum: want a fit with more searches")
-	}
-	return points, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 
@@ -111,7 +110,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	if optima[0].Err != nil {
 		return fmt.Errorf("none of %d searches succeeded; the error of the first: %w", len(optima), optima[0].Err)
 	}
-	var profiles *modelfile.Profiles
+	var profiles *modelfile.ProfileLikelihoods
 	stopped := err
 	if f.profiles && stopped == nil {
 		show := display("profiles")
@@ -146,46 +145,8 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	return stopped
 }
 
-// startsOf returns the points at which the flag -start makes searches begin, as linear
-// values of all parameters.
-func startsOf(p *modelfile.File, start string) ([][]float64, error) {
-	switch start {
-	case "":
-		return nil, nil
-	case "nominal":
-		var theta []float64
-		for _, q := range p.Params {
-			theta = append(theta, q.Nominal)
-		}
-		return [][]float64{theta}, nil
-	}
-	ends, err := readEnds(start)
-	if err != nil {
-		return nil, err
-	}
-	var points [][]float64
-	for _, e := range ends {
-		theta, err := p.Theta(e.Parameters)
-		if err != nil {
-			return nil, err
-		}
-		points = append(points, theta)
-	}
-	return points, nil
-}
-
-// readEnds reads the ends of a fit from a file of fit -json.
-func readEnds(name string) ([]modelfile.End, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, reason(err)
-	}
-	defer file.Close()
-	return modelfile.ReadEnds(file)
-}
-
 // draw writes the figure.
-func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfile.Optimum, profiles *modelfile.Profiles, out io.Writer) error {
+func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, out io.Writer) error {
 	const most = 24 // panels of fits
 	if f.figure.path == "" {
 		return nil
@@ -204,13 +165,13 @@ func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfi
 	}
 	figure.Panels = figure.Panels[:min(len(figure.Panels), 1+most)]
 	if profiles != nil {
-		figure.Panels = append(figure.Panels, plots.Profiles(profiles).Panels...)
+		figure.Panels = append(figure.Panels, plots.ProfileLikelihoods(profiles).Panels...)
 	}
 	return f.figure.write(out, func(w io.Writer) error { return draw(w, f.figure.path, figure) })
 }
 
 // fitJSON returns the results as docs/json.md describes them.
-func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profiles *modelfile.Profiles) jsonfile.Object {
+func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods) jsonfile.Object {
 	var names []string
 	for _, q := range p.Params {
 		names = append(names, q.ID)
@@ -314,7 +275,7 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 
 // writeProfiles writes the confidence intervals, and names the parameters that the data do
 // not determine.
-func writeProfiles(out io.Writer, p *modelfile.Profiles) {
+func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
 	var open []string
 	for _, q := range p.ByName {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"math"
 	"os"
 
 	modelfile "github.com/probode/probode/pkg/probode/model"
@@ -22,12 +23,7 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 	}
 	all := []modelfile.End{{}} // nominal
 	if start != "nominal" {
-		in, err := os.Open(start)
-		if err != nil {
-			return nil, reason(err)
-		}
-		defer in.Close()
-		if all, err = modelfile.ReadEnds(in); err != nil {
+		if all, err = readEnds(start); err != nil {
 			return nil, err
 		}
 	}
@@ -41,7 +37,7 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 		}
 		theta, err := m.loaded.Theta(values)
 		if err == nil {
-			theta, err = m.loaded.Point(theta)
+			theta, err = m.loaded.Start(theta)
 		}
 		if err != nil {
 			return nil, err
@@ -49,4 +45,75 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 		from = append(from, theta)
 	}
 	return from, nil
+}
+
+// optima returns the optima of a fit whose log-likelihoods are at most 10 below the best, as
+// parameters of the posterior. Ends whose log-likelihoods differ by less than 0.01 count as
+// the same optimum.
+func (m *model) optima(name string) (points [][]float64, err error) {
+	if m.loaded == nil {
+		return nil, errors.New("it has no meaning without -model, whose parameters it names")
+	}
+	ends, err := readEnds(name)
+	if err != nil {
+		return nil, err
+	}
+	last := math.Inf(1)
+	for _, e := range ends {
+		if !e.Optimum || e.LogLikelihood > last-0.01 || e.LogLikelihood < ends[0].LogLikelihood-10 {
+			continue
+		}
+		last = e.LogLikelihood
+		theta, err := m.loaded.Theta(e.Parameters)
+		if err != nil {
+			return nil, err
+		}
+		point, err := m.loaded.Start(theta)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, point)
+	}
+	if points == nil {
+		return nil, errors.New("none of its best ends is an optimum: want a fit with more searches")
+	}
+	return points, nil
+}
+
+// startsOf returns the points at which the flag -start makes searches begin, as linear
+// values of all parameters.
+func startsOf(p *modelfile.File, start string) ([][]float64, error) {
+	switch start {
+	case "":
+		return nil, nil
+	case "nominal":
+		var theta []float64
+		for _, q := range p.Params {
+			theta = append(theta, q.Nominal)
+		}
+		return [][]float64{theta}, nil
+	}
+	ends, err := readEnds(start)
+	if err != nil {
+		return nil, err
+	}
+	var points [][]float64
+	for _, e := range ends {
+		theta, err := p.Theta(e.Parameters)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, theta)
+	}
+	return points, nil
+}
+
+// readEnds reads the ends of a fit from a file of fit -json.
+func readEnds(name string) ([]modelfile.End, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer file.Close()
+	return modelfile.ReadEnds(file)
 }
