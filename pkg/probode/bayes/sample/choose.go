@@ -45,7 +45,7 @@ const (
 // them, and for the sampler that fits what is known of the posterior: the number of its
 // modes, whether they are nearly Gaussian, and whether there are gradients. The search for
 // modes begins at the given points. If from is nil, it begins at draws from the prior in
-// up to 15 dimensions, and mainly at the nominal point in more. Of s, Choose uses Chains,
+// up to 15 dimensions, and at the nominal point or the medians of the priors in more. Of s, Choose uses Chains,
 // Seed and Workers.
 //
 // The choice depends on p, from and s.Seed alone, so a run can be resumed.
@@ -57,7 +57,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	case from == nil && len(p.Params) <= mostTempered:
 		found, err = modes.Find(ctx, p, modes.Settings{Seed: s.Seed, Workers: s.Workers})
 	default:
-		found, err = climb(ctx, p, from, s.Seed)
+		found, err = climb(ctx, p, from)
 	}
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 				again = append(again, m.Theta)
 			}
 		}
-		refined, err := climb(ctx, q, again, s.Seed)
+		refined, err := climb(ctx, q, again)
 		if err != nil {
 			return nil, err
 		}
@@ -134,37 +134,42 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	const degrees = 5
 	d := e.Dim()
-	var chol mat.Cholesky
-	if !chol.Factorize(m.Cov) {
-		return 0
-	}
-	var lower mat.TriDense
-	chol.LTo(&lower)
-	z, step := mat.NewVecDense(d, nil), mat.NewVecDense(d, nil)
 	weights := make([]float64, importance)
 	u := make([]float64, d)
 	for i := range weights {
-		var square, chi float64
-		for k := range d {
-			z.SetVec(k, rng.NormFloat64())
-		}
+		var chi float64
 		for range degrees {
 			v := rng.NormFloat64()
 			chi += v * v
 		}
-		scale := math.Sqrt(degrees / chi)
-		step.MulVec(&lower, z)
-		for k := range u {
-			u[k] = m.U[k] + scale*step.AtVec(k)
-			square += scale * z.AtVec(k) * scale * z.AtVec(k)
-		}
+		square, ok := around(u, m, math.Sqrt(degrees/chi), rng)
 		logp, err := e.LogPosterior(u, nil)
-		if err != nil || math.IsNaN(logp) {
+		if err != nil || math.IsNaN(logp) || !ok {
 			logp = math.Inf(-1)
 		}
 		weights[i] = logp - m.LogP + float64(degrees+d)/2*math.Log1p(square/degrees)
 	}
 	return diag.Kish([][]float64{weights})
+}
+
+// around sets u to a normal draw around a mode, with its Cov times scale². It returns the
+// squared distance in units of Cov, and whether there is a Cov.
+func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square float64, ok bool) {
+	var chol mat.Cholesky
+	if m.Cov == nil || !chol.Factorize(m.Cov) {
+		return 0, false
+	}
+	var lower mat.TriDense
+	chol.LTo(&lower)
+	z := mat.NewVecDense(len(u), nil)
+	normals(z.RawVector().Data, rng)
+	z.ScaleVec(scale, z)
+	square = mat.Dot(z, z)
+	z.MulVec(&lower, z)
+	for k := range u {
+		u[k] = m.U[k] + z.AtVec(k)
+	}
+	return square, true
 }
 
 // accurateEnough returns p with the cheapest of some setups whose D is at most a tenth of
@@ -235,21 +240,11 @@ func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 		points = append(points, m.Theta)
 	}
 	rng := probode.Stream(0x64726177)
+	u := make([]float64, e.Dim())
 	for _, m := range list {
-		var chol mat.Cholesky
-		if m.Cov == nil || !chol.Factorize(m.Cov) {
-			continue
-		}
-		var lower mat.TriDense
-		chol.LTo(&lower)
 		for range nearDraws {
-			u, theta := mat.NewVecDense(e.Dim(), nil), make([]float64, e.Dim())
-			for k := range theta {
-				u.SetVec(k, rng.NormFloat64())
-			}
-			u.MulVec(&lower, u)
-			u.AddVec(u, mat.NewVecDense(e.Dim(), m.U))
-			if !math.IsInf(e.Constrain(theta, u.RawVector().Data), 0) {
+			theta := make([]float64, e.Dim())
+			if _, ok := around(u, m, 1, rng); ok && !math.IsInf(e.Constrain(theta, u), 0) {
 				points = append(points, theta)
 			}
 		}

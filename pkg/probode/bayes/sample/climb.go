@@ -10,29 +10,22 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
 const (
-	triedDraws   = 60  // draws from the prior, the best of which are starts
-	bestDraws    = 2   // how many of them are starts
 	mostSteps    = 200 // of a climb
 	sameDistance = 0.5 // standard deviations between ends that count as one mode
 	widestSD     = 10  // the largest standard deviation of a shape in any direction
 )
 
-// climb looks for modes from the given points, or from the nominal point or a few draws
-// of the prior if there are none. Unlike modes.Find it does not search everywhere, and
-// takes the shapes from Fisher's information. That costs little more than some solves for
-// each parameter, however many there are.
-func climb(ctx context.Context, p *bayes.Posterior, from [][]float64, seed uint64) (*bayes.Modes, error) {
+// climb looks for modes from the given points, or from the nominal point if there are
+// none. Unlike modes.Find it does not search everywhere, and takes the shapes from
+// Fisher's information. That costs little more than some solves for each parameter.
+func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Modes, error) {
 	if from == nil {
-		var err error
-		if from, err = promising(ctx, p, seed); err != nil {
-			return nil, err
-		}
+		from = [][]float64{middle(p)}
 	}
 	out := &bayes.Modes{Searches: len(from)}
 	var failed error
@@ -70,40 +63,16 @@ func climb(ctx context.Context, p *bayes.Posterior, from [][]float64, seed uint6
 	return out, nil
 }
 
-// promising returns the nominal point or, if there is none, the draws from the prior with
-// the highest densities.
-func promising(ctx context.Context, p *bayes.Posterior, seed uint64) (from [][]float64, err error) {
+// middle returns the nominal point or, if there is none, the medians of the priors.
+func middle(p *bayes.Posterior) []float64 {
 	if p.GridAt != nil {
-		return [][]float64{p.GridAt}, nil
+		return p.GridAt
 	}
-	e, err := bayes.NewDensity(ctx, p)
-	if err != nil {
-		return nil, err
+	var theta []float64
+	for _, q := range p.Params {
+		theta = append(theta, q.Prior.Quantile(0.5))
 	}
-	defer e.Bind(ctx)()
-	type point struct {
-		theta []float64
-		logp  float64
-	}
-	var all []point
-	u := make([]float64, e.Dim())
-	for i := range triedDraws {
-		theta := p.DrawPrior(probode.Stream(seed, 0x636c696d, uint64(i)))
-		if e.Unconstrain(u, theta) != nil {
-			continue
-		}
-		if logp, err := e.LogPosterior(u, nil); err == nil && !math.IsNaN(logp) && !math.IsInf(logp, 0) {
-			all = append(all, point{theta, logp})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b point) int { return cmp.Compare(b.logp, a.logp) })
-	for _, a := range all[:min(bestDraws, len(all))] {
-		from = append(from, a.theta)
-	}
-	if from == nil {
-		return nil, fmt.Errorf("sample: the posterior density is zero at all of %d draws from the prior: want a start", triedDraws)
-	}
-	return from, ctx.Err()
+	return theta
 }
 
 // ascend climbs from theta to a mode, with a solver that is roughly accurate there. It

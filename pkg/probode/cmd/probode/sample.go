@@ -103,8 +103,12 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	automatic := *name == "" && !model.set("alpha") && !model.set("method") && !model.set("step")
-	if *name == "" {
-		*name = model.scheme()
+	switch {
+	case *name != "":
+	case model.set("alpha"):
+		*name = samplerName(sample.PCNWithinGibbs{})
+	default:
+		*name = samplerName(sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}})
 	}
 	sampler, err := samplerNamed(*name)
 	if err != nil {
@@ -280,17 +284,6 @@ func printModes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Sett
 		fmt.Fprintf(out, "\n%s", table)
 	}
 	return nil
-}
-
-// scheme returns the name of the default scheme.
-func (m *model) scheme() string {
-	switch {
-	case m.set("alpha"):
-		return samplerName(sample.PCNWithinGibbs{})
-	case m.file != "" && !m.set("method") && !m.set("step"):
-		return samplerName(sample.Deterministic{})
-	}
-	return samplerName(sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}})
 }
 
 // chainList reads the numbers of chains, which begin at 1. Nil means all.

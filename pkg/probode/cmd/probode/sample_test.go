@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -335,16 +334,6 @@ func TestSampleDefault(t *testing.T) {
 		runCommand(t, sampleVerb, slices.Concat(quick, c.flags, []string{"-dir", out})...)
 		if got := runCommand(t, summary, out); !strings.HasPrefix(got, "scheme: "+c.want) {
 			t.Errorf("%v: %s", c.flags, strings.SplitN(got, "\n", 2)[0])
-		}
-	}
-	for file, want := range map[string]string{"-model x.yaml": "deterministic", "-model x.yaml -method am1": "delayed-acceptance-accurate"} {
-		flags := flag.NewFlagSet("sample", flag.ContinueOnError)
-		m := newModel(flags)
-		if err := flags.Parse(strings.Fields(file)); err != nil {
-			t.Fatal(err)
-		}
-		if got := m.scheme(); got != want {
-			t.Errorf("%s: %s, want %s", file, got, want)
 		}
 	}
 }
