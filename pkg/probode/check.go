@@ -9,10 +9,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Problem makes promises: that FJ returns the Jacobian of F, that no entry lies
-// outside Band, that f does not depend on t if Autonomous is set, and that F sets every
-// element of dst. They are checked at the start, and at a few points of the first path
-// of a Solver. Later paths need no checks.
+// A Problem makes promises: that FJ returns the Jacobian of F and Pullback the same
+// derivatives, that no entry lies outside Band, that f does not depend on t if Autonomous
+// is set, and that F sets every element of dst. They are checked at the start, and at a few
+// points of the first path of a Solver. Later paths need no checks.
 
 // checkSteps returns an error if the step size is not positive and finite, if it exceeds
 // the span, or if a path with that many steps does not fit in memory.
@@ -139,6 +139,9 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 		return nil // a step from here fails and reports it
 	}
 	if err := p.CheckJacobian(t, x, theta); err != nil {
+		return err
+	}
+	if err := p.checkPullback(t, x, theta); err != nil {
 		return err
 	}
 	return p.checkBand(t, x, theta)
@@ -322,4 +325,33 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 		}
 	}
 	return e
+}
+
+// checkPullback compares Pullback at (t, x, θ) with FJ and FTheta, or with differences of F.
+func (p *Problem) checkPullback(t float64, x, theta []float64) error {
+	if p.Pullback == nil || p.CheckDense(2) != nil {
+		return nil
+	}
+	const tol = 1e-3
+	d, n := len(x), len(theta)
+	lambda, got, want := make([]float64, d), make([]float64, d+n), make([]float64, d+n)
+	for k := range lambda {
+		lambda[k] = math.Cos(float64(k + 1))
+	}
+	p.Pullback(got[:d], got[d:], lambda, t, x, theta)
+	plain := *p
+	plain.Pullback = nil
+	a := NewAdjoint(&plain)
+	a.Theta = want[d:]
+	a.Field(want[:d], lambda, t, 0, x, theta)
+	for k, v := range want {
+		part, name := want[:d], fmt.Sprintf("x[%d]", k)
+		if k >= d {
+			part, name = want[d:], p.ParamName(k-d)
+		}
+		if !(math.Abs(got[k]-v) <= tol*(1e-6+vector.MaxAbs(part))) && v-v == 0 {
+			return fmt.Errorf("%s: Pullback gives a derivative of %g in %s where FJ and FTheta, or differences of F, give %g, at t = %g, x = %s", p.Title(), got[k], name, v, t, short(x))
+		}
+	}
+	return nil
 }

@@ -115,6 +115,7 @@ func TestUnknownStartWithEvents(t *testing.T) {
 	p.Events = []Event{{
 		When: func(theta []float64) float64 { own(theta); return p.Span[0] + theta[0]/2 },
 		Jump: func(x []float64, _ float64, theta []float64) { own(theta); x[0] += theta[1] }}}
+	p.Pullback = nil // FTheta is not that of F
 	p.FTheta = func(dst []float64, _ float64, x, theta []float64) {
 		own(theta)
 		for i := range dst {

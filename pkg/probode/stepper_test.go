@@ -2,6 +2,7 @@ package probode_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
@@ -93,5 +94,32 @@ func TestStepperHasPast(t *testing.T) {
 			}()
 			s.Stepper(50, z, p.Theta)
 		}()
+	}
+}
+
+// A Pullback that disagrees with F is an error that names the derivative.
+func TestWrongPullback(t *testing.T) {
+	for k, want := range []string{"", "x[1]", "b"} {
+		p := &Problem{
+			F: func(dst []float64, _ float64, x, th []float64) { dst[0], dst[1] = th[0]*x[1], -th[1]*x[0] },
+			Pullback: func(dx, dth, l []float64, _ float64, x, th []float64) float64 {
+				wrong := [3]float64{1, 1, 1}
+				wrong[k] = 1.1
+				dx[0] -= l[1] * th[1]
+				dx[1] += l[0] * th[0] * wrong[1]
+				dth[0] += l[0] * x[1]
+				dth[1] -= l[1] * x[0] * wrong[2]
+				return 0
+			},
+			X0: []float64{1, 2}, Theta: []float64{0.5, 0.7}, Params: []string{"a", "b"}, Span: [2]float64{0, 1},
+		}
+		g, err := UniformGrid(p, nil, 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = NewSolver(p, RungeKutta{}, g, 0)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), "in "+want) {
+			t.Errorf("%q: %v", want, err)
+		}
 	}
 }

@@ -129,6 +129,17 @@ func LotkaVolterra() *probode.Problem {
 			jac[2] = theta[3] * v
 			jac[3] = b
 		},
+		Pullback: func(dx, dtheta, lambda []float64, _ float64, x, theta []float64) float64 {
+			u, v := x[0], x[1]
+			l, m := lambda[0], lambda[1]
+			dx[0] += l*(theta[0]-theta[1]*v) + m*theta[3]*v
+			dx[1] += m*(theta[3]*u-theta[2]) - l*theta[1]*u
+			dtheta[0] += l * u
+			dtheta[1] -= l * u * v
+			dtheta[2] -= m * v
+			dtheta[3] += m * u * v
+			return 0
+		},
 		X0:         []float64{1, 1},
 		Span:       [2]float64{0, 10},
 		Theta:      []float64{1.5, 1, 3, 1},
@@ -182,6 +193,18 @@ func SIR() *probode.Problem {
 			jac[0], jac[1], jac[2] = -dS, -dI, -dN
 			jac[3], jac[4], jac[5] = dS, dI-theta[1], dN
 			jac[7] = theta[1]
+		},
+		Pullback: func(dx, dtheta, lambda []float64, _ float64, x, theta []float64) float64 {
+			inv := 1 / (x[0] + x[1] + x[2])
+			infect, remove := lambda[1]-lambda[0], lambda[2]-lambda[1] // with respect to the two rates
+			force := x[0] * x[1] * inv
+			dN := -theta[0] * force * inv
+			dx[0] += infect * (theta[0]*x[1]*inv + dN)
+			dx[1] += infect*(theta[0]*x[0]*inv+dN) + remove*theta[1]
+			dx[2] += infect * dN
+			dtheta[0] += infect * force
+			dtheta[1] += remove * x[1]
+			return 0
 		},
 		X0:         []float64{998, 1, 1},
 		Span:       [2]float64{0, 200},

@@ -20,6 +20,7 @@ func FitzHughNagumo() *probode.Problem {
 		Name:       "FitzHugh–Nagumo",
 		F:          fitzHughNagumoF,
 		FJ:         fitzHughNagumoFJ,
+		Pullback:   fitzHughNagumoPullback,
 		X0:         []float64{-1, 1},
 		Span:       [2]float64{0, 20},
 		Theta:      []float64{0.2, 0.2, 3},
@@ -50,4 +51,17 @@ func fitzHughNagumoFJ(f, jac []float64, _ float64, x, theta []float64) {
 	jac[1] = c
 	jac[2] = -inv
 	jac[3] = -b * inv
+}
+
+func fitzHughNagumoPullback(dx, dtheta, lambda []float64, _ float64, x, theta []float64) float64 {
+	_, _, _, _, _ = dx[1], dtheta[2], lambda[1], x[1], theta[2]
+	v, r := x[0], x[1]
+	a, b, c := theta[0], theta[1], theta[2]
+	l, m := lambda[0], lambda[1]/c
+	dx[0] += l*(c-c*v*v) - m
+	dx[1] += l*c - m*b
+	dtheta[0] += m
+	dtheta[1] -= m * r
+	dtheta[2] += l*(v-v*v*v*(1./3)+r) - m*(a-v-b*r)/c
+	return 0
 }
