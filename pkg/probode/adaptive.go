@@ -160,7 +160,7 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 // holdLocated returns the Path on the grid of the last run, which was at theta and has
 // located the times of events.
 func (s *adaptivePath) holdLocated(ctx context.Context, theta []float64) (Path, error) {
-	q, crossings := s.p.located(s.c.watch.Fired)
+	q, crossings, which := s.p.located(s.c.watch.Fired)
 	at := slices.Clone(theta)
 	for _, f := range crossings {
 		at = append(at, f.Time)
@@ -173,7 +173,7 @@ func (s *adaptivePath) holdLocated(ctx context.Context, theta []float64) (Path, 
 	if err != nil {
 		return nil, err
 	}
-	return newLocatedPath(path.(*gridPath), s.p, at, crossings), nil
+	return newLocatedPath(path.(*gridPath), s.p, at, crossings, which), nil
 }
 
 func (s *adaptivePath) NoiseLen() int { return 0 }

@@ -42,6 +42,7 @@ type controller struct {
 	most                       float64 // the largest factor by which a step may grow
 
 	watch *trigger.Watch // of the events with a Trigger; nil if there are none
+	meets bool           // the time to be reached is that of an event
 
 	times  []float64 // times that were reached
 	local  []float64 // |local error|, one row for each step and event
@@ -122,6 +123,7 @@ func (c *controller) run(ctx context.Context) (err error) {
 			before := 1.0
 			c.goal = 0
 			for n := seg.from + 1; n <= seg.to; n++ {
+				c.meets = n == seg.to && j < len(c.fixed.events) && c.fixed.events[j].inside
 				if h, before, err = c.reach(ctx, c.fixed.t[n], h, before); err != nil {
 					return err
 				}
@@ -135,8 +137,10 @@ func (c *controller) run(ctx context.Context) (err error) {
 		if j < len(c.fixed.events) {
 			c.g.t = append(c.g.t, c.g.t[len(c.g.t)-1])
 			c.skip()
-			if e := c.fixed.events[j]; e.inside && e.event.Jump != nil {
-				e.event.Jump(c.x, e.time, c.theta)
+			if e := c.fixed.events[j]; e.inside {
+				if e.event.Jump != nil {
+					e.event.Jump(c.x, e.time, c.theta)
+				}
 				if err := c.happen(e.number); err != nil {
 					return err
 				}
@@ -277,7 +281,10 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 				return 0, 0, fmt.Errorf("at t = %.6g: %w", t, err)
 			}
 			if located {
-				to = c.g.t[i+1]
+				if to = c.g.t[i+1]; c.meets && end-to <= 64*epsilon*math.Abs(end) {
+					located, to = false, end // it happens with the event there
+				}
+				c.g.t[i+1] = to
 				size, err = c.try(i)
 			}
 		}
@@ -333,7 +340,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 				return 0, 0, err
 			}
 			located = len(c.watch.Fired) > fired
-		} else if c.watch != nil {
+		} else if c.watch != nil && !(c.meets && to == end) {
 			c.watch.Pass(to, c.x, c.theta)
 		}
 		if located {

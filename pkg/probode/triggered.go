@@ -28,8 +28,9 @@ var errOtherEvents = errors.New("other events happen than at the θ for which th
 
 // located returns a copy of p in which the events with triggers happen as they have
 // fired in a run: those at crossings at times that are parameters after those of p. It
-// also returns the numbers of their firings.
-func (p *Problem) located(fired []trigger.Firing) (*Problem, []trigger.Firing) {
+// also returns these crossings, and by the number of each event of the copy the triggers
+// that become positive at it.
+func (p *Problem) located(fired []trigger.Firing) (*Problem, []trigger.Firing, map[int][]int) {
 	var names []string
 	var times []float64
 	var crossings []trigger.Firing
@@ -39,7 +40,7 @@ func (p *Problem) located(fired []trigger.Firing) (*Problem, []trigger.Firing) {
 			names, times = append(names, fmt.Sprintf("time %d", len(times)+1)), append(times, f.Time)
 		}
 	}
-	q := p.widened(names, times)
+	q, which := p.widened(names, times), map[int][]int{}
 	var triggered []Event
 	known := q.Events
 	q.Events = nil
@@ -77,15 +78,17 @@ func (p *Problem) located(fired []trigger.Firing) (*Problem, []trigger.Firing) {
 			}
 		default:
 			e := &q.Events[index[f.Cause]]
-			e.Jump = jump(e.Jump, f.Which)
+			e.Jump, e.JumpPullback = jump(e.Jump, f.Which), nil
+			which[index[f.Cause]] = f.Which
 		}
 	}
 	for n, f := range crossings {
 		m := len(p.Theta) + n
+		which[len(q.Events)] = f.Which
 		q.Events = append(q.Events, Event{Name: triggered[f.Which[0]].Name, SeenAfter: true, Jump: jump(nil, f.Which),
 			When: func(theta []float64) float64 { return theta[m] }})
 	}
-	return q, crossings
+	return q, crossings, which
 }
 
 // A locatedPath is a Path on a grid whose events are at the times at which triggers
@@ -94,7 +97,8 @@ type locatedPath struct {
 	path      *gridPath
 	p         *Problem // as given
 	crossings []trigger.Firing
-	triggers  []*Event // of p
+	which     map[int][]int // the triggers that become positive at each event
+	triggers  []*Event      // of p
 	titles    []string
 	first     []float64 // (θ, τ) at which the grid was made
 	at        []float64 // (θ, τ) of the last solve
@@ -102,8 +106,8 @@ type locatedPath struct {
 	work      int
 }
 
-func newLocatedPath(path *gridPath, p *Problem, first []float64, crossings []trigger.Firing) *locatedPath {
-	l := &locatedPath{path: path, p: p, crossings: crossings, first: first, at: make([]float64, len(first)), slopes: make([]float64, len(crossings)*len(crossings))}
+func newLocatedPath(path *gridPath, p *Problem, first []float64, crossings []trigger.Firing, which map[int][]int) *locatedPath {
+	l := &locatedPath{path: path, p: p, crossings: crossings, which: which, first: first, at: make([]float64, len(first)), slopes: make([]float64, len(crossings)*len(crossings))}
 	for k := range p.Events {
 		if p.Events[k].Trigger != nil {
 			l.triggers, l.titles = append(l.triggers, &p.Events[k]), append(l.titles, p.Events[k].title(k))
@@ -116,7 +120,7 @@ func (l *locatedPath) NoiseLen() int { return 0 }
 func (l *locatedPath) Work() int     { return l.work }
 
 func (l *locatedPath) Clone() Path {
-	return newLocatedPath(l.path.Clone().(*gridPath), l.p, l.first, l.crossings)
+	return newLocatedPath(l.path.Clone().(*gridPath), l.p, l.first, l.crossings, l.which)
 }
 
 // end returns the grid point just before event n.
@@ -290,16 +294,16 @@ func (l *locatedPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ 
 func (l *locatedPath) same() error {
 	g, z, d := l.path.solver.g, l.path.z, l.p.Dim()
 	theta := l.at[:len(l.p.Theta):len(l.p.Theta)]
-	known := map[int][]int{} // the triggers that become positive at a grid point
-	for n, f := range l.crossings {
-		known[l.end(n)] = f.Which
-	}
 	armed := make([]bool, len(l.triggers)) // the trigger is known not to be positive
-	for _, seg := range g.seg {
+	for j, seg := range g.seg {
 		for i := seg.from; i <= seg.to; i++ {
+			var known []int // the triggers that become positive here
+			if i == seg.to && j < len(g.events) {
+				known = l.which[g.events[j].number]
+			}
 			for k, e := range l.triggers {
 				up := e.Trigger(g.t[i], row(z, i, d), theta) > 0
-				if up && armed[k] && i > seg.from && !slices.Contains(known[i], k) {
+				if up && armed[k] && i > seg.from && !slices.Contains(known, k) {
 					return fmt.Errorf("%s: %s also happens shortly before t = %.6g: %w", l.p.Title(), l.titles[k], g.t[i], errOtherEvents)
 				}
 				armed[k] = !up && (i > seg.from || i == 0) // just after an event rounding may decide

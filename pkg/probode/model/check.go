@@ -118,7 +118,7 @@ func (m *Model) uses(used map[string]bool) {
 		add(a.Formula)
 	}
 	for _, e := range m.Events {
-		add(e.Time)
+		add(e.Time, e.Trigger)
 		for _, j := range e.Jumps {
 			add(j.Value)
 		}

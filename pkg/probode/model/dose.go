@@ -52,7 +52,7 @@ func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, ju
 
 // events reads an event. It returns one Event for each time that the event happens.
 func (r *modelReader) events(n *source.Node) []equations.Event {
-	n.Mapping("an event", "eventId", "time", "every", "count", "assignments")
+	n.Mapping("an event", "eventId", "time", "every", "count", "trigger", "atStart", "assignments")
 	id := r.name(n, "eventId")
 	list := n.Get("assignments")
 	if list == nil {
@@ -63,7 +63,19 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 	for _, k := range list.Keys {
 		jumps = append(jumps, equations.Jump{State: k, Value: r.formula(list, k)})
 	}
-	return r.numbered(n, id, r.times(n), jumps...)
+	if n.Get("trigger") == nil {
+		return r.numbered(n, id, r.times(n), jumps...)
+	}
+	for _, k := range []string{"time", "every", "count"} {
+		if n.Get(k) != nil {
+			r.Failf(n.LineOf(k), "event %s has a trigger and the key %s: want one of them", id, k)
+		}
+	}
+	e := equations.Event{ID: id, Trigger: r.condition(n, "trigger"), Jumps: jumps, Where: r.At(n.Line)}
+	if n.Flag("atStart") {
+		e.Early = equations.Late
+	}
+	return []equations.Event{e}
 }
 
 // dose reads a dose. Without a duration it is an event that adds the amount to the state.

@@ -133,7 +133,9 @@ func (g *generator) event(b *strings.Builder, k int) {
 		time = g.e.switches[k]
 	} else {
 		event := &g.e.events[k-n]
-		time, jumps = event.Time, event.Jumps
+		if time, jumps = event.Time, event.Jumps; event.Trigger != nil {
+			time, _ = event.Trigger.Margin()
+		}
 		switch event.Early {
 		case equations.AtStart:
 			fit = "return at"
@@ -144,6 +146,8 @@ func (g *generator) event(b *strings.Builder, k int) {
 		}
 	}
 	switch {
+	case e.Trigger != nil:
+		fmt.Fprintf(b, ", AtStart: %v, Trigger: func(t float64, x, theta []float64) float64 {\nvar at float64\n%sreturn at\n}", e.AtStart, g.statements([]expr.Assignment{{To: "at", Value: time}}))
 	case e.When != nil:
 		fmt.Fprintf(b, ", When: func(theta []float64) float64 {\nvar at float64\n%s%s\n}", g.statements([]expr.Assignment{{To: "at", Value: time}}), fit)
 	case math.IsInf(e.Time, 0):

@@ -38,7 +38,11 @@ func (m *Model) LaTeX() string {
 	})
 	lines(len(m.Events), "events", func(i int) {
 		e := &m.Events[i]
-		fmt.Fprintf(&b, `t = %s:\quad `, latex(e.Time))
+		if e.Trigger != nil {
+			fmt.Fprintf(&b, `%s:\quad `, latex(e.Trigger))
+		} else {
+			fmt.Fprintf(&b, `t = %s:\quad `, latex(e.Time))
+		}
 		for k, j := range e.Jumps {
 			if k > 0 {
 				b.WriteString(`,\; `)

@@ -75,6 +75,9 @@ func late(list []*Instance) (warnings []string) {
 			end = max(end, r.time)
 		}
 		for _, ev := range e.events {
+			if ev.Trigger != nil {
+				continue
+			}
 			at, known := ev.Time.Const()
 			if !known || first[ev.Where] || len(e.rows) == 0 {
 				continue

@@ -238,17 +238,24 @@ func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 
 // event writes an event in terms of time, states and parameters.
 func (l *lowering) event(e equations.Event) equations.Event {
-	t := l.at(e.Time, e.Where, "time of event "+e.ID).Simplify()
-	for _, name := range t.Symbols() {
-		if name == expr.Time || l.index.states[name] != nil {
-			e.Where.Refuse("event that depends on the state", "the time of event %s depends on %s", e.ID, name)
-		}
-	}
 	jumps := make([]equations.Jump, len(e.Jumps))
 	for i, j := range e.Jumps {
 		jumps[i] = equations.Jump{State: j.State, Value: l.at(j.Value, e.Where, "event "+e.ID).Simplify()}
 	}
-	e.Time, e.Jumps = t, jumps
+	if e.Jumps = jumps; e.Trigger != nil {
+		e.Trigger = l.at(e.Trigger, e.Where, "trigger of event "+e.ID).Simplify()
+		if _, ok := e.Trigger.Margin(); !ok {
+			e.Where.Refuse("event trigger that is not continuous", "event %s is triggered by %s: want comparisons by <, <=, > and >= of continuous formulas", e.ID, e.Trigger)
+		}
+		return e
+	}
+	t := l.at(e.Time, e.Where, "time of event "+e.ID).Simplify()
+	for _, name := range t.Symbols() {
+		if name == expr.Time || l.index.states[name] != nil {
+			e.Where.Failf("the time of event %s depends on %s: want a formula of parameters, or a condition as the trigger", e.ID, name)
+		}
+	}
+	e.Time = t
 	return e
 }
 

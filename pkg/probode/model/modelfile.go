@@ -113,15 +113,33 @@ func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
 	return r.finish(n.LineOf(key), key, r.File.Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
 }
 
-// finish expands calls of functions that the file defines, and replaces the name of the
-// time in the file by expr.Time.
-func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
-	e, err := e.Expand(r.lambdas)
+// condition reads the condition under a key, which must not be absent.
+func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
+	line, text := n.LineOf(key), n.Must("an entry", key)
+	e, err := expr.Parse(text, r.callables...)
 	if err != nil {
 		r.FailMath(line, key, err)
 	}
-	if e.Boolean() {
+	if !e.Boolean() {
+		r.Failf(line, "%s %q is a number: want a condition such as x < 1", key, text)
+	}
+	return r.expand(line, key, e)
+}
+
+// finish does the same as expand. It fails if the formula is a condition.
+func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
+	if e = r.expand(line, key, e); e.Boolean() {
 		r.Failf(line, "%s is a condition: want a number", key)
+	}
+	return e
+}
+
+// expand expands calls of functions that the file defines, and replaces the name of the
+// time in the file by expr.Time.
+func (r *modelReader) expand(line int, key string, e *expr.Node) *expr.Node {
+	e, err := e.Expand(r.lambdas)
+	if err != nil {
+		r.FailMath(line, key, err)
 	}
 	if r.time != expr.Time {
 		if slices.Contains(e.Symbols(), expr.Time) {

@@ -173,7 +173,7 @@ func (s *system) symbols(to map[string]bool) {
 	add(s.rates...)
 	add(s.switches...)
 	for _, e := range s.events {
-		add(e.Time)
+		add(numbers(e.Time, e.Trigger)...)
 		for _, j := range e.Jumps {
 			add(j.Value)
 		}
@@ -448,6 +448,14 @@ func (c *compiled) events(q *probode.Problem, s *system, inputs []string) error 
 		if err != nil {
 			return err
 		}
+		if e.Trigger != nil {
+			if jump.Trigger, err = newTrigger(e.Trigger, inputs); err != nil {
+				return err
+			}
+			jump.Name, jump.AtStart, jump.SeenAfter = "event "+text.Clip(e.ID), e.Early == equations.Late, true
+			q.Events = append(q.Events, jump)
+			continue
+		}
 		early, start := e.Early, q.Span[0]
 		fit := func(t float64) float64 {
 			switch {
@@ -463,6 +471,17 @@ func (c *compiled) events(q *probode.Problem, s *system, inputs []string) error 
 		}
 	}
 	return nil
+}
+
+// newTrigger returns a function that is positive where a condition is true.
+func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta []float64) float64, error) {
+	g, _ := condition.Margin()
+	p, err := newProgram(inputs, []*expr.Node{g})
+	return func(t float64, x, theta []float64) float64 {
+		var v [1]float64
+		p.eval(v[:], t, x, theta)
+		return v[0]
+	}, err
 }
 
 // jump returns an event with its Jump and JumpPullback. If two jumps set one state, the

@@ -10,6 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
@@ -22,8 +23,9 @@ import (
 //
 // Its Setup solves the equations with Radau of order 5, without solver noise (Alpha is
 // 0). The grid is the same for all θ. It is chosen by an error-controlled solve at the
-// nominal parameters, with a relative tolerance of 10⁻⁶. To see the effect of another
-// solver, change Method, Mesh and Alpha.
+// nominal parameters, with a relative tolerance of 10⁻⁶. If an event has a trigger, the
+// steps are chosen at every θ instead. To see the effect of another solver, change Method,
+// Mesh and Alpha.
 //
 // A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, gets
 // its own column in Data and Observe. This column contains no data. Measurements at a
@@ -62,6 +64,9 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 			return nil, err
 		}
 		b.Experiments = append(b.Experiments, x...)
+		if slices.ContainsFunc(e.events, func(v equations.Event) bool { return v.Trigger != nil }) {
+			b.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}} // no fixed grid knows the times
+		}
 	}
 	switch {
 	case len(b.Params) == 0:

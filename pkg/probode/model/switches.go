@@ -27,6 +27,19 @@ func (l *lowering) findSwitches() {
 			l.switches = append(l.switches, at)
 		}
 	}
+	// No step crosses a known time at which a part of a trigger changes.
+	for _, e := range l.events {
+		if e.Trigger == nil {
+			continue
+		}
+		for _, c := range expr.Conditions(e.Trigger) {
+			_, args := c.Operator()
+			at, ok := l.crossing(expr.Call("minus", args[0], args[1]))
+			if ok && at != nil && !slices.ContainsFunc(l.switches, at.Equal) {
+				l.switches = append(l.switches, at)
+			}
+		}
+	}
 }
 
 // crossing returns the time at which g is 0, as a formula of parameters. The formula is

@@ -162,6 +162,10 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 		}
 		e.add("eventId", v.ID)
 		e.formula("time", v.Time)
+		e.formula("trigger", v.Trigger)
+		if v.Trigger != nil && v.Early == equations.Late {
+			e.add("atStart", "1")
+		}
 		e.Content = append(e.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "assignments"}, &jumps.Node)
 	})
 	list("observables", len(m.observables), func(i int, e *mapping) {
@@ -215,6 +219,10 @@ func (w *yamlWriter) constants() error {
 		fixed[m.Constants[i].ID] = true
 	}
 	for _, e := range m.Events {
+		if e.Trigger != nil {
+			w.events = append(w.events, e)
+			continue
+		}
 		at, ok := e.Time.Const()
 		switch {
 		case e.After:

@@ -64,15 +64,18 @@ type Assignment struct {
 	Where   source.Where
 }
 
-// An Event changes states at a time that depends only on parameters and constants. A
-// measurement at that time is made after the event, or before it if After is set.
+// An Event changes states at a time that depends only on parameters and constants, or
+// whenever a condition becomes true. A measurement at that time is made after the event,
+// or before it if After is set.
 type Event struct {
-	ID    string
-	Time  *expr.Node
-	Early Early
-	After bool
-	Jumps []Jump // all are made at once, and use the values just before the event
-	Where source.Where
+	ID   string
+	Time *expr.Node // nil if there is a Trigger
+	// Trigger is the condition. If Early is Late, it counts as false before the start.
+	Trigger *expr.Node
+	Early   Early
+	After   bool
+	Jumps   []Jump // all are made at once, and use the values just before the event
+	Where   source.Where
 }
 
 // A Jump sets a state.
@@ -96,7 +99,12 @@ func Entangled(events []Event) (a, b *Event) {
 	at := map[string][]*Event{} // by time
 	for i := range events {
 		y := &events[i]
-		key := y.Time.String()
+		key := ""
+		if y.Trigger != nil {
+			key = y.Trigger.String()
+		} else {
+			key = y.Time.String()
+		}
 		for _, x := range at[key] {
 			if x.touches(y) || y.touches(x) {
 				return x, y

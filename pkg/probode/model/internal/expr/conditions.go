@@ -59,3 +59,81 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	a = n.Substitute(map[string]*Node{name: Num(0)}).Simplify()
 	return a, b, !uses(b)
 }
+
+// Margin returns a number that is positive exactly where the condition n is true, and
+// continuous apart from a jump by the smallest number at the thresholds of ≥ and ≤. It
+// reports false if there is none: for = and ≠, and for comparisons with functions that
+// jump, such as floor. A comparison with a piecewise is one of its values in each case.
+func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
+
+// margin is Margin of n, or of not n.
+func (n *Node) margin(not bool) (*Node, bool) {
+	op, args := n.Operator()
+	if v, ok := n.Const(); ok {
+		if (v != 0) != not {
+			return Num(1), true
+		}
+		return Num(-1), true
+	}
+	switch op {
+	case "not":
+		return args[0].margin(!not)
+	case "and", "or":
+		parts := make([]*Node, len(args))
+		for i, a := range args {
+			var ok bool
+			if parts[i], ok = a.margin(not); !ok {
+				return nil, false
+			}
+		}
+		if (op == "and") != not {
+			return Call("min", parts...), true
+		}
+		return Call("max", parts...), true
+	case "gt", "geq", "lt", "leq":
+		for _, m := range n.Parts() {
+			switch m.op {
+			case opSign, opFloor, opCeil, opQuotient, opRem:
+				return nil, false
+			case opPiecewise:
+				return n.cases(m).margin(not)
+			}
+		}
+		more, less := args[0], args[1]
+		if (op == "lt" || op == "leq") != not {
+			more, less = less, more
+		}
+		g := Call("minus", more, less)
+		if strict := op == "gt" || op == "lt"; strict == not {
+			g = Call("piecewise", Num(math.SmallestNonzeroFloat64), Call("eq", more, less), g)
+		}
+		return g, true
+	}
+	return nil, false
+}
+
+// cases returns a condition that is equivalent to the comparison n, which contains the
+// piecewise p, and does not contain p.
+func (n *Node) cases(p *Node) *Node {
+	var with func(m, value *Node) *Node
+	with = func(m, value *Node) *Node {
+		if m == p {
+			return value
+		}
+		args := make([]*Node, len(m.args))
+		for i, a := range m.args {
+			args[i] = with(a, value)
+		}
+		return m.with(args)
+	}
+	var all, before []*Node // the conditions of earlier cases, negated
+	for i := 0; i < len(p.args); i += 2 {
+		here := append(before[:len(before):len(before)], with(n, p.args[i]))
+		if i+1 < len(p.args) {
+			here = append(here, p.args[i+1])
+			before = append(before, Call("not", p.args[i+1]))
+		}
+		all = append(all, Call("and", here...))
+	}
+	return Call("or", all...)
+}

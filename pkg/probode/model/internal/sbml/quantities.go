@@ -255,18 +255,26 @@ func (s *reader) event(e *tree.Element) {
 	if p := e.First("priority"); p != nil && len(s.root.List("listOfEvents")) > 1 {
 		s.Refuse(p.Line, "priority of an event", "event %s has one", id)
 	}
-	at, rising, strict := s.triggerTime(trigger, id)
-	early := equations.Missed
+	initial := s.flag(trigger, "initialValue", true)
+	ev := equations.Event{ID: id, Where: s.At(e.Line)}
+	at, rising, ok := s.triggerTime(trigger)
 	switch {
-	case !s.flag(trigger, "initialValue", true) && !rising:
-		s.Refuse(trigger.Line, "event that starts false", "event %s happens at the start if its trigger is true at that time", id)
+	case !ok, !rising && !initial: // it happens at the start if the trigger is true there
+		ev.Trigger = s.mathOf(trigger, nil)
+		if !initial {
+			ev.Early = equations.Late
+		}
 	case !rising:
 		s.Warnf(e.Line, "event %s never happens: its trigger becomes false, not true", id)
 		return
-	case !s.flag(trigger, "initialValue", true):
-		early = equations.Late
-	case strict:
-		early = equations.AtStart
+	default:
+		op, _ := s.mathOf(trigger, nil).Operator()
+		ev.Time, ev.After = at, op == "gt" || op == "lt"
+		if !initial {
+			ev.Early = equations.Late
+		} else if ev.After {
+			ev.Early = equations.AtStart
+		}
 	}
 	// All values are those just before the event, as case 01780 of the SBML test suite
 	// requires. This includes the size by which a concentration is multiplied to give an
@@ -281,7 +289,6 @@ func (s *reader) event(e *tree.Element) {
 		set[v] = s.mathOf(a, nil)
 		order = append(order, a)
 	}
-	ev := equations.Event{ID: id, Time: at, Early: early, After: strict, Where: s.At(e.Line)}
 	for _, a := range order {
 		v := a.Get("variable")
 		i := slices.IndexFunc(s.out.States, func(x equations.State) bool { return x.ID == v || x.Of == v })
@@ -298,54 +305,28 @@ func (s *reader) event(e *tree.Element) {
 	s.out.Events = append(s.out.Events, ev)
 }
 
-// refuseTrigger says why the time of a trigger, a comparison, is not known before a
-// solve. linear says that the trigger is linear in time, and known that the factor of the
-// time is a number, which then is zero.
-func (s *reader) refuseTrigger(line int, id string, n *expr.Node, linear, known bool) {
-	names := n.Symbols()
-	ruled := func(name string) bool {
-		return slices.ContainsFunc(s.out.Assignments, func(a equations.Assignment) bool { return a.ID == name })
-	}
-	constant := func(name string) bool {
-		return name == expr.Time || slices.ContainsFunc(s.out.Constants, func(c equations.Constant) bool { return c.ID == name })
-	}
-	switch {
-	case slices.ContainsFunc(names, func(name string) bool { return !constant(name) && !ruled(name) }):
-		s.Refuse(line, "event that depends on the state", "event %s is triggered by %s: want a fixed time", id, n)
-	case slices.ContainsFunc(names, ruled):
-		s.Refuse(line, "event trigger with a rule", "event %s is triggered by %s, which contains the variable of a rule: want a comparison with the time, such as time >= 5", id, n)
-	case linear && !known:
-		s.Refuse(line, "event trigger in which the time has a coefficient", "event %s is triggered by %s, where the coefficient of the time is not a number: divide by it, as in time >= 4 / k", id, n)
-	case linear:
-		s.Refuse(line, "event trigger that never changes", "event %s is triggered by %s: want a comparison with the time, such as time >= 5", id, n)
-	default:
-		s.Refuse(line, "event trigger that is not linear in time", "event %s is triggered by %s: want a comparison that is linear in time, such as time >= 5", id, n)
-	}
-}
-
-// triggerTime returns the time at which a trigger changes. The trigger must be a
-// comparison, such as a ≥ b, that is linear in time. rising reports whether the trigger
-// is true afterwards, and strict reports whether its operator is < or >.
-func (s *reader) triggerTime(trigger *tree.Element, id string) (at *expr.Node, rising, strict bool) {
-	n := s.mathOf(trigger, nil)
-	op, args := n.Operator()
-	var sign float64
+// triggerTime returns the time at which a trigger changes, if the trigger is a comparison,
+// such as a ≥ b, that is linear in time and otherwise contains only constants. rising
+// reports whether the trigger is true afterwards.
+func (s *reader) triggerTime(trigger *tree.Element) (at *expr.Node, rising, ok bool) {
+	op, args := s.mathOf(trigger, nil).Operator()
+	sign := 1.0
 	switch op {
 	case "gt", "geq":
-		sign = 1
 	case "lt", "leq":
 		sign = -1
 	default:
-		s.Refuse(trigger.Line, "event trigger "+op, "event %s: want one comparison with the time, such as time >= 5", id)
+		return nil, false, false
 	}
 	a, b, ok := expr.Call("minus", args[0], args[1]).Linear(expr.Time)
-	slope, known := 0.0, false
-	if ok {
-		slope, known = b.Const()
+	if !ok {
+		return nil, false, false
 	}
-	if !known || slope == 0 {
-		s.refuseTrigger(trigger.Line, id, n, ok, known)
+	slope, known := b.Const()
+	if !known || slope == 0 || slices.ContainsFunc(a.Symbols(), func(name string) bool {
+		return !slices.ContainsFunc(s.out.Constants, func(c equations.Constant) bool { return c.ID == name })
+	}) {
+		return nil, false, false
 	}
-	at = expr.Call("divide", a, expr.Num(-slope)).Simplify()
-	return at, sign*slope > 0, op == "gt" || op == "lt"
+	return expr.Call("divide", a, expr.Num(-slope)).Simplify(), sign*slope > 0, true
 }

@@ -132,14 +132,17 @@ func (w *writer) math(n *expr.Node) string {
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {
-		op, t := "geq", e.Time
-		if e.After {
-			op = "gt"
-		}
-		at, fixed := t.Const()
 		// An event can happen at the start only if its trigger was false before.
-		initial := !(e.Early == equations.Late || !e.After && e.Early == equations.AtStart && fixed && at == 0)
-		trigger := expr.Call(op, expr.Sym(expr.Time), t)
+		initial, trigger := e.Early != equations.Late, e.Trigger
+		if trigger == nil {
+			op := "geq"
+			if e.After {
+				op = "gt"
+			}
+			at, fixed := e.Time.Const()
+			initial = initial && (e.After || e.Early != equations.AtStart || !fixed || at != 0)
+			trigger = expr.Call(op, expr.Sym(expr.Time), e.Time)
+		}
 		id := e.ID
 		if !source.IsID(id) {
 			id = fmt.Sprintf("event_%d", i+1)
