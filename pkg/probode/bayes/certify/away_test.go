@@ -311,7 +311,7 @@ func TestSetupThatFailsBesideTheMode(t *testing.T) {
 		m := one.Modes[0]
 		if c.shared {
 			ends := name != "nothing ends"
-			if !one.Certified(0.1) || (m.Unsolved != nil) != ends || strings.Contains(one.Answer(0.1), "Neither solver can") != ends {
+			if !one.Certified(0.1) || (m.Unsolved != nil) != ends || strings.Contains(one.Answer(0.1), "neither solver can solve") != ends {
 				t.Errorf("%s: %+v\n%s", name, m, one.Answer(0.1))
 			}
 			continue
