@@ -40,8 +40,7 @@ func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 		return ll, err
 	}
 	for k, t := range e.transforms {
-		slope, curve := t.slopes(u[k])
-		du[k] = du[k]*slope + curve + logSlope(e.p.Params[k].Prior, e.theta[k])*slope
+		du[k] = du[k]*t.slope(u[k]) + e.priorSlope(k, u[k], e.theta[k])
 	}
 	return lp + ll, nil
 }
@@ -302,52 +301,50 @@ func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 	}
 }
 
-// A Sloped is a Distribution whose log density has a derivative in closed form. For other
-// distributions gradients use the derivatives of package distuv or, where it has none,
-// differences of LogProb.
-type Sloped interface {
-	Distribution
-	// Slope returns the derivative of LogProb at x, inside the support.
-	Slope(x float64) float64
-}
-
-// logSlope returns the derivative of the log density of d at x.
-func logSlope(d Distribution, x float64) float64 {
-	switch d := d.(type) {
-	case Sloped:
-		return d.Slope(x)
-	case distuv.Uniform:
-		return 0
-	case distuv.Normal:
-		return d.ScoreInput(x)
-	case distuv.Exponential:
-		return -d.Rate
-	case distuv.LogNormal:
-		return -(1 + (math.Log(x)-d.Mu)/(d.Sigma*d.Sigma)) / x
-	case distuv.Gamma:
-		return (d.Alpha-1)/x - d.Beta
-	case distuv.InverseGamma:
-		return (d.Beta/x - d.Alpha - 1) / x
-	case distuv.Beta:
-		return (d.Alpha-1)/x - (d.Beta-1)/(1-x)
-	case distuv.StudentsT:
-		z := (x - d.Mu) / d.Sigma
-		return -(d.Nu + 1) * z / (d.Nu + z*z) / d.Sigma
-	case Truncated:
-		return logSlope(d.Of, x)
+// priorSlope returns the derivative of PriorLogProb(k, u), where the parameter is theta.
+func (e *Density) priorSlope(k int, u, theta float64) float64 {
+	slope, curve := e.transforms[k].slopes(u)
+	if s, ok := logSlope(e.p.Params[k].Prior, theta); ok {
+		return curve + s*slope
 	}
 	// This is a difference of fourth order. Its error is of the order of 1e-12 times the
-	// size of the log density, if the log density is smooth over a thousandth of x.
-	h := 1e-3 * math.Abs(x)
-	if h == 0 {
-		h = 1e-3
+	// size of the log density, if the log density is smooth over a thousandth of its width.
+	h := 1e-3
+	if e.transforms[k] == identity {
+		h *= e.PriorQuantile(k, 0.75) - e.PriorQuantile(k, 0.25)
 	}
+	at := func(h float64) float64 { return e.PriorLogProb(k, u+h) - e.PriorLogProb(k, u-h) }
 	for range 30 { // within 2h of an end of the support, a smaller h is needed
-		s := (8*(d.LogProb(x+h)-d.LogProb(x-h)) - (d.LogProb(x+2*h) - d.LogProb(x-2*h))) / (12 * h)
-		if !math.IsNaN(s) && !math.IsInf(s, 0) {
+		if s := (8*at(h) - at(2*h)) / (12 * h); !math.IsNaN(s) && !math.IsInf(s, 0) {
 			return s
 		}
 		h /= 2
 	}
 	return 0
+}
+
+// logSlope returns the derivative of the log density of d at x, and whether it is known.
+func logSlope(d Distribution, x float64) (slope float64, ok bool) {
+	switch d := d.(type) {
+	case distuv.Uniform:
+		return 0, true
+	case distuv.Normal:
+		return d.ScoreInput(x), true
+	case distuv.Exponential:
+		return -d.Rate, true
+	case distuv.LogNormal:
+		return -(1 + (math.Log(x)-d.Mu)/(d.Sigma*d.Sigma)) / x, true
+	case distuv.Gamma:
+		return (d.Alpha-1)/x - d.Beta, true
+	case distuv.InverseGamma:
+		return (d.Beta/x - d.Alpha - 1) / x, true
+	case distuv.Beta:
+		return (d.Alpha-1)/x - (d.Beta-1)/(1-x), true
+	case distuv.StudentsT:
+		z := (x - d.Mu) / d.Sigma
+		return -(d.Nu + 1) * z / (d.Nu + z*z) / d.Sigma, true
+	case Truncated:
+		return logSlope(d.Of, x)
+	}
+	return 0, false
 }
