@@ -288,9 +288,9 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	return x
 }
 
-// splits returns the number of parts for which ECharts gives a linear axis the ticks of
-// the picture. ECharts divides the span by that number and rounds to 1, 2, 3, 5 or 10
-// times a power of ten. If no number fits, ECharts chooses the ticks.
+// splits returns the number of parts to request so that ECharts draws a linear axis with
+// the same ticks as the picture. ECharts divides the span by that number and rounds to 1,
+// 2, 3, 5 or 10 times a power of ten. If no number fits, ECharts chooses the ticks.
 func splits(lo, hi float64, n int) int {
 	d := step(lo, hi, n)
 	for s := 1; s <= 2*n; s++ {

@@ -2,10 +2,10 @@ package viz
 
 import "math"
 
-// contour returns the curves on which the density equals level, as closed
-// polylines with a NaN between them: marching squares with linear interpolation
-// along the edges of the cells. Beyond the grid the density counts as zero, so
-// that all curves are closed. It panics if level is not positive.
+// contour returns the curves on which the density equals level, as closed polylines with
+// a NaN between them. It uses marching squares with linear interpolation along the edges
+// of the cells. Beyond the grid the density counts as zero, so that all curves are
+// closed. It panics if level is not positive.
 func (g surface) contour(level float64) (x, y []float64) {
 	if !(level > 0) {
 		panic("viz: contour at a level that is not positive")
@@ -145,7 +145,7 @@ func (t *tracer) point(e edge) (x, y float64) {
 	return x0 + f*(x1-x0), y0 + f*(y1-y0)
 }
 
-// at returns the place of a grid point, also just beyond the grid.
+// at returns the position of a grid point, which may lie just outside the grid.
 func (t *tracer) at(i, j int) (x, y float64) {
 	return t.g.X[0] + float64(i)*(t.g.X[1]-t.g.X[0]), t.g.Y[0] + float64(j)*(t.g.Y[1]-t.g.Y[0])
 }

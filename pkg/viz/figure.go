@@ -52,8 +52,8 @@ type Layer interface {
 	painted(color.NRGBA) Layer
 }
 
-// look holds the properties of any layer that the legend and the renderers need. Its
-// colour includes the opacity.
+// look holds those properties of a layer, of whatever kind, that the legend and the
+// renderers need. Its colour includes the opacity.
 type look struct {
 	name   string
 	color  color.Color
@@ -253,8 +253,8 @@ func (r Guide) visit(f func(x, y float64)) {
 	}
 }
 
-// keep replaces by NaN the values that a logarithmic axis cannot show, and counts them.
-// Infinite values become NaN as well, so that NaN is the only special value in the
+// keep puts NaN in the place of values that a logarithmic axis cannot show, and counts
+// them. Infinite values become NaN as well, so that NaN is the only special value in the
 // renderers.
 
 func (l Line) keep(xlog, ylog bool) (Layer, int) {
@@ -269,8 +269,8 @@ func (p Points) keep(xlog, ylog bool) (Layer, int) {
 	return p, dropped
 }
 
-// Where the lower edge of a band is negative and its upper edge is not, as with a mean
-// less two standard deviations, the band extends below the panel.
+// Where the lower edge of a band is negative and its upper edge is not, as can happen
+// with a mean minus two standard deviations, the band extends below the panel.
 func (b Band) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
 	b.X, b.Hi, dropped = keep(b.X, b.Hi, xlog, ylog)

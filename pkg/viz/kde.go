@@ -130,8 +130,8 @@ func drawable(least int, xs ...[]float64) error {
 	return nil
 }
 
-// span returns m equally spaced points that cover x and extend past its ends by the length
-// beyond.
+// span returns m equally spaced points that cover x and extend past its ends by the
+// distance given by beyond.
 func span(x []float64, beyond float64, m int) []float64 {
 	m = max(m, 2)
 	lo, hi := slices.Min(x)-beyond, slices.Max(x)+beyond

@@ -62,8 +62,8 @@ func inBrackets(s string) string {
 	return fmt.Sprintf(" (%s)", s)
 }
 
-// prepared checks the layers and removes what cannot be drawn. The title counts the
-// values that a logarithmic axis leaves out.
+// prepared checks the layers and removes what cannot be drawn. The title states how many
+// values a logarithmic axis leaves out.
 func (p Panel) prepared() (Panel, error) {
 	for _, a := range []Axis{p.X, p.Y} {
 		switch {

@@ -127,7 +127,8 @@ func (p *page) onPhone() *page {
 	return &q
 }
 
-// wrapped breaks a title between words into lines of at most a width in pixels.
+// wrapped breaks a title between words into lines that are no wider than the given number
+// of pixels.
 func wrapped(title string, sty text.Style, width int) string {
 	var lines []string
 	for _, word := range strings.Fields(title) {
@@ -169,8 +170,8 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// ticks returns at most about n labelled ticks for an axis with limits lo and hi, and at
-// most nine ticks in all for each labelled one.
+// ticks returns about n labelled ticks, or fewer, for an axis with limits lo and hi. In
+// all it returns at most nine times as many ticks as labelled ones.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)
@@ -222,7 +223,7 @@ func number(v, d float64) string {
 	return strconv.FormatFloat(v, 'f', max(0, digits), 64)
 }
 
-// power formats m · 10ᵉ.
+// power formats m × 10ᵉ.
 func power(m, e int) string {
 	if e >= -3 && e <= 3 {
 		return strconv.FormatFloat(float64(m)*math.Pow(10, float64(e)), 'f', max(0, -e), 64)

@@ -9,7 +9,7 @@ import (
 )
 
 // Figures have few colours, and nobody can distinguish the many shades at the edges of
-// lines and letters: with a palette a picture is a quarter as large.
+// lines and letters; with a palette, a picture is a quarter of the size.
 const (
 	paletteSize = 64
 	paletteStep = 18 // the least difference of two colours of a palette, in some channel

@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// dpi is the resolution of PNG. It is 1.25 times the resolution of CSS pixels, because
-// many screens and printers have a higher resolution.
+// dpi is the resolution of PNG images. It is 1.25 times the resolution of CSS pixels,
+// because many screens and printers have a higher resolution.
 const dpi = 120
 
 // PNG draws the graphic as a PNG picture with at most 64 colours. Its width and height in
@@ -109,8 +109,8 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 }
 
-// solid returns the colour for the legend, in which one translucent line of an ensemble
-// must be visible alone.
+// solid returns the colour for the legend, in which a single translucent line of an
+// ensemble must be visible by itself.
 func (k look) solid() color.NRGBA {
 	n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 	if !k.area {
@@ -182,7 +182,8 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvase
 	return plots, t, canvases
 }
 
-// plot makes the plot of panel i with at most about nx and ny ticks.
+// plot returns panel i as a plot with about nx ticks on the horizontal axis and ny on the
+// vertical axis, or fewer.
 func (p *page) plot(i, nx, ny int) *plot.Plot {
 	panel, lim := p.Panels[i], p.limits[i]
 	q := plot.New()

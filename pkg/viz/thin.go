@@ -20,8 +20,8 @@ const maxRun = 2400
 // maxMarkers is the largest number of markers of one layer. ECharts is slow with more.
 const maxMarkers = 6000
 
-// thinning returns k such that the chart has at most about maxVertices vertices if only
-// every kth path and every kth point is drawn.
+// thinning returns k such that the chart has about maxVertices vertices, or fewer, if
+// only every kth path and every kth point is drawn.
 func thinning(ps []*page) int {
 	total := 0
 	for _, p := range ps {
@@ -111,7 +111,7 @@ func nth(x []float64, k int) []float64 {
 }
 
 // thin shortens a very long curve. It keeps the lowest and the highest of each run of
-// values, and so every spike.
+// neighbouring values, so every spike remains.
 func thin(x, y []float64) (tx, ty []float64) {
 	if len(x) <= maxRun {
 		return x, y

@@ -38,7 +38,7 @@ func (m Bashforth) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper
 	return &bashforth{past: past, beta: newTable(g, m.steps(), false)}, nil
 }
 
-// A bashforth makes the explicit steps.
+// A bashforth takes the explicit steps.
 type bashforth struct {
 	past
 	beta   *table
@@ -80,7 +80,7 @@ func (a *bashforth) Runs() bool {
 	return uniform
 }
 
-// Run makes the steps of one segment.
+// Run takes the steps of one segment.
 func (a *bashforth) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
 	d, f, t := a.d, a.p.F, a.g.Times()
 	h, _ := a.g.Uniform()
@@ -146,8 +146,8 @@ func (a *bashforth) Differentiate(dnext []float64, i int, x, next, theta, xi, _ 
 	return nil
 }
 
-// Reverse goes back through the step. Each value of f receives gradients from all steps
-// that use it before it passes them on.
+// Reverse propagates gradients back through the step. Each value of f receives gradients
+// from all steps that use it before it passes them on.
 func (a *bashforth) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.starting(i) {

@@ -2,9 +2,9 @@ package adams
 
 import "math/big"
 
-// The coefficients of the Adams methods come from integrating the polynomial through
-// past values of f over one step. They are computed in exact rational arithmetic and
-// rounded once, not copied from a table.
+// The coefficients of the Adams methods come from integrating, over one step, the
+// polynomial that interpolates past values of f. They are computed in exact rational
+// arithmetic and rounded once, not copied from a table.
 
 // BashforthCoefficients returns β₀, …, β_{s−1} of the s-step
 // Adams–Bashforth method

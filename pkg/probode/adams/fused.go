@@ -8,12 +8,12 @@ import (
 
 //go:generate go run ./internal/unroll
 
-// The code in this file makes runs of Adams–Moulton steps in up to three dimensions, and
-// also in four if the steps are linearised at the current state. The arithmetic of such a
-// step takes a few nanoseconds, but several times as long if functions pass vectors to
-// each other. So the loops for up to three dimensions keep everything in local variables
-// between the calls of FJ. They perform the same operations as the code in moulton.go, in
-// the same order, so a path has the same bits either way.
+// The code in this file takes all Adams–Moulton steps of a segment in one call, in up to
+// three dimensions, and also in four if the steps are linearised at the current state.
+// The arithmetic of such a step takes a few nanoseconds, but several times as long if
+// functions pass vectors to each other. So the loops for up to three dimensions keep
+// everything in local variables between the calls of FJ. They perform the same operations
+// as the code in moulton.go, in the same order, so a path has the same bits either way.
 
 // Runs reports whether Run can be used: on a uniform grid, for a problem with few
 // dimensions and a dense FJ, and not with Predictor.
@@ -23,7 +23,7 @@ func (a *moulton) Runs() bool {
 	return small && a.lin != Predictor && uniform && a.eval.Exact() && !a.jac.Banded
 }
 
-// Run makes the steps of one segment.
+// Run takes the steps of one segment.
 func (a *moulton) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
 	i, d := from, a.d
 	for ; i < to && a.starting(i); i++ {
@@ -71,7 +71,7 @@ func (a *moulton) Run(z []float64, from, to int, theta, xi, scale []float64) (in
 }
 
 // fused holds the constants of a run: β_j/β₋₁, padded with zeros, and the scale of each
-// normal.
+// normal variate.
 type fused struct {
 	b, scale [4]float64
 }
@@ -138,7 +138,7 @@ func (a *moulton) before(i, j, k int) float64 {
 	return a.row(i - j)[k]
 }
 
-// alone makes step i with the general code. The loops call it if they cannot trust an
+// alone takes step i with the general code. The loops call it if they cannot trust an
 // inverse.
 func (a *moulton) alone(r *fused, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)

@@ -120,7 +120,7 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return a, nil
 }
 
-// A moulton makes the implicit steps. All three linearisations apply Newton's method to
+// A moulton takes the implicit steps. All three linearisations apply Newton's method to
 // r(z) = 0, since r has the Jacobian Γ:
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
@@ -208,7 +208,7 @@ func (a *moulton) addNoise(dst, xi, scale []float64) {
 	a.jac.AddMul(dst, 1, a.v)
 }
 
-// advance makes a step that prepare has set up.
+// advance takes a step that prepare has set up.
 func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	if a.lin == Newton {
 		return a.solveNewton(next, theta, xi, scale)
@@ -330,7 +330,7 @@ func (a *moulton) iterate(next, theta []float64) error {
 			}
 		}
 		// After such a last update, the remaining error is the update times left/size, the
-		// rate of convergence; 1e-8·small is below rounding error.
+		// rate of convergence; 1e-8 × small is below rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil
@@ -399,15 +399,15 @@ func largest(x []float64) float64 {
 	return m
 }
 
-// subtract sets dst to z − c·u.
+// subtract sets dst to z − c u.
 func subtract(dst, z []float64, c float64, u []float64) {
 	for k, v := range u[:len(dst)] {
 		dst[k] = z[k] - c*v
 	}
 }
 
-// Differentiate differentiates the equation of the step: with Γ = inv·I − J, the
-// derivative of the solution u of Γ·u = w is Γ⁻¹ (dw + dJ·u − dinv·u).
+// Differentiate differentiates the equation of the step: with Γ = inv × I − J, the
+// derivative of the solution u of Γu = w is Γ⁻¹ (dw + dJ u − dinv u).
 func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.differentiator(tg.M, true)
 	a.set(i)
@@ -534,9 +534,9 @@ type reverseMoulton struct {
 	none       []float64 // zeros
 }
 
-// Reverse goes back through the equation of the step: if λ is the gradient with respect to
-// the solution u of Γ·u = w, the gradient with respect to w is μ = Γ⁻ᵀλ, and the gradients
-// with respect to Γ follow from the number −μ·Γu, with u held constant.
+// Reverse propagates gradients back through the equation of the step: if λ is the gradient
+// with respect to the solution u of Γu = w, the gradient with respect to w is μ = Γ⁻ᵀλ, and
+// the gradients with respect to Γ follow from the number −μᵀΓu, with u held constant.
 func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.transpose == nil {
@@ -581,7 +581,8 @@ func (a *moulton) transposed(c, theta, lambda []float64) error {
 	return nil
 }
 
-// reverseNewton goes back through the noise, and through r(z) = 0 at its solution.
+// reverseNewton propagates gradients back through the noise, and through r(z) = 0 at its
+// solution.
 func (a *moulton) reverseNewton(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	b := a.transpose
 	copy(a.c, next) // the solution is next without noise
@@ -603,8 +604,8 @@ func (a *moulton) reverseNewton(to *probode.Adjoint, i int, x, next, theta, xi, 
 	return nil
 }
 
-// reverseNoise goes back through the noise Γ⁻¹Jv, where v holds the scaled normals and Γ
-// and J are evaluated at x. It sets noise.
+// reverseNoise propagates gradients back through the noise Γ⁻¹Jv, where v holds the
+// scaled normals and Γ and J are evaluated at x. It sets noise.
 func (a *moulton) reverseNoise(to *probode.Adjoint, i int, x, theta, xi, scale []float64) error {
 	b := a.transpose
 	if err := a.transposed(x, theta, to.Next); err != nil {
@@ -623,7 +624,7 @@ func (a *moulton) reverseNoise(to *probode.Adjoint, i int, x, theta, xi, scale [
 	return nil
 }
 
-// reverseNormals adds the gradients of μ·Jv.
+// reverseNormals adds the gradients of μᵀJv.
 func (a *moulton) reverseNormals(to *probode.Adjoint, xi, scale []float64) {
 	b := a.transpose
 	clear(b.dv)
@@ -634,7 +635,7 @@ func (a *moulton) reverseNormals(to *probode.Adjoint, xi, scale []float64) {
 	}
 }
 
-// reverseOnce goes back through one update from the centre c.
+// reverseOnce propagates gradients back through one update from the centre c.
 func (a *moulton) reverseOnce(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	b := a.transpose
 	copy(a.c, x)

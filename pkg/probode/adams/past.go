@@ -7,15 +7,15 @@ import (
 )
 
 // A past holds what the multistep methods share: the values F_i, F_{i−1}, … of the
-// present segment, and the classical Runge–Kutta method, which makes the first steps,
-// because too few earlier values exist there.
+// present segment, and the classical Runge–Kutta method, which takes the first steps
+// because too few earlier values exist for them.
 type past struct {
 	p     *probode.Problem
 	g     *probode.Grid
 	d     int
-	first int       // number of steps that Runge–Kutta makes
+	first int       // number of steps that Runge–Kutta takes
 	begin int       // grid point at which the segment begins
-	last  int       // the last step that was made
+	last  int       // the last step that was taken
 	f     []float64 // F at grid point i, in row i mod 8
 	start probode.Stepper
 	local probode.Estimator // estimates errors if there are too few earlier steps
@@ -63,8 +63,8 @@ func (m *past) Recall(from, i int, z, theta []float64) {
 	}
 }
 
-// starting reports whether step i is made by Runge–Kutta. A one-step method has no such
-// steps, and does not remember where its segment began.
+// starting reports whether step i is taken by the Runge–Kutta method. A one-step method
+// has no such steps, and does not remember where its segment began.
 func (m *past) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
 
 // quiet reports whether starting steps have no noise. At the start of the path they
@@ -73,7 +73,7 @@ func (m *past) starting(i int) bool { return m.first > 0 && i < m.begin+m.first 
 // ignored.
 func (m *past) quiet() bool { return m.begin == 0 }
 
-// startStep makes a starting step without noise.
+// startStep takes a starting step without noise.
 func (m *past) startStep(dst []float64, i int, x, theta []float64) error {
 	m.p.F(m.row(i), m.g.Times()[i], x, theta)
 	return m.start.Step(dst, i, x, theta, nil, nil)
@@ -195,13 +195,14 @@ func (m *past) reverseSum(c float64, beta []float64, i int, lambda []float64) {
 	}
 }
 
-// reverseSlope goes back through F_i, after all steps that use it.
+// reverseSlope propagates gradients back through F_i, once this has been done for all
+// steps that use it.
 func (m *past) reverseSlope(a *probode.Adjoint, i int, x, theta []float64) {
 	a.Field(a.X, m.backRow(i), m.g.Times()[i], 0, x, theta)
 	clear(m.backRow(i))
 }
 
-// reverseStart goes back through a starting step.
+// reverseStart propagates gradients back through a starting step.
 func (m *past) reverseStart(a *probode.Adjoint, i int, x, next, theta []float64) error {
 	m.reverseSlope(a, i, x, theta)
 	return m.start.(probode.Reverser).Reverse(a, i, x, next, theta, nil, nil)
@@ -218,7 +219,7 @@ func part(xi []float64, i, d int) []float64 {
 	return row(xi, i, d)
 }
 
-// addScaled adds c·x to dst.
+// addScaled adds c times x to dst.
 func addScaled(dst []float64, c float64, x []float64) {
 	for k, v := range x[:len(dst)] {
 		dst[k] += c * v

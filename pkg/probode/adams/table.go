@@ -81,8 +81,9 @@ func segments(g *probode.Grid) (list []segment) {
 	return list
 }
 
-// evenAt reports whether step i is as long as the earlier steps that it uses. The argument
-// first is the index of the earliest grid point whose steps count.
+// evenAt reports whether step i is as long as the earlier steps that it uses. The
+// argument first is the index of the earliest grid point at which a step that counts
+// begins.
 func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {
@@ -105,9 +106,9 @@ func (c *table) at(i int) []float64 {
 	return c.rows[i*width : (i+1)*width]
 }
 
-// compute returns the coefficients for step i: ∫₀¹ ℓ_j(τ) dτ for the Lagrange
-// polynomials of the nodes τ_j = (t_j − tᵢ)/h, by the three-point Gauss rule, which is
-// exact because their degree is at most five.
+// compute returns the coefficients for step i: the integrals ∫₀¹ ℓ_j(τ) dτ, where ℓ_j are
+// the Lagrange polynomials of the nodes τ_j = (t_j − tᵢ)/h. It uses the three-point Gauss
+// rule, which is exact because the degree of ℓ_j is at most five.
 func (c *table) compute(i int) []float64 {
 	if c.evenAt(i, 0) {
 		return c.uniform

@@ -8,7 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// current1 makes steps that are linearised at the current state.
+// current1 takes steps that are linearised at the current state.
 func (a *moulton) current1(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -61,7 +61,7 @@ func (a *moulton) current1(r *fused, z []float64, from, to int, theta, xi []floa
 	return to, nil
 }
 
-// newton1 makes steps that solve the equation by Newton's method: see solveNewton.
+// newton1 takes steps whose equation is solved by Newton's method: see solveNewton.
 func (a *moulton) newton1(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -164,7 +164,7 @@ step:
 	return to, nil
 }
 
-// current2 makes steps that are linearised at the current state.
+// current2 takes steps that are linearised at the current state.
 func (a *moulton) current2(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -222,7 +222,7 @@ func (a *moulton) current2(r *fused, z []float64, from, to int, theta, xi []floa
 	return to, nil
 }
 
-// newton2 makes steps that solve the equation by Newton's method: see solveNewton.
+// newton2 takes steps whose equation is solved by Newton's method: see solveNewton.
 func (a *moulton) newton2(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -332,7 +332,7 @@ step:
 	return to, nil
 }
 
-// current3 makes steps that are linearised at the current state.
+// current3 takes steps that are linearised at the current state.
 func (a *moulton) current3(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -381,7 +381,7 @@ func (a *moulton) current3(r *fused, z []float64, from, to int, theta, xi []floa
 	return to, nil
 }
 
-// newton3 makes steps that solve the equation by Newton's method: see solveNewton.
+// newton3 takes steps whose equation is solved by Newton's method: see solveNewton.
 func (a *moulton) newton3(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale

@@ -22,7 +22,7 @@ type Errors struct {
 // Richardson is an Indicator that needs no accurate solution. Its estimate is the
 // scaled difference from a solution by the same method with every step cut in half,
 //
-//	E = (Z_h − Z_{h/2}) · 2^q / (2^q − 1),
+//	E = (Z_h − Z_{h/2}) 2^q / (2^q − 1),
 //
 // where q is the order of the method. The estimate is right to leading order in h; its
 // Accuracy includes rounding errors only.

@@ -134,7 +134,7 @@ func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	return nil
 }
 
-// solveOn makes the grid at θ and the solver on it.
+// solveOn creates the grid at θ and a solver for that grid.
 func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.Method) (err error) {
 	if c.theta, err = p.Parameters(c.s.Theta); err != nil {
 		return err

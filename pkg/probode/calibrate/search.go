@@ -114,7 +114,7 @@ func (p *parabola) at(x float64, logv []float64) {
 	}
 }
 
-// refine returns the optimum from all paths.
+// refine returns the optimum computed from all paths.
 func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	const delta = 0.2 // in log α: small compared with the width of the maximum
 	x := math.Log(s.curve[s.best].alpha)
@@ -165,8 +165,8 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// cutOff returns the optimum from all paths. It is used if a path cannot be computed at
-// some α near the optimum.
+// cutOff returns the optimum computed from all paths. It is used if a path cannot be
+// computed at some α near the optimum.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}
@@ -194,8 +194,8 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 }
 
 // maximum returns the point in [−reach, reach], to within tol, at which the score for the
-// errors loge2 is largest. The function set writes the logarithms of the variances at a
-// point.
+// errors loge2 is largest. The argument set is a function that writes the logarithms of
+// the variances at a point.
 func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []float64), loge2 []float64) float64 {
 	v := make([]float64, len(loge2))
 	return minimize(func(at float64) float64 {
@@ -252,8 +252,8 @@ func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, 
 	return paths, jackknife(x)
 }
 
-// jackknife returns the standard error of an estimate from its values x, each of which
-// leaves out one of len(x) parts of the data.
+// jackknife returns the standard error of an estimate from its values x, each computed
+// with one of len(x) parts of the data left out.
 func jackknife(x []float64) float64 {
 	m := moments.NewVector(1)
 	for _, v := range x {
@@ -274,8 +274,8 @@ func vertex(h, l, m, r float64) float64 {
 
 // minimize returns the point in (a, c) at which f is smallest, to within tol, by Brent's
 // method: golden section with parabolic steps [Brent 1973, §5.8]. It starts at b, between
-// a and c, where f should be lower than at both. Package gonum/optimize has no method for
-// functions of one variable without derivatives.
+// a and c, where f should be lower than at both. Package gonum/optimize has no
+// derivative-free method that is specific to functions of one variable.
 func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	const golden = 0.3819660112501051
 	x, w, v := b, b, b

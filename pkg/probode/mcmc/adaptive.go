@@ -18,8 +18,8 @@ import (
 // proposes
 //
 //	y = x + N(0, Vₙ)
-//	Vₙ = s · diag(Scale²)          n < AdaptAfter
-//	Vₙ = s · (Cₘ + ε I)            n ≥ AdaptAfter
+//	Vₙ = s × diag(Scale²)          n < AdaptAfter
+//	Vₙ = s × (Cₘ + ε I)            n ≥ AdaptAfter
 //
 // Here Cₘ is the sample covariance (divisor m − 1) of the positions after each of the
 // first m iterations, including burn-in and repeated positions, and m is the largest of

@@ -161,7 +161,7 @@ func (c *Chain) stats() Stats {
 	return burnIn.plus(1, after)
 }
 
-// step makes an iteration and reports whether it ends with a draw.
+// step performs one iteration and reports whether it ends with a draw.
 func (c *Chain) step() bool {
 	c.kernel.Step(c.rng)
 	if c.Interrupted() {
@@ -183,8 +183,8 @@ func (c *Chain) Interrupted() bool {
 	return ok && k.Interrupted()
 }
 
-// advance makes iterations until the chain has made the given number, done is closed, or
-// an iteration stops before its end.
+// advance runs iterations until the chain has completed the given number of them, done is
+// closed, or an iteration stops before its end.
 func (c *Chain) advance(done <-chan struct{}, until int) {
 	last := c.settings.iterations(c.settings.Draws) - 1
 	for c.iteration < until && !c.Interrupted() {

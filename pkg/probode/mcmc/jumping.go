@@ -193,8 +193,8 @@ func (p *jumping) Propose(dst, x []float64, rng *rand.Rand) float64 {
 		if p.nearest(dst) != k {
 			return math.Inf(-1) // there is no way back
 		}
-		// This leap is proposed with probability wₖ/(1 − wⱼ), and the one back with wⱼ/(1 −
-		// wₖ); the volume grows by the factor det Lₖ/det Lⱼ.
+		// This leap is proposed with probability wₖ/(1 − wⱼ), and the reverse leap with
+		// probability wⱼ/(1 − wₖ); the volume grows by the factor det Lₖ/det Lⱼ.
 		return math.Log(from.weight/(1-to.weight)) - math.Log(to.weight/(1-from.weight)) + to.logDet - from.logDet
 	}
 	j := p.nearest(x)

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// Metropolis is the Metropolis–Hastings kernel. It proposes y from q(· | x) and
-// moves there with probability
+// Metropolis is the Metropolis–Hastings kernel. It proposes y from the density
+// q(y | x) and moves there with probability
 //
 //	min(1, π(y) q(x | y) / π(x) q(y | x)).
 //

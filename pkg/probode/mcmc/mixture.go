@@ -136,7 +136,7 @@ type mixture struct {
 	lines            []float64
 
 	chance [moveKinds]float64
-	gain   [moveKinds]float64 // Σ probability · squared distance, of this window
+	gain   [moveKinds]float64 // Σ probability × squared distance, of this window
 	tried  [moveKinds]float64
 
 	next    int               // iteration at which the window ends
@@ -286,10 +286,10 @@ func (p *mixture) learn() {
 	n := last.N + this.N
 	cov := mat.NewSymDense(d, nil)
 	// A line move that is accepted at the rate 0.44 has a size of 2.38 conditional
-	// standard deviations of the target. The mean log size of all lines is used in full.
-	// The deviation of one line from this mean has a weight that grows with the number of
-	// tries of that line; otherwise the noise in some twenty sizes would spoil a good
-	// shape.
+	// standard deviations of the target. The mean of the log sizes over all lines is used
+	// with full weight. The deviation of one line from this mean has a weight that grows
+	// with the number of moves tried along that line; otherwise the noise in about twenty
+	// sizes would spoil a good shape.
 	before := make([]float64, d)
 	var common float64
 	for _, l := range p.logLine {

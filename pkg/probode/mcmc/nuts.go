@@ -37,7 +37,7 @@ type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 // that part. [NUTSQuantities] records this and more for each draw, and Chains.Warnings
 // judges it.
 //
-// One iteration makes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
+// One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
 // once and allocates no memory of its own.
 type NUTS struct {
 	Target GradientDensity
@@ -69,7 +69,8 @@ type NUTS struct {
 	last  path // the path of the last iteration
 
 	// The following fields are the workspace of an iteration: the ends of the path, the
-	// path, the half that is added to it, and the right half of a path of each depth.
+	// path itself, the half that is added to it, and, for each depth, the right half of a
+	// path of that depth.
 	rng         *rand.Rand
 	back, front phase
 	whole, half tree
@@ -100,7 +101,7 @@ func NUTSQuantities() []string {
 	return []string{"accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__", "divergent__", "energy__"}
 }
 
-// A path describes the path of one iteration.
+// A path holds statistics of the leapfrog steps of one iteration.
 type path struct {
 	start               float64 // H at its first point
 	accept              float64 // Σ min(1, e^(start − H)) over the leapfrog steps
@@ -196,7 +197,7 @@ func (k *NUTS) evaluate(g, z []float64) float64 {
 	return logp
 }
 
-// leap makes a leapfrog step, in whitened coordinates, and returns H.
+// leap takes a leapfrog step, in whitened coordinates, and returns H.
 func (k *NUTS) leap(s *phase, step float64) float64 {
 	floats.AddScaled(s.p, step/2, s.g)
 	floats.AddScaled(s.z, step, s.p)
@@ -311,9 +312,9 @@ func (k *NUTS) take(d *draw, s *phase, energy float64) {
 	d.logp, d.energy = s.logp, energy
 }
 
-// build extends the path at one end by 2^depth leapfrog steps, and describes the added
-// part in t, in the direction of these steps. If the part makes a U-turn or is divergent,
-// build stops early and returns false.
+// build extends the path at one end by 2^depth leapfrog steps. It describes the added
+// part in t; first and last refer to the direction of these steps. If the part makes a
+// U-turn or is divergent, build stops early and returns false.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {
 		energy := k.leap(end, step)

@@ -65,8 +65,8 @@ func (s status) String() string {
 const recordLength = 1000
 
 // A record holds at most recordLength evenly spaced draws of one chain. When it is full,
-// it drops every other draw and doubles its stride. One goroutine adds while another
-// reads.
+// it drops every other draw and doubles its stride. One goroutine adds draws while
+// another reads them.
 type record struct {
 	seen int // draws offered
 
@@ -112,9 +112,9 @@ type reporter struct {
 	nextRHat time.Time // when R̂ is to be computed next
 }
 
-// newReporter returns a reporter that begins with the iterations that the chains have
-// made so far. The argument until is the number of iterations that each chain makes in
-// all.
+// newReporter returns a reporter whose count begins with the iterations that the chains
+// have completed so far. The argument until is the total number of iterations that each
+// chain performs.
 func newReporter(hook progress.Hook, names []string, chains []*Chain, until int) *reporter {
 	r := &reporter{hook: hook, names: names}
 	r.now.rHat = math.NaN()

@@ -173,7 +173,7 @@ func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 	return moved, failed
 }
 
-// swap swaps the points of replicas i and i+1, or not.
+// swap swaps the points of replicas i and i+1 or leaves them as they are.
 func (k *Tempering) swap(i int, rng *rand.Rand) {
 	a, b := k.replicas[i], k.replicas[i+1]
 	ratio := (a.beta - b.beta) * (b.rest - a.rest)
@@ -195,7 +195,7 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	}
 }
 
-// respace moves the β between the first and the last such that the sum of the rejection
+// respace moves all β except the first and the last so that the sum of the rejection
 // rates from β = 1 down to each of them grows in equal steps. It interpolates linearly.
 func (k *Tempering) respace() {
 	n := len(k.replicas)
@@ -203,7 +203,8 @@ func (k *Tempering) respace() {
 	for i, r := range k.replicas {
 		beta[i] = r.beta
 		if i > 0 {
-			// Pairs that always swap also keep a distance.
+			// A pair counts with a rejection rate of at least 0.01, so that the sum
+			// grows even where all swaps are accepted.
 			sum[i] = sum[i-1] + max(0.01, 1-k.swaps[i-1]/max(1, k.tries[i-1]))
 		}
 	}

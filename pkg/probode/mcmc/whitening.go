@@ -135,8 +135,8 @@ func (l *learner) add(n int, z []float64) bool {
 	return n == l.end
 }
 
-// apply changes the whitening to the covariance estimated from the window, and begins the
-// next window.
+// apply corrects the whitening with the covariance estimated from the window, and begins
+// the next window.
 //
 // A window of n draws gives a poor covariance unless n is much larger than the dimension
 // d. So it only corrects the whitening: the logarithms of the scales are shrunk towards

@@ -30,8 +30,8 @@ import (
 //
 // # Start
 //
-// With Steps = k ≥ 2 the first k steps of a segment are made by Radau5, whose error is
-// smaller than that of the steps that follow. Radau5 also makes k steps, beginning with
+// With Steps = k ≥ 2 the first k steps of a segment are taken by Radau5, whose error is
+// smaller than that of the steps that follow. Radau5 also takes k steps, beginning with
 // one that is more than 1 + √2 times as long as the step before it, because formulas of
 // order two and more are unstable there. With Steps = 0 and error control, each segment
 // begins with order 1, as in the other codes.
@@ -85,7 +85,7 @@ func (m BDF) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(m.top()) - 0.5, Quiet: m.start()}
 }
 
-// start returns the number of steps that another method makes before a formula of fixed
+// start returns the number of steps that another method takes before a formula of fixed
 // order can be used.
 func (m BDF) start() int {
 	if m.top() == 1 {
@@ -123,21 +123,21 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 	return b, b.checkGrid()
 }
 
-// A bdf makes the steps of BDF. With z = Z_{i+1} − ψ the equation of a step is z = γ h
+// A bdf takes the steps of BDF. With z = Z_{i+1} − ψ the equation of a step is z = γ h
 // f(t_{i+1}, ψ + z). That is the equation of an implicit method with one stage that
 // starts at ψ, and is solved as such.
 type bdf struct {
 	*implicit // solves the equation of the present step; its table contains γ
 	method    BDF
-	start     *implicit         // makes the first steps
-	first     int               // the number of steps that start makes
+	start     *implicit         // takes the first steps
+	first     int               // the number of steps that start takes
 	doubling  probode.Estimator // estimates the errors of these steps
 	uniform   bool
 	ordered   bool // the grid stores the orders
 	choosing  bool // an error-controlled run chooses the orders
 
 	begin int                  // grid point at which the segment begins
-	last  int                  // the last step that was made
+	last  int                  // the last step that was taken
 	past  [bdfWindow][]float64 // the state at grid point i, in row i mod 8
 	k     int                  // order of the present step, 0 for a starting step
 	gamma float64
@@ -220,8 +220,8 @@ func (b *bdf) gammaOf(i, k int) float64 {
 	return 1 / sum
 }
 
-// extrapolate sets w to weights for the last n states, with which combine computes a
-// value from them. If divided is false, that is the value at t_{i+1} of the polynomial
+// extrapolate sets w to the weights with which the method combine computes a value from
+// the last n states. If divided is false, that is the value at t_{i+1} of the polynomial
 // through these states; if divided is true, it is ψ. The value is w[0] times the last
 // state minus w[m] times the m-th difference between neighbours, so that a constant
 // component remains constant to the last bit.
@@ -502,10 +502,9 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 // Error control notices that; a grid that the user gives has to be checked in advance.
 
 // checkGrid checks a grid that was given by the user. It returns an error if no step
-// follows the start, so that BDF would make no step, or if errors grow without bound.
-// Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the root 1,
-// because errors add up; the recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does not have
-// it:
+// follows the start, so that BDF would take no step, or if errors grow without bound. Let
+// eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the root 1, because
+// errors add up; the recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does not have it:
 //
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.
 //

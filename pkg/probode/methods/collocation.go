@@ -12,8 +12,8 @@ import (
 //
 //	zᵢ = h Σⱼ aᵢⱼ f(t + cⱼh, x + zⱼ),   x₁ = x + Σᵢ dᵢ zᵢ,   d = bᵀA⁻¹
 //
-// [HW96, §IV.8]. Unlike a form with f, this form of x₁ does not multiply errors of z by
-// the stiffness.
+// [HW96, §IV.8]. Unlike a formula for x₁ that contains f, this one does not amplify
+// errors of z in proportion to the stiffness.
 type collocation struct {
 	stages int
 	a      [][]float64
@@ -25,8 +25,8 @@ type collocation struct {
 }
 
 // A mode is an eigenvalue λ of A⁻¹ with its left and right eigenvectors, scaled so that
-// l·r = 1. The matrix of the stage equations, I − hA⊗J, is block diagonal in these
-// modes, with a block λ/h·I − J for each λ. One mode of a conjugate pair is enough.
+// lᵀr = 1. The matrix of the stage equations, I − hA⊗J, is block diagonal in these
+// modes, with a block (λ/h) I − J for each λ. One mode of a conjugate pair is enough.
 type mode struct {
 	re, im      float64
 	left, right []complex128

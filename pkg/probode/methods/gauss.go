@@ -6,10 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Gauss is the collocation method at the Gauss points, of order 2·Stages, with
+// Gauss is the collocation method at the Gauss points, of order 2 × Stages, with
 // the noise of Conrad et al. added to the state,
 //
-//	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I),   q = 2·Stages
+//	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I),   q = 2 × Stages
 //
 // [HLW06, §II.1.3; C16, §2]. It is symplectic and conserves quadratic invariants, so it is
 // suited to long simulations in mechanics. This noise destroys both properties; the random

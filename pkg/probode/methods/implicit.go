@@ -6,8 +6,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// implicit makes the steps of a collocation method. The equations of the stages, h Σⱼ
-// aᵢⱼ fⱼ − zᵢ = 0, are solved by simplified Newton iteration: with one Jacobian for all
+// implicit takes the steps of a collocation method. The equations of the stages, h Σⱼ aᵢⱼ
+// fⱼ − zᵢ = 0, are solved by simplified Newton iteration: with one Jacobian for all
 // stages, the linear systems split into one real or complex system of size d for each
 // eigenvalue of A⁻¹ [HW96, §IV.8].
 //
@@ -79,7 +79,7 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 	return nil
 }
 
-// make makes a step of length h from t, without noise.
+// make takes a step of length h from t, without noise.
 func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {
@@ -290,8 +290,8 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
-// norms returns the largest element of the update u in two units. The result each is
-// relative to the size of the same component, and the result all is relative to the size
+// norms returns the largest element of the update u in two units. The first result, each,
+// is relative to the size of the same component; the second, all, is relative to the size
 // of the largest component.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow

@@ -6,7 +6,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Radau is the Radau IIA method, of order q = 2·Stages − 1, with the noise of
+// Radau is the Radau IIA method, of order q = 2 × Stages − 1, with the noise of
 // Conrad et al. added to the state,
 //
 //	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I)
@@ -62,10 +62,10 @@ func (m Radau) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 // filtered is an implicit stepper that estimates its own error.
 type filtered struct {
 	*implicit
-	own *probode.LU // factors of γ/h·I − J if no mode has them
+	own *probode.LU // factors of (γ/h) I − J if no mode has them
 }
 
-// LocalError is (γ/h·I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)): the difference
+// LocalError is ((γ/h) I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)): the difference
 // between f at the beginning of the step and its extrapolation from the stages,
 // multiplied by a filter that removes stiff components [HW96, equation IV.8.19].
 func (s *filtered) LocalError(dst []float64, i int, x, _, theta []float64) error {

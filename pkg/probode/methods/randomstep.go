@@ -21,7 +21,7 @@ import (
 // linear and quadratic invariants and positivity up to rounding, and energies over long
 // times if Method is symplectic.
 //
-// To make a step of length H, Method makes a step of length h for the field (H/h)·f. If
+// To take a step of length H, Method takes a step of length h for the field (H/h) f. If
 // f does not depend on t, the results are the same; otherwise t stays within [tᵢ, tᵢ +
 // h]. H must be positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise fails,
 // and calibration excludes such noise scales.
@@ -30,7 +30,7 @@ import (
 // grids of an error-controlled run the default noise is added to the state and replaces
 // the random steps: see probode.ScaleStep.
 type RandomStep struct {
-	// Method makes the steps.
+	// Method takes the steps.
 	Method probode.Method
 	// Power is p; zero means the order of Method, and any other value below 1/2 is an
 	// error.
@@ -86,8 +86,8 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 	return s, nil
 }
 
-// scaled returns the problem with the field c·f, where c is a further parameter after
-// those of p.
+// scaled returns the problem whose field is f multiplied by c, where c is a further
+// parameter after those of p.
 func scaled(p *probode.Problem) *probode.Problem {
 	q, n := *p, len(p.Theta)
 	q.Theta = append(append([]float64(nil), p.Theta...), 1)
@@ -141,7 +141,7 @@ func multiply(v []float64, c float64) {
 	}
 }
 
-// A randomStep makes the steps of a method for the field (H/h)·f.
+// A randomStep takes the steps of a method for the field (H/h) f.
 type randomStep struct {
 	g     *probode.Grid
 	inner probode.Stepper
@@ -149,7 +149,7 @@ type randomStep struct {
 	theta []float64 // θ and then H/h
 
 	tangents probode.Tangents // with the derivatives of H/h
-	scaled   *probode.Problem // with the field c·f
+	scaled   *probode.Problem // whose field is f multiplied by c
 	adjoint  *probode.Adjoint // with the gradient with respect to H/h
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file goes back through steps: see probode.Reverser.
+// This file propagates gradients back through steps: see probode.Reverser.
 
 // reverseStages holds the transposed equations of the stages. With λ the gradient with
 // respect to the next state, the gradients μᵢ with respect to the stages zᵢ solve
@@ -251,7 +251,8 @@ type bdfReverse struct {
 	none       []float64 // zeros
 }
 
-// Reverse goes back through the equation of the step, Γ dZ = dψ/γh + …, and the noise.
+// Reverse propagates gradients back through the equation of the step, Γ dZ = dψ/γh + …,
+// and through the noise.
 func (b *bdf) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	e := b.back
 	if e == nil {
@@ -325,7 +326,8 @@ func (b *bdf) transposed(y, theta, lambda []float64) error {
 	return nil
 }
 
-// reverseNoise goes back through the noise u = Γ⁻¹Jv, where v holds the scaled normals.
+// reverseNoise propagates gradients back through the noise u = Γ⁻¹Jv, where v holds the
+// scaled normals.
 func (b *bdf) reverseNoise(a *probode.Adjoint, x, theta, xi, scale []float64) error {
 	e := b.back
 	if err := b.transposed(x, theta, a.Next); err != nil {

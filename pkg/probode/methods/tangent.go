@@ -85,10 +85,10 @@ func (s *implicit) newTangent() {
 // direct factorises the matrix of the equations for the derivatives if that takes less
 // time than m iterative solutions, and reports whether it did.
 //
-// In d dimensions with n stages, the factors take about 2/3·(nd)³ multiplications. An
+// In d dimensions with n stages, the factors take about (2/3)(nd)³ multiplications. An
 // iteration takes about 4(nd)², and there are about six of them. So the factors are
-// better if nd < 36m. They are not used for banded matrices, where iterations take much
-// less.
+// better if nd < 36m. The factors are not used for banded matrices, for which iterations
+// take far fewer multiplications.
 func (s *implicit) direct(m int) bool {
 	if s.jac.Banded || s.table.stages*s.d >= 36*m {
 		return false

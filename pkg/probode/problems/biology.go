@@ -37,10 +37,10 @@ func Logistic() *probode.Problem {
 // ProteinActivation returns a model of the activation of a protein R by an
 // enzyme S that degrades to D,
 //
-//	S′  = −k₁S − k₂ S·R + k₃ RS
+//	S′  = −k₁S − k₂ S R + k₃ RS
 //	D′  = k₁S
-//	R′  = −k₂ S·R + k₃ RS + V P/(Kₘ + P)
-//	RS′ = k₂ S·R − k₃ RS − k₄ RS
+//	R′  = −k₂ S R + k₃ RS + V P/(Kₘ + P)
+//	RS′ = k₂ S R − k₃ RS − k₄ RS
 //	P′  = k₄ RS − V P/(Kₘ + P)
 //
 // where RS is the complex of the two and P is the activated form of R. The parameters

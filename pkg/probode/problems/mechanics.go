@@ -139,7 +139,7 @@ func RigidBody() *probode.Problem {
 //
 // The state is (x, y, x′, y′), θ = μ = 0.012277471, and the initial state is (0.994, 0,
 // 0, −2.00158510637908252). The span is one period, T = 17.0652165601579626. Close
-// encounters with the moon multiply errors by up to 2·10⁶ and require adaptive steps.
+// encounters with the moon multiply errors by up to 2 × 10⁶ and require adaptive steps.
 // The Jacobi integral
 //
 //	x² + y² + 2(1 − μ)/D₁^{1/3} + 2μ/D₂^{1/3} − x′² − y′²

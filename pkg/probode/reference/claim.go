@@ -49,8 +49,8 @@ const (
 	checks = 12
 )
 
-// checkpoints returns further times between start and the last of times, inside wide
-// gaps.
+// checkpoints returns further times between start and the last element of times, inside
+// wide gaps.
 func checkpoints(start float64, times []float64) []float64 {
 	var out []float64
 	width := (times[len(times)-1] - start) / checks
@@ -122,10 +122,11 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 	return nil
 }
 
-// claim replaces other, the states that are compared with x, with the claimed error of x.
-// A difference may be small by chance where it changes its sign. So the claim uses all
-// recent differences and all components: no component is assumed to be much more accurate
-// than the others, relative to its size. The slice first holds the initial state.
+// claim computes the claimed error of x and stores it in other, which holds the states
+// that are compared with x. A difference may happen to be small where it changes sign. So
+// the claim uses all recent differences and all components: no component is assumed to be
+// much more accurate than the others, relative to its size. The argument first holds
+// the initial state.
 func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
@@ -195,7 +196,7 @@ func (r *recent) add(k int, v float64) float64 {
 	return max(r[0][k], r[1][k], r[2][k])
 }
 
-// global repeats the integration with smaller and smaller tolerances of a step until
+// global repeats the integration with smaller and smaller tolerances for each step until
 // the global error is as small as s requires.
 func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
 	local := s
@@ -239,7 +240,7 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, 
 }
 
 // excess returns the largest ratio of an error to the permitted error, and its index. The
-// slice first holds the initial state.
+// argument first holds the initial state.
 func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
 	d := len(first)
 	peak := make([]float64, d)

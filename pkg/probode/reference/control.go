@@ -30,15 +30,15 @@ func (e *integration) restart() {
 	e.fresh = false
 	for _, r := range e.rules {
 		if r != nil {
-			// The natural step is the one that error control alone would choose. If output
-			// times cut every step short, it is measured by trial steps, one in each
-			// interval of its length.
+			// The natural step is the one that error control alone would choose. If
+			// output times cut every step short, the natural step is measured by trial
+			// steps, one for each time interval as long as the natural step.
 			r.natural, r.renew = 0, e.t
 		}
 	}
 }
 
-// reach makes steps up to target, which is grid point i + 1.
+// reach takes steps up to target, which is grid point i + 1.
 func (e *integration) reach(target float64, i int) error {
 	span := e.p.Span[1] - e.p.Span[0]
 	for {
@@ -119,8 +119,8 @@ func (e *integration) reach(target float64, i int) error {
 // ulp returns the distance between |t| and the next larger floating-point number.
 func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }
 
-// divides reports whether a step that is cut short is made in two parts. The error of
-// implicit steps may depend on their length alone. If every step led from one output
+// divides reports whether a step that is cut short is taken in two parts. The error of
+// implicit steps may depend on their length alone. If every step went from one output
 // time to the next, both integrations would have the same error.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
@@ -137,8 +137,8 @@ func (e *integration) longestStep() float64 {
 }
 
 // try computes rows for a step H until one converges, and returns the number of that row.
-// The tolerance is the usual one multiplied by the factor part. If no row converges, try
-// shortens the natural step.
+// The tolerance is the usual one multiplied by the argument part. If no row converges,
+// try shortens the natural step.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k

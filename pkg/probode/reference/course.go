@@ -28,7 +28,8 @@ type happening struct {
 }
 
 // newCourse returns the course on the grid g, which was made for θ. It requests the
-// states at the grid points whose numbers are in index, in increasing order.
+// states at the grid points whose numbers are listed, in increasing order, in the
+// argument index.
 func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int) *course {
 	c := &course{g: g, t: g.Times(), index: index, asked: make([]int, len(index))}
 	for n := range index {
@@ -52,7 +53,8 @@ func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int
 	return c
 }
 
-// follow integrates along c and writes the states at the points in index into out.
+// follow integrates along c and stores in out the states at the points that c.index
+// lists.
 func (e *integration) follow(c *course, out []float64) error {
 	e.problem.Initial(e.x, e.theta)
 	if !vector.Finite(e.x) {
@@ -158,7 +160,7 @@ func watchTriggers(p *probode.Problem) *trigger.Watch {
 }
 
 // locate reports whether a trigger becomes positive in a step H that has converged in row
-// j. If so, it makes the step again with the same rows, so that it ends where that happens
+// j. If so, it takes the step again with the same rows, so that it ends where that happens
 // first, and makes the jump there.
 func (e *integration) locate(H float64, j int) (bool, error) {
 	if e.triggers == nil {

@@ -1,7 +1,7 @@
 package reference
 
-// explicitSubsteps is the cheapest sequence of even numbers. With more than eight rows
-// its weights would multiply rounding errors by hundreds.
+// explicitSubsteps is the sequence of even numbers that requires the least work. With
+// more than eight rows its weights would multiply rounding errors by hundreds.
 var explicitSubsteps = []int{2, 4, 6, 8, 10, 12, 14, 16}
 
 // A rule is a family of steps with the state of its order and step control.
@@ -36,9 +36,9 @@ func (e *integration) newExplicit(run int) *rule {
 	return r
 }
 
-// midpoint makes a step H by the midpoint rule with n substeps. It writes the increment
-// of x into dst, and the increment with a final smoothing step (Gragg 1965) into
-// smooth. Since n is even, the errors of both have only even powers of h.
+// midpoint takes a step H by the midpoint rule with n substeps. It writes the increment
+// of x into dst, and the increment with a final smoothing step (Gragg 1965) into smooth.
+// Since n is even, the errors of both have only even powers of h.
 func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	h := H / float64(n)
 	prev := e.prev

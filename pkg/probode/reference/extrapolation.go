@@ -205,8 +205,9 @@ func (e *integration) distance(j int, H, part float64) float64 {
 			size = max(size, 1e-6*e.peak[k], e.set.Relative*largest)
 		}
 		unit := part * max(e.set.permitted(k, size), 1e-15*size)
-		// The time at which an input makes a component nonzero is known only to a few units
-		// in its last place. So the component is uncertain shortly after that time.
+		// The time at which an input makes a component nonzero is known only to within a
+		// few units in its last place. So the component is uncertain shortly after that
+		// time.
 		if e.leaves(k, H, shortest) {
 			unit = max(unit, math.Abs(dx)+math.Abs(e.tab[1][k])+math.Abs(e.smooth[0][k]))
 		} else if since := e.t - e.left[k] + H; since > 0 {
@@ -234,7 +235,7 @@ func (e *integration) leaves(k int, H, units float64) bool {
 	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
 }
 
-// advance makes a step H with the increment tab[0].
+// advance takes a step H with the increment tab[0].
 func (e *integration) advance(H float64) {
 	for k, dx := range e.tab[0] {
 		if dx != 0 && e.leaves(k, H, 1<<20) {

@@ -72,10 +72,10 @@ func (e *integration) implicitWork(work []float64, n []int) {
 //	Δ₀ = (cI − J)⁻¹ (f(t₀, y₀) + h ∂f/∂t)
 //	Δᵢ = Δ_{i−1} + 2 (cI − J)⁻¹ (f(tᵢ, yᵢ) − cΔ_{i−1})
 //
-// The result is the mean of y_{n−1} and y_{n+1}, which damps the components whose sign the
-// rule alone only reverses. The term ∂f/∂t results if t is regarded as one more component
-// of the state; it need not be accurate. The method solve reports whether cI − J has an
-// inverse.
+// The result is the mean of y_{n−1} and y_{n+1}, which damps the components for which the
+// rule itself would only reverse the sign. The term ∂f/∂t arises from treating t as one
+// more component of the state; it need not be accurate. The method solve reports whether
+// cI − J has an inverse.
 func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	h := H / float64(n)
 	c := 1 / h

@@ -26,7 +26,7 @@ type Settings struct {
 	// Global makes Tolerance a bound on Solution.Error instead of a bound on the error of
 	// a step: the integration is repeated with smaller steps until
 	//
-	//	Error ≤ Absolute + Relative·|X|
+	//	Error ≤ Absolute + Relative × |X|
 	//
 	// everywhere. If that cannot be reached, Solve returns an error. If Absolute is nil,
 	// it is taken as Relative/1000 times the largest |X| of the component so far.

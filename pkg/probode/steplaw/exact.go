@@ -46,7 +46,7 @@ import (
 // evaluate J at the same state; only the start of the chain differs. In units of the
 // standard deviation, the error of the Gaussian mean is O(h^{s+5/2}) with Newton, but
 // O(h^{3/2−s}) with Current; for s ≥ 2 the latter grows as the step becomes smaller. The
-// first steps of a multistep method are made by Method itself.
+// first steps of a multistep method are taken by Method itself.
 //
 // A chain uses more random numbers than ξ, and the path jumps where a move changes from
 // accepted to rejected. So Exact draws ensembles and is not a probode.Method: inference
@@ -65,7 +65,7 @@ func (m Exact) String() string {
 	return strings.TrimSuffix(m.Method.String(), ")") + ", exact)"
 }
 
-// A method makes the steps of one worker; sampler is the stepper that it made last.
+// A method creates a stepper for each worker; sampler is the stepper that it created last.
 type method struct {
 	Exact
 	sampler *sampler
@@ -89,7 +89,7 @@ func (m *method) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return x, nil
 }
 
-// A move is ζ′ = keep·ζ + size·η. It is reversible with respect to N(0, I) if keep² +
+// A move is ζ′ = keep × ζ + size × η. It is reversible with respect to N(0, I) if keep² +
 // size² = 1, and with respect to Lebesgue measure if keep = 1.
 type move struct {
 	keep, size float64
@@ -130,8 +130,8 @@ type sampler struct {
 // key is the number of a block.
 const exactKey = math.MaxUint64
 
-// begin prepares for the path with the given number, whose steps then depend on
-// (seed, path) and ξ only.
+// begin prepares for the path with the given number; the steps of this path then depend
+// only on (seed, path) and ξ.
 func (x *sampler) begin(seed, path uint64) {
 	x.rng, x.path = probode.Stream(seed, path, exactKey), path
 }

@@ -50,7 +50,7 @@ type target struct {
 	mu     []float64
 	jac    *probode.Matrix // J of the noise
 	gamma  *probode.LU     // Γ
-	negJ   *probode.LU     // factors of −J = 0·I − J
+	negJ   *probode.LU     // factors of −J = 0 × I − J
 	pivots *elimination    // of −J
 
 	// Φ is computed from the remainder of the linearisation about base, not from r: r is a
@@ -99,10 +99,10 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.base, s.Center)
 		copy(g.fbase, s.FCenter)
 	}
-	// A singular J gives a pivot that is not zero but a rounding error: 10⁻¹⁶ times the
-	// terms whose difference it is, or 10⁻⁸ times these terms if J is approximated by
-	// differences. A pivot is trusted if it is at least 10⁴ or 10² times as large,
-	// respectively.
+	// A singular J gives a pivot that is not zero but a rounding error: it is the
+	// difference of two terms and has 10⁻¹⁶ times their size, or 10⁻⁸ times their size if
+	// J is approximated by differences. A pivot is trusted if it is at least 10⁴ or 10²
+	// times as large, respectively.
 	least := 1e-12
 	if g.p.FJ == nil {
 		least = 1e-6
@@ -139,7 +139,7 @@ func (g *target) place(dst, zeta []float64) {
 // phi returns Φ(ζ), or +Inf where f is not finite, and leaves the state in g.z.
 //
 // Since r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)), u is ζ − δ with Sδ = J⁻¹(f(z) −
-// f(b) − r(μ)) − (z−b), and Φ = ½‖δ‖² − ζ·δ.
+// f(b) − r(μ)) − (z−b), and Φ = ½‖δ‖² − ζᵀδ.
 func (g *target) phi(zeta []float64) float64 {
 	g.place(g.z, zeta)
 	g.p.F(g.u, g.t, g.z, g.theta)

@@ -29,7 +29,7 @@ import (
 )
 
 func init() {
-	// Figures and assessments have values of these types in interfaces.
+	// Figures and assessments hold values of these types in fields of interface type.
 	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Guide{}, viz.Figure{}, viz.Frames{},
 		color.NRGBA{}, color.RGBA{}, color.Gray{},
 		adams.Bashforth{}, adams.Moulton{}, probode.RungeKutta{}} {
@@ -145,12 +145,12 @@ func fileName(name string) string {
 }
 
 // encode returns the bytes that restore reads: a SHA-256 hash, followed by v as encoded
-// by gob. It decodes v again, because gob changes some values without an error, and
-// because an error of decoding must appear now and not in the next cell.
+// by gob. It decodes the result again, because gob changes some values without an error,
+// and because a decoding error must appear now and not in the next cell.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
-		// A value that took long to compute must not be lost because its own encoder
-		// panics.
+		// A value that took a long time to compute must not be lost because its own
+		// encoder panics.
 		if r := recover(); r != nil {
 			data, err = nil, fmt.Errorf("%v", r)
 		}

@@ -106,9 +106,9 @@ func note(text string) {
 	synchronise()
 }
 
-// pause gives the kernel time to read the lines that were printed so far. Standard output
-// and displays reach the kernel separately, and one could overtake the other. (Show needs
-// no pause, since drawing takes longer.)
+// pause gives the kernel time to read the lines that have been printed so far. Standard
+// output and displays reach the kernel separately, and one could overtake the other.
+// (Show needs no pause, since drawing takes longer.)
 func pause() {
 	if gonbui.IsNotebook {
 		time.Sleep(10 * time.Millisecond)

@@ -25,8 +25,8 @@ func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 		if i == last {
 			break
 		}
-		// In the middle all curves are shifted to zero, so that only differences of shape
-		// remain.
+		// All curves are shifted so that they are zero in the middle and only differences
+		// in shape remain.
 		mid := len(p.X) / 2
 		line.Y = make([]float64, len(p.X))
 		level := p.LogLikelihood[i][mid] - p.LogLikelihood[last][mid]

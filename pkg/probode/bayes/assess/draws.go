@@ -50,9 +50,9 @@ type draws struct {
 	shifts       [measures][]estimate.Difference
 	accurate     [measures][]CenterSpread
 
-	// The field in gives, for each draw of all, the index of the mode of the reference
-	// posterior to which the draw belongs. The field fewIn does the same for few. Both
-	// are nil if the posterior has only one part.
+	// The field in gives, for each draw in the field all, the index of the mode of the
+	// reference posterior to which the draw belongs. The field fewIn does the same for
+	// few. Both are nil if the posterior has only one part.
 	in, fewIn [][]int
 
 	// Each draw in few ends a stretch of draws of its chain. The fields center and log
@@ -65,7 +65,7 @@ type draws struct {
 // size returns the number of draws as a multiple of the initial number.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
-// thousand returns the time for 1000 effective draws in seconds, or NaN if it is not
+// thousand returns the time, in seconds, for 1000 effective draws, or NaN if it is not
 // known.
 func (d *draws) thousand() float64 {
 	if s := 1000 * d.drawing / (d.summed.ESSPerSecond * d.summed.Seconds); s > 0 && !math.IsInf(s, 0) {
@@ -74,11 +74,11 @@ func (d *draws) thousand() float64 {
 	return math.NaN()
 }
 
-// cost returns the time for 1000 effective draws in seconds. It includes the search for
+// cost returns the time, in seconds, for 1000 effective draws. It includes the search for
 // modes, all other preparation, and the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
-// A sampling makes draws and computes the estimates that are compared.
+// A sampling generates draws and computes the estimates that are compared.
 type sampling struct {
 	*plan
 	*work

@@ -14,9 +14,9 @@ import (
 //
 //	1 − (1 − Confidence)/4
 //
-// [Bonferroni], no matter how many analyses are made in the end. For a confidence of 95 %
-// an interval is then ±2.50 standard errors in place of ±1.96. The chains continue where
-// they stopped, so the results are the same as if all draws had been made at once.
+// [Bonferroni], no matter how many analyses are made in the end. For a confidence of
+// 95 %, an interval is then ±2.50 standard errors instead of ±1.96. The chains continue
+// where they stopped, so the results are the same as if all draws had been made at once.
 
 // interim adds draws until all steps are decided or the budget is used up.
 func (a *assessment) interim() error {

@@ -181,11 +181,11 @@ func (e Effect) more(threshold, z float64) float64 {
 }
 
 // needed returns the number of draws that each chain needs for a verdict on all
-// parameters, if the estimates do not change. If some estimates are beyond the threshold,
-// it is the smallest number that any of these parameters needs, since one parameter is
-// enough for a verdict. Otherwise it is the largest number that any parameter needs. It
-// is NaN if there is a verdict, and +Inf if no number of draws is known to lead to a
-// verdict.
+// parameters, if the estimates do not change. If the estimates of some parameters are
+// beyond the threshold, it is the smallest number that any of these parameters needs,
+// since one parameter is enough for a verdict. Otherwise it is the largest number that
+// any parameter needs. It is NaN if there is a verdict, and +Inf if no number of draws is
+// known to lead to a verdict.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()

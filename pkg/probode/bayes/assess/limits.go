@@ -2,11 +2,11 @@ package assess
 
 // The limits that determine verdicts.
 const (
-	// In remarks that are not verdicts, an effect counts as detected if it is more than
-	// decisive Monte Carlo standard errors.
+	// In remarks that are not verdicts, an effect counts as detected if it is larger than
+	// its Monte Carlo standard error multiplied by decisive.
 	decisive = 2
-	// Standard errors are not trusted if R̂ is above mixed, or if there are fewer than
-	// fewest effective draws.
+	// Standard errors are not trusted if R̂ is above the limit mixed, or if the number of
+	// effective draws is below the limit fewest.
 	mixed, fewest = 1.05, 50
 	// A run gets a warning if R̂ is above wellMixed, or if there are fewer than fewEach
 	// effective draws per chain.
@@ -18,12 +18,12 @@ const (
 	// errors of the second. A larger difference occurs by chance once in 16,000 cases.
 	astray = 4
 
-	// A mode is listed if its mass is above listed. If its mass is above minor, its draws
-	// and its counterpart are checked. If only one of two posteriors has a mode with a
-	// mass above wrongMass, the posteriors count as different for any threshold. A mode
-	// with a mass below rightMass cannot move a median or a central interval so far that
-	// it matters. Between rightMass and wrongMass there is no verdict, because the Monte
-	// Carlo error of the mass might decide it.
+	// A mode is listed if its mass is above the limit listed. If its mass is above the
+	// limit minor, its draws and its counterpart are checked. If only one of two
+	// posteriors has a mode with a mass above wrongMass, the posteriors count as
+	// different for any threshold. A mode with a mass below rightMass cannot move a
+	// median or a central interval far enough to matter. Between rightMass and wrongMass
+	// there is no verdict, because the Monte Carlo error of the mass might decide it.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
 	// counterpart is the smallest mass that a counterpart of a mode must have, as a

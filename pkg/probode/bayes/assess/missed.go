@@ -53,10 +53,10 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 }
 
 // missedAround makes Metropolis moves for the reference posterior, starting from some of
-// the draws. It returns twice the share of accepted moves to points at which the
-// posterior of the draws has almost no density. If a part of the posterior is cut off,
-// the returned value is about the missed mass. The equations are solved with the
-// reference only for moves to such points.
+// the draws. It returns twice the share of moves that are accepted and lead to points at
+// which the posterior of the draws has almost no density. If a part of the posterior is
+// cut off, the returned value is approximately the missed mass. The reference solves the
+// equations only for moves to such points.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -113,8 +113,8 @@ type unvisited struct {
 
 // unvisited considers the modes without draws, both in the posterior of the draws and in
 // the reference posterior. It returns the mode that would shift the mean or sd of
-// assessed parameter j most, according to its Gaussian approximation. Its size is zero if
-// there is no such mode.
+// assessed parameter j most, according to its Gaussian approximation. If there is no such
+// mode, the result has size zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	consider := func(m *bayes.Modes, visited []float64) {
 		for k := range visited {
@@ -132,15 +132,16 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// moved returns the shift of the mean or of the sd that a mode of small mass at x would
-// cause, whichever is larger, in units of the threshold.
+// moved returns the larger of the shifts of the mean and of the sd that a mode of small
+// mass at x would cause, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// unseen returns the mass of a mode that has no draws with probability 5 %, either in the
-// run or among the draws that represent the reference posterior.
+// unseen returns the mass that a mode must have for the probability that it contains no
+// draws to be 5 %, either in the run or among the draws that represent the reference
+// posterior.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {

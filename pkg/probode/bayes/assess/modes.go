@@ -36,7 +36,8 @@ type pairing struct {
 	err   error        // why there are no modes
 }
 
-// add adds the modes that a search found to known, unless their mass is tiny.
+// add adds the modes that a search has found to the field known, unless their mass is
+// tiny.
 func (f *found) add(m *bayes.Modes) {
 	for _, k := range m.Modes {
 		if k.Mass > 1e-6 {

@@ -163,7 +163,7 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // frozen returns the posterior for the deterministic inference at step i. Under error
-// control, its steps are the ones chosen at mode, and are then frozen.
+// control, the steps are chosen at the point mode and then frozen.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {
@@ -172,8 +172,8 @@ func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	return q
 }
 
-// finer returns posteriors with setups that are probably more accurate than the smallest
-// step. The cheapest setups come first.
+// finer returns posteriors whose setups are probably more accurate than the setup with
+// the smallest step. The cheapest setups come first.
 func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
 	l := &pl.ladder[f]

@@ -18,8 +18,8 @@ const (
 	measures    = estimate.Measures
 )
 
-// A quantity is compared between posteriors. It is a parameter, either in the whole
-// posterior or in the part that belongs to one mode.
+// A quantity is something that is compared between posteriors. It is a parameter, either
+// in the whole posterior or in the part that belongs to one mode.
 //
 // The spread of a posterior with several modes is about the distance between them. In
 // units of this spread, a shift of a mode by many times its own width may look

@@ -46,8 +46,8 @@ func (y *standard) better(z *standard) bool {
 
 // accuratePosterior finds draws that represent the accurate posterior. These are the
 // draws at the smallest step, unless their weights cannot be trusted or increase the
-// Monte Carlo error too much. In that case accuratePosterior draws with a more accurate
-// solver. It returns nil if no draws could get weights.
+// Monte Carlo error too much. In that case accuratePosterior generates draws with a more
+// accurate solver. It returns nil if no draws could be weighted.
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {

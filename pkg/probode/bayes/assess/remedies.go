@@ -200,8 +200,8 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	_, most, y := j.span(trusted.summed)
 	switch {
 	case least > most && noisy.Verdict == Matters:
-		// Say this only with the verdict Matters. In an undecided run, some number may by
-		// chance be worse than every number of a run with a negligible effect.
+		// Say this only with the verdict Matters. In an undecided run, one number may be
+		// worse by chance than every number of a run with a negligible effect.
 		r.Reaches, r.Note = false, sayWorse(x/y)
 	case x >= y:
 		r.Reaches, r.Note = false, noteNotBetter

@@ -128,7 +128,7 @@ func (st Rung) String() string {
 	return st.Tolerance.String()
 }
 
-// runs returns the inferences that were made, the deterministic one first.
+// runs returns the inferences that were performed, the deterministic one first.
 func (st *Rung) runs() []*Inference {
 	return slices.DeleteFunc([]*Inference{st.Deterministic, st.Probabilistic}, func(inf *Inference) bool { return inf == nil })
 }

@@ -57,9 +57,9 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// run does all parts of the work. Each part that covers the ladder begins with the
-// smallest step, because the weighted draws of that step usually represent the accurate
-// posterior.
+// run carries out all parts of the assessment. Each part that covers the ladder begins
+// with the smallest step, because the weighted draws of that step usually represent the
+// accurate posterior.
 func (a *assessment) run(w *work, pl *plan) error {
 	found, err := findModes(w, pl)
 	if err != nil {
@@ -99,8 +99,8 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// From a phantom mode of the step, the climb with the reference ends far away.
-		// The certificate then reports the phantom.
+		// A climb under the reference posterior that starts at a phantom mode of the step
+		// ends far away. The certificate then reports the phantom.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)
@@ -119,8 +119,9 @@ func (a *assessment) certify() error {
 	return a.ctx.Err()
 }
 
-// deterministic makes the deterministic inference at each step. After the smallest step
-// it also determines the accurate posterior, and the error of the solution at every step.
+// deterministic performs the deterministic inference at each step. After the smallest
+// step it also determines the accurate posterior, and the error of the solution at every
+// step.
 func (a *assessment) deterministic() error {
 	for i := a.finest(); i >= 0; i-- {
 		if a.modes.steps[i].modes == nil {
@@ -213,7 +214,7 @@ func (a *assessment) calibrate(i int, draws [][]float64) error {
 	return nil
 }
 
-// probabilistic makes the inferences with the solver's error in the model.
+// probabilistic performs the inferences with the solver's error in the model.
 func (a *assessment) probabilistic() error {
 	for i := a.finest(); i >= 0; i-- {
 		st, s := &a.out.Steps[i], &a.scales[i]

@@ -118,8 +118,8 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// effective returns the effective sample size that the weighted draws had before
-// weighting, the smallest over the assessed parameters.
+// effective returns the smallest effective sample size, over the assessed parameters,
+// that the weighted draws had before weighting.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {
@@ -143,8 +143,8 @@ func (d *draws) kish() float64 {
 }
 
 // usable reports whether the weights can be trusted in the regions that have draws. This
-// is so if k̂ is within its limit and the weighted draws are worth enough effective
-// draws.
+// is so if k̂ is within its limit and the weighted draws have a large enough effective
+// sample size.
 func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }

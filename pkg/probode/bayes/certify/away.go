@@ -21,9 +21,9 @@ import (
 // parameter there is a line on which it changes and the other parameters follow as in the
 // Gaussian approximation. Another line, the diagonal, leads towards the largest
 // differences on these lines. On each line the means of both densities are computed by
-// quadrature. Draws from the prior find differences that do not lie on any of these
-// lines; each draw represents an equal share of the mass of the prior. For d parameters
-// all of this takes at most 50 + 20 d solves, counting both setups.
+// quadrature. Draws from the prior reveal differences that lie on none of these lines;
+// each draw represents an equal share of the mass of the prior. For d parameters all of
+// this takes at most 50 + 20 d solves, counting both setups.
 //
 // The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). In these the
 // prior is N(0, I), so a few units cover any prior, however heavy its tails.
@@ -60,7 +60,7 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	for i, q := range k.params {
 		k.z[i] = score(q.Prior, l.theta[i])
 		scale[i] = l.dtheta[i] * math.Exp(q.Prior.LogProb(l.theta[i])-distuv.UnitNormal.LogProb(k.z[i]))
-		// If the mode is too far in the tail of the prior, its score is not usable.
+		// If the mode is too far out in the tail of the prior, its score is not usable.
 		if !(math.Abs(k.z[i]) < outermost && scale[i] != 0) || math.IsInf(scale[i], 0) || math.IsNaN(scale[i]) {
 			k.free[i], k.z[i], scale[i] = true, l.X[i], 1
 		}
@@ -115,10 +115,10 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 }
 
 // probe solves the equations with both setups at t standard deviations along a direction.
-// A density is zero where its setup fails, as it is for a sampler. So the failure of one
-// setup matters only where the density under the other setup counts. It does not matter
-// where the solution itself ends, for example because it grows without bound in finite
-// time.
+// As in a sampler, the density under a setup is zero where that setup fails. So the
+// failure of one setup matters only where the density under the other setup counts.
+// Failure does not matter at points where the solution itself ceases to exist, for
+// example because it grows without bound in finite time.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -195,9 +195,9 @@ func (k *look) diagonal(w []float64) line {
 	return l
 }
 
-// away returns the largest shift of any of the given parameters that a line or the draws
-// show, in standard deviations. where is the point, on that line or among the draws, at
-// which the densities differ most.
+// away returns the largest shift, in standard deviations, that a line or the draws show
+// for any of the given parameters. where is the point, on that line or among the draws,
+// at which the densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {
@@ -226,8 +226,8 @@ func (k *look) away(params []int) (shift float64, where probe) {
 }
 
 // draws returns the largest difference between the means of the two densities, in
-// standard deviations. Each mean is taken over a stratified sample from the prior and
-// over the mode, which has the mass of its Gaussian approximation.
+// standard deviations. Each mean is taken over a stratified sample from the prior to
+// which the mode is added as a point with the mass of its Gaussian approximation.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky

@@ -107,7 +107,7 @@ func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough
 	return out, nil
 }
 
-// trials holds the step sizes or tolerances of one Setup that have been tried.
+// trials holds the step sizes or tolerances that have been tried for one Setup.
 type trials struct {
 	c      *Certifier
 	s      EnoughSettings
@@ -171,7 +171,7 @@ func (t *trials) search() (*Enough, error) {
 	return out, nil
 }
 
-// try computes the effects of one size at the modes and the draws.
+// try computes the effects of one step size or tolerance at the modes and at the draws.
 func (t *trials) try(size float64) (Level, error) {
 	l := Level{Size: size, D: math.Inf(1), Shift: math.Inf(1)}
 	x, err := newEvaluator(t.c.ctx, t.c.p, Sized(t.coarse, size))
@@ -194,9 +194,9 @@ func (t *trials) try(size float64) (Level, error) {
 	return l, t.c.ctx.Err()
 }
 
-// effect returns upper limits for D and for the largest shift of x. No mode exceeds them,
-// and at most one point in twenty does. At draws at which the reference failed, both
-// count as infinite.
+// effect returns upper limits for D and for the largest shift of x. They are exceeded at
+// no mode, and at no more than one point in twenty. At draws at which the reference
+// failed, both count as infinite.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64

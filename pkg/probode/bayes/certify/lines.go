@@ -76,8 +76,8 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 }
 
 // shift returns the absolute difference between the means of a function of t under the
-// two densities. The unit is the standard deviation of the function under the density of
-// the reference, or most if most is smaller.
+// two densities. The unit is the standard deviation of the function under the reference
+// density, or the argument most if that is smaller.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

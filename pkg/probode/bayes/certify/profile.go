@@ -99,6 +99,6 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	return p
 }
 
-// profileWidth is half the width of a Profile, in standard deviations. It is about the
+// profileWidth is half the width of a Profile, in standard deviations. It is roughly the
 // distance that a sampler moves in one iteration.
 const profileWidth = 0.5

@@ -74,7 +74,7 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 //
 //	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu,
 //
-// which for Gaussian errors with residuals r is Σ (−rᵢeᵢ + eᵢ²/2) · 2/σ³. If C already
+// which for Gaussian errors with residuals r is (2/σ³) Σ (−rᵢeᵢ + eᵢ²/2). If C already
 // includes the terms of first order in GΔu, they are subtracted here.
 func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)

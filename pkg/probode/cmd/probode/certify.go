@@ -144,10 +144,10 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 }
 
 // lineWidth is half the width of the figure that -line draws, in posterior standard
-// deviations. It is about the length of a sampler's move.
+// deviations. It is roughly the length of a move of a sampler.
 const lineWidth = 0.5
 
-// at returns the point that -at gives, or nil if the string where is empty.
+// at returns the point that -at gives, or nil if the argument where is the empty string.
 func (m *model) at(where string) ([][]float64, error) {
 	switch {
 	case where == "":

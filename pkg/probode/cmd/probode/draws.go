@@ -53,7 +53,8 @@ const maxDraws = 1_000_000_000
 // neighbouring draws independent.
 const maxThin = 1_000_000
 
-// maxWorkers is the largest number of workers, more than any machine has processors.
+// maxWorkers is the largest number of workers, which is more than the number of
+// processors of any machine.
 const maxWorkers = 4096
 
 // first returns the first error that is not nil. The function cmp.Or would do the same,

@@ -133,7 +133,7 @@ func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err err
 	return set, nil
 }
 
-// newFolder makes the folder dir with the files that write puts into it: all of them or
+// newFolder creates the folder dir with the files that write puts into it: all of them or
 // none.
 func newFolder(dir string, write func(dir string) error) error {
 	dir = filepath.Clean(dir)

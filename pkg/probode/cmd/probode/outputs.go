@@ -116,7 +116,8 @@ func canWrite(flag, path string) error {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return fmt.Errorf("-%s %s: there is no folder %s", flag, path, folder)
 	}
-	// Permissions do not show whether a file can be made, so this makes a temporary one.
+	// Permissions do not show whether a file can be created, so this function creates a
+	// temporary one.
 	f, err := os.CreateTemp(folder, filepath.Base(to)+".*.tmp")
 	if err != nil {
 		return fmt.Errorf("-%s %s: no file can be made in the folder %s: %w", flag, path, folder, reason(err))
@@ -182,7 +183,7 @@ func draw(w io.Writer, file string, f viz.Figure) error {
 	return err
 }
 
-// page returns an HTML page that suits phones, too. The title is plain text.
+// page returns an HTML page that also works on phones. The title is plain text.
 func page(title, body string) string {
 	return `<!DOCTYPE html>
 <html lang="en">

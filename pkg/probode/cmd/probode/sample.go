@@ -232,7 +232,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	return printModes(ctx, p, *dir, s, out)
 }
 
-// Without -draws each chain makes firstDraws draws. Their number is doubled, up to
+// Without -draws, each chain generates firstDraws draws. Their number is doubled, up to
 // lastDraws, until they are sufficient.
 const firstDraws, lastDraws = 1000, 32_000
 
@@ -240,8 +240,8 @@ const firstDraws, lastDraws = 1000, 32_000
 const fewDraws = 250
 
 // sufficient reports whether every parameter has 400 effective draws, or 100 for each
-// chain if that is more, and an R̂ below 1.01. The result words describes this on one
-// line.
+// chain if that is more, and an R̂ below 1.01. The second result, words, describes this
+// on one line.
 func sufficient(c *mcmc.Chains) (enough bool, words string) {
 	least, most, few, apart := math.Inf(1), 0., "", ""
 	for _, m := range c.Summary() {
@@ -304,8 +304,8 @@ func chainList(text string, chains int) ([]int, error) {
 	return out, nil
 }
 
-// checkFolder returns an error if the directory cannot be made. It is called before the
-// search for modes, which takes time.
+// checkFolder returns an error if the directory cannot be created. It is called before
+// the search for modes, which takes time.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {

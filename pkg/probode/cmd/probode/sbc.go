@@ -41,8 +41,8 @@ within the bands with probability 0.95.
 // maxSets is the largest number of data sets, far more than anybody has time for.
 const maxSets = 1_000_000
 
-// leastRanks is the smallest number of draws allowed. Ranks among fewer draws show
-// little more than on which side of the draws the parameter lies.
+// leastRanks is the smallest number of draws allowed. With fewer draws, a rank shows
+// little more than the side of the draws on which the parameter lies.
 const leastRanks = 3
 
 // sbcVerb runs simulation-based calibration of schemes.

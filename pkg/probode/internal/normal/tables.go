@@ -8,7 +8,7 @@ import "math"
 //
 //	x_{i−1} = f⁻¹(area/x_i + f(x_i))
 //
-// [Marsaglia & Tsang 2000]. A point in strip i lies at ±j·width, where j has 31 bits.
+// [Marsaglia & Tsang 2000]. A point in strip i lies at ±j × width, where j has 31 bits.
 // Widths and heights have single precision, to give the same numbers as math/rand.
 const (
 	layers = 128

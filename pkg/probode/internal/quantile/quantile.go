@@ -111,8 +111,8 @@ func (s *Sketch) Quantiles() [][]float64 {
 }
 
 // ranks returns the places of the order statistics that the levels need, in increasing
-// order. Each level needs one place or two neighbouring ones; place has, for each
-// level, the index in ranks of the lower one.
+// order. Each level needs one place or two neighbouring ones; place[i] is the index, in
+// ranks, of the lower place of level i.
 func (s *Sketch) ranks() (ranks, place []int) {
 	for _, p := range s.levels {
 		i := min(int(p*float64(s.n-1)), s.n-1)

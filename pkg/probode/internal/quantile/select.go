@@ -50,10 +50,10 @@ func (c *column) selectRanks(values []float64, ranks []int) {
 
 // pick sets found[i] to the order statistic of values at the place ranks[i] − first.
 //
-// pick counts the values in about as many equal buckets as there are values, and
-// examines only buckets that contain a requested place, which hold a few values out of
-// thousands. If many values lie in one bucket, because another value is far away, that
-// bucket is processed in the same way.
+// pick divides the range into about as many equal buckets as there are values and counts
+// the values in each; it then examines only the buckets that contain a requested place,
+// which together hold a few values out of thousands. If many values lie in one bucket,
+// because another value is far away, that bucket is processed in the same way.
 func (c *column) pick(values []float64, ranks []int, first int, found []float64, depth int) {
 	const small, deepest = 24, 12
 	n := len(values)

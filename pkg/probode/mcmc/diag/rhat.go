@@ -25,9 +25,9 @@ func RHat(x [][]float64) float64 {
 	halves := split(x)
 	r := rHat(normalScores(halves))
 
-	// The median lies midway between the two middle draws lo and hi, which are equally far
-	// from it. Twice each distance is computed from both lo and hi, so that rounding does
-	// not give these two draws different ranks.
+	// The median lies midway between the two middle draws lo and hi, which are equally
+	// far from it. The doubled distance of each draw is computed from both lo and hi, so
+	// that rounding does not give these two draws different ranks.
 	sorted := slices.Concat(halves...)
 	slices.Sort(sorted)
 	lo, hi := sorted[len(sorted)/2-1], sorted[len(sorted)/2]

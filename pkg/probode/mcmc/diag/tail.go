@@ -72,7 +72,7 @@ const heavy = 0.35
 // tailIndex exceeds 0.35 by more than chance alone would cause in one case out of
 // twenty,
 //
-//	k̂ > 0.35 + 1.645 · 1.35/√m,   m = min(S/5, 3 √S).
+//	k̂ > 0.35 + 1.645 × 1.35/√m,   m = min(S/5, 3 √S).
 //
 // With 4000 draws the limit is 0.51. A Cauchy distribution gives k̂ = 0.98 ± 0.15. A
 // log-normal one whose logarithm has sd 1 gives 0.25 ± 0.10, and is reported once in

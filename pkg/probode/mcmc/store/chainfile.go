@@ -217,9 +217,9 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	return t, nil
 }
 
-// restore puts a chain that has been started back into its saved state. It checks that
-// it is still the same chain: the log density at its position must be the same, and its
-// last turn, repeated, must lead to this position.
+// restore resets a started chain to its saved state. It checks that it is still the same
+// chain: the log density at its position must be the same, and its last turn, repeated,
+// must lead to this position.
 func (f *file) restore(here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {

@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// A directory may contain files of other programs under the names that this package
-// uses. The package writes only to plain files that begin as its own files do, and
-// never waits for a file.
+// A directory may contain files of other programs under the names that this package uses.
+// The package writes only to regular files that begin as its own files do, and never
+// waits for a file.
 
-// openForReading opens a plain file, or the one that a link points to. It is an error to
+// openForReading opens a regular file, or the one that a link points to. It is an error to
 // open a pipe or a device, because that could keep the reader waiting for ever.
 func openForReading(path string) (*os.File, error) {
 	if _, err := plain(path, os.Stat); err != nil {
@@ -20,8 +20,8 @@ func openForReading(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// openForWriting opens a plain file, or makes it. A link is an error, and so is a file
-// with a second name, because both may lead to the file of another program.
+// openForWriting opens a regular file, or creates it. A link is an error, and so is a
+// file with a second name, because both may lead to the file of another program.
 func openForWriting(path string) (*os.File, error) {
 	if _, err := plain(path, os.Lstat); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -41,8 +41,8 @@ func openForWriting(path string) (*os.File, error) {
 	return f, nil
 }
 
-// plain describes a file by stat, which is os.Stat or os.Lstat. It is an error if the
-// file is not plain.
+// plain returns the description of a file that stat gives, where stat is os.Stat or
+// os.Lstat. It is an error if the file is not a regular file.
 func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, error) {
 	info, err := stat(path)
 	if err != nil {

@@ -87,7 +87,7 @@ func printable(s string) bool {
 }
 
 // counts returns the names of the counts of a chain, in the order of the file, and
-// pointers to them.
+// pointers to these counts.
 func counts(burnIn, stats *mcmc.Stats) (keys []string, values []*int) {
 	for i, s := range []*mcmc.Stats{burnIn, stats} {
 		for j, m := range []*mcmc.Moves{&s.Moves, &s.Latent} {

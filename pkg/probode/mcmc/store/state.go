@@ -10,9 +10,10 @@ import (
 
 // A state contains everything that is needed to resume a chain, except its draws.
 type state struct {
-	// The draws that were made before the state was saved: the number of bytes after the
-	// line of column names, the checksum of these bytes, and the checksum of everything
-	// before them except the line with the number of draws, which may grow.
+	// These fields describe the draws that were made before the state was saved: the
+	// number of bytes after the line of column names, the checksum of these bytes, and
+	// the checksum of everything before them except the line with the number of draws,
+	// which may grow.
 	body             int64
 	bodyCRC, headCRC uint64
 	length           int64 // the smallest number that this line may hold

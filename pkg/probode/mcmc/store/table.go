@@ -51,7 +51,7 @@ func (t *table) get(key string) string {
 	return ""
 }
 
-// everything is the limit that lets scan read the whole file.
+// The constant everything is the limit that lets scan read the whole file.
 const everything = -1
 
 // scan reads a file of draws, which need not be complete. It reads at most the given

@@ -114,8 +114,8 @@ type zarr struct {
 	metadata map[string]any // the contents of all files that do not hold numbers, by path
 }
 
-// A variable is an array in a group. The element columns[k] is the column of a file that
-// holds element k, in row-major order.
+// A variable is an array in a group. The element columns[k] says which column of a file
+// holds element k of the array; the elements are in row-major order.
 type variable struct {
 	name, original string
 	shape          []int // of the dimensions after chain and draw

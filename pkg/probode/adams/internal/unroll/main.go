@@ -84,7 +84,7 @@ func largest(d int, x string) string {
 	return out
 }
 
-// inverse returns code that sets a0, a1, … to the inverse of inv·I − jac.
+// inverse returns code that sets a0, a1, … to the inverse of inv × I − jac.
 func inverse(d int) string {
 	switch d {
 	case 1:
@@ -98,7 +98,7 @@ func inverse(d int) string {
 	return fmt.Sprintf("%s, ok = probode.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
 }
 
-// singular returns the condition under which inv·I − jac has no inverse, or one that
+// singular returns the condition under which inv × I − jac has no inverse, or one that
 // cannot be trusted.
 func singular(d int) string {
 	if d < 3 {
