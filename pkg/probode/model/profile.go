@@ -117,13 +117,10 @@ type side struct {
 }
 
 // side computes the profile of coordinate k in one direction, until it is below the
-// threshold. Steps are chosen so that √drop, which is linear for a Gaussian likelihood,
-// rises by a fifth of its threshold. The end is then found by the secant method for √drop.
-func (f *search) side(from []float64, k int, sign, threshold float64) (s side) {
+// threshold.
+func (f *search) side(from []float64, k int, sign, threshold float64) side {
 	const (
-		parts    = 5
 		farthest = 10 // units from the optimum, if there is no bound
-		accuracy = 1e-4
 		most     = 60 // points
 	)
 	bound := f.boxes[k].high
@@ -133,85 +130,112 @@ func (f *search) side(from []float64, k int, sign, threshold float64) (s side) {
 	if math.IsInf(bound, 0) {
 		bound = from[k] + sign*farthest
 	}
-	s.at = from
-	s.open, s.end = true, bound
+	w := &walk{side: side{open: true, end: bound, at: from}, k: k, sign: sign, bound: bound, goal: math.Sqrt(threshold),
+		inside: from[k], outside: math.NaN(), last: from}
 	if !f.solved(steps{Tolerance: f.set.Tolerance}, from) {
-		s.err = f.failed
-		return s
+		w.err = f.failed
+		return w.side
 	}
 	base := f.Value(from)
-	goal := math.Sqrt(threshold)
-	root := func(drop float64) float64 { return math.Sqrt(max(0, drop)) }
 	// The first step comes from the curvature, if that is known.
-	at, last := slices.Clone(from), 0.0
-	h := 0.05
+	w.h = 0.05
 	point := shape.Point{X: slices.Clone(from), Value: base}
 	if f.Expand(&point) {
 		if sd := 1 / math.Sqrt(point.Information.At(k, k)); sd < 1 {
-			h = max(1e-6, 0.5*sd)
+			w.h = max(1e-6, 0.5*sd)
 		}
 	}
-	inside, outside := from[k], math.NaN()
-	rInside, rOutside := 0.0, 0.0
 	for range most {
-		if s.err = f.ctx.Err(); s.err != nil {
-			return s
+		if w.err = f.ctx.Err(); w.err != nil {
+			break
 		}
-		to := inside + sign*h
-		if outside == outside {
-			// The secant, kept away from the ends so that it always makes progress.
-			part := (goal - rInside) / (rOutside - rInside)
-			to = inside + min(max(part, 0.02), 0.98)*(outside-inside)
-		} else if sign*(to-bound) >= 0 || math.Abs(bound-to) < 1e-3*h {
-			to = bound
-		}
-		x := slices.Clone(at)
-		if n := len(s.x); n >= 2 && outside != outside { // continue in the direction of the last two points
-			step := (to - s.x[n-1][k]) / (s.x[n-1][k] - s.x[n-2][k])
-			for i := range x {
-				b := &f.boxes[i]
-				x[i] = min(max(x[i]+step*(s.x[n-1][i]-s.x[n-2][i]), b.low), b.high)
-			}
-		}
-		value, ok := f.constrained(x, at, k, to)
+		to := w.next()
+		x := w.start(f, to)
+		value, ok := f.constrained(x, w.last, k, to)
 		if !ok {
-			if h /= 4; h < 1e-6 {
-				s.err = fmt.Errorf("the likelihood cannot be maximised with %s = %g", text.Clip(f.p.Params[f.free[k]].ID), f.boxes[k].linear(to))
-				return s
+			if w.h /= 4; w.h < 1e-6 {
+				w.err = fmt.Errorf("the likelihood cannot be maximised with %s = %g", text.Clip(f.p.Params[f.free[k]].ID), f.boxes[k].linear(to))
+				break
 			}
 			continue
 		}
-		drop := base - value
-		if -drop > s.highest {
-			s.highest, s.at = -drop, slices.Clone(x)
+		if w.take(x, base-value) {
+			break
 		}
-		s.x, s.drop = append(s.x, slices.Clone(x)), append(s.drop, drop)
-		r := root(drop)
-		if math.Abs(drop-threshold) <= accuracy*threshold || outside == outside && math.Abs(outside-inside) < 1e-9*(1+math.Abs(inside)) {
-			s.open, s.end = false, to
-			return s
-		}
-		if drop > threshold {
-			outside, rOutside = to, r
-			continue
-		}
-		if inside, rInside = to, r; outside == outside {
-			copy(at, x)
-			continue
-		}
-		copy(at, x)
-		if to == bound {
-			return s
-		}
-		switch rise := r - last; {
-		case rise <= 0.02*goal:
-			h *= 4
-		default:
-			h *= min(4, max(0.25, goal/parts/rise))
-		}
-		last = r
 	}
-	return s
+	return w.side
+}
+
+// A walk is a side in the making. Steps are chosen so that √drop, which is linear for a
+// Gaussian likelihood, rises by a fifth of its threshold. Once a point is below the
+// threshold, the end is found by the secant method for √drop.
+type walk struct {
+	side
+	k                 int
+	sign, bound       float64
+	goal              float64 // √threshold
+	h                 float64 // the next step
+	inside, outside   float64 // values between which the end is; outside is NaN before it is known
+	rInside, rOutside float64 // √drop there
+	last              []float64
+}
+
+func (w *walk) bracketed() bool { return w.outside == w.outside }
+
+// next returns the next value of the coordinate.
+func (w *walk) next() float64 {
+	if w.bracketed() {
+		// Away from both ends, so that every point makes progress.
+		part := (w.goal - w.rInside) / (w.rOutside - w.rInside)
+		return w.inside + min(max(part, 0.02), 0.98)*(w.outside-w.inside)
+	}
+	to := w.inside + w.sign*w.h
+	if w.sign*(to-w.bound) >= 0 || math.Abs(w.bound-to) < 1e-3*w.h {
+		return w.bound
+	}
+	return to
+}
+
+// start returns the point from which the search with the given value begins. It continues in
+// the direction of the last two points.
+func (w *walk) start(f *search, to float64) []float64 {
+	x := slices.Clone(w.last)
+	if n := len(w.x); n >= 2 && !w.bracketed() {
+		a, b := w.x[n-2], w.x[n-1]
+		step := (to - b[w.k]) / (b[w.k] - a[w.k])
+		for i := range x {
+			x[i] = min(max(x[i]+step*(b[i]-a[i]), f.boxes[i].low), f.boxes[i].high)
+		}
+	}
+	return x
+}
+
+// take adds a point to the profile, and reports whether it is the last one.
+func (w *walk) take(x []float64, drop float64) (done bool) {
+	const (
+		parts    = 5
+		accuracy = 1e-4
+	)
+	if -drop > w.highest {
+		w.highest, w.at = -drop, slices.Clone(x)
+	}
+	w.x, w.drop = append(w.x, slices.Clone(x)), append(w.drop, drop)
+	to, r, threshold := x[w.k], math.Sqrt(max(0, drop)), w.goal*w.goal
+	switch {
+	case math.Abs(drop-threshold) <= accuracy*threshold, w.bracketed() && math.Abs(w.outside-w.inside) < 1e-9*(1+math.Abs(w.inside)):
+		w.open, w.end = false, to
+		return true
+	case drop > threshold:
+		w.outside, w.rOutside = to, r
+		return false
+	}
+	if rise := r - w.rInside; rise <= 0.02*w.goal {
+		w.h *= 4
+	} else {
+		w.h *= min(4, max(0.25, w.goal/parts/rise))
+	}
+	w.inside, w.rInside, w.last = to, r, slices.Clone(x)
+	return to == w.bound
 }
 
 // constrained maximises from x with coordinate k at the given value, and sets x to the

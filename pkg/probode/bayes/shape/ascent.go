@@ -229,49 +229,13 @@ func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d
 		return s
 	}
 	for range 4 * (n + 1) {
-		var in []int
-		for k, is := range free {
-			if is {
-				in = append(in, k)
-			}
+		hit, ok := onFace(d, h, lambda, low, high, free, slope)
+		if !ok {
+			return d, false
 		}
-		t := 1.0
-		if len(in) > 0 {
-			m := len(in)
-			part, right := mat.NewSymDense(m, nil), mat.NewVecDense(m, nil)
-			for i, k := range in {
-				right.SetVec(i, slope(k))
-				for j := i; j < m; j++ {
-					part.SetSym(i, j, h.At(k, in[j]))
-				}
-				part.SetSym(i, i, part.At(i, i)+lambda)
-			}
-			var chol mat.Cholesky
-			if !chol.Factorize(part) {
-				return d, false
-			}
-			_ = chol.SolveVecTo(right, right) // a large condition number is no failure
-			first := -1
-			for i, k := range in {
-				to := d[k] + right.AtVec(i)
-				if bound := min(max(to, low[k]), high[k]); to != bound {
-					if s := (bound - d[k]) / right.AtVec(i); s < t {
-						t, first = max(s, 0), k
-					}
-				}
-			}
-			for i, k := range in {
-				d[k] = min(max(d[k]+t*right.AtVec(i), low[k]), high[k])
-			}
-			if first >= 0 {
-				free[first] = false
-				if d[first]-low[first] < high[first]-d[first] {
-					d[first] = low[first]
-				} else {
-					d[first] = high[first]
-				}
-				continue
-			}
+		if hit >= 0 {
+			free[hit] = false
+			continue
 		}
 		best, steepest := -1, 0.0
 		for k, is := range free {
@@ -287,4 +251,49 @@ func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d
 		free[best] = true
 	}
 	return d, !slices.ContainsFunc(d, func(v float64) bool { return v-v != 0 })
+}
+
+// onFace moves d to the maximum over the coordinates that are free, or up to the first bound
+// in the way, whose coordinate it returns; otherwise it returns −1. ok is false if the
+// curvature is not positive.
+func onFace(d []float64, h *mat.SymDense, lambda float64, low, high []float64, free []bool, slope func(k int) float64) (hit int, ok bool) {
+	var in []int
+	for k, is := range free {
+		if is {
+			in = append(in, k)
+		}
+	}
+	m := len(in)
+	if m == 0 {
+		return -1, true
+	}
+	part, step := mat.NewSymDense(m, nil), mat.NewVecDense(m, nil)
+	for i, k := range in {
+		step.SetVec(i, slope(k))
+		for j := i; j < m; j++ {
+			part.SetSym(i, j, h.At(k, in[j]))
+		}
+		part.SetSym(i, i, part.At(i, i)+lambda)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(part) {
+		return -1, false
+	}
+	_ = chol.SolveVecTo(step, step) // a large condition number is no failure
+	t, hit, bound := 1.0, -1, 0.0
+	for i, k := range in {
+		to := d[k] + step.AtVec(i)
+		if v := min(max(to, low[k]), high[k]); v != to {
+			if s := (v - d[k]) / step.AtVec(i); s < t {
+				t, hit, bound = max(s, 0), k, v
+			}
+		}
+	}
+	for i, k := range in {
+		d[k] = min(max(d[k]+t*step.AtVec(i), low[k]), high[k])
+	}
+	if hit >= 0 {
+		d[hit] = bound
+	}
+	return hit, true
 }
