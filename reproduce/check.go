@@ -121,8 +121,9 @@ func expected(name string) (*table, error) {
 	return parseTable(name+".csv", b)
 }
 
-// compare returns a line for each row of the table got that differs from the table want,
-// and for each row of want that is missing in got. A quick run has fewer rows.
+// compare takes two tables, got and want; it returns a line for each row of got that
+// differs from its counterpart in want, and for each row of want that is missing from
+// got. A quick run has fewer rows.
 func compare(got, want, rules *table, quick bool) []string {
 	if !slices.Equal(got.header, want.header) {
 		return []string{fmt.Sprintf("%s: header %v, expected %v", got.name, got.header, want.header)}

@@ -25,7 +25,7 @@ var fig2 = experiment{
 
 // The appendix does not give the proposal, although the distribution that its scheme
 // samples depends on it. The rule used here is a Gaussian random walk. For the first 1000
-// iterations its covariance is 2.38²/3 · diag(.02, .07, .05)²; after that it is 2.38²/3
+// iterations its covariance is (2.38²/3) diag(.02, .07, .05)²; after that it is 2.38²/3
 // times the running covariance of the chain plus 1e-8 I, refreshed every 10 iterations.
 var proposal = mcmc.AdaptiveMetropolis{Scale: []float64{.02, .07, .05}, AdaptAfter: 1000, Every: 10, Epsilon: 1e-8}
 
@@ -232,8 +232,8 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 
 func short(v float64) string { return strconv.FormatFloat(v, 'f', 5, 64) }
 
-// limits returns a range with a margin that contains all of x except for a thousandth on
-// either side.
+// limits returns the range of x without a thousandth of the values at either end, with a
+// margin added.
 func limits(x []float64) (lo, hi float64) {
 	x = slices.Sorted(slices.Values(x))
 	lo, hi = x[len(x)/1000], x[len(x)-1-len(x)/1000]

@@ -45,8 +45,8 @@ func computeMeanSquare(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// meanSquareError returns E max_i ‖Z_i − x(t_i)‖² from n paths with its standard error, or
-// NaN if a path diverges, because then the mean does not exist.
+// meanSquareError estimates E max_i ‖Z_i − x(t_i)‖² and its standard error from n paths;
+// it returns NaN if a path diverges, because then the mean does not exist.
 func meanSquareError(ctx context.Context, solver *probode.Solver, ref []float64, factor, n int, s *study) (ms, se float64, err error) {
 	type block struct{ sum, sum2 float64 }
 	const size = 8

@@ -12,9 +12,9 @@ import (
 // This file computes the gradient of a function of a path. Derivatives along each
 // parameter would be too expensive if there are many parameters, and so would derivatives
 // along each of the normals ξ. The adjoint of the discrete scheme goes through the steps
-// once, backwards. Let Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and let wᵢ be the gradient of the function
-// with respect to Zᵢ alone. Then the gradient λᵢ with respect to Zᵢ, including its effect
-// on all later states, is
+// once, backwards. Let Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and let wᵢ be the gradient of the
+// function with respect to Zᵢ alone. Then the gradient λᵢ with respect to Zᵢ, including
+// the effect of Zᵢ on all later states, is
 //
 //	λ_N = w_N,   λᵢ = wᵢ + (∂Φᵢ/∂Z)ᵀ λ_{i+1},
 //
@@ -415,7 +415,7 @@ func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 // Reversible is a Path that can compute gradients of functions of its states.
 type Reversible interface {
 	Path
-	// Gradient writes to g the gradient of Σ w·x, where x are the states that the last
+	// Gradient writes to g the gradient of Σ wᵀx, where x are the states that the last
 	// call of States has computed for these θ and ξ, and w has the same length. If w is
 	// the gradient of a function of the states with respect to them, g is the gradient of
 	// that function. The error is errors.ErrUnsupported if the states have no derivative.

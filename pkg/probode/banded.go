@@ -3,7 +3,7 @@ package probode
 import "math"
 
 // factorizeBanded does what factorizeDense does, in band storage. Each row of the storage
-// has Lower extra places on the right, which row exchanges fill: element (i, j) is
+// has f.low extra places on the right, which row exchanges fill: element (i, j) is
 // a[i*stride + j−i+low].
 func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	d, w, low, a := f.d, f.stride, f.low, f.a

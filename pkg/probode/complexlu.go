@@ -30,7 +30,7 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 	return f
 }
 
-// Factorize sets f to the factors of (re + i·im)I − J. It reports whether that matrix has
+// Factorize sets f to the factors of (re + i im)I − J. It reports whether that matrix has
 // an inverse. The result is false if a pivot is zero or an element is not finite.
 func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
@@ -99,7 +99,7 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	return true
 }
 
-// Solve overwrites the right-hand side re + i·im with the solution. Both re and im have
+// Solve overwrites the right-hand side re + i im with the solution. Both re and im have
 // length d.
 func (f *ComplexLU) Solve(re, im []float64) {
 	d, a, b := f.d, f.a, f.b

@@ -18,7 +18,8 @@ import (
 
 var errTooShort = errors.New("the steps are smaller than the rounding error of t, so the tolerance cannot be met: want a larger tolerance, or an absolute tolerance for components near zero")
 
-// A controller makes an error-controlled run of the classical method over all segments.
+// A controller performs an error-controlled run of the classical method over all
+// segments.
 type controller struct {
 	given *Problem
 	p     *Problem // given, as steppers see it
@@ -242,7 +243,7 @@ func (c *controller) first() float64 {
 	return min(h, span/10)
 }
 
-// reach makes steps until t is equal to end.
+// reach takes steps until t is equal to end.
 func (c *controller) reach(ctx context.Context, end, h, before float64) (float64, float64, error) {
 	rejected := 0
 	for {
@@ -378,7 +379,7 @@ func (c *controller) reason(err error, t, to float64) error {
 	return errTooShort
 }
 
-// try makes step i and returns its error in units of the tolerance.
+// try takes step i and returns its error in units of the tolerance.
 func (c *controller) try(i int) (float64, error) {
 	c.tried++
 	if err := c.step.Step(c.next, i, c.x, c.theta, nil, nil); err != nil {

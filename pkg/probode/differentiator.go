@@ -130,7 +130,7 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	}
 }
 
-// SecondAlong writes to dst the derivative of J·u, the Jacobian times a constant vector,
+// SecondAlong writes to dst the derivative of Ju, the Jacobian times a constant vector,
 // along the same direction as in Along. It uses central differences of FJ, or mixed
 // second differences of F.
 func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {

@@ -261,7 +261,7 @@ func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 	return r
 }
 
-// at appends the path z at the times of the ensemble to dst.
+// at appends the states of the path z, at the times of the ensemble, to dst.
 func (g *gathering) at(dst, z []float64) []float64 {
 	for _, i := range g.index {
 		dst = append(dst, row(z, i, g.solver.d)...)
@@ -346,8 +346,8 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	go func() {
 		defer close(tickets)
 		for i := range n {
-			// After the context has ended, select would start more work half of the time
-			// without this check.
+			// Without this check, select would start more work in half of the cases after
+			// the context has ended.
 			if inner.Err() != nil {
 				return
 			}

@@ -154,9 +154,10 @@ func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weight
 // respect to t_j is −P′(t_j) w_j(t): the polynomial that moves with t_j differs from P by
 // −P′(t_j) at t_j, and by nothing at the other points.
 
-// still subtracts from ddst, the derivatives of the states at moving points, the part that
-// comes from the movement of the points, so that the derivatives at fixed times are left.
-// The argument dt holds the derivatives of the times of all grid points.
+// still subtracts from ddst the part that comes from the movement of the points. Before
+// the call, ddst holds the derivatives of the states at moving points; after it, the
+// derivatives at fixed times. The argument dt holds the derivatives of the times of all
+// grid points.
 func (p *Interpolator) still(ddst, z, dt []float64) {
 	rate := make([]float64, p.d)
 	for n := range p.first {
@@ -203,7 +204,8 @@ func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 }
 
 // rate writes P′(tᵢ) = Σ_j (Z_j − Zᵢ) ℓ_j′(tᵢ) to dst, where P is the polynomial that is
-// used at the time with index n, or next to it if that is the time of grid point i.
+// used at the time with index n. If that time is the time of grid point i, P is the
+// polynomial that is used next to it.
 func (p *Interpolator) rate(dst, z []float64, n, i int) {
 	seg := &p.g.seg[p.g.segment(i)]
 	degree := min(p.degree, seg.to-seg.from)

@@ -38,7 +38,7 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 func (e *Linearizer) Exact() bool { return e.diff == nil }
 
 // A differencer computes Jacobians by finite differences of F without allocating. For a
-// banded Jacobian it increments at once several components of x, namely those whose
+// banded Jacobian it increments several components of x at once, namely those whose
 // columns share no row, so that kl+ku+1 evaluations of F are enough for any d (Curtis,
 // Powell & Reid 1974).
 type differencer struct {

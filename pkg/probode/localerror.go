@@ -51,7 +51,7 @@ func (m Doubled) Stepper(p *Problem, g *Grid) (Stepper, error) {
 	return &doubled{step, errs}, err
 }
 
-// A doubled is the Stepper of a Doubled method.
+// doubled is the Stepper of the method Doubled.
 type doubled struct {
 	Stepper
 	*doubling
@@ -119,8 +119,8 @@ func (s *doubled) Reverse(a *Adjoint, i int, x, next, theta, xi, scale []float64
 	return errors.ErrUnsupported
 }
 
-// localErrors returns the size of the local errors of the classical path at
-// θ on the grid of s, N×d.
+// localErrors returns the sizes of the local errors of the classical path at θ, on the
+// grid of s, as an N×d array.
 func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 	out := make([]float64, s.Steps()*s.d)
 	errs, err := newLocalizer(s.inside, s.m, s.g, s.step)

@@ -151,7 +151,7 @@ func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	return true
 }
 
-// subtract subtracts l·top from row; both vectors have the same length.
+// subtract subtracts l times top from row; both vectors have the same length.
 func subtract(row []float64, l float64, top []float64) {
 	row = row[:len(top)]
 	q := 0
@@ -168,7 +168,7 @@ func subtract(row []float64, l float64, top []float64) {
 }
 
 // solveDense processes four rows at a time, because the processor computes four
-// independent sums side by side, and then the triangle of these rows.
+// independent sums side by side; it then processes the triangle of these rows.
 func (f *LU) solveDense(b []float64) {
 	d, a := f.d, f.a
 	b = b[:d]

@@ -66,8 +66,9 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	return f.run(ctx, p, m, theta, times, true)
 }
 
-// run returns the grid of the run at theta, with the local errors that scale noise only if
-// the argument local is true: computing them can take as long as the run.
+// run returns the grid of the run at theta. If the argument local is true,
+// the grid also contains the local errors, which scale noise. Computing them can take as
+// long as the run.
 func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -126,10 +126,10 @@ type Recaller interface {
 // An ImplicitStep describes the equation of a step of an implicit method: the
 // discrepancy
 //
-//	r(z) = Inv·z − Known − f(T, z),
+//	r(z) = Inv z − Known − f(T, z),
 //
 // its linearisation at Center, where f is FCenter and the Jacobian is J, and the
-// resulting Mean of the next state. The noise of the step is (Inv·I − J)⁻¹ J times the
+// resulting Mean of the next state. The noise of the step is (Inv I − J)⁻¹ J times the
 // scaled normals.
 type ImplicitStep struct {
 	// T is the time at the end of the step or, if that is the time of an event, one ulp

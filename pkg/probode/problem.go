@@ -44,7 +44,7 @@ type Problem struct {
 	// derivatives of a path; without it they use differences of F.
 	FTheta func(dst []float64, t float64, x, theta []float64)
 
-	// Pullback, if not nil, adds the derivatives of the number λ·f(t, x; θ) with respect
+	// Pullback, if not nil, adds the derivatives of the number λᵀf(t, x; θ) with respect
 	// to x and θ to dx and dtheta, and returns the derivative of that number with respect
 	// to t. It does the work of FJ and FTheta for gradients of functions of a path: see
 	// Solver.Gradient. If there are many parameters, it takes much less time than filling
@@ -76,7 +76,7 @@ type Problem struct {
 	Theta []float64
 
 	// Band, if not nil, says that the Jacobian is banded. An implicit step then costs
-	// O(d·kl·(kl+ku)) instead of O(d³).
+	// O(d kl (kl+ku)) instead of O(d³).
 	Band *Bandwidth
 
 	// Autonomous says that f does not depend on t, which saves an implicit multistep

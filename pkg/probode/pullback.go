@@ -32,7 +32,7 @@ type Adjoint struct {
 // applied to another problem. It has no slices yet.
 func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: newFieldAdjoint(p)} }
 
-// Noise adds the gradients of scale·ξ, which was added to the next state.
+// Noise adds the gradients of scale times ξ, which was added to the next state.
 func (a *Adjoint) Noise(xi, scale []float64) {
 	for k, v := range xi {
 		a.Xi[k] += scale[k] * a.Next[k]
@@ -40,7 +40,7 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 	}
 }
 
-// Field adds the gradients of the number λ·f(t, x; θ), where t = t[i] + c·h: it adds the
+// Field adds the gradients of the number λᵀf(t, x; θ), where t = t[i] + c h: it adds the
 // gradient with respect to x to dx, unless dx is nil, and the others to Theta, Time and
 // Length.
 //
@@ -69,7 +69,7 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 	}
 }
 
-// SecondField adds the gradients of the number λ·f + μ·Ju, for constant λ, μ and u, where
+// SecondField adds the gradients of the number λᵀf + μᵀJu, for constant λ, μ and u, where
 // f and J are taken at (t, x; θ). It is like Field, at twice the cost, and computes the
 // derivative along u by a central difference. The relative error is about 10⁻¹⁰, or 10⁻⁸
 // if FJ or FTheta is missing and there is no Problem.Pullback.
@@ -110,7 +110,7 @@ func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, thet
 	e.increment, a.Moves = cbrtEps, moves
 }
 
-// secondSlope returns the derivative of μ·J(t, x; θ)u with respect to t. Without FJ, eps
+// secondSlope returns the derivative of μᵀJ(t, x; θ)u with respect to t. Without FJ, eps
 // is the increment along u.
 func (e *fieldAdjoint) secondSlope(mu, u []float64, eps, t float64, x, theta []float64) (sum float64) {
 	e.p.timeDifference(e.increment, t, func(c, t float64) {
@@ -174,7 +174,7 @@ func (e *fieldAdjoint) jacobian(t float64, x, theta []float64) {
 	e.p.FJ(e.f, e.jac.A, t, x, theta)
 }
 
-// parameters adds the gradient of λ·f with respect to θ to dtheta.
+// parameters adds the gradient of λᵀf with respect to θ to dtheta.
 func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta []float64) {
 	if n := len(dtheta); e.ftheta != nil {
 		clear(e.ftheta)
@@ -186,7 +186,7 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 		}
 		return
 	}
-	slope, known := 0., false // λ·∂f/∂t
+	slope, known := 0., false // λᵀ∂f/∂t
 	copy(e.theta1, theta)
 	for k, v := range theta {
 		size := math.Abs(v)
@@ -209,7 +209,7 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 	}
 }
 
-// at returns λ·f at theta1, and the time at which it was computed. If an end of the
+// at returns λᵀf at theta1, and the time at which it was computed. If an end of the
 // segment depends on θ, that time is the one at the same relative position in the
 // segment, so that a condition on t in F is evaluated on the same side of the event.
 func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
@@ -234,13 +234,13 @@ func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float
 	return v, t
 }
 
-// value returns λ·f.
+// value returns λᵀf.
 func (e *fieldAdjoint) value(lambda []float64, t float64, x, theta []float64) float64 {
 	e.p.F(e.f1, t, x, theta)
 	return vector.Dot(lambda, e.f1)
 }
 
-// slope returns λ·∂f/∂t.
+// slope returns λᵀ∂f/∂t.
 func (e *fieldAdjoint) slope(lambda []float64, t float64, x, theta []float64) float64 {
 	if e.p.Autonomous {
 		return 0

@@ -159,7 +159,7 @@ func (r *rungeKutta) Step(dst []float64, i int, x, theta, xi, scale []float64) e
 	return nil
 }
 
-// An embedded is a rungeKutta whose tableau has weights for an estimate of the error.
+// embedded is a rungeKutta whose tableau has weights for an estimate of the error.
 type embedded struct {
 	*rungeKutta
 	last []float64 // f at the end of the step

@@ -29,7 +29,7 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 // |det| it is at most the error ε‖A‖‖A⁻¹‖² of a stable elimination, times σ₃/σ₂ ≤ 1.
 func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01, b02, b10, b11, b12, b20, b21, b22 float64, ok bool) {
 	a00, a11, a22 := c-j00, c-j11, c-j22
-	// The signs of two elements outside the diagonal cancel in a product.
+	// The signs of two off-diagonal elements cancel in a product.
 	p0, q0 := a11*a22, j12*j21
 	p1, q1 := j12*j20, -j10*a22
 	p2, q2 := j10*j21, -a11*j20
@@ -45,7 +45,7 @@ func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01,
 		c2 * r, (j01*j20 + a00*j21) * r, (a00*a11 - j01*j10) * r, ok
 }
 
-// blocks4 makes one step of block elimination with blocks of size two,
+// blocks4 performs one step of block elimination with blocks of size two,
 //
 //	cI − J = (P Q; R S),   W = RP⁻¹,   T = S − WQ,
 //

@@ -127,10 +127,10 @@ func (s *Solver) Times() []float64 { return s.g.t }
 // Steps returns N, the number of steps.
 func (s *Solver) Steps() int { return s.g.Steps() }
 
-// PathLen returns (N+1)·d, the length of a path.
+// PathLen returns (N+1) × d, the length of a path.
 func (s *Solver) PathLen() int { return len(s.g.t) * s.d }
 
-// NoiseLen returns N·n, the length of ξ, for n normals per step.
+// NoiseLen returns N × n, the length of ξ, for n normals per step.
 func (s *Solver) NoiseLen() int { return s.Steps() * s.normals() }
 
 // Normals returns n, the number of normals per step.
@@ -262,7 +262,7 @@ func (s *Solver) MoveTo(theta []float64) (err error) {
 // row returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// run makes the steps i with from ≤ i < to.
+// run takes the steps i with from ≤ i < to.
 func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	d := s.d
 	switch {
@@ -351,7 +351,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	return nil
 }
 
-// advance makes one step, or several if the Stepper is a Runner, but no step beyond end.
+// advance takes one step, or several if the Stepper is a Runner, but no step beyond end.
 // It returns the index of the next step, or of the step that failed.
 func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, error) {
 	if r, ok := s.step.(Runner); ok && (s.fixed || xi == nil) && r.Runs() {
@@ -365,7 +365,7 @@ func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, 
 	return i + 1, nil
 }
 
-// advanceTangents makes step i of segment seg, and computes its derivative.
+// advanceTangents takes step i of segment seg, and computes its derivative.
 func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64) error {
 	if err := s.single(z, i, n, theta, xi); err != nil {
 		return err
@@ -377,7 +377,7 @@ func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64
 	return s.tangents.step(i, seg, row(z, i, s.d), row(z, i+1, s.d), theta, normals)
 }
 
-// single makes step i.
+// single takes step i.
 func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	x, next := row(z, i, s.d), row(z, i+1, s.d)
 	if s.g.t[i] == s.g.t[i+1] { // the segment has length zero at this θ

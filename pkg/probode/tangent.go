@@ -8,7 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The derivative of a path. At fixed ξ and on a fixed grid Z(θ, ξ) is smooth in θ, so the
+// The derivative of a path. For fixed ξ and a fixed grid, Z(θ, ξ) is smooth in θ, so the
 // gradient of a function of a path, such as a likelihood, follows from the derivative of
 // the path. It is computed along with the path, from step to step.
 
@@ -47,7 +47,7 @@ func (t *Tangents) Direction(m int) (theta, x []float64, time, length float64) {
 	return t.Theta[m*p : (m+1)*p], t.X[m*d : (m+1)*d], time, length
 }
 
-// AddNoise adds the derivative of scale·ξ in direction m to dst.
+// AddNoise adds the derivative of scale times ξ in direction m to dst.
 func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 	if t.Scale == nil {
 		return
@@ -107,7 +107,7 @@ func (s *Solver) runTangents(z, dz, theta, dtheta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// differences writes central differences of two solves for each direction to dz.
+// differences writes a central difference of two solves to dz, for each direction.
 func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	p := len(theta)
 	at, left := make([]float64, p), make([]float64, len(z))

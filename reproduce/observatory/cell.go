@@ -15,8 +15,8 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// A solved describes a cell and its classical solution. A cell stands for one method on
-// one problem at one step size or tolerance. Missing numbers are NaN.
+// solved describes a cell and its classical solution. A cell stands for one method on one
+// problem at one step size or tolerance. Missing numbers are NaN.
 type solved struct {
 	Problem     string  `csv:"problem"`
 	Kind        string  `csv:"kind"`
@@ -127,7 +127,8 @@ type cell struct {
 	level   int // of three
 }
 
-// mesh returns the mesh of a cell, and the text that describes it in the column size.
+// mesh returns the mesh of a cell, and the text that describes the mesh in the column
+// named size.
 func (c *cell) mesh() (probode.Mesh, string) {
 	if c.entrant.tols != nil {
 		tol := c.entrant.tols[c.level]
@@ -266,7 +267,7 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 			continue
 		}
 		// Times during the start-up are left out, for all rules, because another method
-		// makes the first steps of a multistep method.
+		// takes the first steps of a multistep method.
 		first := 0
 		for start := e.Grid.Times()[m.Noise(t.p.Dim()).Quiet]; first < len(t.times) && t.times[first] <= start; first++ {
 		}

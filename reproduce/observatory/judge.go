@@ -27,8 +27,8 @@ type verdict struct {
 func newVerdict(d int) *verdict { return &verdict{each: make([]float64, d), n: make([]float64, d)} }
 
 // add adds the ensemble e to the verdict. The argument x is the accurate solution at the
-// times of e, and xerr is its error, both row-major. Scores are in units of size, the size
-// of each component. Times with an index below the argument first do not count.
+// times of e, and xerr is its error, both row-major. Scores are in units of size, the
+// size of each component. Times with an index i < first do not count.
 func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	d, nt := len(size), len(e.T)
 	paths := slices.DeleteFunc(slices.Clone(e.Paths), func(p []float64) bool { return p == nil })
@@ -96,8 +96,9 @@ func crps(sorted []float64, y float64) float64 {
 	return near/n - apart/(n*(n-1))
 }
 
-// meanSquare returns the mean squared standardised error, and a band of two standard
-// errors on either side of its logarithm, from the scatter between ensembles.
+// meanSquare returns the mean square of the standardised errors, and a band of two
+// standard errors on either side of its logarithm. The standard error comes from the
+// scatter between ensembles.
 func (v *verdict) meanSquare() (mean float64, band [2]float64) {
 	for _, s := range v.each {
 		mean += s / float64(v.points)

@@ -115,7 +115,7 @@ func ruleNamed(name string) *rule {
 	return &rules[slices.IndexFunc(rules, func(r rule) bool { return r.name == name })]
 }
 
-// quickly keeps a few entries of each list, for tests.
+// quickly returns a few entries of each list, for tests.
 func quickly() ([]subject, []entrant) {
 	var es []entrant
 	for _, e := range entrants {

@@ -34,8 +34,8 @@ type question struct {
 // solver is the method with which the coarse posteriors are computed.
 var solver = adams.Moulton{Steps: 1}
 
-// The accurate posterior is computed with RK4. The field fineness is the number of steps
-// of RK4 in each coarsest step.
+// The accurate posterior is computed with RK4. Its steps are shorter than the coarsest
+// step by the factor fineness.
 const fineness = 16
 
 func gaussian(sd float64, columns ...int) func([]float64, *rand.Rand) []float64 {
@@ -57,8 +57,8 @@ func every(step, end float64) []float64 {
 }
 
 // inferred returns a model in which all parameters of a problem are unknown, with
-// log-normal priors of the given relative width around their values, and states observed
-// with Gaussian errors.
+// log-normal priors of the given relative width around their values; the states are
+// observed with Gaussian errors.
 func inferred(p *probode.Problem, width, sd float64, states ...int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		m := &bayes.Posterior{

@@ -138,6 +138,6 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// bounded limits a mean square, so that a mean over cells exists: a stated sd of zero, for
-// example where a local error vanishes, makes it infinite.
+// bounded limits a mean square, so that a mean over cells exists: a mean square is
+// infinite if a stated sd is zero, for example where a local error vanishes.
 func bounded(square float64) float64 { return min(max(square, 1e-3), 1e3) }

@@ -25,8 +25,8 @@ type truth struct {
 
 const observed = 20 // times
 
-// newTruth solves a problem accurately at its θ and at other values of θ, which are drawn
-// from a log-normal distribution around the first with an sd of 10 %.
+// newTruth solves a problem accurately at the θ of the problem, and at other values of θ,
+// which are drawn from a log-normal distribution around that θ with an sd of 10 %.
 func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth, error) {
 	t := &truth{p: s.problem(), kind: s.kind}
 	p := t.p
@@ -59,9 +59,9 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 	return t, t.coarsest()
 }
 
-// coarsest finds the smallest number of steps of the form 20·2ⁿ at which the root mean
-// square error of the trapezoidal rule (AM1) is at most 10 % of the size of a component. Half
-// and a quarter of this step are used as well.
+// coarsest finds the smallest number of steps of the form 20 × 2ⁿ at which the root mean
+// square error of the trapezoidal rule (AM1) is at most 10 % of the size of a component.
+// Steps half and a quarter as long are also used.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {

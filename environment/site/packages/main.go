@@ -49,8 +49,8 @@ type listed struct {
 }
 
 // course lists the patterns that match the packages of this repository. A reader may have
-// added other packages at the top of the checkout, such as the program euler of the
-// README.
+// added other packages at the top level of the checkout, such as the program euler from
+// the README.
 var course = []string{"./pkg/...", "./internal/...", "./reproduce/...", "./environment/..."}
 
 func main() {

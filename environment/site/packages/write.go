@@ -241,8 +241,8 @@ func (w *writer) declaration(d ast.Decl) {
 	w.code(b.String())
 }
 
-// code writes Go with marked keywords, comments and strings, and with links for names
-// that are documented.
+// code writes Go code with markup for keywords, comments and strings, and with links for
+// names that are documented.
 func (w *writer) code(source string) {
 	file := token.NewFileSet().AddFile("", -1, len(source))
 	var s scanner.Scanner

@@ -19,8 +19,8 @@ type Cell struct {
 	// for example a count of 0 if 0 is expected.
 	Certain bool
 
-	// If Kinked, the log probability has the term −|U + Slope·dm|, where dm is the change of
-	// the expected value. This term is not part of Score.
+	// If Kinked, the log probability has the term −|U + Slope × dm|, where dm is the change
+	// of the expected value. This term is not part of Score.
 	Kinked   bool
 	U, Slope float64
 

@@ -220,7 +220,7 @@ func describe(header []string) string {
 	return text
 }
 
-// quoted returns the text as a quoted Go string; it shortens a long text to its
+// quoted returns the text as a quoted Go string; of a long text it keeps only the
 // beginning.
 func quoted(text string) string {
 	const most = 40

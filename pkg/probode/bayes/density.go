@@ -33,8 +33,8 @@ type Density struct {
 }
 
 // A life is shared by the densities that one chain uses for one posterior under several
-// setups. It contains the context that ends their solves, their failures, and the number
-// of their steps.
+// setups. It contains the number of their steps, their failures, and the context that
+// ends their solves.
 type life struct {
 	ctx    context.Context // when it ends, solves are stopped
 	bound  int             // number of calls of Bind
@@ -61,7 +61,8 @@ type Part struct {
 	errors []columnErrors  // the likelihood of each column
 	back   *backward       // the workspace of gradients; nil before the first
 
-	// These belong to the context whose end stops the solves of pieces of a path.
+	// These belong to a context. When that context ends, the solve of a piece of a path
+	// stops.
 	done    <-chan struct{}
 	release func()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file computes the gradient of the log density. Backwards from the data, the
+// This file computes the gradient of the log density. Read backwards from the data, the
 // gradient is the product of the derivatives of the likelihood with respect to the
 // expected values, of the expected values with respect to the states (see
 // Experiment.ObserveSlopes), and of the states with respect to θ and ξ.
@@ -159,8 +159,8 @@ func (r *Part) forward() bool {
 	return !exact || len(r.back.moved) <= backwardWork
 }
 
-// differentiateForward does the same as differentiate, without the derivatives in ξ, by
-// derivatives along the parameters.
+// differentiateForward does the same as differentiate, but leaves out the derivatives in
+// ξ. It uses derivatives along the parameters.
 func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Tangential)

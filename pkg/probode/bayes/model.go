@@ -124,8 +124,8 @@ type Experiment struct {
 	Errors []Likelihood
 }
 
-// title returns the name by which messages call the experiment; i is its number in the
-// model.
+// title returns the name by which messages refer to the experiment; i is its number in
+// the model.
 func (x *Experiment) title(i int) string {
 	if x.Name != "" {
 		return fmt.Sprintf("experiment %q", x.Name)
@@ -185,7 +185,7 @@ func (x *Experiment) pick() ([]int, error) {
 }
 
 // named reports whether the parameter with the given name is an element of some problem's
-// θ, a number of a likelihood, or α.
+// θ, one of the parameters of a likelihood, or α.
 func (p *Posterior) named(name string) bool {
 	if p.AlphaParam == name || slices.Contains(p.problemParams(), name) {
 		return true
@@ -259,7 +259,7 @@ func (x *Experiment) param(k int) string {
 	return x.Problem.ParamName(k)
 }
 
-// alpha returns the noise scale, which is known or a parameter.
+// alpha returns the noise scale, which is either a known value or a parameter.
 func (p *Posterior) alpha() Value {
 	if p.AlphaParam != "" {
 		return Unknown(p.AlphaParam)

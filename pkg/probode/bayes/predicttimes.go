@@ -44,8 +44,8 @@ func (p *Posterior) FineTimes() []float64 {
 	return slices.Compact(out)
 }
 
-// atTimes returns a density of the same posterior whose data are missing values at the
-// given times. The steps remain those that were chosen for the real data.
+// atTimes returns a density for the same posterior, with missing values at the given
+// times as its data. The steps remain those that were chosen for the real data.
 func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error) {
 	q := *e.p
 	q.Experiments = slices.Clone(q.Experiments)

@@ -12,8 +12,8 @@ import (
 // errMissing is returned for a Posterior that lacks a part.
 var errMissing = errors.New("bayes: want Params, Experiments, Method and Mesh in a Posterior")
 
-// validate returns an error that names the first mistake in the model. NewDensity makes
-// the checks that need a solver.
+// validate returns an error that names the first mistake in the model. NewDensity
+// performs the checks that need a solver.
 func (p *Posterior) validate() error {
 	if p == nil {
 		return errors.New("bayes: the Posterior is nil")

@@ -35,8 +35,8 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	return &c, err
 }
 
-// data reads a table of measurements. If it has a column observableId, it is a table of
-// PEtab. Otherwise it is a wide table, with a column of times, a column for each
+// data reads a table of measurements. If it has a column observableId, it is a PEtab
+// table. Otherwise it is a wide table, with a column of times, a column for each
 // observable, and a column conditionId if there are conditions. The column of times is
 // called time, or has the name of the time variable in the model. An empty cell, NA or
 // NaN means that nothing was measured. Lines that begin with # are comments.

@@ -67,8 +67,8 @@ func (r *row) known() bayes.SlopedLikelihood {
 	return r.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }
 
-// scaled is the distribution of y if g(y) has the distribution Of around g(m), where g is
-// ln or log₁₀:
+// scaled is the distribution of y if g(y) has the distribution given by the field Of
+// around g(m), where g is ln or log₁₀:
 //
 //	log p(y | m) = log q(g(y) | g(m)) + log g′(y).
 type scaled struct {

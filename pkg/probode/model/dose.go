@@ -80,7 +80,7 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 
 // dose reads a dose. Without a duration it is an event that adds the amount to the state.
 // With a duration it is an infusion. From each time until the duration has passed,
-// amount/duration is added to the right-hand side of the state.
+// amount/duration is added to the right-hand side of the state's equation.
 func (r *modelReader) dose(n *source.Node, m *Model) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")

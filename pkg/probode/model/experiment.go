@@ -20,7 +20,7 @@ type Instance struct {
 	preequilibration string // "" if there is none
 
 	// If pre is not nil, it runs from its initial values to its steady state before the
-	// system starts. It does not depend on the time and has no events. Instances with the
+	// system starts. It does not depend on time and has no events. Instances with the
 	// same pre share one pointer.
 	pre *system
 	system

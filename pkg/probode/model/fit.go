@@ -110,7 +110,8 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 			s.Progress(done, total)
 		}
 	}
-	// All searches begin even if ctx has ended, because each result has to report that.
+	// All searches begin even if ctx has ended, because each result has to report that
+	// ctx has ended.
 	each := func(progress func(done, total int), do func(f *search, e *end)) error {
 		_, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, total, progress, func() func(int) error {
 			f, err := problem.search(ctx)
@@ -489,12 +490,12 @@ func (f *search) Follow(*shape.Point, []float64) bool { return false }
 const (
 	// A search continues until the predicted rise in log-likelihood is below rise. After
 	// refine it continues until the predicted rise is below fineRise. A search has
-	// converged if Optimum.Left is at most short and Optimum.Slope at most flatSlope.
+	// converged if Optimum.Left ≤ short and Optimum.Slope ≤ flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
 	// Searches that end further below the best one are not refined.
 	reach = 20
-	// A measurement counts as equal to the model's value if the absolute residual, in units
-	// of the noise scale, is below met.
+	// A measurement counts as equal to the model's value if the absolute residual, in
+	// units of the noise scale, is less than the constant met.
 	met = 1e-6
 )
 
@@ -505,7 +506,7 @@ type end struct {
 	ascent shape.Ascent
 }
 
-// rough searches with the tolerance of the settings.
+// rough runs a search with the tolerance of the settings.
 func (f *search) rough(e *end) {
 	f.evaluations = 0
 	random := rand.New(rand.NewPCG(f.set.Seed, uint64(e.Start)))
@@ -539,8 +540,8 @@ func (f *search) rough(e *end) {
 	e.Evaluations, e.Err = f.evaluations, f.ctx.Err()
 }
 
-// finish computes what is said of an end. If refined is true, it first continues the
-// search with the tighter tolerances that accurate optima need.
+// finish computes what is reported about an end. If refined is true, it first continues
+// the search with the tighter tolerances that accurate optima need.
 func (f *search) finish(e *end, refined bool) {
 	if e.Err != nil {
 		return

@@ -76,8 +76,8 @@ func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	case math.IsInf(m.max, 1):
 		a.Max = 0
 	case m.max == 0 && !p.Autonomous:
-		// No step may miss a pulse in f(t) that is not written as a piecewise, such as a
-		// Gaussian.
+		// No step may miss a pulse in f(t), such as a Gaussian, that is not written as a
+		// piecewise function.
 		a.Max = (p.Span[1] - p.Span[0]) / 128
 	}
 	return a.Bind(ctx, s, p, at, times)

@@ -341,8 +341,8 @@ func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]
 	}
 }
 
-// autonomous fails if a system with preequilibration depends on the time, because PEtab
-// does not define the time at which preequilibration begins.
+// autonomous fails if a system with preequilibration depends on time, because PEtab does
+// not define the time at which preequilibration begins.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.rates {
 		if slices.Contains(r.Symbols(), expr.Time) {
@@ -351,8 +351,7 @@ func (l *lowering) autonomous(condition string) {
 	}
 }
 
-// timeless fails if an observable depends on the time and is measured at the steady
-// state.
+// timeless fails if an observable depends on time and is measured at the steady state.
 func (l *lowering) timeless(r row, d *Observation) {
 	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), expr.Time) {

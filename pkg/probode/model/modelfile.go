@@ -182,7 +182,7 @@ func (r *modelReader) functions(list []*source.Node) {
 }
 
 // parameter reads a parameter. The file can say whether it is estimated. If the file does
-// not say so, the parameter is estimated if it has a bound or a prior.
+// not say, the parameter is estimated if it has a bound or a prior.
 //
 // A layered parameter is kept for addLayers.
 func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {

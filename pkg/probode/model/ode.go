@@ -230,8 +230,9 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 	return q, nil
 }
 
-// pullback returns the Pullback of q, whose rates depend on inputs. Where a derivative in a
-// piece that is not taken makes it NaN, FJ and FTheta take its place.
+// pullback returns the Pullback of q, whose rates depend on inputs. Where the Pullback
+// would be NaN because of a derivative in a piece that is not active, FJ and FTheta are
+// used instead.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -292,8 +293,8 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	return dt
 }
 
-// densePullback does the same as q.Pullback, by FJ and FTheta, and a central difference in
-// t. Rows with the weight 0 are left out, even if they are not finite.
+// densePullback does the same as q.Pullback, but uses FJ, FTheta and a central difference
+// in t. Rows with the weight 0 are left out, even if they are not finite.
 func densePullback(q *probode.Problem, dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
 	n, f, jac, slopes := len(q.Theta), make([]float64, q.Dim()), q.NewJacobian(), make([]float64, q.Dim()*len(q.Theta))
 	q.FJ(f, jac.A, t, x, theta)
@@ -388,7 +389,7 @@ func (c *compiled) stateNames(s *system) []string {
 
 // band returns the band of the Jacobian of a system if banded elimination is cheaper than
 // dense elimination, and nil otherwise. With kl diagonals below the main one and ku
-// diagonals above it, elimination with row exchanges costs d·kl·(kl+ku) operations
+// diagonals above it, elimination with row exchanges costs d kl (kl+ku) operations
 // instead of d³/3.
 func band(s *system) *probode.Bandwidth {
 	b, d := probode.Bandwidth{}, len(s.states)

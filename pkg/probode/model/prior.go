@@ -168,8 +168,9 @@ func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab
 	return Prior{}
 }
 
-// A scalePrior is the distribution of a parameter θ. The value g(θ) on the scale On has
-// the distribution Of, and θ is truncated to [Min, Max]:
+// A scalePrior is the distribution of a parameter θ. The value g(θ), on the scale given
+// by the field On, has the distribution given by the field Of, and θ is truncated to
+// [Min, Max]:
 //
 //	log p(θ) = log q(g(θ)) + log g′(θ) − log(Q(g(Max)) − Q(g(Min))).
 type scalePrior struct {
@@ -235,7 +236,7 @@ func (l laplace) Quantile(p float64) float64 {
 	return l.Laplace.Quantile(p)
 }
 
-// cauchy is the distribution of Mu + Scale·tan U, where U is uniform on (−π/2, π/2).
+// cauchy is the distribution of Mu + Scale tan U, where U is uniform on (−π/2, π/2).
 type cauchy struct{ Mu, Scale float64 }
 
 func (c cauchy) LogProb(x float64) float64 {

@@ -239,7 +239,8 @@ func (w *walk) take(x []float64, drop float64) (done bool) {
 }
 
 // constrained maximises from x with coordinate k at the given value, and sets x to the
-// maximum. If the likelihood cannot be computed at x, it begins at other.
+// maximum. If the likelihood cannot be computed at x, the search begins at the point
+// other.
 func (f *search) constrained(x, other []float64, k int, value float64) (float64, bool) {
 	f.held = k
 	defer func() { f.held = -1 }()

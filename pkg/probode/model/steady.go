@@ -79,9 +79,9 @@ func (r *rest) state(theta []float64, slopes bool) (x, slope []float64) {
 const (
 	// restTolerance is the relative tolerance of the steps towards a steady state.
 	restTolerance = 1e-10
-	// A state is steady if over each of the last two spans it changes by at most settled,
-	// relative to its largest absolute value so far. The end of each span is ten times as
-	// far from the start as the end of the previous span.
+	// A state is steady if, over each of the last two spans, its change relative to its
+	// largest absolute value so far does not exceed the constant settled. The end of each
+	// span is ten times as far from the start as the end of the previous span.
 	settled = 1e-11
 	// restLast is the time after the start at which the search gives up.
 	restLast = 1e14
@@ -148,8 +148,8 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 }
 
 // implicit returns the derivatives of the steady state x from the equation f(x, θ) = 0: J
-// dx = −∂f/∂θ dθ. If J is singular because combinations ℓ·x of the states are conserved,
-// their derivatives at the start complete the equations, ℓ·dx = ℓ·dx₀. It returns nil if
+// dx = −∂f/∂θ dθ. If J is singular because combinations ℓᵀx of the states are conserved,
+// their derivatives at the start complete the equations, ℓᵀdx = ℓᵀdx₀. It returns nil if
 // it cannot be sure of the result: if f depends on time, if J has an eigenvalue with a
 // positive real part, and if it is singular for another reason or nearly so. Then the
 // derivatives follow from solves towards the steady state, which takes far longer.
@@ -251,8 +251,8 @@ func (r *rest) implicit(theta, x []float64) []float64 {
 	return slopes
 }
 
-// conserved reports whether the combination law·x of the states is constant: law·f is zero
-// at random states, up to rounding.
+// conserved reports whether the combination lawᵀx of the states is constant: lawᵀf is
+// zero at random states, up to rounding.
 func (r *rest) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
 	f, at := make([]float64, len(x)), make([]float64, len(x))
@@ -272,10 +272,10 @@ func (r *rest) conserved(law, theta, x []float64) bool {
 	return true
 }
 
-// calm reports whether states and derivatives have settled. Each state may change by at
-// most settled, relative to its largest absolute value so far. Derivatives may change by
-// a thousand times as much. It updates peak, the largest absolute value of each state so
-// far.
+// calm reports whether states and derivatives have settled. The change in each state,
+// relative to its largest absolute value so far, must not exceed the constant settled.
+// Derivatives may change by a thousand times as much. It updates peak, the largest
+// absolute value of each state so far.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)
 	for k, v := range x2 {

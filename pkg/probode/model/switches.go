@@ -9,7 +9,7 @@ import (
 // findSwitches finds the times at which conditions in the right-hand sides change.
 //
 // A condition a < b changes where g = a − b is 0. A kink of min, max or abs also counts
-// as a condition. If g = g₀ + g₁·t, and g₀ and g₁ contain neither the time nor states,
+// as a condition. If g = g₀ + g₁ t, and g₀ and g₁ contain neither the time nor states,
 // the condition changes at t = −g₀/g₁.
 func (l *lowering) findSwitches() {
 	for _, c := range expr.Conditions(l.rates...) {

@@ -9,11 +9,12 @@ import (
 // checkUnits fails if a sum, a comparison, a min or a max combines states with different
 // units. It also fails if an initial value or an event gives a state a value with a
 // different unit, or if the same term is in the rates of states with different units, as
-// when a flow leaves people and arrives as mol.
+// when a flow leaves one state as people and enters another as mol.
 //
 // A unit is just a word, so mg and g are different: formulas use the plain numbers, and a
 // sum of mg and g is a mistake. The unit of a product is unknown, and so is the unit of a
-// quantity for which the file gives none. An unknown unit fits every other unit.
+// quantity for which the file gives none. An unknown unit is compatible with every other
+// unit.
 func (m *Model) checkUnits() {
 	units := map[string]string{}
 	for _, s := range m.States {

@@ -46,8 +46,8 @@ func (p *File) WriteYAML(dir string) (name string, err error) {
 			return "", err
 		}
 	}
-	// Check that the file can be read back, because otherwise its readers would meet the
-	// error.
+	// Check that the file can be read back, because otherwise its readers would run into
+	// the error.
 	name = filepath.Join(dir, "model.yaml")
 	if _, err := Load(name); err != nil {
 		return "", fmt.Errorf("model: %s cannot be a model file: %w", p.Name, err)
@@ -63,7 +63,7 @@ type yamlWriter struct {
 	events      []equations.Event
 }
 
-// A mapping is a mapping on one line.
+// A mapping is a YAML mapping that is written on one line.
 type mapping struct{ yaml.Node }
 
 func (e *mapping) add(key, value string) {

@@ -13,12 +13,12 @@ import (
 // The cases in this file are hard for solvers or for samplers. Their data are values of
 // the exact solution, without noise, except those of pkMichaelisMenten.
 
-// dragonsLogNormal returns the model y′ = β0 − β1 y with y(0) = 1 and the true β = (10, 1),
-// observed at t = 0.5, 1, …, 5 with sd 0.1. Its solver is RK4 with h = 0.5, and its
+// dragonsLogNormal returns the model y′ = β0 − β1 y with y(0) = 1 and the true β = (10,
+// 1), observed at t = 0.5, 1, …, 5 with sd 0.1. Its solver is RK4 with h = 0.5, and its
 // priors are log-normal with parameters (ln 10, 2) and (0, 2). Each step multiplies the
 // distance from equilibrium by R(z) = 1 − z + z²/2 − z³/6 + z⁴/24 at z = hβ1. R is not
-// monotone, so a second value, β1 = 4.911, fits the data as well. The solver has a mode
-// there that the exact posterior does not have.
+// monotone, so a second value, β1 = 4.911, fits the data equally well. The solver has a
+// mode there that the exact posterior does not have.
 //
 // Source: O'Brien et al. (2025), arXiv:2502.11510.
 func dragonsLogNormal(data *bayes.Data) *bayes.Posterior {
@@ -95,7 +95,7 @@ func pkMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 
 // boluses returns the model y′ = input − k y with y(0) = 5 and the true k = 0.5, observed
 // with sd 0.1. The input gives one dose of 12 at t = 1 and another at t = 2. Each dose
-// enters at a constant rate in 0.002 units of time. The jumps of the input are declared
+// enters at a constant rate over 0.002 units of time. The jumps of the input are declared
 // as events, because a solver could step over a dose.
 func boluses(data *bayes.Data) *bayes.Posterior {
 	const width = 0.002

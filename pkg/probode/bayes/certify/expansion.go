@@ -137,7 +137,7 @@ func (l *expansion) average() {
 
 // cross returns the mixed second derivatives of the negative log likelihood with respect
 // to one of the likelihood's own parameters and another parameter, −Σᵢ ∂²log p(yᵢ |
-// mᵢ)/∂own∂m ∂mᵢ/∂u. On average over data they are zero. At a mode they balance the
+// mᵢ)/∂own∂m ∂mᵢ/∂u. Averaged over data sets, they are zero. At a mode they balance the
 // prior: if σ grows, the prior pulls the other parameters farther. For data with kinks,
 // some of these derivatives jump at a mode. For such data cross uses the average, which
 // is zero.

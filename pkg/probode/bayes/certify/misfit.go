@@ -14,10 +14,10 @@ import (
 //
 //	C (∂(m' − m)/∂u)ᵀ s,   s = ∂ log p(y | m)/∂m.
 //
-// This shift is zero on average over data. For data that the model explains, its size is
-// about D times the relative error of the derivatives. If the model does not explain the
-// data, this shift can be larger than all others. This happens, for example, if the model
-// leaves out effects and assumes errors that are too small to cover them.
+// Averaged over data sets, this shift is zero. For data that the model explains, its size
+// is about D times the relative error of the derivatives. If the model does not explain
+// the data, this shift can be larger than all others. This happens, for example, if the
+// model leaves out effects and assumes errors that are too small to cover them.
 
 // misfits reports whether the data are farther from the expected values of the reference
 // than their errors allow, by more than four standard deviations of χ².

@@ -98,7 +98,7 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 			axis[k] = axes.At(j, i) / math.Sqrt(value)
 		}
 		// A draw may be two standard deviations from its mode, and the log density of
-		// Laplace errors may be linear up to there.
+		// Laplace errors may be linear over that whole distance.
 		if !(l.fall(axis, 1) > leastFall/2 || l.fall(axis, 2) > leastFall*2) {
 			return false
 		}
@@ -136,7 +136,8 @@ func (l *expansion) largerInside(k int) bool {
 
 // saddle reports whether the log density rises in the direction in which the indefinite
 // precision predicts the largest rise. The prediction may be wrong, because this
-// precision lacks a part of the derivatives between two parameters of the likelihood.
+// precision lacks a part of the mixed derivatives with respect to two of the likelihood's
+// own parameters.
 func (l *expansion) saddle() bool {
 	if l.indefinite == nil {
 		return false

@@ -58,9 +58,10 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 // steppedOver returns D between the reference and many equal steps if the reference has
 // stepped over a pulse, and zero otherwise. expected holds the expected data of the
 // reference, of the many steps, and of a quarter as many steps. A jump of f causes a
-// first-order error in the solution with many steps. So the solution with a quarter as
-// many steps differs from the one with many steps three times as much as the reference
-// does. A pulse that the reference steps over does not follow this pattern.
+// first-order error in the solution with many steps. So the difference between the
+// solutions with a quarter as many and with many steps is three times the difference
+// between the reference and the solution with many steps. A pulse that the reference
+// steps over does not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -102,7 +103,7 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 
 // discrepancy returns D between the expected data of two setups. The Fisher information
 // is taken at the values of the finer setup, which is the setup of x. Relative
-// differences up to rounding are ignored.
+// differences that rounding can explain are ignored.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range x.surface.DataAt(finer, theta) {
@@ -162,9 +163,9 @@ func ownError(at *expansion) float64 {
 	return max(d, unseen(at, steps))
 }
 
-// unseen returns D at a mode between a reference of type reference.Accurate and the given
-// number of equal steps, if the reference has stepped over a pulse. Otherwise it returns
-// zero.
+// unseen returns the D at a mode between a reference of type reference.Accurate and a
+// solution with the given number of equal steps, if the reference has stepped over a
+// pulse. Otherwise it returns zero.
 func unseen(at *expansion, steps float64) float64 {
 	p := at.x.density.Posterior()
 	if _, ok := p.Mesh.(reference.Accurate); !ok {

@@ -73,10 +73,10 @@ func accurateTolerance(a reference.Accurate) float64 {
 	return a.Relative
 }
 
-// finer returns a setup that is more accurate than s: with a hundredth of the tolerance,
-// with a tenth of the step, or reference.Accurate. reference.Accurate repeats a doubtful
-// solution with a hundredth of its tolerance, so a more accurate solution needs a
-// thousandth.
+// finer returns a setup that is more accurate than s: s with a hundredth of the
+// tolerance, s with a tenth of the step, or reference.Accurate. The mesh
+// reference.Accurate repeats a doubtful solution with a hundredth of its tolerance, so a
+// more accurate solution needs a thousandth.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)

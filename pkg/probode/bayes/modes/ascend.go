@@ -119,7 +119,7 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 	return some, rest
 }
 
-// ascend runs searches, given the known ends. In each round, every search makes some
+// ascend runs searches, given the known ends. In each round, every search takes a few
 // steps. Between rounds, searches that have met are merged, and a search is stopped if it
 // leads to a known end or would take too long.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {

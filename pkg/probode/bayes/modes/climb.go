@@ -23,7 +23,7 @@ type climb struct {
 // at returns a climb that begins at u, where the log density is f.
 func at(u []float64, f float64) shape.Climb { return shape.Climb{Point: shape.Point{X: u, Value: f}} }
 
-// with makes the surface of c use e, and returns it.
+// with makes the surface of c use e, and returns the surface.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)
@@ -42,8 +42,8 @@ func (c *climb) absorb(o *climb) {
 }
 
 // hopeless reports whether a climb is so low and so slow that it would need very many
-// more steps to reach a height at which an end counts. Very many means a hundred if it
-// has already made many steps, and more if it has made few.
+// more steps to reach a height at which an end counts. "Very many" means a hundred if the
+// climb has already taken many steps, and more if it has taken few.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false

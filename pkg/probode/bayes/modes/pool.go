@@ -45,7 +45,7 @@ func (q *search) close() {
 	}
 }
 
-// work returns the number of steps that the solvers have made, divided by the number in
+// work returns the number of steps that the solvers have taken, divided by the number in
 // one solution of all equations.
 func (q *search) work() float64 {
 	steps := 0
@@ -78,7 +78,8 @@ func (q *search) each(ctx context.Context, n int, tell func(done, total int), do
 	return err
 }
 
-// values returns the log density at each of the points, −∞ if it cannot be computed.
+// values returns the log density at each of the points, or −∞ where it cannot be
+// computed.
 func (q *search) values(ctx context.Context, points [][]float64) ([]float64, error) {
 	const piece = 8
 	out := make([]float64, len(points))

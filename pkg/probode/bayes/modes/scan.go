@@ -21,9 +21,9 @@ var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0
 
 // scan evaluates the density along each coordinate line through the highest end, unless
 // it has done so for this end before. It returns searches that begin at the highest
-// summits that a valley separates from the end; most limits their number. It leaves out
-// summits that are not above the highest draw from the prior, because they are not better
-// starts.
+// summits that a valley separates from the end. The argument most limits their number. It
+// leaves out summits that are not above the highest draw from the prior, because they are
+// not better starts.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {

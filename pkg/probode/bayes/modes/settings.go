@@ -31,7 +31,7 @@ const (
 	// barrier is the amount by which the log density must fall between two modes.
 	barrier = 0.5
 	// lowest says how far the log density of an end may be below the highest one for the
-	// end to count. For log masses, which are first known only roughly, the limit is
+	// end to count. For log masses, which at first are known only roughly, the limit is
 	// larger by 4.
 	lowest = 14
 )

@@ -13,7 +13,7 @@ import (
 
 // drawPoints evaluates the density at draws from the prior. It returns the draws with a
 // positive density, the highest first. It also returns the first θ at which the density
-// was zero or the solve failed. If few draws have a positive density, it makes more, up
+// was zero or the solve failed. If few draws have a positive density, it draws more, up
 // to four times as many.
 func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []float64, err error) {
 	rng := probode.Stream(q.s.Seed, 0x6d6f6465)
@@ -125,8 +125,8 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 }
 
 // summits returns the indices of the points that are higher than their nearest
-// neighbours, with distances in units of the quartiles of the priors. The points are
-// sorted, the highest first.
+// neighbours, where distances are measured in units of the quartiles of the priors. The
+// points are sorted, the highest first.
 func (q *search) summits(points []*climb) []int {
 	const neighbours = 6
 	scale := make([]float64, len(q.p.Params))

@@ -23,7 +23,7 @@ import (
 // conditions under which a stationary distribution exists. Unlike PseudoMarginal, it does
 // not get stuck at an estimate that is too high.
 //
-// Cost: 2M solves and 2M·N·d standard normal numbers for each draw. That is twice the
+// Cost: 2M solves and 2M × N × d standard normal numbers for each draw. That is twice the
 // cost of PseudoMarginal with the same number of paths, whose distribution is exact. Use
 // it to reproduce published results that were obtained in this way.
 type ExpectedLikelihood struct {

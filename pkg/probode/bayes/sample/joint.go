@@ -23,7 +23,7 @@ import (
 //
 // There is one sum for each component and each block b of n_b steps. In the prior the
 // sums are independent N(0, 1). The posterior of (θ, v) is close to a Gaussian that
-// Fisher's scoring finds with some hundreds of solves, and proposals from it are nearly
+// Fisher scoring finds with a few hundred solves, and proposals from it are nearly
 // independent draws.
 
 // A gaussian is this approximation N(m, (UᵀU)⁻¹) of the distribution of (θ, v), with θ on

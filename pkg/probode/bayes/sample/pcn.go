@@ -34,7 +34,7 @@ import (
 // That takes little more than one solve for each parameter and each block. If the
 // approximation is poor, the move is rarely accepted, but the draws are still correct.
 //
-// Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d standard normal numbers
+// Stationary distribution: p(θ, ξ | Y). Cost: two solves and N × d standard normal numbers
 // for each draw, which is about 2.5 times the cost of a deterministic draw. The step β of
 // the move of ξ is tuned during burn-in such that a quarter of the moves are accepted,
 // and is then kept. The zero value is ready for use.
@@ -180,8 +180,8 @@ func (k *pcn) moveBoth() {
 	}
 }
 
-// A tuned step adapts its logarithm by the method of Robbins and Monro until a quarter of
-// the moves are accepted.
+// tuned is a step whose logarithm is adapted by the method of Robbins and Monro until a
+// quarter of the moves are accepted.
 type tuned struct {
 	step float64 // in (0, 1]
 	n    int     // number of moves so far

@@ -27,7 +27,7 @@ import (
 // belong to one path Z, chosen in proportion to its weight, so that predictions have
 // the distribution p(Z | θ, Y). lp__ holds log p̂.
 //
-// Cost: with P particles, each draw needs P solves and P·N·d standard normal numbers.
+// Cost: with P particles, each draw needs P solves and P × N × d standard normal numbers.
 // PseudoMarginal is an independent check of PCNWithinGibbs. It is an alternative to it if
 // the noise of the solver is large compared with the noise of the data and joint moves do
 // not help. If the variance of log p̂ depends strongly on θ, for example because σ is
@@ -58,7 +58,7 @@ type PseudoMarginal struct {
 	// then chosen such that half the mean square of the change of log p̂ is 1.5. The
 	// nearer ρ is to one, the more slowly U moves. On FitzHugh–Nagumo 0.8 to 0.9 was
 	// best; 0.99 needs few paths but long chains. Each chain stores U, which is
-	// Particles·N·d numbers, and sorts the particles before resampling.
+	// Particles × N × d numbers, and sorts the particles before resampling.
 	Correlation float64
 }
 

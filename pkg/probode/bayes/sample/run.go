@@ -272,8 +272,8 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 	return append([]string{"share of the draws in each of the modes: " + strings.Join(all, ", ")}, notes...)
 }
 
-// mostStrain is the largest local error on a frozen grid, in units of its tolerance, that
-// a draw may have without a warning.
+// mostStrain is the largest local error on a frozen grid, in units of its tolerance, for
+// which a draw causes no warning.
 const mostStrain = 10
 
 // strain checks whether grids that were frozen at one θ are fine enough at the draws.

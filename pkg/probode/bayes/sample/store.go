@@ -67,9 +67,9 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 	return err
 }
 
-// fields returns the fields of a file that describe the run. ArviZ reads values without
-// blanks as attributes, so blanks are replaced. Notes keep them, because they are
-// sentences.
+// fields returns the fields of a file that describe the run. ArviZ reads a value as an
+// attribute only if the value contains no spaces, so spaces are replaced. Notes keep
+// their spaces, because notes are sentences.
 func (j *job) fields(hash string) []mcmc.Field {
 	words := strings.NewReplacer("bayes.", "", "sample.", "", "mcmc.", "", ", ", ",", ": ", ":", " ~ ", "~", " ", "_", "\n", "_")
 	var out []mcmc.Field

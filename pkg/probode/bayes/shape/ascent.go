@@ -35,9 +35,9 @@ type Ascent struct {
 	Steps int
 
 	damping float64
-	// rest estimates what Fisher's information lacks to minus the second derivatives, from
-	// the changes of the gradient. It is added if corrected is true: when it has predicted
-	// the last rise better.
+	// rest estimates, from the changes in the gradient, the difference between minus the
+	// second derivatives and the Fisher information. It is added if corrected is true,
+	// which is the case if the last rise is predicted better with rest than without it.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
@@ -90,9 +90,9 @@ func (a *Ascent) Step(f Function) {
 	a.Done = true
 }
 
-// learn updates rest by the secant condition: information and rest times the last step
-// are the change of the gradient [Dennis, Gay & Welsch (1981), ACM Trans. Math. Softw. 7,
-// 348].
+// learn updates rest by the secant condition: the sum of the information and rest, times
+// the last step, equals the change in the gradient [Dennis, Gay & Welsch (1981), ACM
+// Trans. Math. Softw. 7, 348].
 func (a *Ascent) learn() {
 	n := len(a.X)
 	if a.rest == nil {
@@ -180,7 +180,8 @@ func (a *Ascent) within(radius float64) (d []float64, rise float64) {
 				break
 			}
 			if damping = math.Sqrt(least * most); most > 1e4*least {
-				// The length falls about as 1/damping at most.
+				// As the damping grows, the length falls at most about as fast as
+				// 1/damping.
 				damping = min(max(damping, least*10), most/10)
 			}
 		}
@@ -210,10 +211,11 @@ func (a *Ascent) Left(radius float64) (rise, slope float64) {
 
 func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }
 
-// boxed returns the d with low ≤ d ≤ high that maximises g·d − ½ dᵀ(H + λI)d, where low ≤
+// boxed returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H + λI)d, where low ≤
 // 0 ≤ high. It moves from one face of the box to another: on each face it solves for the
-// coordinates that are free, stops at the first bound in the way, and frees the bound with
-// the largest slope inwards when it has reached the maximum on the face.
+// coordinates that are free and stops at the first bound in the way; once it has reached
+// the maximum on the face, it releases the coordinate at a bound whose release promises
+// the largest rise.
 func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	n := len(g)
 	d = make([]float64, n)

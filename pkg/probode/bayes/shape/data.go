@@ -18,7 +18,7 @@ type Datum struct {
 	Information float64   // Fisher's information on the expected value
 	Certain     bool      // the observation has probability 1 here
 
-	// If Kinked, the log probability has the term −|U + Slope·dm|.
+	// If Kinked, the log probability has the term −|U + Slope × dm|.
 	Kinked   bool
 	U, Slope float64
 }

@@ -153,9 +153,9 @@ func equality(o op) builder {
 
 func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
 
-// log is the natural logarithm of one argument, or the logarithm of the first argument to
-// the base of the second. PEtab has this order; the infix formulas of SBML have the
-// opposite one.
+// log is the natural logarithm of its argument or, with two arguments, the logarithm of
+// the first to the base given by the second. PEtab has this order; the infix formulas of
+// SBML have the opposite one.
 func log(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opLn, a[0])
@@ -193,8 +193,8 @@ func heaviside(a []*Node) *Node {
 }
 
 // piecewise builds a piecewise expression, which is NaN if no condition holds and there
-// is no otherwise. If the pieces are conditions, the result is a condition made of the
-// operators and, or and not.
+// is no otherwise branch. If the pieces are conditions, the result is a condition made of
+// the operators and, or and not.
 func piecewise(a []*Node) *Node {
 	condition := false
 	for i := 0; i < len(a); i++ {

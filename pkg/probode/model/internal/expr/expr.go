@@ -17,8 +17,8 @@
 // everywhere. The derivative does not include the jump of a state at a switching time:
 // see [Conditions].
 //
-// The derivative of x^y is never NaN where it is finite. That of x^n is n·x^(n−1) with
-// 0^0 = 1, and y·x^(y−1) is 0 for y = 0. The derivative with respect to y, x^y·ln x, is 0
+// The derivative of x^y is never NaN where it is finite. That of x^n is n x^(n−1) with
+// 0^0 = 1, and y x^(y−1) is 0 for y = 0. The derivative with respect to y, x^y ln x, is 0
 // at x = 0 for y > 0. It is NaN for x < 0, where it does not exist. Where the inner
 // derivative is 0 because a piece is constant, the whole derivative is 0, even with an
 // infinite outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases an
@@ -27,13 +27,13 @@
 //
 // # Simplification
 //
-// [Node.Simplify] keeps the value, up to rounding, wherever the original is finite: 0·x
-// is 0 and x − x is 0, although they are NaN for an infinite x. Divisors are never
-// cancelled: x/x does not change, because 0/0 may be a mistake in the model. Numbers are
-// combined only if the result neither overflows nor underflows. Powers x^a·x^b are
-// combined only if a and b are positive whole numbers. Brackets in sums and products are
-// kept unless terms or factors are joined across them. Joining can introduce or remove
-// intermediate results beyond 1e±300.
+// [Node.Simplify] keeps the value, up to rounding, wherever the original is finite: the
+// product of 0 and x is 0 and x − x is 0, although they are NaN for an infinite x.
+// Divisors are never cancelled: x/x does not change, because 0/0 may be a mistake in the
+// model. Numbers are combined only if the result neither overflows nor underflows. Powers
+// x^a x^b are combined only if a and b are positive whole numbers. Brackets in sums and
+// products are kept unless terms or factors are joined across them. Joining can introduce
+// or remove intermediate results beyond 1e±300.
 package expr
 
 import (

@@ -60,7 +60,7 @@ func (m *mathML) space(e *tree.Element) error {
 	return nil
 }
 
-// only returns an error unless e contains exactly n elements and no text. A negative n
+// An error is returned unless e contains exactly n elements and no text. A negative n
 // allows any number of elements.
 func (m *mathML) only(e *tree.Element, n int) error {
 	for _, t := range e.Text {
@@ -312,7 +312,8 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 	return m.made(e, name, args)
 }
 
-// made applies the operator that e names to args.
+// made applies the operator with the given name to args. The element e says where an
+// error is.
 func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error) {
 	n, err := apply(name, args...)
 	if err != nil {

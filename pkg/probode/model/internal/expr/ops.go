@@ -3,7 +3,8 @@ package expr
 import "math"
 
 // An op is an operator of the core language. Other functions that users may write, such
-// as sec, root and implies, are expressed in these operators when they are read.
+// as sec, root and implies, are expressed in terms of these operators when the input is
+// read.
 type op uint8
 
 const (

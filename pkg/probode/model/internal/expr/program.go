@@ -109,8 +109,8 @@ func (s *straightLine) fuse() {
 	for _, o := range s.outputs {
 		use(o, 2) // an output is never fused
 	}
-	// only returns the instruction that computes v if it has the code c and v is used only
-	// once.
+	// The result of only is the instruction that computes v if that instruction has the
+	// code c and v is used only once, and nil otherwise.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil

@@ -148,7 +148,7 @@ func (p *pool) pow(a, b *Node) *Node {
 }
 
 // piecewise returns a piecewise expression without the pieces that are never active. It
-// also leaves out the last pieces if they have the same value as the otherwise.
+// also leaves out the last pieces if they have the same value as the otherwise branch.
 func (p *pool) piecewise(args []*Node) *Node {
 	var list []*Node
 	rest := args[len(args)-1]

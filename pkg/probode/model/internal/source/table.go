@@ -95,7 +95,7 @@ func (s *File) Table(comment rune) *Table {
 			s.Failf(line, "%d cells: the header has %d columns", len(cells), len(t.Columns))
 		}
 		// Short rows are not padded, because with a header of many columns they would
-		// take much memory.
+		// take up a lot of memory.
 		if total += len(cells); total > maxCells {
 			s.Failf(line, "more than %d cells: want a smaller table", maxCells)
 		}
