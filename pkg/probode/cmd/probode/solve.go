@@ -174,6 +174,10 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 	if err != nil {
 		return nil, nil, err
 	}
+	if slices.ContainsFunc(p.Events, func(e probode.Event) bool { return e.Trigger != nil }) && s.paths == 0 {
+		rows, err = located(ctx, p, setup, times)
+		return header, rows, err
+	}
 	settings := probode.Settings{Seed: s.seed, Mesh: setup.Mesh, Scaling: setup.Scaling, Times: sorted}
 	n := s.paths
 	if n == 0 {
@@ -380,6 +384,34 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 		}
 		tol = all[0]
 	}
+	return rowsAt(p, times, func(sorted []float64) ([]float64, error) {
+		x, err := reference.Solve(ctx, p, sorted, reference.Settings{Tolerance: tol, Global: true})
+		if err != nil {
+			return nil, err
+		}
+		return x.X, nil
+	})
+}
+
+// located returns the rows of a solution whose events the state triggers. Its steps are
+// chosen by error control.
+func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times []float64) ([][]float64, error) {
+	if f, ok := setup.Mesh.(probode.Frozen); ok {
+		setup.Mesh = probode.Adaptive(f)
+	}
+	return rowsAt(p, times, func(sorted []float64) ([]float64, error) {
+		path, err := setup.Bind(ctx, p, nil, sorted)
+		if err != nil {
+			return nil, err
+		}
+		x := make([]float64, len(sorted)*p.Dim())
+		return x, path.States(ctx, x, p.Theta, nil)
+	})
+}
+
+// rowsAt returns a row for each of the times or, if times is nil, for 201 times over the
+// span. The function solve gives the states at sorted times.
+func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([]float64, error)) ([][]float64, error) {
 	if times == nil {
 		const points = 200
 		for i := range points + 1 {
@@ -387,7 +419,7 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 		}
 	}
 	sorted := slices.Compact(slices.Sorted(slices.Values(times)))
-	x, err := reference.Solve(ctx, p, sorted, reference.Settings{Tolerance: tol, Global: true})
+	x, err := solve(sorted)
 	if err != nil {
 		return nil, err
 	}
@@ -395,7 +427,7 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 	var rows [][]float64
 	for _, t := range times {
 		i, _ := slices.BinarySearch(sorted, t)
-		rows = append(rows, append([]float64{t}, x.X[i*d:(i+1)*d]...))
+		rows = append(rows, append([]float64{t}, x[i*d:(i+1)*d]...))
 	}
 	return rows, nil
 }

@@ -213,3 +213,23 @@ func TestSolveFile(t *testing.T) {
 		t.Errorf("file %q, error %v", b, err)
 	}
 }
+
+// An event that the state triggers is found without a fixed grid, and needs one for noise.
+func TestSolveTrigger(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "m.yaml")
+	if err := os.WriteFile(file, []byte(`odes: [{stateId: A, rightHandSide: -A, initialValue: 4}]
+events: [{eventId: e, trigger: A < 1, assignments: {A: 3}}]`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want := 3 * 4 * math.Exp(-2) // the event is at ln 4
+	for _, args := range [][]string{nil, {"-rtol", "1e-8", "-method", "dp5"}, {"-method", "reference"}} {
+		_, rows := table(t, append([]string{"-model", file, "-span", "0,2", "-times", "2"}, args...)...)
+		if got := rows[0][1]; math.Abs(got-want) > 1e-5 {
+			t.Errorf("%q: %.10g, want %.10g", args, got, want)
+		}
+	}
+	err := solve(context.Background(), []string{"-model", file, "-span", "0,2", "-step", "0.1"}, &strings.Builder{})
+	if err == nil || !strings.Contains(err.Error(), "event e has a trigger") {
+		t.Errorf("equal steps: %v", err)
+	}
+}
