@@ -84,7 +84,7 @@ func late(list []*Instance) (warnings []string) {
 			}
 			first[ev.Where] = true
 			if at > end {
-				warnings = append(warnings, fmt.Sprintf("%s:%d: event %s happens at %v, after the last measurement at %v, so it has no effect", ev.Where.File, ev.Where.Line, ev.ID, at, end))
+				warnings = append(warnings, fmt.Sprintf("%s:%d: event %s happens at %v, after the last measurement at %v, so it has no effect on the likelihood", ev.Where.File, ev.Where.Line, ev.ID, at, end))
 			}
 		}
 	}

@@ -155,7 +155,7 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 	if err != nil {
 		return nil, nil, err
 	}
-	if late := afterEnd(p); late != "" {
+	if late := s.afterEnd(p); late != "" {
 		fmt.Fprintf(os.Stderr, "warning: the solution ends at t = %g, before %s: -span sets another end\n", p.Span[1], late)
 	}
 	if s.paths < 0 {
@@ -433,8 +433,9 @@ func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([
 }
 
 // afterEnd names the first of the events that change the state after the end of the span,
-// and says how many more there are. It is "" if there are none.
-func afterEnd(p *probode.Problem) string {
+// and says how many more there are. It is "" if there are none. Without -span the reader of
+// the model has named those at fixed times.
+func (s *solution) afterEnd(p *probode.Problem) string {
 	first, name, n := math.Inf(1), "", 0
 	for k := range p.Events {
 		e := &p.Events[k]
@@ -442,7 +443,7 @@ func afterEnd(p *probode.Problem) string {
 		if e.When != nil {
 			at = e.When(p.Theta)
 		}
-		if e.Jump == nil || !(at > p.Span[1]) || math.IsInf(at, 1) {
+		if e.Jump == nil || !(at > p.Span[1]) || math.IsInf(at, 1) || s.span == "" && e.When == nil {
 			continue
 		}
 		if n++; at < first {

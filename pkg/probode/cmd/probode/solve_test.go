@@ -101,7 +101,7 @@ func TestSolveEventAfterEnd(t *testing.T) {
 		return path
 	}
 	write("d.csv", "time,y\n1,1\n10,0.1\n")
-	model := write("m.yaml", `name: doses
+	text := `name: doses
 parameters: [{parameterId: k, nominalValue: 0.3}, {parameterId: lag, nominalValue: 1}]
 odes: [{stateId: x, rightHandSide: -k*x, initialValue: 1}]
 events:
@@ -109,7 +109,8 @@ events:
   - {eventId: late, time: 11 + lag, assignments: {x: x + 1}}
 observables: [{observableId: y, observableFormula: x, noiseFormula: 0.1}]
 data: d.csv
-`)
+`
+	model := write("m.yaml", text)
 	for args, want := range map[string]string{
 		"":                        "warning: the solution ends at t = 10, before event late at t = 12: -span sets another end\n",
 		"-span 0,1.5":             "warning: the solution ends at t = 1.5, before event early at t = 2 and 1 more: -span sets another end\n",
@@ -122,6 +123,12 @@ data: d.csv
 		if said != want {
 			t.Errorf("%q: %q, want %q", args, said, want)
 		}
+	}
+	// The reader of a model names an event at a fixed time, once.
+	fixed := write("fixed.yaml", strings.ReplaceAll(text, "11 + lag", "12"))
+	said := stderr(t, func() { table(t, "-model", fixed) })
+	if !strings.HasSuffix(said, "after the last measurement at 10, so it has no effect on the likelihood\n") || strings.Count(said, "\n") != 1 {
+		t.Errorf("a fixed time: %q", said)
 	}
 }
 
