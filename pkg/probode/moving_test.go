@@ -196,8 +196,11 @@ func TestDerivativesBetweenMovingPoints(t *testing.T) {
 			Jump: func(x []float64, _ float64, th []float64) { x[0] += th[1] }}},
 	}
 	times := []float64{0.31, 0.5, 0.7, 1.234, 1.9}
-	for _, mesh := range []Mesh{Uniform(0.1), Frozen{Tolerance: Tolerance{Relative: 1e-3}}} {
-		path, err := Setup{Method: RungeKutta{}, Mesh: mesh, Alpha: 0.01}.Bind(t.Context(), p, nil, times)
+	p.Start = func(x0, th []float64) { x0[0], x0[1] = th[1]*th[1], 0.5 }
+	given := *p
+	given.StartTheta = func(dst, th []float64) { dst[1] = 2 * th[1] }
+	for k, mesh := range []Mesh{Uniform(0.1), Frozen{Tolerance: Tolerance{Relative: 1e-3}}} {
+		path, err := Setup{Method: RungeKutta{}, Mesh: mesh, Alpha: 0.01}.Bind(t.Context(), []*Problem{p, &given}[k], nil, times)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,6 +228,29 @@ func TestDerivativesBetweenMovingPoints(t *testing.T) {
 		g := &Gradient{Theta: make([]float64, 2), Xi: make([]float64, len(xi))}
 		if err := path.(Reversible).Gradient(t.Context(), g, w, theta, xi); err != nil {
 			t.Fatal(err)
+		}
+		// A method without abilities has the gradient from differences of paths.
+		if err := path.States(t.Context(), x, theta, nil); err != nil {
+			t.Fatal(err)
+		}
+		still, bare := &Gradient{Theta: make([]float64, 2)}, &Gradient{Theta: make([]float64, 2)}
+		if err := path.(Reversible).Gradient(t.Context(), still, w, theta, nil); err != nil {
+			t.Fatal(err)
+		}
+		other, err := Setup{Method: plain{RungeKutta{}}, Mesh: path.(Gridded).Solver().Grid(), Scaling: ScaleStep}.Bind(t.Context(), p, nil, times)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.States(t.Context(), x, theta, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.(Reversible).Gradient(t.Context(), bare, w, theta, nil); err != nil {
+			t.Fatal(err)
+		}
+		for j, v := range still.Theta {
+			if math.Abs(bare.Theta[j]-v) > 1e-7*math.Abs(v) {
+				t.Errorf("%v, θ%d: without abilities %.12g: want %.12g", mesh, j, bare.Theta[j], v)
+			}
 		}
 		for j, v := range want {
 			if forward := vector.Dot(w, dx[j*n:]); math.Abs(forward-v) > 1e-9*math.Abs(v) || math.Abs(g.Theta[j]-v) > 1e-9*math.Abs(v) {

@@ -171,6 +171,33 @@ func TestDensityGradient(t *testing.T) {
 	}
 }
 
+// Without derivatives of f, the gradient comes from derivatives along the parameters, or
+// goes backwards with differences if the normals are asked for.
+func TestDensityGradientWithoutDerivatives(t *testing.T) {
+	p := twoExperiments(probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1), Alpha: 0.1})
+	for i := range p.Experiments {
+		q := p.Experiments[i].Problem
+		q.FJ, q.FTheta = nil, nil
+	}
+	e, err := bayes.NewDensity(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, xi := make([]float64, 6), make([]float64, e.NoiseLen())
+	if err := e.Unconstrain(u, []float64{0.9, 0.6, 0.7, 0.3, 3, 1.1}); err != nil {
+		t.Fatal(err)
+	}
+	probode.DrawNoise(xi, 1, 1)
+	checkGradient(t, e, u, nil, 1e-5)
+	du, forward, dxi := make([]float64, 6), make([]float64, 6), make([]float64, len(xi))
+	if _, err := e.Gradient(du, dxi, u, xi); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Gradient(forward, nil, u, xi); err != nil || !floats.EqualApprox(du, forward, 1e-5) {
+		t.Errorf("along the parameters %v, %v: backwards %v", forward, err, du)
+	}
+}
+
 // The density of a linear problem with Gaussian errors is known: for x′ = −k x with Euler
 // steps of length h, z_{i+1} = (1 − hk) zᵢ + √α h^{3/2} ξᵢ, so z_N = (1−hk)^N + √α h^{3/2}
 // Σ (1−hk)^{N−1−i} ξᵢ.

@@ -143,6 +143,11 @@ func TestGradientOnFrozenGrids(t *testing.T) {
 		}
 		compareGradient(t, s, p.Theta, 1e-9)
 	}
+	doubled, err := probode.NewSolver(p, probode.Doubled{Method: Gauss{}}, uniform(t, p, 0.13), 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareGradient(t, doubled, p.Theta, 1e-9)
 	fhn := problems.FitzHughNagumo()
 	fhn.Span[1] = 5
 	for _, m := range everyMethod() {
@@ -150,7 +155,7 @@ func TestGradientOnFrozenGrids(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareGradient(t, s, fhn.Theta, 1e-6) // no FTheta
+		compareGradient(t, s, fhn.Theta, 1e-6) // tangents without FTheta
 	}
 	for _, p := range []*probode.Problem{problems.HIRES(), problems.Robertson()} {
 		for _, m := range []probode.Method{Radau{}, BDF{}, BDF{Steps: 3}} {
@@ -259,3 +264,35 @@ func TestGradientEvaluations(t *testing.T) {
 		}
 	}
 }
+
+// The transposed equations of the stages have the same solution with one Jacobian for all
+// stages and with one for each, also with a band.
+func TestReverseStagesDirectly(t *testing.T) {
+	for _, p := range []*probode.Problem{problems.VanDerPol(5), problems.Brusselator(5), problems.HIRES()} {
+		for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}, Gauss{Stages: 2}} {
+			g := uniform(t, p, (p.Span[1]-p.Span[0])/2000)
+			step, err := m.Stepper(p, g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, x := step.(interface{ inner() *implicit }).inner(), make([]float64, p.Dim())
+			p.Initial(x, p.Theta)
+			a := probode.NewAdjoint(p)
+			a.Next, a.X, a.Theta = make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(p.Theta))
+			probode.DrawNoise(a.Next, 1, 1)
+			if err := s.Reverse(a, 0, x, nil, p.Theta, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			want := slices.Clone(s.reverse.mu)
+			s.eq.x, s.eq.theta = x, p.Theta
+			if err := s.reverse.direct(s, a.Next); err != nil {
+				t.Fatal(err)
+			}
+			if d := distance(want, s.reverse.mu); !(d <= 1e-10*largest(want)) {
+				t.Errorf("%s, %v: %v directly: want %v", p.Name, m, s.reverse.mu, want)
+			}
+		}
+	}
+}
+
+func (s *implicit) inner() *implicit { return s }
