@@ -17,8 +17,8 @@ import (
 // may remain.
 //
 // If path is a link, Write replaces the file to which it leads. If path is /dev/null, a
-// terminal, or a pipe that somebody reads from, Write writes into it. It does the same
-// for the file of standard output or standard error, whose name may be /dev/stdout.
+// terminal, or a pipe that has a reader, Write writes into it. It does the same for the
+// file of standard output or standard error, whose name may be /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {

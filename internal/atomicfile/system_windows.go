@@ -23,6 +23,6 @@ func rename(from, to string) error {
 	}
 }
 
-// SyncDir does nothing. Windows records changes of folders in a journal, and has no
-// call that waits until they are on the disk.
+// SyncDir does nothing. Windows records changes to folders in a journal, and has no call
+// that waits until these changes are on the disk.
 func SyncDir(string) error { return nil }

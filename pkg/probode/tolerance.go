@@ -6,7 +6,7 @@ import (
 )
 
 // A Tolerance bounds the local error of a step, component by component, by
-// Absolute + Relative·|x|.
+// Absolute + Relative |x|.
 type Tolerance struct {
 	Relative float64
 	// Absolute has one element for all components or one for each; nil stands for Relative

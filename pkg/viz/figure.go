@@ -7,7 +7,7 @@ import (
 )
 
 // Figure is a grid of panels under a title and a legend. The legend has one entry for
-// each name in the figure; layers with the same name share it, also across panels.
+// each name in the figure; layers with the same name share it, even across panels.
 type Figure struct {
 	Title  string
 	Panels []Panel // row by row; a panel without layers is left blank
@@ -21,7 +21,7 @@ type Figure struct {
 	Width, Height int
 }
 
-// Panel is one pair of axes with layers, drawn in their order.
+// Panel is one pair of axes with layers, which are drawn in the order given.
 type Panel struct {
 	Title  string
 	X, Y   Axis

@@ -29,10 +29,12 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // address in the global JavaScript variable probodeECharts, if the page has set this
 // variable; a path without a leading slash or dot starts at the root of the Jupyter
 // server. If there is no such address, it comes from a public CDN. RequireJS loads it
-// where the page uses RequireJS. All fragments of a page together load it once.
+// where the page uses RequireJS. It is loaded only once per page, however many fragments
+// the page has.
 //
 // The fragment holds the picture once and the data of the chart once. The data are
-// compressed. Browsers from 2023 on can decompress them; older ones show the picture.
+// compressed. Browsers released since 2023 can decompress them; older ones show the
+// picture.
 //
 // The same graphic gives the same fragment. Its id is a hash of its content, so that
 // different graphics on one page do not collide.

@@ -14,7 +14,7 @@ import (
 // []float64, an Object, a slice of Objects, nil, or anything that encoding/json writes.
 type Object []any
 
-// MarshalJSON writes the names in their order.
+// MarshalJSON writes the names in the order given.
 func (o Object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')

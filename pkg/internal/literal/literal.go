@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Of writes a value in full, nearly as in a Go program: a pointer is written as the value
-// to which it points, unexported fields are included, maps are sorted, and numbers have
-// all their digits. The text is the same in every process, so it can be used to compare
-// settings. Functions are written as their names, so two closures of one function have
-// the same text; so do two channels of one type.
+// Of writes a value in full, much as it would appear in a Go program: a pointer is
+// written as the value to which it points, unexported fields are included, maps are
+// sorted, and numbers have all their digits. The text is the same in every process, so it
+// can be used to compare settings. Functions are written as their names, so two closures
+// of one function have the same text; so do two channels of one type.
 func Of(v any) string {
 	w := new(writer)
 	w.write(reflect.ValueOf(v), true, nil)

@@ -1,5 +1,5 @@
-// Package streams makes random numbers that depend only on a key, such as (seed, path,
-// block). They are the same on every machine and for any number of workers.
+// Package streams generates random numbers that depend only on a key, such as (seed,
+// path, block). They are the same on every machine and for any number of workers.
 package streams
 
 // Mix is the finaliser of splitmix64, a bijection of 64-bit words in which every output

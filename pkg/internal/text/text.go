@@ -13,8 +13,8 @@ import (
 // clipped is the largest number of characters of a user's input that a message repeats.
 const clipped = 80
 
-// Clip returns s in a form that is safe in a message: printable, see [Printable], and cut
-// off after 80 characters, with … at the end.
+// Clip returns s in a form that is safe in a message: printable (see [Printable]), and
+// cut off after 80 characters, with … at the end.
 func Clip(s string) string {
 	n := 0
 	for i := range s {

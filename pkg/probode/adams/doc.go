@@ -4,11 +4,11 @@
 // documentation of package probode lists the sources.
 //
 // The methods run on uniform grids and on grids whose steps differ. The classical
-// Runge–Kutta method makes the first steps of a path, and the first steps after an
-// event.
+// Runge–Kutta method is used for the first steps of a path, and for the first steps after
+// an event.
 //
-// The code in moulton.go and bashforth.go makes one step in any number of dimensions.
-// In up to three dimensions, the loops in unrolled.go make whole runs of Moulton steps,
+// The code in moulton.go and bashforth.go takes one step in any number of dimensions. In
+// up to three dimensions, the loops in unrolled.go perform whole runs of Moulton steps,
 // with results that are identical to the last bit. The command go generate writes that
 // file.
 package adams

@@ -15,8 +15,8 @@ import (
 // everything in local variables between the calls of FJ. They perform the same operations
 // as the code in moulton.go, in the same order, so a path has the same bits either way.
 
-// Runs reports whether Run can be used: on a uniform grid, for a problem with few
-// dimensions and a dense FJ, and not with Predictor.
+// Runs reports whether Run can be used: it requires a uniform grid and a problem with few
+// dimensions and a dense FJ, and cannot be used with Predictor.
 func (a *moulton) Runs() bool {
 	small := a.d <= 3 || a.d == 4 && a.lin == Current
 	_, uniform := a.g.Uniform()

@@ -14,7 +14,7 @@ import (
 // A CalibratedAlpha is the calibrated noise scale for the setup of a posterior.
 type CalibratedAlpha struct {
 	// Alpha is α*, and SE its standard error. With several experiments, α* is the
-	// geometric mean of the values of the experiments, because a setup has only one α.
+	// geometric mean of the α* of the experiments, because a setup has only one α.
 	Alpha, SE float64
 
 	// Experiments holds one calibration for the equation of each experiment.

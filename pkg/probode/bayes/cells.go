@@ -19,8 +19,8 @@ type Cell struct {
 	// for example a count of 0 if 0 is expected.
 	Certain bool
 
-	// If Kinked, the log probability has the term −|U + Slope × dm|, where dm is the change
-	// of the expected value. This term is not part of Score.
+	// If Kinked is true, the log probability contains the term −|U + Slope × dm|, where
+	// dm is the change in the expected value. This term is not part of Score.
 	Kinked   bool
 	U, Slope float64
 
@@ -79,8 +79,8 @@ func (r *Part) Locations(dst []float64) []float64 {
 }
 
 // Depends reports whether the locations depend on parameter k, and whether the equations
-// have to be solved again when it changes. noisy says whether α scales a ξ, so that a
-// change of α changes the solution.
+// have to be solved again when it changes. noisy says whether α scales any component of
+// ξ, so that a change in α changes the solution.
 func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 	solved = slices.Contains(r.param, k) || noisy && k == r.e.alpha
 	own := slices.ContainsFunc(r.errors, func(l columnErrors) bool { return slices.Contains(l.param, k) })

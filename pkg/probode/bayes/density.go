@@ -254,8 +254,8 @@ func (e *Density) PriorLogProb(k int, u float64) float64 {
 	return jacobian + e.p.Params[k].Prior.LogProb(theta)
 }
 
-// PriorQuantile returns the quantile at prob of the prior of parameter k, on the
-// unconstrained scale.
+// PriorQuantile returns the quantile of the prior of parameter k at the probability prob,
+// on the unconstrained scale.
 func (e *Density) PriorQuantile(k int, prob float64) float64 {
 	return e.transforms[k].from(e.p.Params[k].Prior.Quantile(prob))
 }
@@ -337,7 +337,8 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 	}
 }
 
-// Interrupted reports whether a solve has failed since Bind because its context ended.
+// Interrupted reports whether any solve since the call to Bind has failed because the
+// context ended.
 func (e *Density) Interrupted() bool { return e.broken }
 
 // With returns the density of the same posterior with another Setup (see
@@ -368,7 +369,7 @@ func (e *Density) Dim() int { return len(e.p.Params) }
 // NoiseLen returns the length of ξ for all experiments together.
 func (e *Density) NoiseLen() int { return e.noise }
 
-// Work returns the number of steps that the solvers have made.
+// Work returns the number of steps that the solvers have taken.
 func (e *Density) Work() int { return e.work }
 
 // Steps returns the number of steps of one solution of all equations. If that depends on
@@ -388,12 +389,12 @@ func (e *Density) Steps() int {
 }
 
 // Expected returns the expected value of each observation, by experiment, row and column,
-// at the (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call of
+// at the (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call to
 // LogLikelihood.
 func (e *Density) Expected() []float64 { return e.fit }
 
 // States returns the states at the times of the data of experiment i, row-major, at the
-// (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call of
+// (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call to
 // LogLikelihood.
 func (e *Density) States(i int) []float64 { return e.parts[i].state }
 
@@ -425,9 +426,10 @@ func (e *Density) Quantities() []string {
 	return names
 }
 
-// Generate writes, for a draw of θ, its log density, the expected values of the data,
-// and the log probability of each value that is not missing. If dst is longer than
-// Quantities, the elements after the first are left for the statistics of a sampler.
+// Generate writes, for a draw of θ, its log density, the expected values of the data, and
+// the log probability of each value that is not missing. If dst is longer than
+// Quantities, the elements directly after the log density are left for the statistics of
+// a sampler.
 func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
 	dst[0] = logp
 	rest := dst[e.statistics(len(dst)):]

@@ -21,10 +21,11 @@ import (
 // u and ξ to du and dxi. dxi may be nil. As in LogPosterior, the density of ξ is not
 // included.
 //
-// At a kink of the likelihood the derivative is the mean of the derivatives on both
-// sides. Where the log density is −∞, and after an error, du and dxi are zero. The error
-// is errors.ErrUnsupported if the path has no derivatives. This is so for an accurate
-// solver, and for steps that are chosen anew at every θ and are not held (see Hold).
+// At a kink of the likelihood the derivative is the mean of the two one-sided
+// derivatives. Where the log density is −∞, and after an error, du and dxi are zero. The
+// error is errors.ErrUnsupported if the path has no derivatives. This is so for an
+// accurate solver, and for steps that are chosen anew at every θ and are not held (see
+// Hold).
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	if e.theta == nil {
 		e.theta = make([]float64, len(e.p.Params))

@@ -12,16 +12,16 @@ import (
 // A Likelihood is the distribution of one observation y given its expected value m.
 // Observations are independent given the path and θ.
 type Likelihood interface {
-	// Own returns the numbers of the distribution other than m, such as a standard
-	// deviation. Each is either a known number or a parameter of the model. Every call
-	// returns the same numbers.
+	// Own returns the numbers other than m on which the distribution depends, such as a
+	// standard deviation. Each is either a known number or a parameter of the model.
+	// Every call returns the same numbers.
 	Own() []Value
 	// LogProb returns the log density of y given m, including constants. If y is a count,
-	// it returns the log probability. The result is −Inf if y is impossible, or if there
-	// is no distribution for m and own. own contains the values of the numbers that Own
+	// it returns the log probability. The result is −Inf if y is impossible, or if m and
+	// own do not define a distribution. own contains the values of the numbers that Own
 	// returns.
 	LogProb(y, m float64, own []float64) float64
-	// Rand returns a draw of y given m, or NaN if there is no distribution for m and own.
+	// Rand returns a draw of y given m, or NaN if m and own do not define a distribution.
 	Rand(m float64, own []float64, rng *rand.Rand) float64
 }
 
@@ -265,9 +265,9 @@ func (Binomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return distuv.Binomial{N: n, P: m / n, Src: rng}.Rand()
 }
 
-// A Describer is a Likelihood that describes its numbers and its observations. The
-// package uses the descriptions to find mistakes and to make reports more specific. All
-// likelihoods of this package are Describers.
+// A Describer is a Likelihood that describes the numbers that Own returns, and its
+// observations. The package uses the descriptions to find mistakes and to make reports
+// more specific. All likelihoods of this package are Describers.
 type Describer interface {
 	Likelihood
 	Describe() Description

@@ -35,8 +35,8 @@ type Mode struct {
 }
 
 // Modes are the distinct points at which searches ended, the one with the largest mass
-// first. Ends without a barrier between them count as one mode. Ends with a negligible
-// mass are left out.
+// first. End points without a barrier between them count as one mode. End points with a
+// negligible mass are left out.
 type Modes struct {
 	Modes []*Mode
 

@@ -22,8 +22,8 @@ type Model struct {
 	Experiments []Experiment
 }
 
-// A Posterior is a Model, the Setup that solves its equations, and the settings of
-// their inference. It is plain data: to get another one, copy it and change a field.
+// A Posterior consists of a Model, the Setup that solves its equations, and the settings
+// of the inference. It is plain data: to get another one, copy it and change a field.
 type Posterior struct {
 	Model
 	probode.Setup
@@ -56,9 +56,9 @@ type Param struct {
 	Prior Distribution
 
 	// If Natural is true, proposals move the parameter on its own scale, and moves out of
-	// the support are rejected. If it is false, as by default, a parameter with a bounded
-	// support is moved on the scale of its logarithm or logit, which has no bounds. The
-	// distribution of the draws is the same.
+	// the support are rejected. If it is false, which is the default, a parameter with a
+	// bounded support is moved on the scale of its logarithm or logit, which has no
+	// bounds. The distribution of the draws is the same.
 	Natural bool
 }
 

@@ -6,11 +6,11 @@ import "github.com/probode/probode/pkg/probode"
 // or in pieces, such as particle filters.
 func (e *Density) Part(i int) *Part { return e.parts[i] }
 
-// Title returns the name by which messages call the experiment.
+// Title returns the name that messages use for the experiment.
 func (r *Part) Title() string { return r.x.title(r.number) }
 
-// NoiseLen returns the length of the part of ξ that belongs to the experiment. The parts of
-// all experiments follow each other in ξ.
+// NoiseLen returns the length of the part of ξ that belongs to the experiment. The parts
+// of the experiments follow one another in ξ.
 func (r *Part) NoiseLen() int { return r.noise }
 
 // Grid returns the experiment's path on its grid, or nil if the mesh has no grid. Only

@@ -27,9 +27,9 @@ type Prediction struct {
 	Fit, Y [][][]float64
 }
 
-// Quantiles returns, for each time, the quantile at prob of the new observations of
-// column k. A draw is NaN if the errors have no distribution at its expected value. Such
-// draws are left out; if no others remain, the quantile is NaN.
+// Quantiles returns, for each time, the quantile of the new observations of column k at
+// the probability prob. A draw is NaN if the errors have no distribution at its expected
+// value. Such draws are left out; if no others remain, the quantile is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y
 	if len(draws) == 0 {
@@ -61,8 +61,8 @@ func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 // expected values differ from those that chains contain. They differ if chains were drawn
 // from the posterior of another Setup, such as the accurate one. In that case use
 // p.SolvedBy. They also differ if the noise of the solver is part of the model, because
-// chains do not contain ξ. In that case add rows in which all values are NaN to the data
-// before sampling. They are predicted like the others.
+// chains do not contain ξ. In that case add the times to the data before sampling, as
+// rows in which all values are NaN. They are predicted like the others.
 func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {

@@ -17,12 +17,12 @@ type Distribution interface {
 	// be infinite at an end of the support, as for Beta(½, ½). Chains do not visit points
 	// so close to an end that floating-point numbers cannot distinguish them from it. At
 	// an end that is zero, nothing is lost. At any other end some probability is lost. If
-	// the nearest fraction q of the support has a probability of order qᵇ, the loss is of
-	// order (1e-16)ᵇ. This is 1e-8 for b = ½, but 2.5 % for b = 0.1.
+	// the fraction q of the support that is nearest to the end has a probability of order
+	// qᵇ, the loss is of order (1e-16)ᵇ. This is 1e-8 for b = ½, but 2.5 % for b = 0.1.
 	LogProb(x float64) float64
 	// Quantile returns the x such that a draw is below x with probability p, for p in [0,
-	// 1]. The support is [Quantile(0), Quantile(1)], and a draw is the quantile of a
-	// uniform number.
+	// 1]. The support is [Quantile(0), Quantile(1)], and a draw is Quantile(u) for a
+	// uniform random number u.
 	Quantile(p float64) float64
 }
 

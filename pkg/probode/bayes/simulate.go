@@ -13,7 +13,7 @@ import (
 // the same missing values. It also returns the draw from the prior at which the data were
 // simulated, and the log likelihood at that draw. noisy says whether the solver's noise
 // is part of the model that generates the data. It is an error if the equations cannot be
-// solved at the draw, or if there is no distribution of the data there.
+// solved at the draw, or if the distribution of the data is undefined there.
 func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {

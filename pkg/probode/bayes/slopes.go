@@ -10,16 +10,16 @@ import (
 type SlopedLikelihood interface {
 	Likelihood
 	// Slope writes the 1 + len(own) derivatives of LogProb with respect to m and the
-	// numbers of Own. At a kink the derivative is the mean of the derivatives on both
-	// sides. LogProb must be finite at these values.
+	// numbers of Own. At a kink the derivative is the mean of the two one-sided
+	// derivatives. LogProb must be finite at these values.
 	Slope(dst []float64, y, m float64, own []float64)
 }
 
 // Kinked is implemented by a Likelihood whose log density has a kink. For example, the
-// log density of Laplace's distribution has one at m = y. The log density is −weight·|r|
-// plus a smooth function, and r depends on y and m alone. Modes usually lie at such
-// kinks, where the density has no gradient. A likelihood that embeds another one with a
-// Kink method needs its own Kink method.
+// log density of Laplace's distribution has one at m = y. The log density is −weight |r|
+// plus a smooth function, and r depends only on y and m. Modes usually lie at such kinks,
+// where the density has no gradient. A likelihood that embeds another one with a Kink
+// method needs its own Kink method.
 type Kinked interface {
 	Likelihood
 	// Kink returns r, its derivative with respect to m, and weight; ok is false if there

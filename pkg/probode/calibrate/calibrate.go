@@ -86,10 +86,10 @@ func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 // Run finds α* for p and m. Errors from the indicator, from ctx and from the classical
 // solution are wrapped.
 //
-// Run costs less than computing ten ensembles of this size. The normals are drawn once and
-// kept in memory, up to half a gigabyte of them. A tenth of the paths, at most 100, is
-// used to find the neighbourhood of α*; all paths are then computed at about four values
-// there.
+// Run costs less than computing ten ensembles of this size. Up to half a gigabyte of
+// standard normal numbers are drawn once and kept in memory; the others are drawn again
+// whenever they are needed. A tenth of the paths, at most 100, is used to find the
+// neighbourhood of α*; all paths are then computed at about four values there.
 func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*NoiseScale, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // A Chain is one chain of a run: a kernel, its random numbers, and the number of
-// iterations made. Run makes its own chains. A package that does not keep draws in
+// iterations completed. Run makes its own chains. A package that does not keep draws in
 // memory, such as mcmc/store, makes chains with NewChain, gives each a Sink, and moves
 // them with Advance.
 type Chain struct {
@@ -88,8 +88,8 @@ func (c *Chain) Start(k Kernel) (err error) {
 	return fmt.Errorf("mcmc: chain %d found no start in %d tries; the last error is: %w", c.index+1, startTries, err)
 }
 
-// Finished marks a chain as complete without starting it: all its iterations were made
-// earlier, with the given counts. Advance counts these iterations as done and makes no
+// Finished marks a chain as complete without starting it: all its iterations were run
+// earlier, with the given counts. Advance counts these iterations as done and runs no
 // more.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
@@ -127,8 +127,8 @@ func (c *Chain) State(a *Archive) {
 // It is nil if there has been no turn. The bytes are valid until the next turn.
 func (c *Chain) TurnState() []byte { return c.turn }
 
-// Replay makes iterations until the chain has made the given number. It keeps no draws
-// and calls no hook.
+// Replay runs iterations until the chain has completed the given number. It keeps no
+// draws and calls no hook.
 func (c *Chain) Replay(until int) {
 	for c.iteration < until && !c.Interrupted() {
 		c.step()
@@ -144,7 +144,7 @@ func (c *Chain) Kernel() Kernel { return c.kernel }
 // Random returns the random numbers that Start and the kernel of the chain use.
 func (c *Chain) Random() *rand.Rand { return c.rng }
 
-// Iteration returns the number of iterations made.
+// Iteration returns the number of iterations completed.
 func (c *Chain) Iteration() int { return c.iteration }
 
 // Counts returns the counts of moves during burn-in and after it.

@@ -104,7 +104,7 @@ type Generator interface {
 type Interruptible interface {
 	Kernel
 	// Interrupted reports whether Step or Generate stopped before its end. The iteration
-	// then does not count, and the chain makes no more iterations.
+	// then does not count, and the chain runs no further iterations.
 	Interrupted() bool
 }
 
@@ -125,8 +125,8 @@ type Proposal interface {
 
 	// Observe passes the outcome of the move to the proposal: the position of the chain
 	// after the move, and the probability with which the move was to be accepted. It is
-	// called once per iteration, whether the move was accepted or not: a position counts
-	// for every iteration that the chain stays there.
+	// called once per iteration, whether or not the move was accepted: a position counts
+	// once for every iteration during which the chain stays there.
 	Observe(x []float64, probability float64)
 
 	// State writes, or reads back, what has been learned.
@@ -155,7 +155,7 @@ func (m Moves) plus(sign int, n Moves) Moves {
 	return Moves{m.Proposed + sign*n.Proposed, m.Accepted + sign*n.Accepted, m.Failed + sign*n.Failed}
 }
 
-// plus returns s + sign·t.
+// plus returns s + sign × t.
 func (s Stats) plus(sign int, t Stats) Stats {
 	return Stats{s.Moves.plus(sign, t.Moves), s.Latent.plus(sign, t.Latent)}
 }

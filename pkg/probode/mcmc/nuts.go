@@ -413,8 +413,7 @@ func (k *NUTS) Evaluate() []float64 {
 }
 
 // State writes or reads the position and what has been learned. The quantities that
-// Generate writes are not part of the state: they belong to the iteration that has been
-// made.
+// Generate writes are not part of the state: they belong to the iteration just completed.
 func (k *NUTS) State(a *Archive) {
 	a.Int(&k.n)
 	a.Floats(k.x)

@@ -31,7 +31,7 @@ func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) 
 	return r.Run(ctx)
 }
 
-// Running is a run that can be extended by more draws.
+// Running is a run that can be extended with more draws.
 type Running struct {
 	s      Settings
 	chains []*Chain

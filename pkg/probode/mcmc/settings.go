@@ -18,7 +18,7 @@ type Settings struct {
 	// compare.
 	Chains int
 
-	// BurnIn is the number of iterations that each chain makes before it keeps draws. Zero
+	// BurnIn is the number of iterations that each chain runs before it keeps draws. Zero
 	// means 1000; a negative value means no burn-in.
 	BurnIn int
 
@@ -44,11 +44,11 @@ type Settings struct {
 	// many quantities.
 	Generated []string
 
-	// MinESS, if positive, lets the chains run until the bulk effective sample size of all
-	// chains together is at least MinESS for every parameter. It is computed whenever each
-	// chain has made another Draws draws, so the result does not depend on the number of
-	// workers. Stopping as soon as this size is large enough makes its estimate a little
-	// optimistic, so set Draws to a few hundred.
+	// MinESS, if positive, lets the chains run until the bulk effective sample size of
+	// all chains together is at least MinESS for every parameter. It is computed each
+	// time every chain has made as many further draws as Draws says, so the result does
+	// not depend on the number of workers. Stopping as soon as this size is large enough
+	// makes its estimate a little optimistic, so set Draws to a few hundred.
 	MinESS float64
 
 	// MaxDraws is the number of draws per chain at which a run with MinESS gives up. Zero
@@ -65,9 +65,9 @@ type Settings struct {
 	Workers int
 
 	// Progress, if not nil, is called about ten times a second and once at the end. Its
-	// arguments are the number of iterations made, the largest number that the run can
-	// make, and a line of text with rates and diagnostics. At the end of a complete run
-	// both numbers are equal. Calls do not overlap, and chains may wait for them.
+	// arguments are the number of iterations completed, the largest number that the run
+	// may need, and a line of text with rates and diagnostics. At the end of a complete
+	// run both numbers are equal. Calls do not overlap, and chains may wait for them.
 	Progress func(done, total int, doing string)
 }
 

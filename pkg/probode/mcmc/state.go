@@ -18,7 +18,7 @@ import (
 // and serves for both writing and reading, so that the two cannot differ. Numbers are
 // kept bit for bit.
 //
-// The first mismatch, such as a slice of another length or an archive that ends too
+// The first mismatch, such as a slice of a different length or an archive that ends too
 // early, becomes the error that Err returns, and the rest is not read.
 type Archive struct {
 	buf     []byte

@@ -14,23 +14,24 @@ import (
 //
 //	base + β rest,   1 = β₁ > β₂ > … > βₙ = 0.
 //
-// In each iteration every replica makes a Metropolis move. Then neighbours at positions
-// (1, 2), (3, 4), … swap their points or, in every other iteration, those at (2, 3), (4,
-// 5), …, each pair with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). A mode
-// that was found at a small β thus reaches β = 1 [Geyer 1991; Okabe et al. 2001]. The
-// position of the kernel is the point at β = 1.
+// In each iteration every replica makes a Metropolis move. Then pairs of neighbours, (1,
+// 2), (3, 4), … in one iteration and (2, 3), (4, 5), … in the next, swap their points,
+// each pair with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). A mode that was
+// found at a small β thus reaches β = 1 [Geyer 1991; Okabe et al. 2001]. The position of
+// the kernel is the point at β = 1.
 //
 // In the first half of the burn-in the β are moved until all pairs of neighbours swap
 // equally often [Syed et al. 2022]. The proposals learn at each temperature.
 //
 // One iteration evaluates the target once for each temperature.
 type Tempering struct {
-	// Target returns the two parts of the log density. What is said of a LogDensity holds
-	// for both.
+	// Target returns the two parts of the log density. The rules for a LogDensity apply
+	// to both.
 	Target func(x []float64) (base, rest float64, err error)
 
-	// Draw, if not nil, writes an independent draw from e^base to x. Replicas begin at such
-	// draws, except the first, and the last replica moves by them.
+	// Draw, if not nil, writes an independent draw from e^base to x. All replicas except
+	// the first begin at such draws, and the last replica moves by drawing from this
+	// distribution.
 	Draw func(x []float64, rng *rand.Rand)
 
 	// Proposal is the rule that proposes moves. Nil means AdaptiveMixture{}.
@@ -221,10 +222,10 @@ func (k *Tempering) respace() {
 	clear(k.tries)
 }
 
-// Swaps returns the mean probability of a swap for each pair of neighbouring
-// temperatures, beginning at β = 1, and the number of points that moved from β = 0 to β =
-// 1, since the end of the burn-in. If a pair hardly ever swaps, or if no point made the
-// whole way, modes that are found at small β do not reach the draws.
+// Swaps returns statistics since the end of the burn-in: the mean probability of a swap
+// for each pair of neighbouring temperatures, beginning at β = 1, and the number of
+// points that moved from β = 0 to β = 1. If a pair almost never swaps, or if no point
+// travelled all the way, modes that are found at small β do not reach the draws.
 func (k *Tempering) Swaps() (rates []float64, trips int) {
 	for i, n := range k.tries {
 		rates = append(rates, k.swaps[i]/n)

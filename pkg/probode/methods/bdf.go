@@ -13,12 +13,12 @@ import (
 //
 //	Z_{i+1} = ψᵢ + γᵢ h f(t_{i+1}, Z_{i+1}),   1/γᵢ = Σ_{j=1}^k h/(t_{i+1} − t_{i+1−j}),
 //
-// with ψᵢ a combination of Zᵢ, …, Z_{i+1−k} [HNW93, §III.1, III.5]. The coefficients
-// are computed for the actual steps (variable coefficients); past states are not
-// interpolated to equal steps. CVODE, LSODA and ode15s, with which most published
-// models were fitted, belong to this family. They adapt the step by other rules, and
-// they stop Newton's iteration at a fraction of the tolerance. Here the equation is
-// solved to rounding error, so that Z is a smooth function of (θ, ξ).
+// with ψᵢ a combination of Zᵢ, …, Z_{i+1−k} [HNW93, §III.1, III.5]. The coefficients are
+// computed for the actual steps (variable coefficients); past states are not interpolated
+// to equal steps. CVODE, LSODA and ode15s, with which most published models were fitted,
+// belong to this family. They adapt the step by different rules, and they stop Newton's
+// iteration when its error is a fraction of the tolerance. Here the equation is solved to
+// rounding error, so that Z is a smooth function of (θ, ξ).
 //
 // Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
 // within 86°, 73° and 52° of the negative real axis, respectively. With some step sizes
@@ -31,10 +31,10 @@ import (
 // # Start
 //
 // With Steps = k ≥ 2 the first k steps of a segment are taken by Radau5, whose error is
-// smaller than that of the steps that follow. Radau5 also takes k steps, beginning with
-// one that is more than 1 + √2 times as long as the step before it, because formulas of
-// order two and more are unstable there. With Steps = 0 and error control, each segment
-// begins with order 1, as in the other codes.
+// smaller than that of the steps that follow. Radau5 also takes k steps whenever a step
+// is more than 1 + √2 times as long as the step before it, beginning with the longer one,
+// because formulas of order two and more are unstable at such a ratio. With Steps = 0 and
+// error control, each segment begins with order 1, as in the other codes.
 //
 // # Noise
 //

@@ -1,4 +1,4 @@
-// Package methods has further integrators, besides the explicit Runge–Kutta methods of
+// Package methods provides integrators in addition to the explicit Runge–Kutta methods of
 // package probode and the Adams methods of package adams: the implicit Runge–Kutta
 // methods of Gauss, for problems with conserved quantities, and of Radau, for stiff
 // problems; backward differentiation formulas of fixed and variable order; and random

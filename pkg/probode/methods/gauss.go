@@ -21,9 +21,9 @@ import (
 // The equations of the stages are solved to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by comparison with a
 // step of Radau from the same state; the order of that step is one higher. Radau damps
-// the components that should decay, so the estimate keeps the steps small until they
-// have decayed. Step doubling would not notice them, because two half steps keep them
-// as well.
+// the components that should decay, so the estimate keeps the steps small until they have
+// decayed. Step doubling would not detect them, because two half steps do not damp them
+// either.
 type Gauss struct {
 	// Stages is 1 or 2; zero means 1, the implicit midpoint rule.
 	Stages int

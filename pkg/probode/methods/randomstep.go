@@ -21,10 +21,10 @@ import (
 // linear and quadratic invariants and positivity up to rounding, and energies over long
 // times if Method is symplectic.
 //
-// To take a step of length H, Method takes a step of length h for the field (H/h) f. If
-// f does not depend on t, the results are the same; otherwise t stays within [tᵢ, tᵢ +
-// h]. H must be positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise fails,
-// and calibration excludes such noise scales.
+// To take a step of length H, RandomStep lets Method take a step of length h for the
+// field (H/h) f. If f does not depend on t, the results are the same; otherwise t stays
+// within [tᵢ, tᵢ + h]. H must be positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise
+// fails, and calibration excludes such noise scales.
 //
 // Method must not use earlier steps; of the Adams methods, AB1, AM0 and AM1 qualify. On
 // grids of an error-controlled run the default noise is added to the state and replaces

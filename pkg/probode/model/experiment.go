@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// An Instance is a model at one condition, called an experiment for short. If the data
-// require it, preequilibration at another condition comes first.
+// An Instance, called an experiment for short, is a model under one condition. If the
+// data require it, preequilibration under another condition comes first.
 //
 // Its expressions may contain the time ([expr.Time]), the IDs of the states of the
 // system, and the IDs of the parameters of the file.

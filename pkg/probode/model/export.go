@@ -18,7 +18,7 @@ import (
 
 // WritePEtab writes p as a PEtab 1 problem into the folder dir, which it creates if
 // necessary: SBML, and the tables of parameters, observables, conditions and
-// measurements. It returns the path of the YAML file, which begins with dir.
+// measurements. It returns the path of the YAML file; the path begins with dir.
 //
 // It is an error if p contains something that PEtab cannot express: a start other than 0;
 // a distribution or a prior that is not in PEtab; an estimated parameter that a condition

@@ -10,12 +10,12 @@ import (
 // shownLines is the largest number of equations of one kind that LaTeX writes.
 const shownLines = 40
 
-// LaTeX returns the equations of m for LaTeX's math mode, with only those commands that
+// LaTeX returns the equations of m for LaTeX's math mode, using only commands that
 // MathJax understands. They are the derivatives and initial values of states, the
 // assignments, the events, and the observables with the distributions of their
-// measurements. Names of several letters are upright, and spelled-out Greek letters
-// become symbols. It writes at most 40 lines of each kind. If there are more, a last line
-// says how many are omitted.
+// measurements. Names with more than one letter are set upright, and spelled-out Greek
+// letters become symbols. It writes at most 40 lines of each kind. If there are more, a
+// last line says how many are omitted.
 func (m *Model) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{aligned}\n")

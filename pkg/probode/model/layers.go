@@ -15,7 +15,7 @@ import (
 // in non-centred form. The estimated parameter is a score z whose prior does not depend
 // on other parameters, and the layered parameter is a formula in z, for example
 //
-//	CL = exp(location + scale·z),   z ~ N(0, 1).
+//	CL = exp(location + scale × z),   z ~ N(0, 1).
 //
 // If each condition has few data, the scores in this form are nearly independent of the
 // scale, so the posterior has no funnel [Papaspiliopoulos, Roberts & Sköld 2007].

@@ -18,25 +18,25 @@ import (
 // error of the log-likelihood is below 10⁻⁷, unless rounding errors prevent that.
 type LikelihoodSettings struct {
 	// Tolerance is the tolerance of error-controlled solves. The zero value means a
-	// tolerance as small as needed. For each experiment, the relative tolerance is first
+	// tolerance as small as needed. For each experiment, the relative tolerance starts at
 	// 10⁻⁵. It is then divided by 16 until the error of the experiment's log-likelihood
 	// is at most 10⁻⁷ divided by the number of experiments, or until rounding errors
 	// dominate. The estimate of the error is a quarter of the last change. The error
-	// decreases at least in proportion to the tolerance, so it is about 1/15 of the
-	// change or less.
+	// decreases at least in proportion to the tolerance, so the remaining error is at
+	// most about 1/15 of the last change.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
 	Method probode.Method
 
-	// MaxStep is the largest allowed step. If f depends on the time, the zero value means
+	// MaxStep is the largest allowed step. If f depends on time, the zero value means
 	// 1/128 of the span, so that no step misses a pulse in f. Otherwise it means no
 	// limit. As in other solvers, +Inf always means no limit.
 	MaxStep float64
 
-	// StepSize, if positive, means equal steps of at most this size between consecutive
-	// times of the data. Tolerance and MaxStep must then be zero. It does not affect the
-	// search for steady states.
+	// StepSize, if positive, asks for equal steps of at most this size between
+	// consecutive times of the data. Tolerance and MaxStep must then be zero. It does not
+	// affect the search for steady states.
 	StepSize float64
 
 	// Workers is the number of experiments that are solved at the same time; zero means
@@ -104,13 +104,13 @@ type part struct {
 	densities map[float64]*bayes.Density // by relative tolerance
 }
 
-// An Evaluation is a log-likelihood at a θ.
+// An Evaluation is a log-likelihood at one value of θ.
 type Evaluation struct {
 	LogLikelihood float64
 
 	// Error estimates the error of LogLikelihood that comes from the solver. It is a
-	// quarter of the change when the tolerance was last divided by 16. It is NaN if
-	// LikelihoodSettings has a Tolerance or a StepSize.
+	// quarter of the change that occurred when the tolerance was last divided by 16. It
+	// is NaN if LikelihoodSettings has a Tolerance or a StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the linear values of the estimated

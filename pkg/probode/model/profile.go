@@ -14,16 +14,17 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
-// A ProfileLikelihood is the profile likelihood of a parameter: for each of its values the largest
-// log-likelihood that the other parameters allow. The values with a profile above a
-// threshold form a confidence interval, even if the likelihood is not Gaussian.
+// A ProfileLikelihood is the profile likelihood of a parameter: for each of its values
+// the largest log-likelihood that the other parameters allow. The values at which the
+// profile exceeds a threshold form a confidence interval, even if the likelihood is not
+// Gaussian.
 //
 // Source: Raue et al. (2009), Bioinformatics 25, 1923.
 type ProfileLikelihood struct {
 	Parameter string
 	Points    []ProfilePoint // by value, including the optimum
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
-	// profile stays above the threshold up to a bound, or if there is no bound, over ten
+	// profile stays above the threshold up to a bound or, if there is no bound, over ten
 	// units of the scale. The data do not determine the parameter on that side.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
@@ -295,9 +296,9 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 }
 
 // Within returns the linear values of all parameters at the points of the profiles whose
-// drop is at most the threshold. The predictions at these points span an approximate
-// confidence band of each prediction: the parameters that matter for it are profiled, but
-// not the prediction itself.
+// drop is at most the threshold. The predictions at these points span a confidence band
+// of each prediction. The band is approximate, because the parameters that matter for a
+// prediction are profiled, but not the prediction itself.
 func (p *ProfileLikelihoods) Within() [][]float64 {
 	list := [][]float64{p.Best.Theta}
 	for _, q := range p.ByName {

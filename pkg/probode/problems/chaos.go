@@ -10,9 +10,9 @@ import (
 //
 //	x′ = σ(y − x),   y′ = x(ρ − z) − y,   z′ = xy − βz,
 //
-// with θ = (σ, ρ, β) = (10, 28, 8/3), the initial state (−10, −1, 40) and t ∈ [0, 20].
-// It is chaotic: errors grow like e^{0.9t}, by a factor of 10⁸ over the span. An
-// ensemble shows after which time the solver can no longer predict the state.
+// with θ = (σ, ρ, β) = (10, 28, 8/3), the initial state (−10, −1, 40) and t ∈ [0, 20]. It
+// is chaotic: errors grow like e^{0.9t}, by a factor of 10⁸ over the span. An ensemble
+// shows the time after which the solver can no longer predict the state.
 //
 // Source: Lorenz (1963), J. Atmospheric Sciences 20, 130.
 func Lorenz63() *probode.Problem {

@@ -184,7 +184,7 @@ func RestrictedThreeBody() *probode.Problem {
 	}
 }
 
-// Pleiades returns the motion of seven stars in a plane that attract each other,
+// Pleiades returns the plane motion of seven stars that attract each other,
 //
 //	qᵢ″ = Σ_{j≠i} mⱼ (qⱼ − qᵢ)/|qⱼ − qᵢ|³,   i = 1, …, 7.
 //

@@ -48,7 +48,7 @@ func VanDerPol(mu float64) *probode.Problem {
 //	y₂′ =  k₁y₁ − k₂y₂² − k₃y₂y₃
 //	y₃′ =  k₂y₂²
 //
-// with θ = (k₁, k₂, k₃) = (0.04, 3·10⁷, 10⁴), the initial state (1, 0, 0) and t ∈ [0,
+// with θ = (k₁, k₂, k₃) = (0.04, 3 × 10⁷, 10⁴), the initial state (1, 0, 0) and t ∈ [0,
 // 10⁵]. The sum y₁ + y₂ + y₃ = 1 is conserved. The time scales range from 10⁻⁴ to the
 // length of the span. y₂ is about 10⁻⁵, so a large absolute tolerance does not limit its
 // error. If the computed y₂ falls below zero by more than a small amount, the numerical
@@ -163,9 +163,9 @@ func HIRES() *probode.Problem {
 //	y₂′ = (y₃ − (1 + y₁) y₂) / θ₁
 //	y₃′ = θ₃ (y₁ − y₃)
 //
-// with θ = (77.27, 8.375·10⁻⁶, 0.161), the initial state (1, 2, 3) and t ∈ [0, 30],
-// which covers one pulse of a relaxation oscillation with period 303. The components
-// span five decades. Before the pulse, y₁ grows slowly from 1.
+// with θ = (77.27, 8.375 × 10⁻⁶, 0.161), the initial state (1, 2, 3) and t ∈ [0, 30],
+// which covers one pulse of a relaxation oscillation with period 303. The components span
+// five decades. Before the pulse, y₁ grows slowly from 1.
 //
 // Source: Field & Noyes (1974), J. Chemical Physics 60, 1877; Hairer &
 // Wanner, Solving Ordinary Differential Equations II, IV.10 (OREGO), where

@@ -85,15 +85,15 @@ type Solution struct {
 //
 // Solve integrates twice and returns the result of the integration with Tolerance. The
 // other integration has a tolerance that is sixteen times as large (64 times if the
-// problem is stiff), other numbers nⱼ, and other step lengths. It also moves the arguments
-// of f by one unit in the last place, which shows how rounding errors grow. Error is ten
-// times the difference between the two results (thirty times if the problem is stiff). A
-// difference may be small by chance. So the estimate is the largest difference over at
-// least the last fifth of the time since t₀, and over at least three of the compared
-// times. Relative to the size of the component, it is also at least 0.3 times the largest
-// relative difference in any other component. So Error is usually far larger than the true
-// error, and it is larger even for problems that amplify errors. If all digits are lost,
-// Error shows this. At t₀ it is zero.
+// problem is stiff), different numbers nⱼ, and different step lengths. It also moves the
+// arguments of f by one unit in the last place, which shows how rounding errors grow.
+// Error is ten times the difference between the two results (thirty times if the problem
+// is stiff). A difference may be small by chance. So the estimate is the largest
+// difference over at least the last fifth of the time since t₀, and over at least three
+// of the compared times. Relative to the size of the component, it is also at least 0.3
+// times the largest relative difference in any other component. So Error is usually far
+// larger than the true error, and it exceeds the true error even for problems that
+// amplify errors. If all digits are lost, Error shows this. At t₀ it is zero.
 //
 // Error is not a proof. A solver knows f only where it has called it. An input that
 // begins and ends between two calls, or a change of f in a region of the state that

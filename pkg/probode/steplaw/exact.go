@@ -25,14 +25,14 @@ import (
 // steps of 4/√d.
 //
 // With many sweeps the distribution of the chain tends to the exact one; without any it
-// is Gaussian. With the defaults, backward Euler and α = 0.2, one-step draws of V in
-// the FitzHugh–Nagumo problem were compared with quadrature in 32 steps along a path.
-// At h = 0.1 and 0.2 the distribution functions agree to 0.017, the Monte Carlo error
-// of 10⁴ draws, while the approximation is off by up to 0.43 and 0.95, respectively. At
-// h = 0.3 the approximation is off by 0.18 in the median step, and the distribution
-// functions agree to 0.024, except in one step, where they differ by 0.07.
-// Crank–Nicolson moves alone leave errors of up to 0.15 there after four times as many
-// sweeps, and nothing indicates these errors.
+// is Gaussian. With the default settings, using backward Euler and α = 0.2, one-step
+// draws of V in the FitzHugh–Nagumo problem were compared with quadrature in 32 steps
+// along a path. At h = 0.1 and 0.2 the distribution functions agree to 0.017, the Monte
+// Carlo error of 10⁴ draws, while the approximation is off by up to 0.43 and 0.95,
+// respectively. At h = 0.3 the approximation is off by 0.18 in the median step, and the
+// distribution functions agree to 0.024, except in one step, where they differ by 0.07.
+// Used by themselves, Crank–Nicolson moves leave errors of up to 0.15 at h = 0.3 after
+// four times as many sweeps, and nothing indicates these errors.
 //
 // The chain rarely finds mass that lies far from the rest. At h = 0.3 some steps have a
 // distant region of small r, with one percent of the mass and up to half of the
@@ -40,9 +40,9 @@ import (
 // by up to a half; 1600 sweeps find it. In one and two dimensions, compare with the
 // Moments of a Law, which do not use the chain.
 //
-// The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. It exists only
-// if its density can be normalised; otherwise the error is ErrImproper. Its mean is not
-// the root of r. Newton and Current have the same exact distribution, because they
+// The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. It exists
+// only if its density can be normalised; otherwise the error is ErrImproper. Its mean is
+// not the root of r. Newton and Current have the same exact distribution, because they
 // evaluate J at the same state; only the start of the chain differs. In units of the
 // standard deviation, the error of the Gaussian mean is O(h^{s+5/2}) with Newton, but
 // O(h^{3/2−s}) with Current; for s ≥ 2 the latter grows as the step becomes smaller. The

@@ -43,13 +43,13 @@ func init() {
 // computation is not kept.
 //
 // A stored result is identified by its name, by the value of inputs, by the source of
-// compute and of the declarations in the notebook that compute uses, and by the source of
-// this library. If any of them changes, the result is computed again. Variables of the
-// cell that compute uses must be among the inputs, since Memo does not see their values
-// otherwise: Memo("fan", []any{h, alpha}, func() …). Inputs are compared by their text,
-// written out in full, so functions among them are compared only by their names. Where
-// there is no source, as in a program built with -trimpath, the program itself takes its
-// place: only the same program reads a result back.
+// compute and of the declarations in the notebook that are used by compute, and by the
+// source of this library. If any of them changes, the result is computed again. Variables
+// of the cell that are used by compute must be among the inputs, since Memo does not
+// otherwise see their values: Memo("fan", []any{h, alpha}, func() …). Inputs are compared
+// by their text, written out in full, so functions among them are compared only by their
+// names. Where there is no source, as in a program built with -trimpath, the program
+// itself takes its place: only the same program reads a result back.
 //
 // Compute is a function literal or a declared function of the notebook. Memo panics,
 // before it computes, for a method value such as m.Run and for an instance of a generic

@@ -35,8 +35,8 @@ import (
 const echarts = "environment/echarts/echarts.min.js"
 
 // Context returns the context of the cell. It ends when the reader interrupts the cell;
-// five seconds later the kernel kills what is still running. If a call of this library
-// gets this context and no Progress hook, and takes longer than a second, it shows a
+// five seconds later the kernel kills what is still running. If a call to this library is
+// given this context and no Progress hook, and takes longer than a second, it shows a
 // progress bar until it is done.
 func Context() context.Context { return cell() }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Traces returns one panel for each of the named parameters, or for all if none is
-// named, with the draws of every chain in their order. For long chains only every kth
-// draw is shown.
+// Traces returns one panel for each of the named parameters, or for all if none is named,
+// with the draws of every chain in the order in which they were drawn. For long chains
+// only every kth draw is shown.
 func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 	const most = 300
 	which := named(c, params)

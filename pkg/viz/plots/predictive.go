@@ -9,12 +9,12 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Predictive draws the prediction of one experiment, with a panel for each column. A panel
-// shows the median of new observations with their errors, the intervals that contain 50 %
-// and 90 % of them, and the data, which may be nil. A prediction that was made at the
-// times of the data alone does not say what happens between them, so the intervals are
-// bars at these times. If it has other times as well, such as Posterior.FineTimes, the
-// intervals are bands and the medians are joined by a line.
+// Predictive draws the prediction of one experiment, with a panel for each column. A
+// panel shows the median of new observations with their errors, the intervals that
+// contain 50 % and 90 % of them, and the data, which may be nil. A prediction that was
+// made only at the times of the data does not say what happens between them, so the
+// intervals are bars at these times. If it has other times as well, such as
+// Posterior.FineTimes, the intervals are bands and the medians are joined by a line.
 func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	var f viz.Figure
 	if len(q.Y) == 0 {
@@ -91,7 +91,7 @@ func timeOf(data *bayes.Data) string {
 }
 
 // Inside counts the observations in the data that lie in the central interval of the
-// prediction with the given probability. The second result is the number of all
+// prediction with the given probability. The second result is the total number of
 // observations at times of the prediction.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2

@@ -19,8 +19,9 @@ type Report struct {
 	Order     int // order of the method
 	Threshold float64
 
-	// Confidence is the confidence of the verdict on each number. Up to Looks interim
-	// analyses share the error probability; see Settings.Auto.
+	// Confidence is the confidence of the verdict on each number. The error probability
+	// is shared by the interim analyses, of which there are at most Looks; see
+	// Settings.Auto.
 	Confidence float64
 	Looks      int
 
@@ -102,7 +103,7 @@ type Rung struct {
 	Certificate *certify.Certificate
 
 	// Deterministic is the inference that trusts the solver; Probabilistic is the one
-	// with the solver's error in the model. Each is nil if it was not made.
+	// with the solver's error in the model. Each is nil if that inference was not run.
 	Deterministic, Probabilistic *Inference
 }
 

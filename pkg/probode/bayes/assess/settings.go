@@ -16,8 +16,8 @@ import (
 
 // Settings says what Run does. The zero value is ready for use.
 type Settings struct {
-	// Steps are the step sizes to assess, in any order. Nil means the step size of the
-	// Posterior and a half, a quarter and an eighth of it.
+	// Steps are the step sizes to assess, in any order. Nil means four sizes: the step
+	// size of the Posterior, and a half, a quarter and an eighth of it.
 	Steps []float64
 
 	// Tolerances can be given instead of Steps. The method of the Posterior is then
@@ -65,9 +65,9 @@ type Settings struct {
 	// the effective sample size is 4000, or until each chain has 20,000 draws.
 	Chains mcmc.Settings
 
-	// Weighed is the number of draws at each step that get weights, counting all chains.
-	// At these draws the equations are also solved accurately. It must be at least 50.
-	// Zero means 4000.
+	// Weighed is the number of draws that are given weights at each step, counting all
+	// chains. At these draws the equations are also solved accurately. It must be at
+	// least 50. Zero means 4000.
 	Weighed int
 
 	// Accurate is the setup of the accurate solver. If its Method or Mesh is nil, that of

@@ -17,8 +17,8 @@ import (
 )
 
 // A TextTable has a header, rows with one cell per column, and notes below them. It may
-// also have notes only. Left lists the columns that contain words; the others contain
-// numbers.
+// also consist of notes only. Left lists the columns that contain words; the others
+// contain numbers.
 type TextTable struct {
 	Name   string // "modes", "steps", "alpha", "median", "interval", "bias", "sd", "accurate" or "remedies"
 	Header []string

@@ -108,8 +108,8 @@ func sayWrongShare(m ModeShare) string {
 }
 
 // Answer returns the verdict, one sentence on each line. It has two parts: the result
-// without sampling, and the result of sampling. The second part is first about medians
-// and central intervals, and then about means and standard deviations.
+// without sampling, and the result of sampling. The second part deals first with medians
+// and central intervals, and then with means and standard deviations.
 func (a *Report) Answer() string {
 	var b strings.Builder
 	a.sayCertificate(&b)

@@ -2,8 +2,8 @@ package certify
 
 import "github.com/probode/probode/pkg/probode"
 
-// A Certificate bounds what the difference between a Setup and a reference does to a
-// posterior, without sampling. At a mode of the reference's posterior, let m be the
+// A Certificate bounds the effect on a posterior of the difference between a Setup and a
+// reference, without sampling. At a mode of the reference's posterior, let m be the
 // expected values of the data, G = ∂m/∂u their derivative with respect to the parameters,
 // and δ the difference between the expected values of the two solvers. Let W be the
 // Fisher information of the likelihood about m, which is 1/σ² for a Gaussian error:
@@ -12,8 +12,8 @@ import "github.com/probode/probode/pkg/probode"
 //
 // To first order Δu is the shift of the posterior's mode, and also of its mean. Since C
 // GᵀWG C ≼ C, no parameter moves by more than D standard deviations, or √2 D if the
-// likelihood has unknown parameters of its own, such as σ. If the data hardly distinguish
-// the effect of these from that of the other parameters, the bound is larger. The
+// likelihood has unknown parameters of its own, such as σ. If the data barely distinguish
+// the effects of these parameters from those of the others, the bound is larger. The
 // standard deviations are those of the Gaussian with covariance C at the mode. The
 // posterior may be wider or narrower.
 //
@@ -25,8 +25,8 @@ import "github.com/probode/probode/pkg/probode"
 // data and p parameters.
 //
 // The solver's error in G, times the residuals of the data, also moves the mode. This
-// shift is zero on average over data, and is included only if the data are farther from
-// the model than their errors allow.
+// shift averages to zero over data sets, and is included only if the data are farther
+// from the model than their errors allow.
 //
 // Everything so far follows from computations at the mode. Away from the mode the two
 // setups are compared along lines and at draws from the prior. If the difference between
@@ -55,7 +55,7 @@ type Certificate struct {
 	Seconds float64
 }
 
-// AtMode is the part of a Certificate about one mode.
+// AtMode is the part of a Certificate that concerns one mode.
 type AtMode struct {
 	Theta []float64 // mode of the reference's posterior, all parameters
 	From  []float64 // point at which the climb to Theta began
@@ -84,8 +84,8 @@ type AtMode struct {
 	Differ float64
 
 	// Unsolved is a point away from the mode at which neither the reference nor the Setup
-	// can solve the equations, for example because the solution ends. Both densities are
-	// taken to be zero there. It is nil if there is no such point.
+	// can solve the equations, for example because the solution ceases to exist. Both
+	// densities are taken to be zero there. It is nil if there is no such point.
 	Unsolved []float64
 
 	// OwnD is the reference's own error: D between the reference and a more accurate
@@ -167,7 +167,7 @@ func (c *Certificate) Worst(threshold float64) int {
 }
 
 // Certified reports whether every parameter is certified to move by less than threshold
-// standard deviations at each of the modes. This requires at each mode that the bound is
+// standard deviations at each of the modes. This requires that at each mode the bound is
 // below the threshold, D is at most ½, the reference's own D is at most a tenth of the
 // threshold, and the reference has a mode where the climb began.
 func (c *Certificate) Certified(threshold float64) bool {

@@ -1,12 +1,12 @@
-// Package certify bounds what a solver's error does to a posterior, without sampling.
+// Package certify bounds the effect of a solver's error on a posterior, without sampling.
 //
 // Run and Each compare setups with an accurate reference at the modes of the posterior. A
 // Certificate gives the first-order shift of each parameter, in standard deviations of
-// the Gaussian approximation at the mode, and a bound on that shift. Away from the modes
-// it compares both setups along lines and at draws from the prior, to find differences
-// that a first-order analysis at a mode does not show. LargestEnough searches for the
-// largest step size or tolerance with which every shift stays below a threshold. Package
-// assess samples the posterior instead.
+// the Gaussian approximation at the mode, and a bound on that shift. Away from the modes,
+// the package compares both setups along lines and at draws from the prior, to find
+// differences that a first-order analysis at a mode does not show. LargestEnough searches
+// for the largest step size or tolerance with which every shift stays below a threshold.
+// Package assess samples the posterior instead.
 //
 // Certificates are computed in compute.go.
 package certify

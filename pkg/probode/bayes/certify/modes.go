@@ -42,9 +42,9 @@ type anchor struct {
 	at *expansion
 }
 
-// New returns a Certifier for p that contains no modes yet. Its reference solves the
-// equations of p with the given Setup; a zero Setup means reference.Accurate. All later
-// work of the Certifier uses ctx.
+// New returns a Certifier for p; the Certifier contains no modes yet. Its reference
+// solves the equations of p with the given Setup; a zero Setup means reference.Accurate.
+// All later work of the Certifier uses ctx.
 func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
 	if ctx == nil {
 		return nil, errors.New("certify: the context is nil")

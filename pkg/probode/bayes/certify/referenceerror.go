@@ -16,8 +16,9 @@ import (
 // pulses of f that error control may step over, whatever its tolerance.
 
 const (
-	// ManySteps is the number of equal steps over the longest time span with which the
-	// reference must agree. They detect every pulse of f that lasts for half a step.
+	// ManySteps is the number of equal steps, over the longest time span, of the solution
+	// with which the reference must agree. They detect every pulse of f that lasts for at
+	// least half a step.
 	ManySteps = 1 << 16
 	// manyRounded is the relative error that rounding may cause in ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52
@@ -37,8 +38,8 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 
 // Unseen returns the largest D between s and ManySteps equal steps. It counts only the
 // points at which s steps over a pulse that these steps detect, and returns zero if there
-// are none. It does not count a point at which D is at most least, or below three times
-// the error of s there. own holds the error of s at each point.
+// are none. It does not count a point at which D is no larger than least, or is below
+// three times the error of s there. own holds the error of s at each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {

@@ -15,10 +15,11 @@ type Settings struct {
 	// They are spread evenly over the prior of each parameter. Zero means 400, and a
 	// negative number means none. Starts is the number of these draws at which searches
 	// begin. Zero means 24, or more in few dimensions, and up to four times as many if
-	// the first ends suggest that there are others. With Starts = 0, further searches
-	// begin where the density rises again along a coordinate line through the highest
-	// end. The number of solves is then limited. A run with the default settings makes 4
-	// (2000 + 250 d) solves, and no search begins after a sixth of that number.
+	// the end points of the first searches suggest that there are other modes. With
+	// Starts = 0, further searches begin where the density rises again along a coordinate
+	// line through the highest end point. The number of solves is then limited. A run
+	// with the default settings makes 4 (2000 + 250 d) solves, and no search begins after
+	// a sixth of that number.
 	Points, Starts int
 }
 

@@ -31,11 +31,11 @@ type Measurement struct {
 	Work, Prepared float64
 
 	// Seconds is the time of the whole run with the available workers: preparation,
-	// burn-in, and draws. The preparation finds modes and starts. If the Posterior
-	// already had its Modes, Seconds includes the time of the search that found them.
-	// Preparation is the time of the preparation. Drawing is the part of Seconds that is
-	// proportional to the number of draws. If the run is repeated, only these times
-	// differ.
+	// burn-in, and draws. The preparation finds modes and starting points. If the
+	// Posterior already had its Modes, Seconds includes the time of the search that found
+	// them. Preparation is the time of the preparation. Drawing is the part of Seconds
+	// that is proportional to the number of draws. If the run is repeated, only these
+	// times differ.
 	Seconds, Preparation, Drawing float64
 
 	job *job // the job that made it, for More
@@ -79,7 +79,7 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 
 // More continues the same chains until each has the given number of draws, and returns
 // all draws, the earlier ones first. The draws are the same as in one run of that length.
-// r does not change; do not call its More again.
+// r does not change; do not call More on it again.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
 		return r, errors.New("sample: Measurement.More: this result does not come from Measure")

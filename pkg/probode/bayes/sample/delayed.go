@@ -11,9 +11,10 @@ import (
 )
 
 // DelayedAcceptance moves θ by the Metropolis algorithm in two stages, each with its own
-// Setup. The second stage determines the distribution. It is solved only for moves that
-// the first, cheaper stage has accepted [Christen & Fox 2005]. The prediction of the
-// first stage at θ′ is its solution there, corrected by its error at the present θ,
+// Setup. The second stage determines the distribution. Its equations are solved only for
+// moves that the first, cheaper stage has accepted [Christen & Fox 2005]. The prediction
+// of the first stage at θ′ is its solution there, corrected by its error at the present
+// θ,
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
@@ -37,19 +38,19 @@ import (
 // requirement is tested while sampling: of the moves that the first stage rejects, the
 // second stage tests one in two during burn-in, and one in sixteen later. If more than
 // one in 200 of the moves that plain Metropolis would accept are less than a tenth as
-// likely in two stages, the chain continues with the second stage alone, and Chains.Notes
-// say from which iteration on.
+// likely to be accepted in two stages, the chain continues with only the second stage,
+// and Chains.Notes say at which iteration this began.
 //
 // Cost: one solve of the first stage for each draw, and one of the second stage for each
 // move that the first accepts. It accepts fewer moves than Deterministic, because the two
-// stages judge some moves differently. If the error of the first stage varies much over
-// the posterior, a chain may stay for a long time at a θ with a low density, and R̂ is
-// large. In that case use a smaller step for the first stage. Chains.Notes say how many
-// solves of the second stage were saved. If few moves are accepted, many solves are
-// saved. This is the case for a random walk in many dimensions or in a curved posterior.
-// If half of the moves are accepted, as with the default proposals in a nearly Gaussian
-// posterior, at most half of the solves are saved, and Deterministic is as good. With
-// Noise each move of ξ needs a solve of the second stage.
+// stages judge some moves differently. If the error of the first stage varies greatly
+// over the posterior, a chain may stay for a long time at a θ with a low density, and R̂
+// is then large. In that case use a smaller step for the first stage. Chains.Notes say
+// how many solves of the second stage were saved. If few moves are accepted, many solves
+// are saved. This is the case for a random walk in many dimensions or in a curved
+// posterior. If half of the moves are accepted, as with the default proposals in a nearly
+// Gaussian posterior, at most half of the solves are saved, and Deterministic is as good.
+// With Noise each move of ξ needs a solve of the second stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If its Method or Mesh is nil, that of the
 	// posterior is used. If Second is given, the zero value stands for the posterior's

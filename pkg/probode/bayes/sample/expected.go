@@ -24,7 +24,7 @@ import (
 // not get stuck at an estimate that is too high.
 //
 // Cost: 2M solves and 2M × N × d standard normal numbers for each draw. That is twice the
-// cost of PseudoMarginal with the same number of paths, whose distribution is exact. Use
+// cost of PseudoMarginal, whose distribution is exact, with the same number of paths. Use
 // it to reproduce published results that were obtained in this way.
 type ExpectedLikelihood struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no

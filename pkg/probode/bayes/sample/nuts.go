@@ -21,9 +21,9 @@ import (
 // solution with the steps chosen at this θ.
 //
 // Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there
-// is none. Cost: some leapfrog steps for each draw, and a solution with its gradient for
-// each leapfrog step. The draws are nearly independent. So this is the cheapest sampler
-// if there are more than about ten parameters, or if they are strongly correlated.
+// is none. Cost: several leapfrog steps for each draw, each of which needs a solution and
+// its gradient. The draws are nearly independent. So this is the cheapest sampler if
+// there are more than about ten parameters, or if they are strongly correlated.
 type NUTS struct {
 	// Setup solves the equations; the zero value stands for the setup of the posterior.
 	Setup probode.Setup

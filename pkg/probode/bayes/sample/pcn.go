@@ -20,34 +20,34 @@ import (
 // The second is a preconditioned Crank–Nicolson move, which is reversible for p(ξ) = N(0,
 // I) for any number of steps [Cotter et al. 2013].
 //
-// If the noise of the solver is large, these two moves alone are slow, because the data
-// determine θ only together with ξ. In every second iteration a joint move replaces the
-// move of ξ. It describes ξ by its sums v over blocks of time, which are scaled to be
-// N(0, I) in the prior. It is also a Crank–Nicolson move, about a Gaussian approximation
-// N(m, C) of the posterior of (θ, v), with θ on the unconstrained scale,
+// If the noise of the solver is large, these two moves by themselves mix slowly, because
+// the data determine θ only together with ξ. In every second iteration a joint move
+// replaces the move of ξ. It describes ξ by its sums v over blocks of time, scaled to be
+// N(0, I) under the prior. It is also a Crank–Nicolson move, about a Gaussian
+// approximation N(m, C) of the posterior of (θ, v), with θ on the unconstrained scale,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  for the part of ξ that v does not determine,
 //
 // accepted by the Metropolis–Hastings rule for p(θ, ξ | Y). The approximation is found by
-// Fisher's scoring from the mode of the deterministic posterior before the chains begin.
+// Fisher scoring from the mode of the deterministic posterior before the chains begin.
 // That takes little more than one solve for each parameter and each block. If the
 // approximation is poor, the move is rarely accepted, but the draws are still correct.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: two solves and N × d standard normal numbers
-// for each draw, which is about 2.5 times the cost of a deterministic draw. The step β of
-// the move of ξ is tuned during burn-in such that a quarter of the moves are accepted,
-// and is then kept. The zero value is ready for use.
+// for each draw, which is about 2.5 times the cost of a deterministic draw. The step
+// size β for moving ξ is tuned during burn-in so that a quarter of the moves are
+// accepted, and then stays fixed. The zero value is ready for use.
 type PCNWithinGibbs struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 
 	// Blocks is the number of time intervals with which a joint move describes ξ. Zero
-	// means the largest number up to 40 with which at most 64 numbers describe ξ, for all
-	// components and experiments together. If that number is below 4, there are no joint
-	// moves. A negative number means no joint moves. A larger number is useful if the
-	// noise is large.
+	// means the largest number, at most 40, for which ξ is described by no more than 64
+	// numbers, counting all components and experiments. If that number is below 4, there
+	// are no joint moves. A negative number means no joint moves. A larger number is
+	// useful if the noise is large.
 	Blocks int
 
 	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none

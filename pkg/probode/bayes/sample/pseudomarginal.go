@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// PseudoMarginal moves θ alone by the Metropolis algorithm. In place of the likelihood
+// PseudoMarginal moves only θ, by the Metropolis algorithm. In place of the likelihood
 // with ξ integrated out, it uses an unbiased estimate,
 //
 //	p̂(Y | θ) ≈ p(Y | θ) = ∫ p(Y | Z(θ, ξ)) p(ξ) dξ,
@@ -34,8 +34,8 @@ import (
 // unknown and small, a chain sometimes gets stuck at an estimate that is far too high.
 // Check that R̂ is small, or increase Particles.
 //
-// Stats.Latent counts pieces of paths: those that were solved as Accepted, and those that
-// failed as Failed.
+// Stats.Latent counts pieces of paths: Accepted is the number that were solved, and
+// Failed is the number that failed.
 type PseudoMarginal struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
@@ -56,9 +56,10 @@ type PseudoMarginal struct {
 	// so that the errors of both estimates nearly cancel and fewer paths are enough
 	// [Deligiannidis, Doucet & Pitt 2018]. If Particles is zero, the number of paths is
 	// then chosen such that half the mean square of the change of log p̂ is 1.5. The
-	// nearer ρ is to one, the more slowly U moves. On FitzHugh–Nagumo 0.8 to 0.9 was
-	// best; 0.99 needs few paths but long chains. Each chain stores U, which is
-	// Particles × N × d numbers, and sorts the particles before resampling.
+	// nearer ρ is to one, the more slowly U moves. On the FitzHugh–Nagumo problem, values
+	// from 0.8 to 0.9 were best; 0.99 needs few paths but long chains. Each chain stores
+	// U, which consists of Particles × N × d numbers, and sorts the particles before
+	// resampling.
 	Correlation float64
 }
 

@@ -42,8 +42,8 @@ import (
 //
 // It is an error if chains do not belong to p, if they already have weights, or if there
 // is no accurate solution at any draw. If ctx ends first, the error is ctx.Err(), and the
-// result contains only the first draws of each chain, as many as have weights without a
-// gap.
+// result contains only the first n draws of every chain, with the largest n for which all
+// of these have weights.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: the context, the Posterior or the Chains given to Reweight are nil")
@@ -172,8 +172,9 @@ type Reweighted struct {
 	// Sampler makes the draws; nil stands for Deterministic.
 	Sampler Sampler
 
-	// Accurate is the setup of the solves for the weights. If its Method or Mesh is nil,
-	// that of the posterior is used. The zero value stands for reference.Accurate.
+	// Accurate is the setup with which the equations are solved to compute the weights.
+	// If its Method or Mesh is nil, that of the posterior is used. The zero value stands
+	// for reference.Accurate.
 	Accurate probode.Setup
 
 	// Workers is the number of goroutines that solve for the weights; zero means the

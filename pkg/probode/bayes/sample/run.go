@@ -38,9 +38,9 @@ import (
 // same random numbers for the proposals of θ and their acceptance. The random numbers
 // for ξ are separate.
 //
-// It is an error if p has a mistake, if no chain can begin, if ctx ends, or if a function
-// of the model or the sampler panics. In the last two cases the chains contain the draws
-// made before. When ctx ends, a long solve is stopped. See mcmc.Run.
+// It is an error if p is invalid, if no chain can begin, if ctx ends, or if a function of
+// the model or the sampler panics. In the last two cases the chains contain the draws
+// made up to that point. When ctx ends, a long solve is stopped. See mcmc.Run.
 func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (*mcmc.Chains, error) {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {

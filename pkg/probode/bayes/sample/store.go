@@ -23,12 +23,12 @@ import (
 //
 // The files describe the run: method, step, α, priors, equations, likelihoods and data,
 // the sampler with its settings, and the starts of the chains. They also contain
-// log_density, a hash of densities of the model at some points, which detects differences
-// that the description does not show, such as another Problem.F. Store returns an error
-// if any of this differs from the files in dir. When a chain is resumed, its log density
-// must be the same, bit for bit, as when its state was saved. If its last iterations are
-// repeated, they must lead to the same draw. The fields of o.Meta follow this description
-// in the files.
+// log_density, a hash of the densities of the model at some points, which detects
+// differences that the description does not show, such as a different Problem.F. Store
+// returns an error if any of this differs from the files in dir. When a chain is resumed,
+// its log density must be the same, bit for bit, as when its state was saved. If its last
+// iterations are repeated, they must lead to the same draw. The fields of o.Meta follow
+// this description in the files.
 //
 // All chains of a study must be drawn on the same kind of processor. If processors
 // compute exp or a fused product in different ways, the numbers differ in their last

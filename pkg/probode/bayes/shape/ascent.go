@@ -44,7 +44,7 @@ type Ascent struct {
 	slopes    *mat.VecDense
 }
 
-// Step makes one step uphill. It tries shorter steps until one of them leads up.
+// Step takes one step uphill. It tries shorter steps until one of them leads uphill.
 func (a *Ascent) Step(f Function) {
 	const shortest = 1e-9
 	a.Steps++
@@ -192,9 +192,10 @@ func (a *Ascent) within(radius float64) (d []float64, rise float64) {
 }
 
 // Left returns the rise that the expansion predicts within the bounds and the given
-// distance, and the largest slope by which it could begin: the largest component of the
-// gradient, without those that point out of the bounds at which X lies. With kinks it is
-// the mean slope of the way to the predicted maximum, which counts as at least 10⁻⁶ long.
+// distance, and the largest slope with which this rise could begin: the largest component
+// of the gradient, disregarding components that point out of a bound on which X lies.
+// With kinks it is the mean slope along the path to the predicted maximum, whose length
+// is taken to be at least 10⁻⁶.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	const near = 1e-9 // of a bound
 	d, rise := a.within(radius)

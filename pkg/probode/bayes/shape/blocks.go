@@ -11,14 +11,14 @@ import (
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,   n_b the number of steps,
 //
-// These sums are independent N(0, 1) in the prior.
+// Under the prior, these sums are independent N(0, 1) variables.
 type Block struct {
 	From, To, By int     // elements of ξ: From, From+By, … below To
 	Scale        float64 // 1/√n_b
 }
 
-// Blocks returns count blocks of time for each experiment, or fewer if the experiment
-// has fewer steps that use ξ.
+// Blocks returns the given number of blocks of time for each experiment, or fewer if the
+// experiment has fewer steps that use ξ.
 func Blocks(e *bayes.Density, count int) []Block {
 	var blocks []Block
 	at := 0

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// A Climb maximises a Function by Fisher's scoring with the damping of Levenberg and
-// Marquardt. It computes derivatives at the beginning, and again when the density rises
-// much less in a step than they predict. After all other steps it only corrects them.
+// A Climb maximises a Function by Fisher scoring with Levenberg–Marquardt damping. It
+// computes derivatives at the beginning, and again when the density rises much less in a
+// step than they predict. After all other steps it only corrects them.
 //
 // If the log density has kinks, a step leads to the maximum of an expansion that
 // contains the kinks. Modes usually lie at kinks, as a median lies at a data point. The

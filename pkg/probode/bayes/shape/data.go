@@ -10,7 +10,8 @@ import (
 
 // A Datum is an expected value on which the distribution of an observation depends. It is
 // either the expected value of the observation itself, or that of another column, which
-// serves as a number of the likelihood. A missing value of the data has no Datum.
+// the likelihood uses as a number of its own, such as a standard deviation. A missing
+// value of the data has no Datum.
 type Datum struct {
 	At          int       // index in Density.Expected
 	Jacobian    []float64 // derivatives of the expected value with respect to the coordinates
@@ -18,7 +19,8 @@ type Datum struct {
 	Information float64   // Fisher's information on the expected value
 	Certain     bool      // the observation has probability 1 here
 
-	// If Kinked, the log probability has the term −|U + Slope × dm|.
+	// If Kinked is true, the log probability contains the term −|U + Slope × dm|, where
+	// dm is the change in the expected value.
 	Kinked   bool
 	U, Slope float64
 }

@@ -27,8 +27,8 @@ type Point struct {
 	Curvature   *mat.SymDense // the part of Information without kinks; nil if there are none
 }
 
-// Slope returns the gradient including the kinks. At a kink it is the mean of the
-// gradients on both sides.
+// Slope returns the gradient including the kinks. At a kink it is the mean of the two
+// one-sided gradients.
 func (p *Point) Slope() *mat.VecDense {
 	out := mat.VecDenseCopyOf(p.Gradient)
 	for i, u := range p.U {
@@ -44,12 +44,12 @@ type Function interface {
 	// Value returns the log density at x, or −∞ if it cannot be computed.
 	Value(x []float64) float64
 
-	// Expand computes the expansion at p.X, and reports success.
+	// Expand computes the expansion at p.X, and reports whether it succeeded.
 	Expand(p *Point) bool
 
 	// Follow computes the expansion at p.X from the expansion at the previous point,
-	// without new derivatives if that is possible. The last call of Value must have been
-	// at p.X. It reports success.
+	// without new derivatives if that is possible. The last call to Value must have been
+	// at p.X. It reports whether it succeeded.
 	Follow(p *Point, before []float64) bool
 }
 

@@ -47,7 +47,8 @@ type Surface struct {
 	// chosen at the point, provided that this method predicts nearly the same data there.
 	Exact bool
 
-	// Progress, if not nil, is called before each coordinate of a differentiation.
+	// Progress, if not nil, is called before the derivatives with respect to each
+	// coordinate are computed.
 	Progress func(done, total int)
 
 	// Draws is the number of draws from which Fisher's information of one value of the
@@ -86,7 +87,7 @@ func (p *part) row(location int) []float64 {
 
 // NewSurface returns the surface of e, and uses e for its solves. If blocks are given,
 // its coordinates are (θ, v), where v are the scaled sums of ξ over the blocks, which are
-// N(0, 1) in the prior.
+// N(0, 1) under the prior.
 func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 	d := e.Dim()
 	n := d + len(blocks)

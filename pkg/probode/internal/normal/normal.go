@@ -63,9 +63,9 @@ func (s *Source) Uint64() uint64 {
 // Fill fills dst with independent standard normals.
 //
 // Each state depends on the one before, so two states are computed at once from the last
-// one. The number comes from 31 bits of a word and a sign bit, and seven other bits choose
-// the strip. Nearly always the point lies in the part of the strip that is entirely below
-// the density.
+// one. The number comes from 31 bits of a word and a sign bit, and seven other bits
+// choose the strip. The point nearly always lies in the part of the strip that is
+// entirely below the density.
 func (s *Source) Fill(dst []float64) {
 	hi, lo := s.hi, s.lo
 	for len(dst) >= 2 {

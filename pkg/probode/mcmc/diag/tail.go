@@ -75,9 +75,10 @@ const heavy = 0.35
 //	k̂ > 0.35 + 1.645 × 1.35/√m,   m = min(S/5, 3 √S).
 //
 // With 4000 draws the limit is 0.51. A Cauchy distribution gives k̂ = 0.98 ± 0.15. A
-// log-normal one whose logarithm has sd 1 gives 0.25 ± 0.10, and is reported once in
-// two hundred times. Student's distribution with two degrees of freedom, whose variance
-// just fails to exist, gives 0.47 ± 0.12; more draws are needed to detect it.
+// log-normal distribution whose logarithm has standard deviation 1 gives 0.25 ± 0.10, and
+// is reported in about one case in 200. Student's distribution with two degrees of
+// freedom, whose variance just fails to exist, gives 0.47 ± 0.12; more draws are needed
+// to detect it.
 func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	khat = tailIndex(x)
 	n := 0.0

@@ -197,12 +197,12 @@ func Length(dir string) int {
 	return longest
 }
 
-// Merge collects the chains that one run has written to several directories, for
-// example because every chain ran on a machine of its own, and copies them to dst. It
-// copies the files without changes, and also the states from which the study can be
-// extended. It makes dst if necessary; chains that are already in dst count as well.
-// Merge returns an error and copies nothing if a chain is missing, if a file is
-// damaged, or if the files are not from the same run.
+// Merge collects the chains that one run has written to several directories, for example
+// because every chain ran on a machine of its own, and copies them to dst. It copies the
+// files unchanged, together with the states from which the study can be extended. It
+// makes dst if necessary; chains that are already in dst count as well. Merge returns an
+// error and copies nothing if a chain is missing, if a file is damaged, or if the files
+// are not from the same run.
 func Merge(dst string, src ...string) error {
 	dirs := slices.Clone(src)
 	if _, err := os.Stat(dst); err == nil {

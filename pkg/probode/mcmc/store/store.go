@@ -62,15 +62,15 @@ type Options struct {
 // A run with more Draws than the one in dir, finished or not, extends it: Run draws
 // what is missing, and the files become those of a run of the new length.
 //
-// Run refuses to continue, and changes nothing, if a file is damaged, has another
-// version of the format or does not belong to this package; if the draws in dir were
-// made with other settings, names or fields of Meta; or if another process is at work
-// on a chain. Before a chain is resumed, its log density is compared with the saved one
-// (see [Evaluator]), and the iterations of its last milliseconds are repeated: the
-// chain continues only if everything is the same, bit for bit. So a changed program
-// that computes the same numbers resumes the chain of an earlier version, and a note in
-// the file says so. A program that computes other numbers does not, and the error says
-// whether rounding can explain the difference.
+// Run refuses to continue, and changes nothing, if a file is damaged, has another version
+// of the format or does not belong to this package; if the draws in dir were made with
+// other settings, names or fields of Meta; or if another process is at work on a chain.
+// Before a chain is resumed, its log density is compared with the saved one (see
+// [Evaluator]), and the iterations of its last milliseconds are repeated: the chain
+// continues only if everything is the same, bit for bit. So a changed program that
+// computes the same numbers resumes the chain of an earlier version, and a note in the
+// file says so. A program that computes different numbers does not resume the chain, and
+// the error says whether rounding can explain the difference.
 //
 // It is an error if a chain finds no point to start from, or if the disk fails; what
 // was saved before remains valid. It is also an error if a setting is out of its range.

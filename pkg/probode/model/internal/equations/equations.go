@@ -49,7 +49,7 @@ type Constant struct {
 
 	// Kept means that a value set by the condition of a preequilibration remains in the
 	// experiment that follows, unless the condition of the experiment sets another value.
-	// It is true for a species that nothing changes.
+	// It is true for a species that no reaction, rule or event changes.
 	Kept bool
 
 	// Size means that the constant is the size of a compartment, which must be the same

@@ -47,9 +47,9 @@ func Conditions(of ...*Node) []*Node {
 	return list
 }
 
-// Linear returns a and b, which do not contain name, such that n is a + b·name
-// everywhere. If there are none, ok is false. An expression with a kink or a jump at some
-// value of name, such as a piecewise with a condition on name, is not linear.
+// Linear returns expressions a and b that do not contain name, such that n equals a + b ×
+// name everywhere. If there are none, ok is false. An expression with a kink or a jump at
+// some value of name, such as a piecewise with a condition on name, is not linear.
 func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	uses := func(n *Node) bool { return slices.Contains(n.Symbols(), name) }
 	if slices.ContainsFunc(Conditions(n), uses) {

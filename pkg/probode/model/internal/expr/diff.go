@@ -37,13 +37,14 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 	return jac
 }
 
-// Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to names, where weights
-// are the names of the wᵢ. A derivative is nil if it is always zero. It uses reverse
-// accumulation: the derivative of the sum with respect to a part of the expressions is
-// found once, from those with respect to the parts that use it. So all derivatives
-// together take a few times as many operations as the sum, whatever the number of names
-// [Griewank & Walther 2008, §3.2]. A derivative may be NaN where that of a piece that is
-// not taken is, if pieces are nested deeply. It panics in the same cases as [Node.Diff].
+// Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to names, where
+// weights are the names of the wᵢ. A derivative is nil if it is always zero. It uses
+// reverse accumulation: the derivative of the sum with respect to a part is computed only
+// once, from the derivatives with respect to the expressions that use this part. So all
+// derivatives together take a few times as many operations as the sum, whatever the
+// number of names [Griewank & Walther 2008, §3.2]. If pieces are nested deeply, a
+// derivative may be NaN wherever the derivative of an inactive piece is NaN. It panics in
+// the same cases as [Node.Diff].
 func Gradient(fs []*Node, weights, names []string) []*Node {
 	p := newPool()
 	simple := p.simplify(fs...)

@@ -17,13 +17,13 @@
 // everywhere. The derivative does not include the jump of a state at a switching time:
 // see [Conditions].
 //
-// The derivative of x^y is never NaN where it is finite. That of x^n is n x^(n−1) with
-// 0^0 = 1, and y x^(y−1) is 0 for y = 0. The derivative with respect to y, x^y ln x, is 0
-// at x = 0 for y > 0. It is NaN for x < 0, where it does not exist. Where the inner
-// derivative is 0 because a piece is constant, the whole derivative is 0, even with an
-// infinite outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases an
-// infinite slope in a composed function still gives NaN. An example is the square root of
-// x⁴ at 0.
+// The computed derivative of x^y is never NaN where the true derivative is finite. That
+// of x^n is n x^(n−1) with 0^0 = 1, and y x^(y−1) is 0 for y = 0. The derivative with
+// respect to y, x^y ln x, is 0 at x = 0 for y > 0. It is NaN for x < 0, where it does not
+// exist. Where the inner derivative is 0 because a piece is constant, the whole
+// derivative is 0, even with an infinite outer slope: sqrt(max(0, x)) has the slope 0 for
+// x < 0. In other cases an infinite slope in a composed function still gives NaN. An
+// example is the square root of x⁴ at 0.
 //
 // # Simplification
 //
@@ -44,9 +44,9 @@ import (
 	"strings"
 )
 
-// A Node is an immutable expression: a number, a name, or an operator with its
-// arguments. Any number of goroutines may use it. Make one with [Parse],
-// [ParseMathML], [Num], [Sym] and [Call].
+// A Node is an immutable expression: a number, a name, or an operator with its arguments.
+// Any number of goroutines may use it. Make one with [Parse], [ParseMathML], [Num], [Sym]
+// or [Call].
 type Node struct {
 	op   op
 	val  float64 // opNum; opBool: 1 is true

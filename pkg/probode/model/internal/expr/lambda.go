@@ -36,7 +36,7 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 // level.
 const expandMost = 200_000
 
-// Expand replaces calls of a model's functions by the bodies of these functions.
+// Expand replaces calls to a model's functions with the bodies of these functions.
 // functions holds their definitions, which are lambdas, by name. It is an error if a
 // function is not defined or calls itself, if a call has the wrong number of arguments or
 // a condition in place of a number, or if the result has more than 200,000 operators.

@@ -10,11 +10,12 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// Time is the name of the symbol for the time.
+// Time is the name of the symbol for time.
 const Time = "time"
 
-// NamedTime is the name of the symbol for an identifier "time" in MathML. Such an
-// identifier is not SBML's symbol for the time. No identifier has the name NamedTime.
+// NamedTime is the name given to the symbol that stands for a MathML identifier called
+// "time". Such an identifier is not SBML's symbol for the time. No identifier has the
+// name NamedTime.
 const NamedTime = "time′"
 
 // MathMLSpace is the namespace of MathML.
@@ -23,12 +24,12 @@ const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 // ParseMathML reads one expression from the content MathML of SBML, Levels 2 and 3. e is
 // either <math> or the element of the expression itself.
 //
-// A lambda becomes a node whose parameters and body [Node.Lambda] returns. Calls of
+// A lambda becomes a node whose parameters and body [Node.Lambda] returns. Calls to
 // functions that the model defines remain calls, which [Node.Expand] replaces. The symbol
-// time becomes [Time], the symbol avogadro becomes the number, and an identifier time
-// becomes [NamedTime]. If there is a delay, a rateOf, or an element that SBML does not
-// allow, the error names it. The error has one line and begins with the line and column
-// in the file.
+// time becomes [Time], the symbol avogadro becomes Avogadro's number, and an identifier
+// time becomes [NamedTime]. If there is a delay, a rateOf, or an element that SBML does
+// not allow, the error names it. The error has one line and begins with the line and
+// column in the file.
 func ParseMathML(e *tree.Element) (*Node, error) {
 	m := &mathML{}
 	if e.Name != "math" {

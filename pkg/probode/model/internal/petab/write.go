@@ -14,7 +14,7 @@ type Table struct {
 	cells []string
 }
 
-// NewTable returns a table that separates its cells by tabs.
+// NewTable returns a table that separates its cells with tabs.
 func NewTable(w io.Writer) *Table {
 	c := csv.NewWriter(w)
 	c.Comma = '\t'
@@ -44,5 +44,5 @@ func (t *Table) Flush() error {
 	return t.w.Error()
 }
 
-// Number writes a number with enough digits to read back the same number.
+// Number writes a number with enough digits for the same number to be read back.
 func Number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -12,8 +12,8 @@ import (
 )
 
 // A Node is a value in a YAML file, with its line. Aliases are replaced by the values
-// that they stand for. A scalar keeps its text in the file. The code that reads a field
-// decides whether y, no or 1e5 is a word or a number; YAML does not.
+// that they stand for. A scalar is kept as text. The code that reads a field decides
+// whether y, no or 1e5 is a word or a number; YAML does not.
 type Node struct {
 	File *File
 	Line int
@@ -202,8 +202,8 @@ func (n *Node) FileName() string {
 	return n.Text
 }
 
-// FileNames returns the names of the files under a key. It fails if a file appears twice,
-// because its data would count twice.
+// FileNames returns the names of the files under a key. It fails if a file is listed
+// twice, because its data would be counted twice.
 func (n *Node) FileNames(key string) []string {
 	var names []string
 	for _, one := range n.List(key) {

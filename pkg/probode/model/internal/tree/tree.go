@@ -1,4 +1,4 @@
-// Package tree reads XML as a tree of elements with their lines.
+// Package tree reads XML as a tree of elements that record their line numbers.
 package tree
 
 import (
@@ -43,8 +43,9 @@ func (e *Error) Error() string {
 }
 
 // Read reads the root element of a file and everything in it, except for elements whose
-// names are in skip. A document type is an error, because it could declare entities that
-// expand to gigabytes. The error of Read is an *Error with a message of one line.
+// names are in skip. A document type declaration is an error, because it could declare
+// entities that expand to gigabytes. The error of Read is an *Error with a message of one
+// line.
 func Read(file []byte, skip ...string) (*Element, error) {
 	d := xml.NewDecoder(bytes.NewReader(file))
 	d.CharsetReader = func(charset string, input io.Reader) (io.Reader, error) {
