@@ -30,47 +30,31 @@ var errOtherEvents = errors.New("other events happen than at the θ for which th
 // fired in a run: those at crossings at times that are parameters after those of p. It
 // also returns these crossings, and by the number of each event of the copy the triggers
 // that become positive at it.
-func (p *Problem) located(fired []trigger.Firing) (*Problem, []trigger.Firing, map[int][]int) {
+func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64
-	var crossings []trigger.Firing
 	for _, f := range fired {
 		if f.Cause == trigger.Crossing {
 			crossings = append(crossings, f)
 			names, times = append(names, fmt.Sprintf("time %d", len(times)+1)), append(times, f.Time)
 		}
 	}
-	q, which := p.widened(names, times), map[int][]int{}
+	q, which = p.widened(names, times), map[int][]int{}
+	known, index := q.Events, make([]int, len(p.Events))
 	var triggered []Event
-	known := q.Events
 	q.Events = nil
-	index := make([]int, len(known))
 	for k, e := range known {
-		if e.Trigger != nil {
+		if index[k] = len(q.Events); e.Trigger != nil {
 			triggered = append(triggered, e)
-			continue
-		}
-		index[k] = len(q.Events)
-		q.Events = append(q.Events, e)
-	}
-	jump := func(first func(x []float64, t float64, theta []float64), which []int) func(x []float64, t float64, theta []float64) {
-		return func(x []float64, t float64, theta []float64) {
-			if first != nil {
-				first(x, t, theta)
-			}
-			for _, k := range which {
-				if j := triggered[k].Jump; j != nil {
-					j(x, t, theta)
-				}
-			}
+		} else {
+			q.Events = append(q.Events, e)
 		}
 	}
 	for _, f := range fired {
 		switch f.Cause {
 		case trigger.Crossing:
 		case trigger.Start:
-			start := q.Start
-			after := jump(nil, f.Which)
+			start, after := q.Start, jumps(nil, triggered, f.Which)
 			q.StartTheta = nil
 			q.Start = func(x0, theta []float64) {
 				start(x0, theta)
@@ -78,17 +62,31 @@ func (p *Problem) located(fired []trigger.Firing) (*Problem, []trigger.Firing, m
 			}
 		default:
 			e := &q.Events[index[f.Cause]]
-			e.Jump, e.JumpPullback = jump(e.Jump, f.Which), nil
+			e.Jump, e.JumpPullback = jumps(e.Jump, triggered, f.Which), nil
 			which[index[f.Cause]] = f.Which
 		}
 	}
 	for n, f := range crossings {
-		m := len(p.Theta) + n
 		which[len(q.Events)] = f.Which
-		q.Events = append(q.Events, Event{Name: triggered[f.Which[0]].Name, SeenAfter: true, Jump: jump(nil, f.Which),
-			When: func(theta []float64) float64 { return theta[m] }})
+		q.Events = append(q.Events, Event{Name: triggered[f.Which[0]].Name, SeenAfter: true, Jump: jumps(nil, triggered, f.Which),
+			When: func(theta []float64) float64 { return theta[len(p.Theta)+n] }})
 	}
 	return q, crossings, which
+}
+
+// jumps returns a function that makes the jump first, if it is not nil, and then those of
+// the chosen events.
+func jumps(first func(x []float64, t float64, theta []float64), of []Event, which []int) func(x []float64, t float64, theta []float64) {
+	return func(x []float64, t float64, theta []float64) {
+		if first != nil {
+			first(x, t, theta)
+		}
+		for _, k := range which {
+			if jump := of[k].Jump; jump != nil {
+				jump(x, t, theta)
+			}
+		}
+	}
 }
 
 // A locatedPath is a Path on a grid whose events are at the times at which triggers
@@ -142,7 +140,7 @@ func (l *locatedPath) trigger(n int) func(t float64, x, theta []float64) float64
 // along returns, for each event n and each of the given directions in (θ, τ), the
 // derivative of the trigger of event n just before the event.
 func (l *locatedPath) along(directions []float64) ([]float64, error) {
-	s, wide, p, d := l.path.solver, len(l.first), len(l.p.Theta), l.p.Dim()
+	s, wide, d := l.path.solver, len(l.first), l.p.Dim()
 	m := len(directions) / wide
 	if err := memory.Check(fmt.Sprintf("the derivatives of %d times of events", m), len(l.path.z), max(1, m)); err != nil {
 		return nil, fmt.Errorf("%s: %w", l.p.Title(), err)
@@ -152,32 +150,39 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 		return nil, err
 	}
 	l.work += (1 + m) * s.Steps()
-	out := make([]float64, len(l.crossings)*m)
-	x, theta := make([]float64, d), make([]float64, p)
+	out, dx := make([]float64, len(l.crossings)*m), make([]float64, d)
 	for n := range l.crossings {
 		i := l.end(n)
-		at, g := row(l.path.z, i, d), l.trigger(n)
-		floor := 1e-3 * vector.MaxAbs(at)
 		for k := range m {
-			along := directions[k*wide : (k+1)*wide]
-			most := max(1/reachOf(l.at[:p], along[:p]), math.Abs(along[p+n])/(l.p.Span[1]-l.p.Span[0]))
-			for c, v := range at {
-				most = max(most, math.Abs(dz[(i*d+c)*m+k])/max(math.Abs(v), floor, math.SmallestNonzeroFloat64))
+			for c := range dx {
+				dx[c] = dz[(i*d+c)*m+k]
 			}
-			if most == 0 {
-				continue
-			}
-			for _, eps := range [2]float64{cbrtEps / most, -cbrtEps / most} {
-				for c, v := range at {
-					x[c] = v + eps*dz[(i*d+c)*m+k]
-				}
-				copy(theta, l.at)
-				addScaled(theta, eps, along[:p])
-				out[n*m+k] += 0.5 / eps * g(l.at[p+n]+eps*along[p+n], x, theta)
-			}
+			out[n*m+k] = l.slope(n, row(l.path.z, i, d), dx, directions[k*wide:(k+1)*wide])
 		}
 	}
 	return out, nil
+}
+
+// slope returns the derivative of the trigger of event n at the state x, along the
+// direction dx in the state and the direction along in (θ, τ), by a central difference.
+func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
+	p, at, theta := len(l.p.Theta), make([]float64, len(x)), make([]float64, len(l.p.Theta))
+	floor := max(1e-3*vector.MaxAbs(x), math.SmallestNonzeroFloat64)
+	most := max(1/reachOf(l.at[:p], along[:p]), math.Abs(along[p+n])/(l.p.Span[1]-l.p.Span[0]))
+	for c, v := range x {
+		most = max(most, math.Abs(dx[c])/max(math.Abs(v), floor))
+	}
+	if most == 0 {
+		return 0
+	}
+	for _, eps := range [2]float64{cbrtEps / most, -cbrtEps / most} {
+		copy(at, x)
+		addScaled(at, eps, dx)
+		copy(theta, l.at)
+		addScaled(theta, eps, along[:p])
+		sum += 0.5 / eps * l.trigger(n)(l.at[p+n]+eps*along[p+n], at, theta)
+	}
+	return sum
 }
 
 // place solves for the times of the events at θ by Newton's method.

@@ -136,7 +136,7 @@ func TestTriggerTangents(t *testing.T) {
 		}
 		for _, p := range []*probode.Problem{ball(3.4), refilled(3.4)} {
 			s := probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-11}}}
-			held := holdAt(t, p, s, times)
+			held := holdAt(t, p, s, times).Clone().(probode.Tangential)
 			d, k := p.Dim(), len(p.Theta)
 			n := len(times) * d
 			x, dx, unit := make([]float64, n), make([]float64, k*n), make([]float64, k*k)
