@@ -1,11 +1,12 @@
 // Package sample draws from posteriors of package bayes.
 //
-// Run keeps the draws in memory, and Store writes them to files. Compare runs several
+// Choose looks for a solver and a sampler that fit a posterior. Run keeps the draws in
+// memory, and Store writes them to files. Compare runs several
 // samplers on one model. Reweight gives weights to draws made with a coarse solver, so
 // that they represent the posterior of an accurate one.
 //
 //	sampler              stationary distribution     solves for each draw    when to use it
-//	DelayedAcceptance    p₀(θ | Y) of an accurate    1, and an accurate one  by default, with reference.Accurate; or with
+//	DelayedAcceptance    p₀(θ | Y) of an accurate    1, and an accurate one  with reference.Accurate for a given solver; or with
 //	                     solver or a finer step, or  if the first stage      a finer step, if that is expensive
 //	                     p(θ, ξ | Y)                 accepts
 //	Deterministic        p₀(θ | Y), ξ = 0            1                       if the solver's error is negligible
