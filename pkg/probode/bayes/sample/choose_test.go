@@ -123,3 +123,25 @@ func TestChooseSeveral(t *testing.T) {
 		t.Errorf("the reason is %q", plan.Why)
 	}
 }
+
+// The density rises up to the end of a prior's support, where the mode is. The chains start
+// inside.
+func TestChooseAtTheEdge(t *testing.T) {
+	p := decays(1)
+	p.Params[0].Prior = distuv.Uniform{Min: 0, Max: 0.01} // the data say that k is near 1
+	s := mcmc.Settings{Chains: 2, Draws: 20, BurnIn: 100, Seed: 1}
+	plan, err := sample.Choose(context.Background(), p, [][]float64{{0.005}}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start = plan.Start
+	chains, err := sample.Run(context.Background(), plan.Posterior, plan.Sampler, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range chains.Pooled() {
+		if !(x[0] > 0 && x[0] < 0.01) {
+			t.Errorf("a draw is %g, outside (0, 0.01)", x[0])
+		}
+	}
+}

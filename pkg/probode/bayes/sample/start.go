@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -119,9 +120,28 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (sta
 			}
 		}
 		e.Constrain(theta, u)
+		if loose {
+			inside(e, theta, u)
+		}
 		return theta
 	}
 	return start, describe(found, p) + ", with twice the standard deviations of the Gaussian approximation there", nil
+}
+
+// inside moves coordinates of u whose parameter was rounded to an end of its support,
+// because a mode lies there, back into the support.
+func inside(e *bayes.Density, theta, u []float64) {
+	check := make([]float64, len(u))
+	for range 100 * len(u) {
+		if e.Unconstrain(check, theta) == nil {
+			return
+		}
+		// Unconstrain stops at the first coordinate that is not finite.
+		k := slices.IndexFunc(check, func(v float64) bool { return v-v != 0 })
+		u[k] *= 0.9
+		check[k] = 0
+		e.Constrain(theta, u)
+	}
 }
 
 // refined returns the modes of the posterior with an accurate setup. The search begins at
