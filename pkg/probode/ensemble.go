@@ -165,7 +165,7 @@ func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gat
 		return nil, fmt.Errorf("%s: Times: %w", p.Title(), err)
 	}
 	if s.Times != nil && (len(g.index) == 0 || !slices.IsSorted(g.index)) {
-		return nil, fmt.Errorf("%s: Times: want at least one time, and increasing times", p.Title())
+		return nil, fmt.Errorf("%s: Times: want one or more times, in increasing order", p.Title())
 	}
 	if err := g.fits(); err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Title(), err)

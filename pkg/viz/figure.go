@@ -253,7 +253,7 @@ func (r Guide) visit(f func(x, y float64)) {
 	}
 }
 
-// keep puts NaN in the place of values that a logarithmic axis cannot show, and counts
+// keep puts NaN in place of values that a logarithmic axis cannot show, and counts
 // them. Infinite values become NaN as well, so that NaN is the only special value in the
 // renderers.
 

@@ -60,9 +60,9 @@ type loss struct {
 	Failed             string `json:",omitempty"`
 }
 
-// judge computes what it can about a problem within the limit. A tenth of the time is for
-// searches from the point of the file and from drawn starts; then each method gets its
-// share.
+// judge computes what it can about a problem within the limit. A part of the time is for
+// searches, which start at the parameter values in the file and at random points. The rest
+// is shared between the methods.
 func judge(ctx context.Context, file string, limit time.Duration) *result {
 	begin := time.Now()
 	r := &result{Name: nameOf(file)}

@@ -19,7 +19,8 @@ import (
 // This file has the posteriors and the samplers of the study. The data are simulated from
 // an accurate solution at known parameters.
 
-// A question is a posterior that is known accurately, and a coarse step.
+// A question consists of a posterior that is known accurately and a coarse step, for which
+// the remedies are compared.
 type question struct {
 	name string
 	// make returns the model for given data. The data are simulated from the problem truth

@@ -167,9 +167,9 @@ func (c *Cell) inform(l *columnErrors, m float64) bool {
 	return !slices.ContainsFunc(c.Information, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// width returns the step for differences in m. If m is near zero, the step is small only
-// if the density ends at zero. Otherwise the difference over such a small step would
-// consist of rounding errors.
+// width returns the step for differences in m. Near m = 0 the step is small
+// only if no density exists for m < 0. Otherwise the difference over such a small step
+// would consist of rounding errors.
 func (l *columnErrors) width(y, m, spread float64) float64 {
 	h := 1e-5 * (math.Abs(m) + spread)
 	if m > 0 && h > m/2 {

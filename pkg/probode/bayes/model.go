@@ -104,8 +104,8 @@ type Experiment struct {
 	// likelihood, but it is predicted like the others.
 	Data *Data
 
-	// Observe writes to dst the expected value of each column of the data at time t in
-	// the state x, for the parameters theta of the model in the order of
+	// Observe writes to dst the expected value of each column of the data. The time is t,
+	// the state is x, and theta are the parameters of the model in the order of
 	// Posterior.Params. It must be a pure function. If it is nil, each column contains
 	// observations of the state component with the same name. If no column has the name
 	// of a component, the columns belong to the components in order, and there must be

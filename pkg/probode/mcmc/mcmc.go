@@ -124,7 +124,7 @@ type Proposal interface {
 	Propose(dst, x []float64, rng *rand.Rand) float64
 
 	// Observe passes the outcome of the move to the proposal: the position of the chain
-	// after the move, and the probability with which the move was to be accepted. It is
+	// after the move, and the acceptance probability of the move. It is
 	// called once per iteration, whether or not the move was accepted: a position counts
 	// once for every iteration during which the chain stays there.
 	Observe(x []float64, probability float64)

@@ -20,7 +20,7 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 	if n.Get("every") != nil || n.Get("count") != nil {
 		every = r.formula(n, "every")
 		if v, ok := every.Const(); ok && !(v > 0) {
-			r.Failf(n.LineOf("every"), "every is %v: want a positive number or a formula of parameters", v)
+			r.Failf(n.LineOf("every"), "every is %v: want a positive number or a formula that contains only parameters", v)
 		}
 		c := n.Number("count", math.NaN())
 		if !(c >= 1 && c <= maxEvents) || c != math.Trunc(c) {
@@ -96,7 +96,7 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 	}
 	duration, now := r.formula(n, "duration"), expr.Sym(expr.Time)
 	if v, ok := duration.Const(); ok && !(v > 0) {
-		r.Failf(n.LineOf("duration"), "duration is %v: want a positive number or a formula of parameters", v)
+		r.Failf(n.LineOf("duration"), "duration is %v: want a positive number or a formula that contains only parameters", v)
 	}
 	rate := expr.Call("divide", amount, duration)
 	terms := []*expr.Node{m.States[i].Rate}

@@ -117,7 +117,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"count: 3", "count: 2.5", `m.yaml:16: count is "2.5"`},
 		{"count: 3", "count: 1000000000", "want a whole number from 1 to 10000"},
 		{", count: 3", "", "count is \"\""},
-		{"time: 1, ", "time: A, ", "m.yaml:16: the time of event e_1 depends on A: want a formula of parameters, or a condition as the trigger"},
+		{"time: 1, ", "time: A, ", "m.yaml:16: the time of event e_1 depends on A: want a formula that contains only parameters, or a condition as the trigger"},
 		{"time: 1, ", "trigger: A < 1, ", "m.yaml:16: event e has a trigger and the key every: want one of them"},
 		{"time: 1, every: 2, count: 3", "trigger: A - 1", `m.yaml:16: trigger "A - 1" is a number: want a condition such as x < 1`},
 		{"time: 1, every: 2, count: 3", "trigger: A = 1", "m.yaml:16: trigger: column"},

@@ -295,8 +295,8 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 	return p
 }
 
-// Within returns the linear values of all parameters at the points of the profiles whose
-// drop is at most the threshold. The predictions at these points span a confidence band
+// Within returns the points of the profiles at which the log-likelihood is below its
+// maximum by at most the threshold, each with the values of all parameters. The predictions at these points span a confidence band
 // of each prediction. The band is approximate, because the parameters that matter for a
 // prediction are profiled, but not the prediction itself.
 func (p *ProfileLikelihoods) Within() [][]float64 {

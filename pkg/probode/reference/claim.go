@@ -225,7 +225,7 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, 
 		if worst <= 1 {
 			return nil
 		}
-		before = missed(worst, at, "with smaller tolerances the steps become too short or too many, as they do near the size of rounding errors")
+		before = missed(worst, at, "with smaller tolerances the steps become too short or too numerous, as happens when the tolerance is near the size of rounding errors")
 		if stalled++; worst < best/2 {
 			best, stalled = worst, 0
 		}

@@ -152,8 +152,8 @@ func (a *Report) doubt() string {
 }
 
 // sayCertificate writes the certificate of the largest step such that this step and all
-// smaller ones are certified. If the smallest step is not certified, it writes the
-// certificate of that step. It writes nothing if there are no certificates.
+// smaller ones are certified. If not even the smallest step is certified,
+// it says why, for that step. It writes nothing if there are no certificates.
 func (a *Report) sayCertificate(b *strings.Builder) {
 	at := len(a.Steps) - 1
 	for i := at; i >= 0 && a.Claim("certificate", a.Steps[i].String(), "").Verdict == Negligible; i-- {

@@ -176,9 +176,9 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 	return ends, nil
 }
 
-// lead returns the searches that do not lead to a known end. A search leads to an end if
-// its next step, without damping, would bring it much nearer to the end, and if the
-// density rises along the straight line to the end.
+// lead returns the searches that do not lead to a known end. A search approaches a
+// known end if its next step, without damping, would bring it much nearer to that end,
+// and if the density rises along the straight line to it.
 func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
 	const tests, points, contraction = 3, 5, 0.4
 	to := make([]*climb, len(active))

@@ -19,7 +19,7 @@ import (
 // maxima on the coordinate lines through the highest end. More searches follow as long as
 // many of the ends are new. Ends that no barrier separates count as one mode.
 
-// Find searches for the modes of the posterior without noise. It is an error if the
+// Find searches for the modes of the posterior with ξ = 0, without solver noise. It is an error if the
 // density is zero at all draws from the prior and at all points of s.From; the error
 // gives the reason for the first draw. Find panics if a point of s.From does not have one
 // number for each parameter.

@@ -44,8 +44,8 @@ type PseudoMarginal struct {
 	// Particles is the number of paths. If it is zero, each chain chooses the number in
 	// the first half of the burn-in such that the variance of log p̂ is about 1.5, and
 	// then keeps it. An effective draw needs the least work if the variance is 1 to 3
-	// [Doucet et al. 2015]; 1.5 is in the lower half of this range, because the variance
-	// is larger at other θ.
+	// [Doucet et al. 2015]; 1.5 was chosen, in the lower half of this range,
+	// because the variance is larger at other θ.
 	Particles int
 
 	// Correlation is ρ in [0, 1). If it is positive, the standard normal numbers U in the

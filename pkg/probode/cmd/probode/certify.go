@@ -51,7 +51,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	strict := flags.Bool("strict", false, "with -enough: D must be below the threshold, not only the shifts")
 	at := flags.String("at", "", "with -model: the point to use instead of a search for modes: nominal, or `name=value,…`, where the other parameters are nominal")
 	start := flags.String("start", "", "with -model: a `file` of fit -json: begin at its optima instead of searching for modes")
-	line := flags.String("line", "", "`parameter` along which the figure of -out shows the log likelihood, for each solver and the reference")
+	line := flags.String("line", "", "`parameter` on the horizontal axis of the figure that -out writes: it shows the log-likelihood for each solver and the reference")
 	page := flags.String("out", "", "`file` for the figure that -line asks for (.png or .svg)")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
 	if err := parseOnly(flags, args, certifyHelp, out); err != nil {

@@ -161,7 +161,7 @@ func (m *model) setAlpha(p *bayes.Posterior) error {
 		return fmt.Errorf("-alpha %s: want a number ≥ 0, auto or a prior: %w", m.alpha, err)
 	}
 	if prior.Quantile(0) < 0 {
-		return fmt.Errorf("-alpha %s: want a prior without negative values", m.alpha)
+		return fmt.Errorf("-alpha %s: want a prior that excludes negative values", m.alpha)
 	}
 	p.Params = append(p.Params, bayes.Param{Name: "alpha", Prior: prior})
 	p.AlphaParam = "alpha"

@@ -21,7 +21,8 @@ func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
 // State returns hi and lo such that Seed(hi, lo) restores the present state.
 func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
 
-// The generator multiplies its state by a and adds c; both have two words. Two steps
+// The generator multiplies its state by a and adds c. Each of these numbers is two words
+// long. Two steps
 // together multiply by a² and add (a + 1)c. The constant dxsm is the multiplier in the
 // output of the generator.
 const (
