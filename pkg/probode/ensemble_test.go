@@ -209,7 +209,7 @@ func TestEnsembleBadInput(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	for want, s := range map[string]Settings{
 		"time 0.05 is not on the grid":                     {StepSize: 0.1, Times: []float64{0.05}},
-		"and increasing times":                             {StepSize: 0.1, Times: []float64{2, 1}},
+		"want one or more times, in increasing order":      {StepSize: 0.1, Times: []float64{2, 1}},
 		"the quantile level is 1: want a number in (0, 1)": {StepSize: 0.1, Quantiles: []float64{1}},
 		"2 parameters: want 3":                             {StepSize: 0.1, Theta: []float64{1, 2}},
 		"step is 0: want a finite number > 0":              {},

@@ -94,7 +94,8 @@ type Experiment struct {
 
 	// Params are the names of the model parameters that form the θ of Problem, in its
 	// order; nil stands for the names from Problem.ParamName. If no Param has the name of
-	// an element, the element is known and keeps its value in Problem.Theta. To infer
+	// an element, the element is known and keeps its value in Problem.Theta. A "-" stands
+	// for an element on which nothing depends. To infer
 	// initial values, see probode.Problem.UnknownStart.
 	Params []string
 
@@ -205,20 +206,27 @@ func (p *Posterior) named(name string) bool {
 // and therefore keep their nominal values. It is "" if there are none.
 func (p *Posterior) Held() string {
 	var all []string
+	where := map[string][]string{} // the experiments in which an element has its value
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
-		where := ""
-		if len(p.Experiments) > 1 {
-			where = fmt.Sprintf(" (%s)", x.title(i))
-		}
 		for k, v := range x.Problem.Theta {
-			if p.index(x.param(k)) < 0 {
-				all = append(all, fmt.Sprintf("%s = %g%s", x.Problem.ParamName(k), v, where))
+			if name := x.param(k); name == "-" || p.index(name) >= 0 {
+				continue
 			}
+			text := fmt.Sprintf("%s = %g", x.Problem.ParamName(k), v)
+			if where[text] == nil {
+				all = append(all, text)
+			}
+			where[text] = append(where[text], x.title(i))
 		}
 	}
 	if all == nil {
 		return ""
+	}
+	for i, text := range all {
+		if in := where[text]; len(in) < len(p.Experiments) {
+			all[i] = fmt.Sprintf("%s (%s)", text, strings.Join(in, ", "))
+		}
 	}
 	return "held at their nominal values: " + strings.Join(all, ", ")
 }

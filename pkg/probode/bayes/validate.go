@@ -121,7 +121,7 @@ func (v *validator) experiment(x *Experiment) error {
 	}
 	for k := range x.Params {
 		// A name that was given but matches no parameter is a mistake.
-		if name := x.Params[k]; name != x.Problem.ParamName(k) {
+		if name := x.Params[k]; name != x.Problem.ParamName(k) && name != "-" {
 			if err := v.known(name); err != nil {
 				return err
 			}

@@ -181,8 +181,17 @@ func (p *File) observed(c *compiled, theta []float64, free []int, likelihood boo
 		q := *part.ode
 		q.Theta = theta
 		w := &writer{p: p, e: c.e, separate: likelihood, x: bayes.Experiment{Name: c.e.Condition, Problem: &q, Data: &bayes.Data{}}, known: map[string]*expr.Node{}}
-		if likelihood {
-			w.x.Params = make([]string, len(p.Params))
+		// A known parameter has a name only if the states depend on it: a condition may have
+		// replaced it by a number or another parameter.
+		w.x.Params = make([]string, len(p.Params))
+		for i, v := range p.Params {
+			moves, unknown := slices.Contains(c.moves, i), slices.Contains(free, i)
+			switch {
+			case moves && unknown || !likelihood && (moves || unknown):
+				w.x.Params[i] = v.ID
+			case !moves:
+				w.x.Params[i] = "-"
+			}
 		}
 		for i, v := range p.Params {
 			if !slices.Contains(free, i) {
@@ -190,9 +199,6 @@ func (p *File) observed(c *compiled, theta []float64, free []int, likelihood boo
 				continue
 			}
 			w.params = append(w.params, v.ID)
-			if likelihood && slices.Contains(c.moves, i) {
-				w.x.Params[i] = v.ID
-			}
 		}
 		placed := w.rows(part.rows)
 		for k := range placed {

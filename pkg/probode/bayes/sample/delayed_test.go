@@ -34,7 +34,7 @@ func TestDelayedAcceptance(t *testing.T) {
 	} {
 		chains := run(t, p, c.s, 12000)
 		agree(t, c.name, chains, c.mean, c.sd)
-		if !strings.Contains(strings.Join(chains.Notes, "\n"), "coarse stage made unnecessary") {
+		if !strings.Contains(strings.Join(chains.Notes, "\n"), "avoided thanks to the coarse stage") {
 			t.Errorf("%s: notes %q do not say what was spared", c.name, chains.Notes)
 		}
 		if c.name == "four times" {
@@ -87,7 +87,7 @@ func TestDelayedAcceptanceFailures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "on only the second stage is used") || strings.Contains(notes, "(from iteration 1 on") != (start == 1.5) {
+		if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "onwards, only the second stage is used") || strings.Contains(notes, "(from iteration 1 on") != (start == 1.5) {
 			t.Errorf("start %g: notes %q", start, notes)
 		}
 	}
