@@ -184,7 +184,7 @@ func (e *integration) locate(H float64, j int) (bool, error) {
 		H = (t - e.t) - e.tLow
 		for n := range j + 1 {
 			if !e.row(n, H) {
-				return 0, fmt.Errorf("F is not finite shortly after t = %.6g, where the time of an event is sought", e.t)
+				return 0, fmt.Errorf("the value of F is not finite shortly after t = %.6g, where the time of an event is sought", e.t)
 			}
 		}
 		return excess(t)
