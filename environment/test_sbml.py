@@ -216,6 +216,12 @@ def values(model, path):
     return np.array(r.simulate(times=[0, *TIMES]))[1:, 1:]
 
 
+# Models in which the times of an event accumulate: the event moves the state to a
+# threshold that it meets again at once. probode refuses them; libRoadRunner steps over the
+# limit.
+accumulating = []
+
+
 def compare(seed, probode, work):
     """Returns what is wrong with the model of this number, or None."""
     model, folder = Model(seed), work / str(seed)
@@ -225,6 +231,9 @@ def compare(seed, probode, work):
         return f"libSBML finds the model invalid: {found[0]}"
     want = values(model, folder / "model.xml")
     run = subprocess.run([probode, "likelihood", "-model", folder / "problem.yaml", "-petab", folder / "out"], capture_output=True, text=True)
+    if run.returncode and "happens again and again" in run.stderr:
+        accumulating.append(seed)
+        return None
     if run.returncode:
         return f"probode: {run.stderr.strip()}"
     table = pd.read_csv(folder / "out" / "simulations.tsv", sep="\t")
@@ -254,8 +263,8 @@ def main():
                 if found:
                     wrong += 1
                     print(f"model {seed}: {found}", flush=True)
-        print(f"{number} models in SBML, {wrong} differ from libSBML or libRoadRunner")
-    sys.exit(wrong > 0)
+        print(f"{number} models in SBML, {wrong} differ from libSBML or libRoadRunner, {len(accumulating)} have an event whose times accumulate")
+    sys.exit(wrong > 0 or len(accumulating) > number // 100 + 1)
 
 
 if __name__ == "__main__":

@@ -170,11 +170,11 @@ func (c *controller) happen(cause int) error {
 // locate reports whether a trigger becomes true in step i, which has just been made. If
 // so, the step is made again, and ends where that happens first.
 func (c *controller) locate(i int) (bool, error) {
-	excess, err := c.watch.Excess(c.g.t[i+1], c.next, c.theta)
-	if err != nil || !(excess > 0) {
+	end, ok, err := c.watch.Within(c.g.t[i], c.g.t[i+1], c.next, c.theta)
+	if !ok {
 		return false, err
 	}
-	_, err = trigger.Locate(c.g.t[i], c.g.t[i+1], func(t float64) (float64, error) {
+	_, err = trigger.Locate(c.g.t[i], end, func(t float64) (float64, error) {
 		c.g.t[i+1] = t
 		if r, ok := c.step.(Rememberer); ok {
 			r.Restore(i, c.memory)

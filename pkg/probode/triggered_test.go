@@ -315,3 +315,26 @@ func TestGrazing(t *testing.T) {
 		t.Error("no error where the event no longer happens")
 	}
 }
+
+// A trigger that becomes true within a step and false at its end is not missed if the
+// step ends at a known time: x = t crosses 1 while t < 1.05, and
+// jumps by 4.
+func TestTriggerThatEndsWithAStep(t *testing.T) {
+	p := &probode.Problem{Name: "window", X0: []float64{0}, Span: [2]float64{0, 2},
+		F: func(dst []float64, _ float64, _, _ []float64) { dst[0] = 1 },
+		Events: []probode.Event{{Time: 1.05}, {Name: "in time",
+			Trigger: func(t float64, x, _ []float64) float64 { return min(x[0]-1, 1.05-t) },
+			Jump:    func(x []float64, _ float64, _ []float64) { x[0] += 4 }}},
+	}
+	for _, mesh := range []probode.Mesh{probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}, reference.Accurate{}} {
+		setup := probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: mesh}
+		path, err := setup.Bind(context.Background(), p, nil, []float64{2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float64, 1)
+		if err := path.States(context.Background(), x, p.Theta, nil); err != nil || math.Abs(x[0]-6) > 1e-12 {
+			t.Errorf("%v: %v, %v: want 6", mesh, x, err)
+		}
+	}
+}

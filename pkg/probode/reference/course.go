@@ -174,13 +174,17 @@ func (e *integration) locate(H float64, j int) (bool, error) {
 		return e.triggers.Excess(t, after, e.theta)
 	}
 	end := e.t + (e.tLow + H)
-	if g, err := excess(end); err != nil || !(g > 0) {
+	if _, err := excess(end); err != nil { // sets after
+		return false, err
+	}
+	part, ok, err := e.triggers.Within(e.t, end, after, e.theta)
+	if !ok {
 		if err == nil {
 			e.triggers.Pass(end, after, e.theta)
 		}
 		return false, err
 	}
-	at, err := trigger.Locate(e.t, end, func(t float64) (float64, error) {
+	at, err := trigger.Locate(e.t, part, func(t float64) (float64, error) {
 		H = (t - e.t) - e.tLow
 		for n := range j + 1 {
 			if !e.row(n, H) {

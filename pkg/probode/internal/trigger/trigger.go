@@ -92,6 +92,19 @@ func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	return most, nil
 }
 
+// Within returns the end of the part of a step from a to b at whose end a condition that
+// was false is true, given the state x at b. The part is the whole step, or it ends just
+// before b: a condition such as x > 1 && t < 4 can become false again where the step ends.
+// ok is false if there is no such part.
+func (w *Watch) Within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
+	for _, end := range []float64{b, math.Nextafter(b, a)} {
+		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {
+			return end, err == nil, err
+		}
+	}
+	return b, false, nil
+}
+
 // Happen makes the jumps of the conditions that are true for the state x and were false
 // before, and of those that become true by these jumps. It is called at the end of a step.
 func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
