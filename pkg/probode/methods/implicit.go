@@ -6,6 +6,37 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
+// factors are those of the matrices of a table's modes, for one Jacobian.
+type factors struct {
+	real []*probode.LU // nil for a mode with a complex eigenvalue
+	pair []*probode.ComplexLU
+}
+
+func newFactors(table *collocation, jac *probode.Matrix) (f factors) {
+	f.real, f.pair = make([]*probode.LU, len(table.modes)), make([]*probode.ComplexLU, len(table.modes))
+	for k, m := range table.modes {
+		if m.im == 0 {
+			f.real[k] = probode.NewLU(jac)
+		} else {
+			f.pair[k] = probode.NewComplexLU(jac)
+		}
+	}
+	return f
+}
+
+// factorize reports whether the matrices for a step of length h are regular.
+func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) bool {
+	for k, m := range table.modes {
+		if m.im == 0 && !f.real[k].Factorize(m.re/h, jac) {
+			return false
+		}
+		if m.im != 0 && !f.pair[k].Factorize(m.re/h, m.im/h, jac) {
+			return false
+		}
+	}
+	return true
+}
+
 // implicit takes the steps of a collocation method. The equations of the stages, h Σⱼ aᵢⱼ
 // fⱼ − zᵢ = 0, are solved by simplified Newton iteration: with one Jacobian for all
 // stages, the linear systems split into one real or complex system of size d for each
@@ -24,8 +55,7 @@ type implicit struct {
 	f0    []float64       // f(t, x)
 	jac   *probode.Matrix // the Jacobian that was factorised
 	moved bool            // jac was evaluated elsewhere than at the beginning of the step
-	real  []*probode.LU   // factors for modes with a real eigenvalue
-	pair  []*probode.ComplexLU
+	factors
 
 	t, h    float64 // of the present step
 	z, f    []float64
@@ -47,14 +77,7 @@ func newImplicit(p *probode.Problem, g *probode.Grid, table *collocation) (*impl
 		return nil, err
 	}
 	s.eval, s.jac = probode.NewLinearizer(p), p.NewJacobian()
-	s.real, s.pair = make([]*probode.LU, len(table.modes)), make([]*probode.ComplexLU, len(table.modes))
-	for k, m := range table.modes {
-		if m.im == 0 {
-			s.real[k] = probode.NewLU(s.jac)
-		} else {
-			s.pair[k] = probode.NewComplexLU(s.jac)
-		}
-	}
+	s.factors = newFactors(table, s.jac)
 	for _, v := range []*[]float64{&s.f0, &s.w, &s.iw, &s.at} {
 		*v = make([]float64, d)
 	}
@@ -117,26 +140,24 @@ func (s *implicit) linearize(t, h float64, x, theta []float64) {
 	s.moved = false
 }
 
-func (s *implicit) factorize() bool {
-	for k, m := range s.table.modes {
-		if m.im == 0 && !s.real[k].Factorize(m.re/s.h, s.jac) {
-			return false
-		}
-		if m.im != 0 && !s.pair[k].Factorize(m.re/s.h, m.im/s.h, s.jac) {
-			return false
-		}
-	}
-	return true
-}
+func (s *implicit) factorize() bool { return s.factors.factorize(s.table, s.h, s.jac) }
 
 // solve sets dst to (I − hA⊗J)⁻¹ r.
-func (s *implicit) solve(dst, r []float64) {
+func (s *implicit) solve(dst, r []float64) { s.solveBy(&s.factors, dst, r, false) }
+
+// solveBy sets dst to (I − hA⊗J)⁻¹ r, with the factors f of J. If transposed is set, A is
+// transposed.
+func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
 	clear(dst)
 	for k, m := range s.table.modes {
 		clear(s.w)
 		clear(s.iw)
 		lambda := complex(m.re/s.h, m.im/s.h)
-		for j, l := range m.left {
+		left, right := m.left, m.right
+		if transposed {
+			left, right = right, left
+		}
+		for j, l := range left {
 			l *= lambda
 			re, im := real(l), imag(l)
 			for q, v := range s.stage(r, j) {
@@ -145,11 +166,11 @@ func (s *implicit) solve(dst, r []float64) {
 			}
 		}
 		if m.im == 0 {
-			s.real[k].Solve(s.w)
+			f.real[k].Solve(s.w)
 		} else {
-			s.pair[k].Solve(s.w, s.iw)
+			f.pair[k].Solve(s.w, s.iw)
 		}
-		for j, v := range m.right {
+		for j, v := range right {
 			re, im := real(v), imag(v)
 			if m.im != 0 { // with its conjugate
 				re, im = 2*re, 2*im

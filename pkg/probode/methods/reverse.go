@@ -17,9 +17,8 @@ import (
 // where gⱼ is the gradient with respect to fⱼ. They are solved by simplified iteration
 // with the Jacobian of the middle stage.
 type reverseStages struct {
-	jac   []*probode.Matrix // transposed, at the stages
-	real  []*probode.LU
-	pair  []*probode.ComplexLU
+	jac []*probode.Matrix // transposed, at the stages
+	factors
 	mu, g []float64 // s×d
 	next  []float64
 	all   *probode.Matrix // of all stages, transposed
@@ -28,18 +27,11 @@ type reverseStages struct {
 
 func newReverseStages(s *implicit) *reverseStages {
 	n := s.table.stages * s.d
-	e := &reverseStages{mu: make([]float64, n), g: make([]float64, n), next: make([]float64, s.d),
-		real: make([]*probode.LU, len(s.real)), pair: make([]*probode.ComplexLU, len(s.pair))}
+	e := &reverseStages{mu: make([]float64, n), g: make([]float64, n), next: make([]float64, s.d)}
 	for range s.table.stages {
 		e.jac = append(e.jac, s.jac.Transpose(nil))
 	}
-	for k := range s.table.modes {
-		if s.real[k] != nil {
-			e.real[k] = probode.NewLU(e.jac[0])
-		} else {
-			e.pair[k] = probode.NewComplexLU(e.jac[0])
-		}
-	}
+	e.factors = newFactors(s.table, e.jac[0])
 	return e
 }
 
@@ -90,13 +82,13 @@ func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 		noise = 1e-12 // updates that may be rounding errors
 	)
 	clear(e.mu)
-	if !e.factorize(s) {
+	if !e.factorize(s.table, s.h, e.jac[s.table.stages/2]) {
 		return e.direct(s, lambda)
 	}
 	before := math.Inf(1)
 	for range most {
 		e.residual(s, lambda)
-		e.update(s)
+		s.solveBy(&e.factors, s.u, s.r, true)
 		size, unit := largest(s.u), largest(e.mu)
 		for k, v := range s.u {
 			e.mu[k] += v
@@ -113,20 +105,6 @@ func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 		before = size
 	}
 	return e.direct(s, lambda)
-}
-
-// factorize sets the factors for the Jacobian of the middle stage.
-func (e *reverseStages) factorize(s *implicit) bool {
-	jac := e.jac[s.table.stages/2]
-	for k, m := range s.table.modes {
-		if m.im == 0 && !e.real[k].Factorize(m.re/s.h, jac) {
-			return false
-		}
-		if m.im != 0 && !e.pair[k].Factorize(m.re/s.h, m.im/s.h, jac) {
-			return false
-		}
-	}
-	return true
 }
 
 // slopes sets g from mu.
@@ -152,40 +130,6 @@ func (e *reverseStages) residual(s *implicit, lambda []float64) {
 			to[k] = d*v - mu[k]
 		}
 		e.jac[j].AddMul(to, 1, s.stage(e.g, j))
-	}
-}
-
-// update sets u to the solution of the equations with one Jacobian for all stages, for
-// the residual r. It is the transpose of implicit.solve.
-func (e *reverseStages) update(s *implicit) {
-	clear(s.u)
-	for k, m := range s.table.modes {
-		clear(s.w)
-		clear(s.iw)
-		for j, v := range m.right {
-			re, im := real(v), imag(v)
-			for q, v := range s.stage(s.r, j) {
-				s.w[q] += re * v
-				s.iw[q] += im * v
-			}
-		}
-		if m.im == 0 {
-			e.real[k].Solve(s.w)
-		} else {
-			e.pair[k].Solve(s.w, s.iw)
-		}
-		lambda := complex(m.re/s.h, m.im/s.h)
-		for j, l := range m.left {
-			l *= lambda
-			re, im := real(l), imag(l)
-			if m.im != 0 { // with its conjugate
-				re, im = 2*re, 2*im
-			}
-			to := s.stage(s.u, j)
-			for q := range to {
-				to[q] += re*s.w[q] - im*s.iw[q]
-			}
-		}
 	}
 }
 
