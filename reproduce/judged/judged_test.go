@@ -10,9 +10,6 @@ import (
 // A small collection is judged: a problem whose predictions every method gets right at a
 // tight tolerance, and a folder that is not a problem. A second run computes nothing.
 func TestJudged(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
 	collection, out := t.TempDir(), t.TempDir()
 	from := filepath.Join("..", "..", "pkg", "probode", "model", "testdata", "petab-lynx")
 	if err := os.CopyFS(filepath.Join(collection, "petab-lynx"), os.DirFS(from)); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -106,18 +107,7 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 // is taken at the values of the finer setup, which is the setup of x. Relative
 // differences that rounding can explain are ignored.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
-	var d float64
-	for _, o := range x.surface.DataAt(finer, theta) {
-		// A datum without measurement error does no harm if both setups predict the same
-		// value.
-		if delta := expected[o.At] - finer[o.At]; math.Abs(delta) > rounding*math.Abs(finer[o.At]) {
-			if o.Certain {
-				o.Information = math.Inf(1)
-			}
-			d += o.Information * delta * delta
-		}
-	}
-	return math.Sqrt(d)
+	return shape.Discrepancy(x.surface.DataAt(finer, theta), expected, finer, rounding)
 }
 
 // Sufficient searches for a smaller tolerance or step with which the error of s, as

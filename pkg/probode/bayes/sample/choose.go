@@ -291,12 +291,7 @@ func (r *ruler) measure(ctx context.Context, e *bayes.Density) (at, near float64
 	for i, theta := range r.points {
 		d := math.Inf(1)
 		if _, err := e.LogLikelihood(theta, nil); err == nil {
-			var sum float64
-			for _, o := range r.data[i] {
-				delta := e.Expected()[o.At] - r.expected[i][o.At]
-				sum += o.Information * delta * delta
-			}
-			d = math.Sqrt(sum)
+			d = shape.Discrepancy(r.data[i], e.Expected(), r.expected[i], 0)
 		}
 		if math.IsNaN(d) {
 			d = math.Inf(1)

@@ -25,6 +25,23 @@ type Datum struct {
 	U, Slope float64
 }
 
+// Discrepancy returns D between two vectors of expected data, in units of the measurement
+// errors, D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ comes from data, which belong
+// to finer. Differences below rounding times the value are ignored. A datum without
+// measurement error does no harm if both values are the same; if not, D is infinite.
+func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
+	var d float64
+	for _, o := range data {
+		if delta := expected[o.At] - finer[o.At]; math.Abs(delta) > rounding*math.Abs(finer[o.At]) {
+			if o.Certain {
+				o.Information = math.Inf(1)
+			}
+			d += o.Information * delta * delta
+		}
+	}
+	return math.Sqrt(d)
+}
+
 // Data returns the data at the last point of Expand, by experiment, row and column.
 func (s *Surface) Data() []Datum {
 	var out []Datum

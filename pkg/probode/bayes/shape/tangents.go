@@ -71,12 +71,7 @@ func (s *Surface) lend(directions []float64) [][]float64 {
 	if _, err := s.lent.LogLikelihood(s.theta, nil); all == nil || err != nil {
 		return nil
 	}
-	var sum float64
-	for _, o := range s.Data() {
-		delta := s.lent.Expected()[o.At] - s.e.Expected()[o.At]
-		sum += o.Information * delta * delta
-	}
-	if !(math.Sqrt(sum) < lentError) {
+	if !(Discrepancy(s.Data(), s.lent.Expected(), s.e.Expected(), 0) < lentError) {
 		return nil
 	}
 	return all
