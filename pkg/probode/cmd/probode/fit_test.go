@@ -16,14 +16,8 @@ import (
 // The file of -json has the names of docs/json.md, and no others, and a later fit, from
 // its ends, ends at its optimum.
 func TestFitJSON(t *testing.T) {
-	doc, err := os.ReadFile("../../../../docs/json.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, part, _ := strings.Cut(string(doc), "\n## fit\n")
-	part, _, _ = strings.Cut(part, "\n## ")
 	documented := map[string]bool{}
-	for _, row := range strings.Split(part, "\n") {
+	for _, row := range strings.Split(jsonSection(t, "fit"), "\n") {
 		if cells := strings.Split(row, "|"); len(cells) > 2 {
 			for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
 				documented[m[1]] = true

@@ -110,16 +110,25 @@ func TestLikelihood(t *testing.T) {
 	}
 }
 
-// What -json writes are the names of docs/json.md, strictly; what is not finite is null.
-func TestLikelihoodJSON(t *testing.T) {
+// jsonSection returns a section of docs/json.md.
+func jsonSection(t *testing.T, title string) string {
+	t.Helper()
 	doc, err := os.ReadFile("../../../../docs/json.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, _ := strings.Cut(string(doc), "\n## likelihood\n")
+	_, part, found := strings.Cut(string(doc), "\n## "+title+"\n")
+	if !found {
+		t.Fatalf("docs/json.md has no section %s", title)
+	}
 	part, _, _ = strings.Cut(part, "\n## ")
+	return part
+}
+
+// What -json writes are the names of docs/json.md, strictly; what is not finite is null.
+func TestLikelihoodJSON(t *testing.T) {
 	documented := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(part, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(jsonSection(t, "likelihood"), -1) {
 		documented[m[1]] = true
 	}
 	byID := regexp.MustCompile(`^(parameters|gradient|gradient_on_scale)\..*`)

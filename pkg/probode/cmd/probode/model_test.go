@@ -32,7 +32,13 @@ func parsed(t *testing.T, args ...string) (*model, *bayes.Posterior, error) {
 // tableFile writes a file of data and returns its path.
 func tableFile(t *testing.T, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "data.csv")
+	return textFile(t, t.TempDir(), "data.csv", text)
+}
+
+// textFile writes a file into dir and returns its path.
+func textFile(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -221,13 +221,7 @@ func TestSampleUntilEnough(t *testing.T) {
 // of a fit.
 func TestSampleChooses(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := func(name, text string) string { return textFile(t, dir, name, text) }
 	write("counts.csv", "time,bacteria\n0,1.1\n1,2.0\n2,4.6\n3,9.8\n4,18\n6,39\n8,47\n")
 	file := write("growth.yaml", `name: growth
 parameters:

@@ -93,13 +93,7 @@ func TestSolveRows(t *testing.T) {
 // An event after the end of the span is not in the table, and one line says so.
 func TestSolveEventAfterEnd(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := func(name, text string) string { return textFile(t, dir, name, text) }
 	write("d.csv", "time,y\n1,1\n10,0.1\n")
 	text := `name: doses
 parameters: [{parameterId: k, nominalValue: 0.3}, {parameterId: lag, nominalValue: 1}]
