@@ -53,6 +53,7 @@ def main():
     course, documents = listed(), indexed()
     files = {p: p.stem + ".html" for p in [NOTEBOOKS / c.file.replace(".html", ".ipynb") for c in course] + list(documents)}
     files[NOTEBOOKS] = files[NOTEBOOKS / "README.md"] = files[DOCS / "README.md"] = "index.html"
+    files |= {p: "data/" + p.name for p in (NOTEBOOKS / "data").iterdir()}
     site = text.Site(files, packages)
 
     assets = folder / "assets"
@@ -75,6 +76,7 @@ def main():
     index = Page("index.html", "probode: the course", "", body=contents(pages))
     write(folder / index.file, fill(template, index, course, None, None))
     write(assets / "search.js", "window.probodeSearch = " + searchable(pages) + ";\n")
+    shutil.copytree(NOTEBOOKS / "data", folder / "data")
     for name in ["site.css", "site.js"]:
         shutil.copy(HERE / name, assets)
     if (ECHARTS / "echarts.min.js").exists():
