@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -28,11 +29,18 @@ type ProfileLikelihood struct {
 	// units of the scale. The data do not determine the parameter on that side.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
-	Err                  error // why the profile is incomplete; an end that was not reached is then open
+	// Elsewhere contains points outside the interval at which the log-likelihood is below
+	// its maximum by less than the threshold, by value. If there are any, the interval
+	// covers only the part of the confidence region around the optimum.
+	Elsewhere []ProfilePoint
+	Err       error // why the profile is incomplete; an end that was not reached is then open
 }
 
-// Identified reports whether both ends of the interval are inside the bounds.
-func (p *ProfileLikelihood) Identified() bool { return !p.LowerOpen && !p.UpperOpen }
+// Identified reports whether both ends of the interval are inside the bounds, and no point
+// of the confidence region is known outside the interval.
+func (p *ProfileLikelihood) Identified() bool {
+	return !p.LowerOpen && !p.UpperOpen && len(p.Elsewhere) == 0
+}
 
 // A ProfilePoint is one value of a parameter.
 type ProfilePoint struct {
@@ -49,17 +57,25 @@ type ProfileLikelihoods struct {
 	ByName []ProfileLikelihood
 }
 
-// Profiles computes the profiles of all estimated parameters about an optimum, for
-// confidence intervals of the given level. s is as for Fit; its Starts and From are not
-// used. If a profile finds a better point, a new search begins there, and the profiles are
-// computed again, at most three times.
+// Profiles computes the profiles of all estimated parameters about the best of the ends of
+// Fit, for confidence intervals of the given level. s is as for Fit; its Starts and From
+// are not used. If a profile finds a better point, a new search begins there, and the
+// profiles are computed again, at most three times.
+//
+// A profile follows the likelihood away from the best end, and stops once it has fallen
+// below the threshold. The other ends, and the profiles of the other parameters, tell
+// whether the likelihood is above the threshold elsewhere.
 //
 // Each end of an interval is computed to 10⁻⁴ of the threshold. If ctx ends, the error is
 // that of ctx.
-func (p *File) Profiles(ctx context.Context, best Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {
+func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {
 	if !(level > 0 && level < 1) {
 		return nil, fmt.Errorf("the confidence level is %g: want a number between 0 and 1", level)
 	}
+	if len(ends) == 0 || ends[0].Err != nil {
+		return nil, fmt.Errorf("no search succeeded: want an end of a search, around which profiles are computed")
+	}
+	best := ends[0]
 	s.Tolerance = probode.Tolerance{Relative: 1e-6}
 	s.Starts, s.From = 0, [][]float64{best.Theta}
 	problem, err := p.newFit(s)
@@ -92,6 +108,7 @@ func (p *File) Profiles(ctx context.Context, best Optimum, level float64, s FitS
 			for i, j := range problem.free {
 				out.ByName[i] = problem.profile(p.Params[j].ID, i, from, sides[2*i], sides[2*i+1])
 			}
+			problem.elsewhere(out, ends)
 			return out, ctx.Err()
 		}
 		s.From = [][]float64{problem.all(top.at)}
@@ -286,23 +303,52 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 			p.Points = append(p.Points, ProfilePoint{linear(x[k]), s.drop[i], f.all(x)})
 		}
 	}
-	slices.SortFunc(p.Points, func(a, b ProfilePoint) int {
-		if a.Value < b.Value {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(p.Points, byValue)
 	return p
 }
 
-// Within returns the points of the profiles at which the log-likelihood is below its
-// maximum by at most the threshold, each with the values of all parameters. The predictions at these points span a confidence band
-// of each prediction. The band is approximate, because the parameters that matter for a
-// prediction are profiled, but not the prediction itself.
+// elsewhere fills Elsewhere from the ends of searches, and from the points of the profiles
+// of the other parameters. Of points with almost the same value it keeps the first one.
+func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
+	var points []ProfilePoint
+	for _, o := range ends {
+		if o.Err == nil {
+			points = append(points, ProfilePoint{Drop: p.Best.value() - o.value(), Theta: o.Theta})
+		}
+	}
+	for _, q := range p.ByName {
+		points = append(points, q.Points...)
+	}
+	points = slices.DeleteFunc(points, func(point ProfilePoint) bool { return point.Drop >= p.Drop })
+	for i := range p.ByName {
+		q, scale := &p.ByName[i], f.boxes[i].scale
+		low, high := scale.of(q.Lower), scale.of(q.Upper)
+		// An end of the interval has an error of less than 10⁻⁴ of the width.
+		margin := 1e-3 * (high - low)
+		for _, point := range points {
+			point.Value = point.Theta[f.free[i]]
+			at := scale.of(point.Value)
+			known := slices.ContainsFunc(q.Elsewhere, func(other ProfilePoint) bool { return math.Abs(scale.of(other.Value)-at) <= margin })
+			if !known && (at < low-margin || at > high+margin) {
+				q.Elsewhere = append(q.Elsewhere, point)
+			}
+		}
+		slices.SortFunc(q.Elsewhere, byValue)
+	}
+}
+
+// byValue compares points of a profile.
+func byValue(a, b ProfilePoint) int { return cmp.Compare(a.Value, b.Value) }
+
+// Within returns the points of the profiles, and those elsewhere, at which the
+// log-likelihood is below its maximum by at most the threshold, each with the values of
+// all parameters. The predictions at these points span a confidence band of each
+// prediction. The band is approximate, because the parameters that matter for a prediction
+// are profiled, but not the prediction itself.
 func (p *ProfileLikelihoods) Within() [][]float64 {
 	list := [][]float64{p.Best.Theta}
 	for _, q := range p.ByName {
-		for _, point := range q.Points {
+		for _, point := range slices.Concat(q.Points, q.Elsewhere) {
 			if point.Drop <= p.Drop*1.01 {
 				list = append(list, point.Theta)
 			}

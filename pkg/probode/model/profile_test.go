@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -23,13 +24,13 @@ func straight(y []float64) *File {
 		{ID: "b", Nominal: 1, Scale: Lin, Lower: -20, Upper: 20, Estimate: true}}}
 }
 
-func fitted(t *testing.T, p *File, starts int) Optimum {
+func fitted(t *testing.T, p *File, starts int) []Optimum {
 	t.Helper()
 	list, err := p.Fit(context.Background(), FitSettings{Starts: starts, Seed: 1})
 	if err != nil || !list[0].Converged {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	return list[0]
+	return list
 }
 
 // For a linear model the profile is a parabola, and the interval at level .95 is ±1.959964
@@ -37,8 +38,9 @@ func fitted(t *testing.T, p *File, starts int) Optimum {
 // accurate to 10⁻⁴ of the threshold, thus to 5·10⁻⁵ of the half-width.
 func TestProfilesOfLinearModel(t *testing.T) {
 	p := straight([]float64{0.9, 1.7, 2.2, 2.7, 3.8, 4.1})
-	best := fitted(t, p, 3)
-	all, err := p.Profiles(context.Background(), best, 0.95, FitSettings{})
+	ends := fitted(t, p, 3)
+	best := ends[0]
+	all, err := p.Profiles(context.Background(), ends, 0.95, FitSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +98,57 @@ func TestProfilesOfSum(t *testing.T) {
 	for _, q := range all.ByName {
 		if want := known.ByName[0].Upper - 1e-4; q.Identified() || !q.LowerOpen || q.UpperOpen || math.Abs(q.Upper-want) > 1e-3*want {
 			t.Errorf("%s: from %v (open: %t) to %v (open: %t): want an open lower end, and %v", q.Parameter, q.Lower, q.LowerOpen, q.Upper, q.UpperOpen, want)
+		}
+	}
+}
+
+// If the line has the intercept a², a and −a are equally likely. The interval of a is then
+// that of the line, on one side of 0, and searches that ended on the other side make the
+// other part of the confidence region known. This is so as well if a bound on a excludes
+// the optimum on the other side, but not all points above the threshold. If the bound
+// excludes all of them, there is one part.
+func TestProfilesElsewhere(t *testing.T) {
+	y := []float64{4.1, 3.7, 4.2, 3.9, 4.0, 4.4}
+	line := straight(y)
+	known, err := line.Profiles(context.Background(), fitted(t, line, 3), 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, want := math.Sqrt(known.Best.Theta[0]), [2]float64{math.Sqrt(known.ByName[0].Lower), math.Sqrt(known.ByName[0].Upper)}
+	for _, lowest := range []float64{-20, -0.95 * best, -0.5 * best} {
+		p := straight(y)
+		p.Models[0].States[0].Init = expr.Call("times", expr.Sym("a"), expr.Sym("a"))
+		p.Params[0].Lower = lowest
+		all, err := p.Profiles(context.Background(), fitted(t, p, 8), 0.95, FitSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := &all.ByName[0]
+		got := [2]float64{q.Lower, q.Upper}
+		sign := 1.0
+		if all.Best.Theta[0] < 0 {
+			sign, got = -1, [2]float64{-q.Upper, -q.Lower}
+		}
+		if math.Abs(got[0]/want[0]-1) > 1e-4 || math.Abs(got[1]/want[1]-1) > 1e-4 {
+			t.Errorf("bound %v: interval %v: want %v", lowest, got, want)
+		}
+		if lowest == -0.5*best {
+			if len(q.Elsewhere) != 0 || !q.Identified() {
+				t.Errorf("bound %v: %+v is elsewhere: want nothing", lowest, q.Elsewhere)
+			}
+			continue
+		}
+		// Points of the profile of b are there as well: the ends of searches are the best.
+		top := slices.MinFunc(q.Elsewhere, func(a, b ProfilePoint) int { return cmp.Compare(a.Drop, b.Drop) })
+		other := max(-sign*best, lowest)
+		if q.Identified() || math.Abs(top.Value-other) > 1e-3*best || top.Drop >= all.Drop {
+			t.Errorf("bound %v: %+v is elsewhere: want %v", lowest, q.Elsewhere, other)
+		}
+		if b := all.ByName[1]; !b.Identified() {
+			t.Errorf("bound %v: b has %+v elsewhere: want nothing", lowest, b.Elsewhere)
+		}
+		if !slices.ContainsFunc(all.Within(), func(theta []float64) bool { return sign*theta[0] < 0 }) {
+			t.Errorf("bound %v: no point of the other part is within the region", lowest)
 		}
 	}
 }

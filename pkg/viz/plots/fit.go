@@ -42,20 +42,28 @@ func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	return f
 }
 
-// ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its confidence
-// interval.
+// ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its
+// confidence interval, and with the points of the confidence region that are known outside
+// the interval.
 func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	f := viz.Figure{Columns: 3}
 	for _, q := range all.ByName {
 		line := viz.Line{Color: viz.Blue, Marker: viz.Disc}
-		positive := true
 		for _, point := range q.Points {
 			line.X, line.Y = append(line.X, point.Value), append(line.Y, -point.Drop)
-			positive = positive && point.Value > 0
 		}
-		wide := positive && line.X[len(line.X)-1] > 20*line.X[0]
-		f.Panels = append(f.Panels, viz.Panel{X: viz.Axis{Label: q.Parameter, Log: wide}, Y: viz.Axis{Label: "log-likelihood, less the best"},
-			Layers: []viz.Layer{line, viz.Guide{Name: fmt.Sprintf("%g %% confidence", 100*all.Level), At: -all.Drop, Horizontal: true, Dash: viz.Dashed}}})
+		layers := []viz.Layer{line, viz.Guide{Name: fmt.Sprintf("%g %% confidence", 100*all.Level), At: -all.Drop, Horizontal: true, Dash: viz.Dashed}}
+		low, high := line.X[0], line.X[len(line.X)-1]
+		if len(q.Elsewhere) > 0 {
+			other := viz.Points{Name: "elsewhere", Marker: viz.Ring}
+			for _, point := range q.Elsewhere {
+				other.X, other.Y = append(other.X, point.Value), append(other.Y, -point.Drop)
+			}
+			layers = append(layers, other)
+			low, high = min(low, other.X[0]), max(high, other.X[len(other.X)-1])
+		}
+		wide := low > 0 && high > 20*low
+		f.Panels = append(f.Panels, viz.Panel{X: viz.Axis{Label: q.Parameter, Log: wide}, Y: viz.Axis{Label: "log-likelihood, less the best"}, Layers: layers})
 	}
 	return f
 }

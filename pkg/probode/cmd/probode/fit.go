@@ -115,7 +115,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	if f.profiles && stopped == nil {
 		show := display("profiles")
 		f.set.Progress = func(done, total int) { show(done, total, "") }
-		profiles, err = p.Profiles(ctx, optima[0], f.level, f.set)
+		profiles, err = p.Profiles(ctx, optima, f.level, f.set)
 		show(1, 1, "")
 		if err != nil {
 			return err
@@ -137,7 +137,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	out = f.table.beside(out)
 	writeOptima(out, p, optima)
 	if profiles != nil {
-		writeProfiles(out, profiles)
+		writeProfiles(out, profiles, len(optima))
 	}
 	if stopped != nil {
 		fmt.Fprintln(out, "warning: stopped before the end: these are the results so far")
@@ -193,12 +193,15 @@ func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profile
 	var level any
 	if profiles != nil {
 		level = profiles.Level
+		points := func(list []modelfile.ProfilePoint) []jsonfile.Object {
+			return jsonfile.List(len(list), func(k int) jsonfile.Object {
+				return jsonfile.Object{"value", list[k].Value, "drop", list[k].Drop, "parameters", jsonfile.Named(names, list[k].Theta)}
+			})
+		}
 		list = jsonfile.List(len(profiles.ByName), func(i int) jsonfile.Object {
 			q := profiles.ByName[i]
 			return jsonfile.Object{"parameter", q.Parameter, "lower", q.Lower, "upper", q.Upper, "lower_open", q.LowerOpen, "upper_open", q.UpperOpen, "identified", q.Identified(),
-				"points", jsonfile.List(len(q.Points), func(k int) jsonfile.Object {
-					return jsonfile.Object{"value", q.Points[k].Value, "drop", q.Points[k].Drop, "parameters", jsonfile.Named(names, q.Points[k].Theta)}
-				})}
+				"points", points(q.Points), "elsewhere", points(q.Elsewhere)}
 		})
 	}
 	free, data := p.Size()
@@ -273,11 +276,12 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 }
 
-// writeProfiles writes the confidence intervals, and names the parameters that the data do
-// not determine.
-func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods) {
+// writeProfiles writes the confidence intervals, names the parameters whose interval is
+// only a part of the confidence region, and those that the data do not determine. searches
+// is the number of searches of the fit.
+func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
-	var open []string
+	var open, elsewhere []string
 	for _, q := range p.ByName {
 		what := ""
 		switch {
@@ -291,17 +295,35 @@ func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods) {
 		if q.Err != nil {
 			what = strings.TrimSpace(what + ": " + text.Printable(q.Err.Error()))
 		}
-		if !q.Identified() {
+		if q.LowerOpen || q.UpperOpen {
 			open = append(open, text.Clip(q.Parameter))
+		}
+		if n := len(q.Elsewhere); n > 0 {
+			const most = 4
+			var values []string
+			for _, point := range q.Elsewhere[:min(n, most)] {
+				values = append(values, fmt.Sprintf("%.6g", point.Value))
+			}
+			if n > most {
+				values = append(values, fmt.Sprintf("and %d more", n-most))
+			}
+			elsewhere = append(elsewhere, text.Clip(q.Parameter)+" = "+strings.Join(values, ", "))
 		}
 		rows = append(rows, []string{text.Clip(q.Parameter), fmt.Sprintf("%.6g", q.Lower), fmt.Sprintf("%.6g", q.Upper), what})
 	}
 	fmt.Fprintf(out, "\n%s\n", text.Table(rows, func(c int) bool { return c == 0 || c == 3 }))
-	if len(open) == 0 {
-		fmt.Fprintln(out, "The data determine all parameters within their bounds.")
-		return
+	if len(elsewhere) > 0 {
+		fmt.Fprintf(out, "The confidence region extends beyond these intervals: the log-likelihood is also less than %.3g below the best at %s. Each interval covers only the part around the best end.\n",
+			p.Drop, strings.Join(elsewhere, "; "))
 	}
-	fmt.Fprintf(out, "The data do not determine %s: up to a bound, the profile is less than %.3g below the best.\n", strings.Join(open, ", "), p.Drop)
+	switch {
+	case len(open) == 0 && len(elsewhere) == 0 && searches == 1:
+		fmt.Fprintln(out, "The data determine all parameters within their bounds, unless there are other optima: there was one search only.")
+	case len(open) == 0 && len(elsewhere) == 0:
+		fmt.Fprintf(out, "The data determine all parameters within their bounds, as far as %d searches show.\n", searches)
+	case len(open) > 0:
+		fmt.Fprintf(out, "The data do not determine %s: up to a bound, the profile is less than %.3g below the best.\n", strings.Join(open, ", "), p.Drop)
+	}
 }
 
 // between describes bounds. NaN or an infinite number means that there is no bound.

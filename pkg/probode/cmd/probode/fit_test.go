@@ -63,6 +63,30 @@ func TestFitJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	walk("", v)
+	// Of ±k, both signs are equally likely.
+	for name, content := range map[string]string{"signs.yaml": "parameters:\n  - {parameterId: k, nominalValue: 0.7, lowerBound: -3, upperBound: 3}\n" +
+		"odes:\n  - {stateId: x, rightHandSide: -k * k * x, initialValue: 2}\nobservables:\n  - {observableId: y, observableFormula: x, noiseFormula: 0.05}\ndata: signs.csv\n",
+		"signs.csv": "time,y\n0.5,1.6\n1,1.25\n2,0.74\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signs := output(t, "fit", "-model", filepath.Join(dir, "signs.yaml"), "-profiles", "-json", filepath.Join(dir, "signs.json"), "-out", filepath.Join(dir, "signs.svg"))
+	if !strings.Contains(signs, "extends beyond these intervals") || strings.Contains(signs, "determine all parameters") {
+		t.Errorf("two parts of the confidence region:\n%s", signs)
+	}
+	picture, err := os.ReadFile(filepath.Join(dir, "signs.svg"))
+	if err != nil || !bytes.Contains(picture, []byte("elsewhere")) {
+		t.Errorf("the figure shows one part of the confidence region: %v", err)
+	}
+	if content, err = os.ReadFile(filepath.Join(dir, "signs.json")); err != nil {
+		t.Fatal(err)
+	}
+	var w map[string]any
+	if err := json.Unmarshal(content, &w); err != nil {
+		t.Fatal(err)
+	}
+	walk("", w)
 	if a, b := slices.Sorted(maps.Keys(written)), slices.Sorted(maps.Keys(documented)); !slices.Equal(a, b) {
 		t.Errorf("written %v\ndocumented %v", a, b)
 	}
