@@ -9,9 +9,11 @@ import (
 )
 
 // A measured increase, such as the cases since the last report, is the difference between
-// a formula and its value at the previous measurement. An additional state holds the
-// previous value. It is constant between measurements, and an event just after each
-// measurement sets it to the value of the formula.
+// a formula and its value at the previous measurement, or at the start if there is none.
+// An additional state holds the previous value. It is constant between measurements, and
+// an event just after each measurement sets it to the value of the formula. If the model
+// has events, so does one that comes last at the start: a dose at the start is then no
+// part of the first increase.
 
 // An increase is a formula whose increase is measured.
 type increase struct {
@@ -54,10 +56,17 @@ func (e *Instance) addIncreases(l *lowering) {
 		e.states = append(slices.Clip(e.states), c.state)
 		e.initial = append(slices.Clip(e.initial), c.formula.Substitute(start).Simplify())
 		e.rates = append(slices.Clip(e.rates), expr.Num(0))
-		e.events = slices.Clip(e.events)
-		for _, t := range times[:len(times)-1] {
-			e.events = append(e.events, equations.Event{ID: c.state, Time: expr.Num(t), Early: equations.AtStart, After: true,
+		set := func(t float64, after bool) {
+			e.events = append(slices.Clip(e.events), equations.Event{ID: c.state, Time: expr.Num(t), Early: equations.AtStart, After: after,
 				Jumps: []equations.Jump{{State: c.state, Value: c.formula}}})
+		}
+		if len(e.events) > 0 {
+			set(e.model.start, false)
+		}
+		for _, t := range times[:len(times)-1] {
+			if t > e.model.start {
+				set(t, true)
+			}
 		}
 	}
 }

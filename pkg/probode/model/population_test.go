@@ -179,6 +179,58 @@ func TestPopulation(t *testing.T) {
 	}
 }
 
+// Events at the start happen before anything is measured, so what they add is no part of
+// the first increase, but what a later dose adds is part of an increase. With the rates
+// −kx and kx, the increases of the amount eliminated are 10 (e^{−ks} − e^{−kt}).
+func TestIncreaseAfterEventsAtStart(t *testing.T) {
+	files := map[string]string{"m.yaml": `name: increases
+parameters:
+  - {parameterId: k, nominalValue: 0.5, lowerBound: 0.01, upperBound: 5}
+odes:
+  - {stateId: x, rightHandSide: -k * x, initialValue: 0}
+  - {stateId: total, rightHandSide: k * x, initialValue: 3}
+doses:
+  - {doseId: d, state: total, amount: 100, time: 0}
+  - {doseId: e, state: x, amount: 10, time: 0}
+  - {doseId: late, state: total, amount: 7, time: 1.5}
+events:
+  - {eventId: f, trigger: total > 50, atStart: 1, assignments: {total: total + 1000}}
+observables:
+  - {observableId: out, observableFormula: total, noiseFormula: 1, increase: 1}
+data: d.csv
+`, "d.csv": "time,out\n1,4\n2,2.4\n3,1.4\n"}
+	const trigger = "events:\n  - {eventId: f, trigger: total > 50, atStart: 1, assignments: {total: total + 1000}}\n"
+	want := -1.5 * math.Log(2*math.Pi)
+	for i, y := range []float64{4, 2.4, 1.4} {
+		increase := 10 * (math.Exp(-0.5*float64(i)) - math.Exp(-0.5*float64(i+1)))
+		if i == 1 {
+			increase += 7
+		}
+		want -= (y - increase) * (y - increase) / 2
+	}
+	// The second table measures at the start, too: the increase there is 0.
+	for _, c := range []struct {
+		changes []string
+		want    float64
+	}{
+		{nil, want},
+		{[]string{trigger, ""}, want},
+		{[]string{trigger, "", "time,out\n", "time,out\n0,0\n"}, want - math.Log(2*math.Pi)/2},
+	} {
+		p, err := loadMap(t, files, "m.yaml", c.changes...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := p.LogLikelihood(LikelihoodSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := l.At(context.Background(), l.Nominal(), false); err != nil || math.Abs(v.LogLikelihood-c.want) > 1e-6 {
+			t.Errorf("%q: log-likelihood %.9f, %v: want %.9f", c.changes, v.LogLikelihood, err, c.want)
+		}
+	}
+}
+
 func TestPopulationRefuses(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"objectivePriorType: exponential", "objectivePriorType: gamma", "prior gamma has parameters that are not numbers: want numbers, or one of"},
