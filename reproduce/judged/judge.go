@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/model"
@@ -19,38 +23,50 @@ var (
 	tolerances  = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8}
 )
 
-// threshold is the largest shift of a parameter, in standard deviations, that does not
-// matter.
-const threshold = 0.1
-
-// near is the difference in log-likelihood up to which an end of a search counts as an
-// answer, beside the best one.
-const near = 10
+const (
+	// threshold is the largest shift of a parameter, in standard deviations, that does not
+	// matter. smallD is the D that guarantees it to first order, noise scales included.
+	threshold = 0.1
+	smallD    = threshold / math.Sqrt2
+	// near is the difference in log-likelihood up to which an end of a search counts as an
+	// answer, beside the best one. Ends whose log-likelihoods differ by less than same count
+	// as one end.
+	near = 10
+	same = 0.01
+	// mostStarts is the largest number of random starts of searches.
+	mostStarts = 20
+	// The reference is accurate enough if the error of its log-likelihood is below this.
+	accurate = 1e-3
+)
 
 // A result says what is known about a problem. What could not be computed is absent.
 type result struct {
 	Name                                         string
 	States, Parameters, Measurements, Conditions int
-	LogLikelihood                                float64 // at the point of the file
+	LogLikelihood                                float64 // accurate, at the point of the file
+	Error                                        float64 // estimated error of LogLikelihood
 	Best                                         float64 // at the best point: that of the file, or the end of a search
-	Methods                                      []byMethod
-	Seconds                                      float64
-	Problem                                      string `json:",omitempty"` // why there is no more
+	Searches                                     int     // searches that ended in time
+	Methods                                      []*byMethod
+	Seconds                                      float64 // of processor time
+	Problem                                      string  `json:",omitempty"` // why there is no more
 }
 
 // byMethod is what one method does to a problem.
 type byMethod struct {
 	Method string
-	Losses []loss // by tolerance, at the best point
+	Losses []loss // by tolerance, at the best point; those that were computed in time
 
 	// Enough is the loosest tolerance with which a certificate at the best point bounds the
-	// shift of every parameter below the threshold; zero if there is none, for the reason
-	// Why.
-	Enough float64
-	Why    string `json:",omitempty"`
+	// shift of every parameter below the threshold. It is zero if there is none, for the
+	// reason Why. SmallD is the loosest tolerance at which D is below smallD at the best
+	// point. D must be as small at all tighter tolerances, too, for both.
+	Enough, SmallD float64
+	Why            string `json:",omitempty"`
 
-	// Elsewhere is the number of other ends of searches at which D is below the threshold
-	// with this tolerance, of Ends that were tried.
+	// Elsewhere is the number of other ends of searches at which D is below smallD with the
+	// tolerance Enough, or SmallD if Enough is zero. Ends is the number of those that were
+	// tried.
 	Elsewhere, Ends int
 }
 
@@ -60,20 +76,45 @@ type loss struct {
 	Failed             string `json:",omitempty"`
 }
 
-// judge computes what it can about a problem within the limit. A part of the time is for
-// searches, which start at the parameter values in the file and at random points. The rest
-// is shared between the methods.
-func judge(ctx context.Context, file string, limit time.Duration) *result {
-	begin := time.Now()
-	r := &result{Name: nameOf(file)}
-	defer func() { r.Seconds = math.Round(10*time.Since(begin).Seconds()) / 10 }()
-	failed := func(what string, err error) *result {
-		r.Problem = what + oneLine(err.Error())
-		return r
+// A budget limits the processor time of a problem.
+type budget struct {
+	ctx          context.Context
+	begin, limit time.Duration
+}
+
+// errTime is the cause of the end of a context that a budget has ended.
+var errTime = errors.New("not done in time")
+
+// until returns a context that ends when the given share of the time is used up.
+func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(b.ctx)
+	check := func() {
+		if used()-b.begin > time.Duration(share*float64(b.limit)) {
+			cancel(errTime)
+		}
 	}
+	check()
+	go func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			<-tick.C
+			check()
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// judge computes what it can about a problem within the limit. The time that a part of the
+// work does not need is left to the next part.
+func judge(ctx context.Context, file string, limit time.Duration) *result {
+	clock := &budget{ctx, used(), limit}
+	r := &result{Name: nameOf(file)}
+	defer func() { r.Seconds = math.Round(10*(used()-clock.begin).Seconds()) / 10 }()
 	p, err := model.Load(file)
 	if err != nil {
-		return failed("", err)
+		r.Problem = oneLine(err)
+		return r
 	}
 	for _, m := range p.Models {
 		r.States = max(r.States, len(m.States))
@@ -82,150 +123,233 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	if list, err := p.Instances(); err == nil {
 		r.Conditions = len(list)
 	}
-	part := func(share float64) (context.Context, context.CancelFunc) {
-		return context.WithTimeout(ctx, time.Duration(share*float64(limit)))
-	}
-	points, err := answers(p, r, part)
+	points, err := answers(p, r, clock)
 	if err != nil {
-		return failed("log-likelihood: ", err)
+		r.Problem = "accurate log-likelihood: " + oneLine(err)
+		return r
 	}
-	for _, name := range methodNames {
-		method, err := methods.Parse(name)
-		if err != nil {
-			return failed("", err)
+	r.lose(p, points[0], clock)
+	for i, b := range r.Methods {
+		switch {
+		case !(r.Error < accurate):
+			b.Why = fmt.Sprintf("the accurate log-likelihood has an error of %.1g", r.Error)
+			continue
+		case b.unused():
+			b.Why = "not used: all data are at steady states"
+			continue
 		}
-		b := byMethod{Method: name}
-		b.lose(p, points[0], method, part)
-		b.certify(p, points[0], method, part)
-		b.elsewhere(p, points[1:], method, part)
-		r.Methods = append(r.Methods, b)
+		b.certify(p, points[0], clock, 0.6+0.1*float64(i+1))
+	}
+	for _, b := range r.Methods {
+		b.elsewhere(p, points[1:], clock)
 	}
 	return r
 }
 
 // answers returns the linear values of all parameters at the best point, and at the other
-// ends of searches whose log-likelihood is near the best one.
-func answers(p *model.File, r *result, part func(float64) (context.Context, context.CancelFunc)) ([][]float64, error) {
-	ctx, cancel := part(0.15)
-	defer cancel()
+// ends of searches whose log-likelihoods are near the best one. The first search starts at
+// the parameter values in the file, the others at random.
+func answers(p *model.File, r *result, clock *budget) ([][]float64, error) {
 	l, err := p.LogLikelihood(model.LikelihoodSettings{})
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := clock.until(0.5)
+	defer cancel()
 	nominal := l.Nominal()
 	v, err := l.At(ctx, nominal, false)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, err
 	}
-	r.LogLikelihood, r.Best = v.LogLikelihood, v.LogLikelihood
-	points := [][]float64{nominal}
-	search, stop := part(0.15)
+	r.LogLikelihood, r.Error, r.Best = v.LogLikelihood, v.Error, v.LogLikelihood
+	found := []model.Optimum{{LogLikelihood: v.LogLikelihood, Theta: nominal}}
+	search, stop := clock.until(0.3)
 	defer stop()
-	// A search that is stopped returns the ends it has.
-	ends, _ := p.Fit(search, model.FitSettings{From: [][]float64{nominal}, Starts: 5, Seed: 1})
-	for _, e := range ends { // best first
-		switch {
-		case e.Err != nil || math.IsNaN(e.LogLikelihood):
-		case e.LogLikelihood > r.Best:
-			r.Best = e.LogLikelihood
-			points = append([][]float64{e.Theta}, points...)
-		case e.LogLikelihood > r.Best-near:
+	for i := range mostStarts + 1 {
+		s := model.FitSettings{Starts: 1, Seed: uint64(i)}
+		if i == 0 {
+			s = model.FitSettings{From: [][]float64{nominal}}
+		}
+		ends, err := p.Fit(search, s)
+		if err != nil {
+			break // there is no time, or nothing to estimate
+		}
+		r.Searches++
+		if e := ends[0]; e.Err == nil && !math.IsNaN(e.LogLikelihood) {
+			found = append(found, e)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b model.Optimum) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) })
+	r.Best = found[0].LogLikelihood
+	points := [][]float64{found[0].Theta}
+	last := r.Best
+	for _, e := range found[1:] {
+		if e.LogLikelihood > r.Best-near && e.LogLikelihood < last-same {
+			last = e.LogLikelihood
 			points = append(points, e.Theta)
 		}
 	}
 	return points, nil
 }
 
-// lose measures the losses. If the time is not enough for all tolerances, it leaves out
-// the tighter half of them.
-func (b *byMethod) lose(p *model.File, theta []float64, method probode.Method, part func(float64) (context.Context, context.CancelFunc)) {
-	for n := len(tolerances); n > 0; n /= 2 {
-		var settings []model.LikelihoodSettings
-		for _, tol := range tolerances[:n] {
-			settings = append(settings, model.LikelihoodSettings{Method: method, Tolerance: probode.Tolerance{Relative: tol}})
+// settings returns those of a method with a relative tolerance. As in most programs the
+// length of the steps has no limit of its own.
+func settings(name string, tolerance float64) model.LikelihoodSettings {
+	method, err := methods.Parse(name)
+	if err != nil {
+		panic("judged: " + err.Error())
+	}
+	return model.LikelihoodSettings{Method: method, Tolerance: probode.Tolerance{Relative: tolerance}, MaxStep: math.Inf(1)}
+}
+
+// lose measures the losses of all methods.
+func (r *result) lose(p *model.File, theta []float64, clock *budget) {
+	var all []model.LikelihoodSettings
+	for _, name := range methodNames {
+		r.Methods = append(r.Methods, &byMethod{Method: name})
+		for _, tol := range tolerances {
+			all = append(all, settings(name, tol))
 		}
-		ctx, cancel := part(0.05)
-		_, losses, err := p.Losses(ctx, theta, settings)
-		cancel()
-		if err != nil {
-			b.Why = "losses: " + oneLine(err.Error())
+	}
+	ctx, cancel := clock.until(0.6)
+	defer cancel()
+	_, losses, err := p.Losses(ctx, theta, all)
+	for i, l := range losses {
+		b := r.Methods[i/len(tolerances)]
+		out := loss{Tolerance: tolerances[i%len(tolerances)], Loss: l.Loss, D: l.D}
+		if l.Err != nil {
+			out = loss{Tolerance: out.Tolerance, Failed: oneLine(l.Err)}
+		}
+		b.Losses = append(b.Losses, out)
+	}
+	for _, b := range r.Methods {
+		if len(b.Losses) == 0 {
+			b.Why = "losses: " + why(ctx, err)
 			continue
 		}
-		b.Why = ""
-		for i, l := range losses {
-			out := loss{Tolerance: tolerances[i]}
-			if l.Err != nil {
-				out.Failed = oneLine(l.Err.Error())
-			} else {
-				out.Loss, out.D = l.Loss, l.D
-			}
-			b.Losses = append(b.Losses, out)
+		b.SmallD = b.loosest(smallD)
+		if last := b.Losses[len(b.Losses)-1]; last.Failed != "" {
+			b.Why = last.Failed
+		} else if b.SmallD == 0 {
+			b.Why = fmt.Sprintf("D is %.2g at %.0e", last.D, last.Tolerance)
 		}
-		return
 	}
 }
 
-// certify searches for the loosest tolerance that is certified. A tolerance whose D is
-// above the threshold is not tried.
-func (b *byMethod) certify(p *model.File, theta []float64, method probode.Method, part func(float64) (context.Context, context.CancelFunc)) {
-	ctx, cancel := part(0.12)
+// loosest returns the loosest tolerance at which, and at all tighter ones, D is below a
+// limit. It is zero if there is none.
+func (b *byMethod) loosest(limit float64) (tolerance float64) {
+	for _, l := range slices.Backward(b.Losses) {
+		if l.Failed != "" || !(l.D < limit) {
+			break
+		}
+		tolerance = l.Tolerance
+	}
+	return tolerance
+}
+
+// unused reports whether the method has no effect on the predictions at any tolerance.
+func (b *byMethod) unused() bool {
+	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
+}
+
+// certify searches for the loosest tolerance that is certified, among those at which D is
+// below the threshold. It uses the share of the time up to until.
+func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
+	ctx, cancel := clock.until(until)
 	defer cancel()
 	posterior, err := p.Posterior()
 	if err != nil {
-		b.Why = oneLine(err.Error())
+		b.Why = oneLine(err)
 		return
 	}
 	point, err := p.Point(theta)
 	if err != nil {
-		b.Why = oneLine(err.Error())
+		b.Why = oneLine(err)
+		return
+	}
+	start, err := p.Start(theta)
+	if err != nil {
+		b.Why = oneLine(err)
 		return
 	}
 	for _, l := range b.Losses {
-		if l.Failed != "" || !(l.D < threshold) {
-			b.Why = l.Failed
-			if l.Failed == "" {
-				b.Why = fmt.Sprintf("D is %.2g at the tightest tolerance", l.D)
-			}
+		if l.Tolerance > b.loosest(threshold) {
 			continue
 		}
-		setup := probode.Setup{Method: method, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: l.Tolerance}}}
-		list, err := certify.Each(ctx, posterior, []probode.Setup{setup}, certify.Settings{Modes: [][]float64{point}})
-		switch {
-		case ctx.Err() != nil:
-			b.Why = "certificate: not done in time"
-			return
-		case err != nil:
-			b.Why = oneLine(err.Error())
-			return
-		case list[0].Certified(threshold):
-			b.Enough, b.Why = l.Tolerance, ""
+		b.Why = certificate(ctx, posterior, b.Method, l.Tolerance, certify.Settings{Modes: [][]float64{point}, NoClimb: true})
+		if b.Why == notNear && ctx.Err() == nil {
+			b.Why = certificate(ctx, posterior, b.Method, l.Tolerance, certify.Settings{Modes: [][]float64{start}})
+		}
+		if b.Why == "" {
+			b.Enough = l.Tolerance
+		}
+		if b.Why == "" || ctx.Err() != nil {
 			return
 		}
-		b.Why = oneLine(list[0].Answer(threshold))
 	}
 }
 
+// notNear is the reason if the point of a certificate is not near a mode.
+const notNear = "the best point is not near a mode of the posterior"
+
+// certificate returns the reason why a tolerance is not certified, or "" if it is.
+func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance float64, s certify.Settings) string {
+	set := settings(name, tolerance)
+	setup := probode.Setup{Method: set.Method, Mesh: probode.Adaptive{Tolerance: set.Tolerance}}
+	list, err := certify.Each(ctx, p, []probode.Setup{setup}, s)
+	if err != nil {
+		return "certificate: " + why(ctx, err)
+	}
+	c := list[0]
+	m := c.Modes[c.Worst(threshold)]
+	switch {
+	case c.Certified(threshold):
+		return ""
+	case strings.Contains(m.Err, "is not near a mode"), m.Err == "" && !m.Found:
+		return notNear
+	case m.Err != "":
+		return "certificate: " + m.Err
+	case !(m.OwnD <= threshold/10):
+		return fmt.Sprintf("the reference's own D is %.1g", m.OwnD)
+	case m.Where != nil:
+		return fmt.Sprintf("at %.0e the solvers differ away from the best point", tolerance)
+	}
+	return fmt.Sprintf("at %.0e the bound is %.2g", tolerance, m.Bound)
+}
+
 // elsewhere counts the other points at which the tolerance is enough, judged by D.
-func (b *byMethod) elsewhere(p *model.File, points [][]float64, method probode.Method, part func(float64) (context.Context, context.CancelFunc)) {
-	if b.Enough == 0 {
+func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
+	tolerance := cmp.Or(b.Enough, b.SmallD)
+	if tolerance == 0 {
 		return
 	}
-	ctx, cancel := part(0.05)
+	ctx, cancel := clock.until(1)
 	defer cancel()
-	settings := []model.LikelihoodSettings{{Method: method, Tolerance: probode.Tolerance{Relative: b.Enough}}}
 	for _, theta := range points {
-		_, losses, err := p.Losses(ctx, theta, settings)
+		_, losses, err := p.Losses(ctx, theta, []model.LikelihoodSettings{settings(b.Method, tolerance)})
 		if ctx.Err() != nil {
 			return
 		}
-		if b.Ends++; err == nil && losses[0].Err == nil && losses[0].D < threshold {
+		if b.Ends++; err == nil && losses[0].Err == nil && losses[0].D < smallD {
 			b.Elsewhere++
 		}
 	}
 }
 
-// oneLine returns the first sentence of an answer, or the whole of an error.
-func oneLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
+// why returns the reason for an error, which may be the end of ctx.
+func why(ctx context.Context, err error) string {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return oneLine(err)
+}
+
+// oneLine returns the first line of an error.
+func oneLine(err error) string {
+	s, _, _ := strings.Cut(err.Error(), "\n")
 	return s
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -55,9 +56,49 @@ func TestJudged(t *testing.T) {
 	if after, _ := os.Stat(mark); !after.ModTime().Equal(before.ModTime()) {
 		t.Error("the second run computed the problem again")
 	}
-	page, err := os.ReadFile(filepath.Join(out, "judged.html"))
-	if err != nil || !strings.Contains(string(page), "petab-lynx") {
-		t.Errorf("%v", err)
+	for _, name := range []string{"judged.html", "judged.md"} {
+		page, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil || !strings.Contains(string(page), "petab-lynx") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Without time nothing is claimed, and the reason says that the time was short.
+func TestJudgeWithoutTime(t *testing.T) {
+	file := filepath.Join("..", "..", "pkg", "probode", "model", "testdata", "petab-lynx", "problem.yaml")
+	r := judge(t.Context(), file, 1)
+	if r.Methods != nil || !strings.Contains(r.Problem, errTime.Error()) || r.Parameters == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestLoosest(t *testing.T) {
+	b := &byMethod{Losses: []loss{{Tolerance: 1e-2, D: 0.01}, {Tolerance: 1e-3, D: 0.2}, {Tolerance: 1e-4, D: 0.05}, {Tolerance: 1e-5, D: 0.01}}}
+	if got := b.loosest(0.1); got != 1e-4 {
+		t.Errorf("D is above the limit at 1e-3, but %g is said to be enough", got)
+	}
+	b.Losses[3] = loss{Tolerance: 1e-5, Failed: "too many steps"}
+	if got := b.loosest(0.1); got != 0 || b.unused() {
+		t.Errorf("the tightest tolerance fails, but %g is said to be enough", got)
+	}
+	if !(&byMethod{Losses: []loss{{Tolerance: 1e-2}}}).unused() {
+		t.Error("a method without any effect is used")
+	}
+}
+
+// A reason that several methods have is given once; a tolerance without a certificate
+// stands in brackets.
+func TestRows(t *testing.T) {
+	r := &result{Name: "x", Methods: []*byMethod{
+		{Method: "bdf", SmallD: 1e-4, Why: "too far", Losses: []loss{{1e-4, 0, 0.01, ""}}, Elsewhere: 1, Ends: 2},
+		{Method: "radau5", Why: "too far"},
+		{Method: "dp5", Enough: 1e-3, SmallD: 1e-3},
+	}}
+	row := rows([]*result{r})[0]
+	want := []string{"(1e-04), 1 of 2", "–", "1e-03", "0", "bdf, radau5: too far"}
+	if got := row[len(row)-5:]; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -4,8 +4,8 @@
 //
 //	go run ./reproduce/judged -petab DIR [-out DIR] [-limit 5m] [-only NAME,NAME] [-page]
 //
-// It writes OUT/NAME.json for each problem, OUT/judged.csv, and OUT/judged.html, which
-// needs no other file. A problem that has a JSON file is not computed again, so that a run
+// It writes OUT/NAME.json for each problem, OUT/judged.csv, a table in OUT/judged.md, and
+// OUT/judged.html, which needs no other file. A problem that has a JSON file is not computed again, so that a run
 // that was stopped can be continued.
 package main
 
@@ -30,7 +30,7 @@ func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("judged", flag.ContinueOnError)
 	petab := fs.String("petab", "", "`folder` with a folder for each PEtab problem")
 	out := fs.String("out", filepath.Join("reproduce", "out", "judged"), "`folder` for the results")
-	limit := fs.Duration("limit", 5*time.Minute, "longest `time` for one problem")
+	limit := fs.Duration("limit", 5*time.Minute, "longest processor `time` for one problem")
 	only := fs.String("only", "", "problems to compute, as `NAME,NAME`; default: all")
 	pageOnly := fs.Bool("page", false, "write the table and the page from the results that exist")
 	if err := shell.Parse(fs, args); err != nil {
@@ -52,6 +52,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if err := writeTable(filepath.Join(*out, "judged.csv"), list); err != nil {
+		return err
+	}
+	if err := writeMarkdown(filepath.Join(*out, "judged.md"), list); err != nil {
 		return err
 	}
 	name := filepath.Join(*out, "judged.html")

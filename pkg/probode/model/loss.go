@@ -25,7 +25,8 @@ type Loss struct {
 
 // Losses computes the accurate log-likelihood at theta, and compares it with the
 // log-likelihood under each element of settings. theta is as in LogLikelihood.At. It
-// fails if the accurate log-likelihood fails, if settings are invalid, or if ctx ends.
+// fails if the accurate log-likelihood fails or if settings are invalid. If ctx ends later,
+// it returns the losses so far and the error of ctx.
 func (p *File) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Evaluation, []Loss, error) {
 	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {
@@ -43,7 +44,7 @@ func (p *File) Losses(ctx context.Context, theta []float64, settings []Likelihoo
 		}
 		v, err := l.At(ctx, theta, false)
 		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
+			return right, out[:i], ctx.Err()
 		}
 		if to.Err = err; err != nil {
 			to.LogLikelihood, to.Loss, to.D = math.NaN(), math.NaN(), math.NaN()
