@@ -1,0 +1,21 @@
+// Package filter solves differential equations by Gaussian filters. The solution has a
+// Gaussian process as its prior, an integrated Wiener process of order q, and the
+// equation itself is the observation: in every step the filter conditions on
+//
+//	x′(t) − f(t, x(t)) = 0,
+//
+// linearised at the prediction. The result is a mean and a covariance at every time, for
+// about the cost of one implicit solve.
+//
+// EK is the filter as a probode.Method: its mean is a classical method of order q, and
+// everything in this module that takes a method takes it.
+//
+// The filter is computed from square roots of covariances in Nordsieck coordinates [KH24],
+// and starts from the exact Taylor series of order q. So orders up to 11 and small steps
+// lose no digits.
+//
+// References: [S19] Schober, Särkkä & Hennig, Statistics and Computing 29, 99; [T19]
+// Tronarp, Kersting, Särkkä & Hennig, Statistics and Computing 29, 1297; [KH24] Krämer &
+// Hennig (2024), Stable implementation of probabilistic ODE solvers, Journal of Machine
+// Learning Research 25.
+package filter

@@ -1,0 +1,63 @@
+package filter
+
+import "math"
+
+// The prior of each component of the state is an integrated Wiener process of order q:
+// its q-th derivative is κ times a Wiener process. The filter works with the Nordsieck
+// coordinates
+//
+//	zᵢ = hⁱ x⁽ⁱ⁾ / i!,   i = 0, …, q,
+//
+// of all components, with component k of zᵢ at index i*w+k. In these coordinates the
+// transition over a step h does not depend on h: the mean moves by Pascal's triangle, and
+// the covariance grows by κ² h^{2q+1} Q,
+//
+//	Q_ij = (q choose i) (q choose j) / ((2q+1−i−j) q!²).
+
+// shift replaces the coordinates z at one point by the coordinates one step later, where
+// zᵢ is Σ_j (j choose i) z_j.
+func shift(z []float64, q, w int) {
+	for i := range q {
+		for j := (q - 1) * w; j >= i*w; j -= w {
+			for k := j; k < j+w; k++ {
+				z[k] += z[k+w]
+			}
+		}
+	}
+}
+
+// rescale changes the coordinates from steps of length h to steps of length ratio*h, and
+// multiplies all of them by c.
+func rescale(z []float64, w int, ratio, c float64) {
+	for i := 0; i < len(z); i += w {
+		for k := i; k < i+w; k++ {
+			z[k] *= c
+		}
+		c *= ratio
+	}
+}
+
+// wiener returns the factor L of Q = L Lᵀ, row-major, with L[i*(q+1)+n] = 0 for i+n > q.
+// It follows from the expansion of tᵐ in the orthonormal Legendre polynomials on [0, 1],
+// so no digits are lost to the bad condition of Q.
+func wiener(q int) []float64 {
+	n := q + 1
+	l := make([]float64, n*n)
+	for i := range n {
+		m := q - i
+		c := choose(q, i) / math.Gamma(float64(q+1)) / float64(m+1)
+		for j := 0; j <= m; j++ { // c = (q choose i)/q! · m!²/((m−j)! (m+j+1)!)
+			l[i*n+j] = c * math.Sqrt(float64(2*j+1))
+			c *= float64(m-j) / float64(m+j+2)
+		}
+	}
+	return l
+}
+
+func choose(n, k int) float64 {
+	c := 1.0
+	for i := range k {
+		c = c * float64(n-i) / float64(i+1)
+	}
+	return math.Round(c)
+}

@@ -1,0 +1,159 @@
+package filter
+
+import (
+	"errors"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// The filter begins with the exact derivatives of the solution up to order q, without
+// uncertainty. They follow one from another: if x is known up to order k as a polynomial
+// in t, then f(t, x(t)) is known up to order k, and so is x up to order k+1. The
+// coefficients of f along the polynomial come from its interpolation at Chebyshev points
+// of a short interval around the start. The interval is so short that the last
+// coefficients of the interpolation are rounding errors, so F may be any smooth function.
+
+var errTaylor = errors.New("no interval at the start is so short that F is smooth in it: want an event where F is not smooth")
+
+// A taylor computes Taylor series of solutions.
+type taylor struct {
+	p     *probode.Problem
+	q     int
+	n     int          // number of Chebyshev points
+	sides [2]chebyshev // points on both sides of the start, and points after it
+	z, x  []float64
+	g     []float64 // f at the points
+}
+
+// chebyshev holds points in [−1, 1] or [0, 1] and, for each of the first coefficients of
+// the polynomial through values at these points, the weights of the values.
+type chebyshev struct {
+	points  []float64
+	weights [][]float64
+	tail    [2][]float64 // weights for the last two coefficients in Chebyshev's basis
+}
+
+func newTaylor(p *probode.Problem, q int) *taylor {
+	d, n := p.Dim(), q+13
+	return &taylor{p: p, q: q, n: n, sides: [2]chebyshev{newChebyshev(n, q, false), newChebyshev(n, q, true)},
+		z: make([]float64, (q+1)*d), x: make([]float64, d), g: make([]float64, n*d)}
+}
+
+// newChebyshev returns n points with the weights for the coefficients of order 0 to q−1.
+func newChebyshev(n, q int, after bool) chebyshev {
+	c := chebyshev{points: make([]float64, n), weights: make([][]float64, q)}
+	for k := range c.weights {
+		c.weights[k] = make([]float64, n)
+	}
+	a, b := 0., 1. // Chebyshev's variable is a + b s
+	if after {
+		a, b = -1, 2
+	}
+	value := func(m, j int) float64 { return math.Cos(math.Pi * float64(m) * (float64(j) + 0.5) / float64(n)) }
+	for j := range c.points {
+		c.points[j] = (value(1, j) - a) / b
+	}
+	now, next := make([]float64, q), make([]float64, q) // Chebyshev's polynomials as polynomials in s
+	now[0], next[0] = 1, a
+	if q > 1 {
+		next[1] = b
+	}
+	for m := range n {
+		for k, v := range now {
+			for j := range n {
+				c.weights[k][j] += v * value(m, j) * 2 / float64(n)
+			}
+		}
+		if m == 0 {
+			for j := range n {
+				c.weights[0][j] /= 2
+			}
+		}
+		after := make([]float64, q)
+		for k := range after {
+			after[k] = 2*a*next[k] - now[k]
+			if k > 0 {
+				after[k] += 2 * b * next[k-1]
+			}
+		}
+		now, next = next, after
+	}
+	for i := range c.tail {
+		c.tail[i] = make([]float64, n)
+		for j := range n {
+			c.tail[i][j] = value(n-2+i, j) * 2 / float64(n)
+		}
+	}
+	return c
+}
+
+// at writes to z the Nordsieck coordinates, for steps of length h, of the solution that
+// is x at time t.
+func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
+	d := len(x)
+	best := math.Inf(1)
+	for side := range s.sides {
+		if side == 0 && !s.p.Autonomous {
+			continue // an event, or the end of the span, may come just before t
+		}
+		tau := 8 * h
+		for range 50 {
+			worst := s.try(&s.sides[side], tau, t, x, theta)
+			if worst < best {
+				best = worst
+				copy(z, s.z)
+				rescale(z, d, h/tau, 1)
+			}
+			if worst < 1e-13 {
+				return nil
+			}
+			tau /= 2
+		}
+	}
+	if !(best < 1e-6) {
+		return errTaylor
+	}
+	return nil
+}
+
+// try computes the coordinates for an interval of length tau. It returns the size of the
+// last coefficients of f relative to f and x/τ.
+func (s *taylor) try(c *chebyshev, tau, t float64, x, theta []float64) float64 {
+	d := len(x)
+	clear(s.z)
+	copy(s.z, x)
+	for k := range s.q {
+		for j, u := range c.points {
+			for i := range d {
+				v := s.z[k*d+i]
+				for m := k - 1; m >= 0; m-- {
+					v = v*u + s.z[m*d+i]
+				}
+				s.x[i] = v
+			}
+			s.p.F(s.g[j*d:(j+1)*d], t+u*tau, s.x, theta)
+		}
+		next := s.z[(k+1)*d : (k+2)*d]
+		for j, w := range c.weights[k] {
+			add(next, w*tau/float64(k+1), s.g[j*d:(j+1)*d])
+		}
+	}
+	var worst float64
+	for i := range d {
+		var size, last, other float64
+		for j := range c.points {
+			g := s.g[j*d+i]
+			size = max(size, math.Abs(g))
+			last += g * c.tail[0][j]
+			other += g * c.tail[1][j]
+		}
+		if math.IsNaN(last+other) || math.IsInf(size, 0) {
+			return math.Inf(1)
+		}
+		if size += math.Abs(x[i]) / tau; size > 0 { // rounding errors of f, which are relative to x, count for little
+			worst = max(worst, math.Abs(last)/size, math.Abs(other)/size)
+		}
+	}
+	return worst
+}
