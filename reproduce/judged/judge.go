@@ -44,8 +44,8 @@ type result struct {
 	Name                                         string
 	States, Parameters, Measurements, Conditions int
 	LogLikelihood                                float64 // accurate, at the point of the file
-	Error                                        float64 // estimated error of LogLikelihood
 	Best                                         float64 // at the best point: that of the file, or the end of a search
+	Error                                        float64 // estimated error of Best
 	Searches                                     int     // searches that ended in time
 	Methods                                      []*byMethod
 	Seconds                                      float64 // of processor time
@@ -123,12 +123,15 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	if list, err := p.Instances(); err == nil {
 		r.Conditions = len(list)
 	}
-	points, err := answers(p, r, clock)
-	if err != nil {
-		r.Problem = "accurate log-likelihood: " + oneLine(err)
+	theta := nominal(p)
+	if !r.lose(p, theta, clock, 0.5) {
 		return r
 	}
-	r.lose(p, points[0], clock)
+	r.LogLikelihood = r.Best
+	points := r.search(p, theta, clock)
+	if !slices.Equal(points[0], theta) && !r.lose(p, points[0], clock, 0.75) {
+		return r
+	}
 	for i, b := range r.Methods {
 		switch {
 		case !(r.Error < accurate):
@@ -138,7 +141,7 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 			b.Why = "not used: all data are at steady states"
 			continue
 		}
-		b.certify(p, points[0], clock, 0.6+0.1*float64(i+1))
+		b.certify(p, points[0], clock, 0.8+0.05*float64(i+1))
 	}
 	for _, b := range r.Methods {
 		b.elsewhere(p, points[1:], clock)
@@ -146,34 +149,27 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	return r
 }
 
-// answers returns the linear values of all parameters at the best point, and at the other
-// ends of searches whose log-likelihoods are near the best one. The first search starts at
-// the parameter values in the file, the others at random.
-func answers(p *model.File, r *result, clock *budget) ([][]float64, error) {
-	l, err := p.LogLikelihood(model.LikelihoodSettings{})
-	if err != nil {
-		return nil, err
+// nominal returns the linear values of all parameters in the file.
+func nominal(p *model.File) (theta []float64) {
+	for _, q := range p.Params {
+		theta = append(theta, q.Nominal)
 	}
-	ctx, cancel := clock.until(0.5)
+	return theta
+}
+
+// search returns the best point and the other ends of searches whose log-likelihoods are
+// near the best one. The first search starts at theta, the others at random. An end is
+// better than theta only if the difference is clear.
+func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
+	ctx, cancel := clock.until(0.6)
 	defer cancel()
-	nominal := l.Nominal()
-	v, err := l.At(ctx, nominal, false)
-	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, err
-	}
-	r.LogLikelihood, r.Error, r.Best = v.LogLikelihood, v.Error, v.LogLikelihood
-	found := []model.Optimum{{LogLikelihood: v.LogLikelihood, Theta: nominal}}
-	search, stop := clock.until(0.3)
-	defer stop()
+	found := []model.Optimum{{LogLikelihood: r.LogLikelihood + same, Theta: theta}}
 	for i := range mostStarts + 1 {
 		s := model.FitSettings{Starts: 1, Seed: uint64(i)}
 		if i == 0 {
-			s = model.FitSettings{From: [][]float64{nominal}}
+			s = model.FitSettings{From: [][]float64{theta}}
 		}
-		ends, err := p.Fit(search, s)
+		ends, err := p.Fit(ctx, s)
 		if err != nil {
 			break // there is no time, or nothing to estimate
 		}
@@ -183,16 +179,15 @@ func answers(p *model.File, r *result, clock *budget) ([][]float64, error) {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b model.Optimum) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) })
-	r.Best = found[0].LogLikelihood
-	points := [][]float64{found[0].Theta}
-	last := r.Best
-	for _, e := range found[1:] {
-		if e.LogLikelihood > r.Best-near && e.LogLikelihood < last-same {
+	var points [][]float64
+	last := math.Inf(1)
+	for _, e := range found {
+		if e.LogLikelihood > found[0].LogLikelihood-near && e.LogLikelihood < last-same {
 			last = e.LogLikelihood
 			points = append(points, e.Theta)
 		}
 	}
-	return points, nil
+	return points
 }
 
 // settings returns those of a method with a relative tolerance. As in most programs the
@@ -205,8 +200,10 @@ func settings(name string, tolerance float64) model.LikelihoodSettings {
 	return model.LikelihoodSettings{Method: method, Tolerance: probode.Tolerance{Relative: tolerance}, MaxStep: math.Inf(1)}
 }
 
-// lose measures the losses of all methods.
-func (r *result) lose(p *model.File, theta []float64, clock *budget) {
+// lose measures the losses of all methods at a point, in the share of the time up to until.
+// It reports whether the accurate log-likelihood was computed.
+func (r *result) lose(p *model.File, theta []float64, clock *budget, until float64) bool {
+	r.Methods = nil
 	var all []model.LikelihoodSettings
 	for _, name := range methodNames {
 		r.Methods = append(r.Methods, &byMethod{Method: name})
@@ -214,9 +211,14 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget) {
 			all = append(all, settings(name, tol))
 		}
 	}
-	ctx, cancel := clock.until(0.6)
+	ctx, cancel := clock.until(until)
 	defer cancel()
-	_, losses, err := p.Losses(ctx, theta, all)
+	right, losses, err := p.Losses(ctx, theta, all)
+	if right == nil {
+		r.Methods, r.Problem = nil, "accurate log-likelihood: "+why(ctx, err)
+		return false
+	}
+	r.Best, r.Error = right.LogLikelihood, right.Error
 	for i, l := range losses {
 		b := r.Methods[i/len(tolerances)]
 		out := loss{Tolerance: tolerances[i%len(tolerances)], Loss: l.Loss, D: l.D}
@@ -237,6 +239,7 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget) {
 			b.Why = fmt.Sprintf("D is %.2g at %.0e", last.D, last.Tolerance)
 		}
 	}
+	return true
 }
 
 // loosest returns the loosest tolerance at which, and at all tighter ones, D is below a
