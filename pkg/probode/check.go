@@ -11,7 +11,8 @@ import (
 
 // A Problem makes promises: that FJ returns the Jacobian of F and Pullback the same
 // derivatives, that no entry lies outside Band, that f does not depend on t if Autonomous
-// is set, and that F sets every element of dst. They are checked at the start, and at a few
+// is set, that it is 0 for the components in Noiseless, and that F sets every element of
+// dst. They are checked at the start, and at a few
 // points of the first path of a Solver. Later paths need no checks.
 
 // checkSteps returns an error if the step size is not positive and finite, if it exceeds
@@ -120,6 +121,11 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	for i, v := range f {
 		if v != again[i] && v == v {
 			return fmt.Errorf("%s: F does not set dst[%d], adds to its old value, or gives another value each time: at t = %g it gives %g and then %g; F must set every element", p.Title(), i, t, v, again[i])
+		}
+	}
+	for _, k := range p.Noiseless {
+		if f[k] != 0 {
+			return fmt.Errorf("%s: Noiseless contains %d, but f[%d] is %g at t = %g: want 0", p.Title(), k, k, f[k], t)
 		}
 	}
 	if p.Autonomous {

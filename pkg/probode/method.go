@@ -29,7 +29,8 @@ type Method interface {
 // Noise describes the random numbers of a step, and how the size of the noise depends
 // on the step.
 type Noise struct {
-	// Normals is the number of standard normals for each step.
+	// Normals is the number of standard normals for each step. If it is the dimension of
+	// the state, each component has its own normal, in the same order.
 	Normals int
 
 	// Exponent is p in √α h^p, the scale of the noise in a step of length h.

@@ -83,6 +83,11 @@ type Problem struct {
 	// method one evaluation of f in each step.
 	Autonomous bool
 
+	// Noiseless lists the components of the state, counted from 0, for which f is always 0:
+	// they are constant, apart from Jumps of Events. Every method solves them exactly, so
+	// they get no noise.
+	Noiseless []int
+
 	// States and Params name the components of x and θ; nil stands for x1, x2, … and
 	// theta1, theta2, …. The unit of a state, if it has one, is written in brackets after
 	// its name.
@@ -294,6 +299,11 @@ func (p *Problem) Validate() error {
 		return fmt.Errorf("%s: Params has %d names, but Theta has %d components", name, len(p.Params), len(p.Theta))
 	case p.Band != nil && (p.Band.Lower < 0 || p.Band.Upper < 0 || p.Band.Lower >= d || p.Band.Upper >= d):
 		return fmt.Errorf("%s: Band is (%d, %d): want each in [0, %d)", name, p.Band.Lower, p.Band.Upper, d)
+	}
+	for _, k := range p.Noiseless {
+		if k < 0 || k >= d {
+			return fmt.Errorf("%s: Noiseless contains %d: want numbers in [0, %d)", name, k, d)
+		}
 	}
 	for k := range p.Events {
 		if e := &p.Events[k]; e.When == nil && math.IsNaN(e.Time) {

@@ -110,6 +110,9 @@ func (s *Solver) setUnit() {
 			for k := i * s.d; k < (i+1)*s.d; k++ {
 				s.unit[k] = math.Sqrt(float64(n)) * s.local[k]
 			}
+			for _, k := range s.p.Noiseless {
+				s.unit[i*s.d+k] = 0 // the local error is a rounding error
+			}
 		}
 	}
 }
@@ -149,11 +152,17 @@ func (s *Solver) scaleAt(i int) {
 	}
 }
 
-// setScale sets the scale √α h^p of each normal; power is h^p.
+// setScale sets the scale √α h^p of each normal; power is h^p. The scale of a component
+// that is constant is 0.
 func (s *Solver) setScale(power float64) {
 	v := math.Sqrt(s.alpha) * power
 	for k := range s.scale {
 		s.scale[k] = v
+	}
+	if len(s.scale) == s.d {
+		for _, k := range s.p.Noiseless {
+			s.scale[k] = 0
+		}
 	}
 }
 

@@ -1,7 +1,10 @@
 package methods
 
 import (
+	"errors"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
@@ -71,6 +74,68 @@ func TestOrders(t *testing.T) {
 		fine := distance(end(path(t, p, m, uniform(t, p, h/4), 0, nil), 2), want)
 		if order := math.Log2(coarse/fine) / 2; math.Abs(order-float64(m.Order())) > 0.25 {
 			t.Errorf("%v: order %.2f, want %d (errors %.2g, %.2g)", m, order, m.Order(), coarse, fine)
+		}
+	}
+}
+
+// A component that only events change is constant between them, whatever the noise, and
+// its normals have no effect on the others; those have noise. The sums in multistep methods
+// and Newton's iterations round.
+func TestNoiselessComponents(t *testing.T) {
+	for d := 2; d <= 4; d++ {
+		p := &probode.Problem{Name: "a rate that events set", X0: []float64{1, 0.7, 2, 0.5}[:d], Span: [2]float64{0, 3}, Noiseless: []int{1},
+			F: func(f []float64, _ float64, x, _ []float64) {
+				f[0], f[1] = 1-x[1]*x[0], 0
+				for k := 2; k < len(f); k++ {
+					f[k] = x[k-2] - x[k]
+				}
+			},
+			Events: []probode.Event{{Time: 1.1, Jump: func(x []float64, _ float64, _ []float64) { x[1] = 0.3 }}}}
+		for _, m := range everyMethod() {
+			s, err := probode.NewSolver(p, m, uniform(t, p, 0.1), 0.5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, scaling := range []probode.Scaling{probode.ScaleStep, probode.ScaleLocal} {
+				if err := s.SetScaling(scaling, nil); err != nil {
+					t.Fatal(err)
+				}
+				xi := make([]float64, s.NoiseLen())
+				probode.DrawNoise(xi, 1, 2)
+				z, classical, again := make([]float64, s.PathLen()), make([]float64, s.PathLen()), make([]float64, s.PathLen())
+				if err := errors.Join(s.Solve(z, nil, xi), s.Solve(classical, nil, nil)); err != nil {
+					t.Fatal(err)
+				}
+				after := false
+				for i, at := range s.Times() {
+					want := 0.7
+					if after = after || i > 0 && at == s.Times()[i-1]; after {
+						want = 0.3
+					}
+					if got := z[i*d+1]; math.Abs(got-want) > 1e-13 {
+						t.Errorf("%v, %v, d = %d: the component is %.17g at t = %g: want %g", m, scaling, d, got, at, want)
+						break
+					}
+				}
+				if z[len(z)-d] == classical[len(z)-d] {
+					t.Errorf("%v, %v, d = %d: the first component has no noise", m, scaling, d)
+				}
+				if n := s.Normals(); n == d {
+					for i := 1; i < len(xi); i += n {
+						xi[i]++
+					}
+					if err := s.Solve(again, nil, xi); err != nil || !slices.Equal(z, again) {
+						t.Errorf("%v, %v, d = %d: normals without effect change the path, %v", m, scaling, d, err)
+					}
+				}
+			}
+		}
+		for k, want := range map[int]string{0: "Noiseless contains 0, but f[0] is 0.3", d: "Noiseless contains"} {
+			wrong := *p
+			wrong.Noiseless = []int{k}
+			if _, err := probode.NewSolver(&wrong, probode.RungeKutta{}, uniform(t, p, 0.1), 0); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("component %d: error %v, want %q", k, err, want)
+			}
 		}
 	}
 }

@@ -81,6 +81,9 @@ func (g *generator) problem(name string) string {
 	if q.Autonomous {
 		b.WriteString("Autonomous: true,\n")
 	}
+	if q.Noiseless != nil {
+		fmt.Fprintf(&b, "Noiseless: %#v,\n", q.Noiseless)
+	}
 	width, lower := d, 0
 	if q.Band != nil {
 		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower

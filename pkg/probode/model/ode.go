@@ -190,6 +190,12 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 		States: c.stateNames(s), Params: c.params, Theta: make([]float64, n)}
 	q.Autonomous = !slices.Contains(expr.SymbolsOf(s.rates...), expr.Time)
 
+	for k, r := range s.rates {
+		if v, ok := r.Const(); ok && v == 0 {
+			q.Noiseless = append(q.Noiseless, k)
+		}
+	}
+
 	rates, err := newProgram(inputs, s.rates, c.params...)
 	if err != nil {
 		return fail(err)

@@ -179,6 +179,33 @@ func TestPopulation(t *testing.T) {
 	}
 }
 
+// The states that hold a rate set by an event, and the value at the last measurement of an
+// increase, get no noise of the solver.
+func TestHeldStatesAreNoiseless(t *testing.T) {
+	p, err := loadMap(t, population, "m.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Params {
+		if q := &p.Params[i]; math.IsNaN(q.Nominal) {
+			q.Nominal = 1
+		}
+	}
+	for _, e := range experiments(t, p) {
+		q, err := p.ODE(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, k := range q.Noiseless {
+			names = append(names, q.StateName(k))
+		}
+		if got := strings.Join(names, " "); got != "drip previous_urine" {
+			t.Errorf("without noise: %q: want drip and previous_urine", got)
+		}
+	}
+}
+
 // Events at the start happen before anything is measured, so what they add is no part of
 // the first increase, but what a later dose adds is part of an increase. With the rates
 // −kx and kx, the increases of the amount eliminated are 10 (e^{−ks} − e^{−kt}).
