@@ -180,7 +180,7 @@ func (b *block) correct(e []float64) {
 			e[w+k] -= c * e[j]
 		}
 	}
-	solveTransposed(b.m, n, w, b.white)
+	solveTransposed(b.m, n, w, b.white, 0)
 	for i, y := range b.white {
 		add(e[:w], -y, b.m[i*n+w:i*n+2*w])
 		add(e[2*w:], -y, b.m[i*n+2*w:(i+1)*n])

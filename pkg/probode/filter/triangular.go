@@ -55,14 +55,16 @@ func add(dst []float64, c float64, x []float64) {
 
 // solveTransposed replaces b by the solution y of Rᵀy = b, where R is the upper
 // triangular matrix of the first n rows and columns of a matrix with the given stride. If
-// R is singular, because a part of the covariance is zero, those elements of y are zero.
-func solveTransposed(r []float64, stride, n int, b []float64) {
+// R is singular, because a part of the covariance is zero, those elements of y are zero;
+// least is the size, relative to the largest one, up to which an element of the diagonal
+// counts as zero.
+func solveTransposed(r []float64, stride, n int, b []float64, least float64) {
 	var top float64
 	for i := range n {
 		top = max(top, math.Abs(r[i*stride+i]))
 	}
 	for i := range n {
-		if math.Abs(r[i*stride+i]) <= 1e-14*top {
+		if math.Abs(r[i*stride+i]) <= least*top {
 			b[i] = 0
 			continue
 		}
@@ -70,5 +72,12 @@ func solveTransposed(r []float64, stride, n int, b []float64) {
 		for j := i + 1; j < n; j++ {
 			b[j] -= r[i*stride+j] * b[i]
 		}
+	}
+}
+
+// clearBelow sets the elements below the diagonal of a rows×n matrix to zero.
+func clearBelow(a []float64, rows, n int) {
+	for i := 1; i < rows; i++ {
+		clear(a[i*n : i*n+min(i, n)])
 	}
 }

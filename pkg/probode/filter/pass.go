@@ -1,0 +1,285 @@
+package filter
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// A pass is an EK whose Stepper keeps the distributions at all grid points. A
+// probode.Solver makes the pass, so grids, events and failures are those of any method.
+type pass struct {
+	EK
+	perComponent, varying bool
+
+	// observe, if not nil, is called when the filter has arrived at grid point i, before
+	// the distribution there is kept. The argument x is the prediction of the state.
+	observe func(run *recording, i int, x []float64) error
+
+	run *recording // made by Stepper
+}
+
+func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+	e, err := newEngine(m.EK, p)
+	if err != nil {
+		return nil, err
+	}
+	m.run = &recording{engine: e, pass: m, g: g, square: make([]float64, len(e.blocks)), sigma: make([]float64, len(e.blocks)), work: make([]float64, p.Dim()*p.Dim())}
+	for _, b := range e.blocks {
+		m.run.chains = append(m.run.chains, &chain{block: b})
+	}
+	return m.run, nil
+}
+
+// A recording is the Stepper of a pass.
+type recording struct {
+	*engine
+	pass   *pass
+	g      *probode.Grid
+	chains []*chain
+	sigma  []float64 // noise κ of the last step for each block
+	work   []float64
+
+	// The diffusion is estimated from these sums over all steps.
+	steps  int
+	square []float64 // Σ rᵀS⁻¹r of each block for κ = 1, with the residual r and its covariance S
+	logDet float64   // Σ log det S^{1/2} of all blocks
+}
+
+// A chain holds the distributions of one block at the grid points.
+type chain struct {
+	*block
+	points []point
+}
+
+// A point is the distribution at a grid point, in the coordinates of the block.
+type point struct {
+	index int       // of the grid point
+	z     []float64 // mean
+	rows  []float64 // factor of the covariance, with rows as long as z
+
+	// These say how the point follows from the one before: by a step of length h with the
+	// noise sigma or, at an event, by the derivative of the state after it with respect to
+	// the state before it.
+	h, sigma float64
+	jump     []float64
+}
+
+// Start begins a pass, or continues it after an event.
+func (s *recording) Start(i int, x, theta []float64) error {
+	t := s.g.Times()[i]
+	if s.chains[0].points == nil {
+		if err := s.begin(s.g.H(i), t, x, theta); err != nil {
+			return err
+		}
+		return s.keep(i, 0, nil, x)
+	}
+	jumps, err := s.pastEvent(t, x, theta)
+	if err != nil {
+		return err
+	}
+	return s.keep(i, 0, jumps, x)
+}
+
+func (s *recording) Step(dst []float64, i int, _, theta, _, _ []float64) error {
+	h, w := s.g.H(i), s.blocks[0].w
+	s.predict(h, s.g.Times()[i+1], theta)
+	s.diffuse()
+	s.steps++
+	noise := math.Pow(h, float64(s.Q)+0.5)
+	for k, b := range s.blocks {
+		b.condition(s.sigma[k])
+		b.update(s.f[k*w : (k+1)*w])
+		for j, y := range b.white {
+			s.square[k] += y * y / (noise * noise)
+			s.logDet += math.Log(math.Abs(b.m[j*len(b.z)+j]) * noise)
+		}
+	}
+	err := s.keep(i+1, h, nil, s.x)
+	for k, b := range s.blocks {
+		copy(dst[k*w:(k+1)*w], b.z)
+	}
+	return err
+}
+
+// diffuse sets the noise of the step. If it varies, the noise is the one under which the
+// residual is most likely after a step from a known state [S19].
+func (s *recording) diffuse() {
+	var mean float64
+	for k, b := range s.blocks {
+		s.sigma[k] = 1
+		if !s.pass.varying {
+			continue
+		}
+		b.scatter(s.work)
+		for i := range b.w {
+			b.white[i] = b.pred[b.w+i] - b.h*s.f[k*b.w+i]
+		}
+		noise := math.Pow(b.h, float64(s.Q)+0.5)
+		square := likeliest(s.work[:b.w*b.w], b.white) / (noise * noise)
+		s.sigma[k] = max(math.Sqrt(square), 1e-150) // a covariance of zero could not be conditioned on
+		mean += square / float64(len(s.blocks))
+	}
+	if s.pass.varying && !s.pass.perComponent {
+		for k := range s.sigma {
+			s.sigma[k] = max(math.Sqrt(mean), 1e-150)
+		}
+	}
+}
+
+// keep stores the distributions at grid point i, after a step of length h or after an
+// event. The argument x is the state at which f was linearised.
+func (s *recording) keep(i int, h float64, jumps [][]float64, x []float64) error {
+	if s.pass.observe != nil {
+		if err := s.pass.observe(s, i, x); err != nil {
+			return err
+		}
+	}
+	for k, c := range s.chains {
+		n := len(c.z)
+		p := point{index: i, h: h, sigma: s.sigma[k], z: append([]float64(nil), c.z...), rows: make([]float64, c.rows*n)}
+		if jumps != nil {
+			p.jump = jumps[k]
+		}
+		for j := range c.rows {
+			c.lift(p.rows[j*n:(j+1)*n], j)
+		}
+		c.points = append(c.points, p)
+	}
+	return nil
+}
+
+// pastEvent begins again in the state x after the events at time t. The errors of the
+// state before the event, of which the blocks have the covariance, move through the jump
+// and through the Taylor series of the solution. It returns the derivatives of the jump
+// for each block.
+func (s *recording) pastEvent(t float64, x, theta []float64) ([][]float64, error) {
+	d, q, w := len(x), s.Q, s.blocks[0].w
+	before := make([]float64, d)
+	var errors []float64 // rows of d
+	for k, b := range s.blocks {
+		copy(before[k*w:], b.z[:w])
+		for i := range b.rows {
+			row := make([]float64, d)
+			copy(row[k*w:(k+1)*w], b.r[i*q*w:])
+			errors = append(errors, row...)
+		}
+	}
+	rows := len(errors) / d
+	triangularize(errors, rows, d, make([]float64, d))
+	clearBelow(errors, rows, d)
+	rows = min(rows, d)
+
+	after := func(z, x []float64) error { // the coordinates after the event, as a function of the state before it
+		at := append([]float64(nil), x...)
+		s.jump(at, t, theta)
+		return s.start.at(z, s.blocks[0].unit, t, at, theta)
+	}
+	center := append([]float64(nil), before...)
+	s.jump(center, t, theta)
+	for k, v := range center {
+		if v != x[k] {
+			return nil, fmt.Errorf("the state after the event at t = %g is not a function of the state before it", t)
+		}
+	}
+	unit := s.blocks[0].unit
+	if err := s.begin(unit, t, x, theta); err != nil {
+		return nil, err
+	}
+	moved := make([]float64, rows*len(s.z)) // the rows after the event, in all coordinates
+	for i := range rows {
+		if err := slope(moved[i*len(s.z):(i+1)*len(s.z)], after, before, errors[i*d:(i+1)*d]); err != nil {
+			return nil, err
+		}
+	}
+	jac := make([]float64, d*d) // ∂f/∂x after the event
+	jumped := make([]float64, d*d)
+	e := make([]float64, d)
+	column := make([]float64, d)
+	for j := range d {
+		clear(e)
+		e[j] = 1
+		_ = slope(column, func(dst, x []float64) error {
+			copy(dst, x)
+			s.jump(dst, t, theta)
+			return nil
+		}, before, e)
+		for i := range d {
+			jumped[i*d+j] = column[i]
+		}
+		_ = slope(column, func(dst, x []float64) error {
+			s.p.F(dst, t, x, theta)
+			return nil
+		}, x, e)
+		for i := range d {
+			jac[i*d+j] = column[i]
+		}
+	}
+	var jumps [][]float64
+	for k, b := range s.blocks {
+		own := make([]float64, w*w)
+		for i := range w {
+			copy(b.jac[i*w:(i+1)*w], jac[(k*w+i)*d+k*w:])
+			copy(own[i*w:(i+1)*w], jumped[(k*w+i)*d+k*w:])
+		}
+		jumps = append(jumps, own)
+		a := make([]float64, 0, rows*q*w)
+		for r := range rows {
+			row := moved[r*len(s.z):]
+			for i := range q + 1 {
+				if i != 1 {
+					a = append(a, row[i*d+k*w:i*d+(k+1)*w]...)
+				}
+			}
+		}
+		triangularize(a, rows, q*w, b.sum)
+		clearBelow(a, rows, q*w)
+		b.rows = min(rows, q*w)
+		copy(b.r, a[:b.rows*q*w])
+	}
+	return jumps, nil
+}
+
+// jump makes the jumps of the events at time t.
+func (s *recording) jump(x []float64, t float64, theta []float64) {
+	for k := range s.p.Events {
+		e := &s.p.Events[k]
+		at := e.Time
+		if e.When != nil {
+			at = e.When(theta)
+		}
+		if at == t && e.Jump != nil {
+			e.Jump(x, t, theta)
+		}
+	}
+}
+
+// slope writes the derivative of f at x in direction v to dst, by a central difference.
+func slope(dst []float64, f func(dst, x []float64) error, x, v []float64) error {
+	var most, size float64
+	for _, u := range x {
+		size = max(size, math.Abs(u))
+	}
+	if size == 0 {
+		size = 1
+	}
+	for k, u := range v {
+		most = max(most, math.Abs(u)/max(math.Abs(x[k]), 1e-3*size))
+	}
+	clear(dst)
+	if most == 0 {
+		return nil
+	}
+	eps := 6e-6 / most // the cube root of the rounding error
+	value, at := make([]float64, len(dst)), make([]float64, len(x))
+	for _, side := range [2]float64{eps, -eps} {
+		copy(at, x)
+		add(at, side, v)
+		if err := f(value, at); err != nil {
+			return err
+		}
+		add(dst, 0.5/side, value)
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package filter
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Settings says how Solve computes a Solution.
+type Settings struct {
+	EK
+	// Mesh makes the grid: see probode.Mesh.
+	Mesh probode.Mesh
+	// Times are the times at which the solution is needed; some meshes use them.
+	Times []float64
+	// Theta is the parameter vector; nil means Problem.Theta.
+	Theta []float64
+
+	// Alpha is the diffusion κ² of the prior. If it is zero, the diffusion is the one
+	// under which the residuals of all steps are most likely. The mean does not depend on
+	// a diffusion that is the same in all steps.
+	Alpha float64
+	// PerComponent estimates a diffusion for each component of the state. The filter must
+	// be Diagonal or Zero.
+	PerComponent bool
+	// Varying estimates a diffusion for each step from its residual. Alpha multiplies it;
+	// zero means 1.
+	Varying bool
+
+	// Forward asks for the distributions of the filter, which depend on the equation up to
+	// their own time only. Otherwise they are smoothed, and depend on the whole equation.
+	Forward bool
+}
+
+// A Solution is the posterior distribution of the solution of a problem. Series over time
+// are indexed [component][time].
+type Solution struct {
+	Problem *probode.Problem
+	Grid    *probode.Grid
+
+	// T holds the times of the grid, and Mean and SD the mean and the standard deviation
+	// there.
+	T        []float64
+	Mean, SD [][]float64
+	// Diffusion is κ² for each component of the state, apart from the factor that varies
+	// from step to step.
+	Diffusion []float64
+
+	forward  bool
+	chains   []*chain
+	filtered [][]point // of each chain, before smoothing
+	kappa    []float64 // of each chain
+}
+
+// Solve computes the posterior distribution of the solution of p. It is an error if a step
+// fails; if ctx ends, it is the error of ctx.
+func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, error) {
+	if s.PerComponent && s.Jacobian == Full && p.Dim() > 1 {
+		return nil, fmt.Errorf("filter: %v couples the components: want a Diagonal or Zero Jacobian for a diffusion per component", s.EK)
+	}
+	if !(s.Alpha >= 0) || math.IsInf(s.Alpha, 1) {
+		return nil, fmt.Errorf("filter: Alpha is %g: want a finite number ≥ 0", s.Alpha)
+	}
+	theta, err := p.Parameters(s.Theta)
+	if err != nil {
+		return nil, err
+	}
+	g, err := probode.Setup{Method: s.EK, Mesh: s.Mesh}.Grid(ctx, p, theta, s.Times)
+	if err != nil {
+		return nil, err
+	}
+	m := &pass{EK: s.EK, perComponent: s.PerComponent, varying: s.Varying}
+	solver, err := probode.NewSolver(p, m, g, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer solver.Bind(ctx)()
+	if err := solver.Solve(make([]float64, solver.PathLen()), theta, nil); err != nil {
+		return nil, err
+	}
+	out := &Solution{Problem: p, Grid: solver.Grid(), T: slices.Clone(solver.Times()), forward: s.Forward, chains: m.run.chains}
+	out.calibrate(m.run, &s)
+	for _, c := range out.chains {
+		out.filtered = append(out.filtered, slices.Clone(c.points))
+		if !s.Forward {
+			c.smooth()
+		}
+	}
+	out.describe()
+	return out, nil
+}
+
+// calibrate sets the diffusion.
+func (s *Solution) calibrate(run *recording, set *Settings) {
+	var total float64
+	for _, v := range run.square {
+		total += v
+	}
+	w := run.blocks[0].w
+	for k, b := range run.blocks {
+		alpha := set.Alpha
+		switch {
+		case alpha > 0:
+		case set.Varying:
+			alpha = 1
+		case set.PerComponent:
+			alpha = run.square[k] / float64(run.steps*w)
+		default:
+			alpha = total / float64(run.steps*w*len(run.blocks))
+		}
+		for range b.w {
+			s.Diffusion = append(s.Diffusion, alpha)
+		}
+		s.kappa = append(s.kappa, math.Sqrt(alpha))
+	}
+}
+
+// describe fills Mean and SD.
+func (s *Solution) describe() {
+	d := s.Problem.Dim()
+	s.Mean, s.SD = make([][]float64, d), make([][]float64, d)
+	for k := range d {
+		s.Mean[k], s.SD[k] = make([]float64, len(s.T)), make([]float64, len(s.T))
+	}
+	for n, c := range s.chains {
+		next := len(c.points) - 1
+		for i := len(s.T) - 1; i >= 0; i-- { // a grid point between two events has no point
+			for next > 0 && c.points[next].index > i {
+				next--
+			}
+			p := &c.points[next]
+			mean, sd := s.spread(n, p.z, p.rows)
+			for k := range c.w {
+				s.Mean[n*c.w+k][i], s.SD[n*c.w+k][i] = mean[k], sd[k]
+			}
+		}
+	}
+}
+
+// spread returns the mean and the standard deviation of the state for chain n.
+func (s *Solution) spread(n int, z, rows []float64) (mean, sd []float64) {
+	c := s.chains[n]
+	mean, sd = slices.Clone(z[:c.w]), make([]float64, c.w)
+	for k := range sd {
+		for r := k; r < len(rows); r += len(c.z) {
+			sd[k] = math.Hypot(sd[k], rows[r])
+		}
+		sd[k] *= c.scale(s.kappa[n])
+	}
+	return mean, sd
+}
+
+// At returns the mean and the standard deviation of the state at time t, which need not be
+// a grid point. At the time of an event it is the state after the event.
+func (s *Solution) At(t float64) (mean, sd []float64) {
+	if !(t >= s.T[0] && t <= s.T[len(s.T)-1]) {
+		panic(fmt.Sprintf("filter: time %g is outside the span [%g, %g]", t, s.T[0], s.T[len(s.T)-1]))
+	}
+	for n, c := range s.chains {
+		points := s.filtered[n]
+		i := sort.Search(len(points), func(i int) bool { return s.T[points[i].index] > t }) // the first point after t
+		if s.T[points[i-1].index] == t {
+			m, v := s.spread(n, c.points[i-1].z, c.points[i-1].rows)
+			mean, sd = append(mean, m...), append(sd, v...)
+			continue
+		}
+		p := c.forward(&points[i-1], t-s.T[points[i-1].index], points[i].sigma)
+		if !s.forward {
+			full := *c
+			full.points = []point{p, {z: points[i].z, h: s.T[points[i].index] - t, sigma: points[i].sigma}}
+			var k backward
+			k.before(&full, &p, 1)
+			z := slices.Clone(c.points[i].z)
+			k.pull(z, &p, points[i].z)
+			p.z, p.rows = z, k.pullRows(c.points[i].rows)
+		}
+		m, v := s.spread(n, p.z, p.rows)
+		mean, sd = append(mean, m...), append(sd, v...)
+	}
+	return mean, sd
+}
+
+// forward returns the distribution at a time h after p, without an observation there.
+func (c *chain) forward(p *point, h, sigma float64) point {
+	n, rows := len(c.z), len(p.rows)/len(c.z)
+	c.h, c.ratio = h, h/c.unit
+	grow := c.grow()
+	out := point{z: slices.Clone(p.z), rows: append(slices.Clone(p.rows), make([]float64, n*n)...), h: h, sigma: sigma}
+	c.toStep(out.z, 1)
+	shift(out.z, c.q, c.w)
+	c.toUnit(out.z, 1)
+	for r := range rows {
+		row := out.rows[r*n : (r+1)*n]
+		c.toStep(row, 1)
+		shift(row, c.q, c.w)
+		c.toUnit(row, 1)
+	}
+	for j := range n {
+		row := out.rows[(rows+j)*n : (rows+j+1)*n]
+		for i := 0; i+j/c.w <= c.q; i++ {
+			row[i*c.w+j%c.w] = sigma * c.noise[i*(c.q+1)+j/c.w]
+		}
+		c.toUnit(row, grow)
+	}
+	out.rows = compress(out.rows, n, c.sum)
+	return out
+}
+
+// Draw writes a path from the posterior distribution to dst, row-major len(T)×d. It is
+// drawn backwards in time [T22], whether or not the distributions of s are smoothed.
+func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
+	d := s.Problem.Dim()
+	if len(dst) != len(s.T)*d {
+		panic(fmt.Sprintf("filter: dst has length %d: want %d·%d, the number of times multiplied by the dimension", len(dst), len(s.T), d))
+	}
+	var k backward
+	for n, c := range s.chains {
+		points, w := s.filtered[n], c.w
+		full := *c
+		full.points = points
+		root := c.scale(s.kappa[n])
+		last := len(points) - 1
+		z := slices.Clone(points[last].z)
+		for r := 0; r < len(points[last].rows); r += len(z) {
+			add(z, root*rng.NormFloat64(), points[last].rows[r:])
+		}
+		end := len(s.T)
+		for i := last; ; i-- {
+			from := points[i].index
+			if i == 0 {
+				from = 0
+			}
+			for j := from; j < end; j++ {
+				copy(dst[j*d+n*w:j*d+(n+1)*w], z)
+			}
+			if end = from; i == 0 {
+				break
+			}
+			k.before(&full, &points[i-1], i)
+			k.pull(z, &points[i-1], points[i].z)
+			k.draw(z, root, rng.NormFloat64)
+		}
+	}
+}
+
+// Ensemble returns the solution with n paths drawn from it, in the form of the results of
+// probode.Integrate, for figures. The mean and the standard deviation are those of s, not
+// of the paths.
+func (s *Solution) Ensemble(n int, seed uint64) *probode.Ensemble {
+	e := &probode.Ensemble{Problem: s.Problem, Grid: s.Grid, T: s.T, Mean: s.Mean, SD: s.SD, Deterministic: s.Mean, N: n}
+	for i := range n {
+		path := make([]float64, len(s.T)*s.Problem.Dim())
+		s.Draw(path, probode.Stream(seed, uint64(i)))
+		e.Paths = append(e.Paths, path)
+	}
+	return e
+}
