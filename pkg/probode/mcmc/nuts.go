@@ -29,8 +29,8 @@ type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 // All learning happens in the burn-in. The step is tuned by dual averaging until the mean
 // probability of acceptance is Accept. The inverse of M is estimated from the draws in
 // windows that double in length. In up to 100 dimensions it is a full covariance matrix.
-// In more dimensions only scales are estimated: those of the coordinates or, if Cov is
-// given, those of the coordinates in which Cov is the unit matrix.
+// In more dimensions, without CovAt, only scales are estimated: those of the coordinates
+// or, if Cov is given, those of the coordinates in which Cov is the unit matrix.
 //
 // A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
 // The step is then too long for some part of the target, and the draws may not represent
@@ -51,6 +51,13 @@ type NUTS struct {
 	// nil Mean means the starting point.
 	Mean []float64
 	Cov  mat.Symmetric
+
+	// CovAt, if not nil, returns a guess of the covariance of the target from its shape
+	// near x, such as the inverse of the Fisher information there, or nil if there is none.
+	// It is called at the mean of the draws of each window, because the shape at a mode can
+	// differ from the shape where most of the mass is. The draws of the window then only
+	// correct it. The windows begin early, so that few paths are made with a bad metric.
+	CovAt func(x []float64) mat.Symmetric
 
 	// Accept is the mean probability of acceptance to which the step is tuned. Zero means
 	// 0.8. A larger number makes the step shorter, which helps against divergent paths.
@@ -149,8 +156,9 @@ func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	if mean == nil {
 		mean = x
 	}
-	k.white = newWhitening(mean, k.Cov)
-	k.learn = newLearner(d, k.BurnIn)
+	full := d <= mostDense || k.CovAt != nil
+	k.white = newWhitening(mean, k.Cov, full)
+	k.learn = newLearner(d, k.BurnIn, full, k.CovAt != nil)
 	k.workspace(d)
 	k.n, k.stats, k.last = 0, Stats{}, path{}
 	copy(k.x, x)
@@ -372,7 +380,7 @@ func (k *NUTS) adapt() {
 	}
 	k.step.update(k.last.acceptance(), k.Accept)
 	if k.learn.add(k.n, k.at.z) {
-		k.learn.apply(k.white)
+		k.learn.apply(k.white, k.CovAt)
 		k.white.to(k.at.z, k.x)
 		// Compute the gradient in the new coordinates.
 		k.white.from(k.x, k.at.z)

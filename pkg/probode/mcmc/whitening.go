@@ -21,17 +21,18 @@ type whitening struct {
 }
 
 // newWhitening returns the whitening of a mean and a covariance. A nil cov means the unit
-// matrix. It panics if cov is not positive definite.
-func newWhitening(mean []float64, cov mat.Symmetric) *whitening {
+// matrix. full says that the factor will be learned. It panics if cov is not positive
+// definite.
+func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	d := len(mean)
 	w := &whitening{mean: append([]float64(nil), mean...), scale: make([]float64, d)}
 	for i := range w.scale {
 		w.scale[i] = 1
 	}
-	if cov == nil && d > mostDense {
+	if cov == nil && !full {
 		return w
 	}
-	w.given = d > mostDense
+	w.given = !full
 	w.factor = mat.NewTriDense(d, mat.Lower, nil)
 	if cov == nil {
 		for i := range d {
@@ -83,7 +84,7 @@ func (w *whitening) state(a *Archive) {
 	}
 }
 
-// mostDense is the largest dimension in which a full covariance is learned.
+// mostDense is the largest dimension in which a full covariance is learned from draws alone.
 const mostDense = 100
 
 // A learner estimates the covariance of a target from windows of its draws, as Stan does.
@@ -96,14 +97,19 @@ type learner struct {
 	diagonal    moments.Vector  // used instead
 }
 
-func newLearner(d, burnIn int) *learner {
+// newLearner returns a learner of a full covariance or of scales. If the shape of the
+// target is known, the first windows are short.
+func newLearner(d, burnIn int, full, known bool) *learner {
 	l := &learner{from: 75, until: burnIn - 50, length: 25}
 	if burnIn < 150 {
 		l.from, l.until = 15*burnIn/100, 90*burnIn/100
 		l.length = l.until - l.from
 	}
+	if known {
+		l.from, l.length = min(5, l.from), 5
+	}
 	l.next()
-	if d <= mostDense {
+	if full {
 		m := moments.NewMatrix(d)
 		l.full = &m
 	} else {
@@ -136,14 +142,15 @@ func (l *learner) add(n int, z []float64) bool {
 }
 
 // apply corrects the whitening with the covariance estimated from the window, and begins
-// the next window.
+// the next window. If covAt gives a covariance at the mean of the window, that covariance
+// is corrected.
 //
 // A window of n draws gives a poor covariance unless n is much larger than the dimension
 // d. So it only corrects the whitening: the logarithms of the scales are shrunk towards
 // zero, which counts as much as 5 draws, and the correlations of the whitened draws
 // towards zero, which counts as much as d(d+1)/2 + 5 draws. A shape that was right before
 // remains nearly right.
-func (l *learner) apply(w *whitening) {
+func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)
 	n, mean := float64(l.diagonal.N), l.diagonal.Mean
@@ -151,6 +158,9 @@ func (l *learner) apply(w *whitening) {
 		n, mean = l.full.N, l.full.Mean
 	}
 	w.from(shift, mean)
+	if covAt != nil {
+		l.rebase(w, covAt(shift))
+	}
 	scales := make([]float64, d)
 	for i := range scales {
 		m2 := 0.
@@ -174,6 +184,29 @@ func (l *learner) apply(w *whitening) {
 	copy(w.mean, shift)
 	l.length *= 2
 	l.next()
+}
+
+// rebase replaces the shape of the whitening by cov, and converts the moments of the
+// window to the new whitened coordinates. It does nothing if cov is nil or not positive
+// definite.
+func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
+	var chol mat.Cholesky
+	if cov == nil || !chol.Factorize(cov) {
+		return
+	}
+	d := len(w.mean)
+	var between, scatter mat.Dense // between maps the old coordinates to the new ones
+	between.Mul(w.factor, mat.NewDiagDense(d, w.scale))
+	chol.LTo(w.factor)
+	for i := range w.scale {
+		w.scale[i] = 1
+	}
+	if err := between.Solve(w.factor, &between); err != nil {
+		l.full.Clear() // the shape is nearly singular, so the draws cannot correct it
+		return
+	}
+	scatter.Product(&between, mat.NewDense(d, d, l.full.Scatter), between.T())
+	copy(l.full.Scatter, scatter.RawMatrix().Data)
 }
 
 // correct multiplies the factor of a covariance by that of the whitened draws, with the

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -90,7 +93,9 @@ func gradient(e *bayes.Density, theta, grad, u []float64) (float64, error) {
 	return e.Gradient(grad, nil, u, nil)
 }
 
-// Prepare takes the mean and the covariance of the first momenta from the mode.
+// Prepare takes the first metric from the mode. Later metrics come from Fisher's
+// information at the means of windows of the burn-in: a model with layers of priors has its
+// mode far from most of its mass.
 func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error) {
 	m, err := mode()
 	if ctx.Err() != nil {
@@ -117,9 +122,25 @@ func (s NUTS) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
 		panic("sample: " + err.Error()) // Check has made it
 	}
 	k := &nuts{natural: newNatural(e)}
-	k.NUTS = mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: s.mean, Cov: s.cov,
+	k.NUTS = mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: s.mean, Cov: s.cov, CovAt: shapeAt(e),
 		Target: func(grad, u []float64) (float64, error) { return gradient(e, k.work, grad, u) }}
 	return k
+}
+
+// shapeAt returns a function that inverts Fisher's information at u. It returns nil where
+// that fails.
+func shapeAt(e *bayes.Density) func(u []float64) mat.Symmetric {
+	surface := sync.OnceValue(func() *shape.Surface { return shape.NewSurface(e) })
+	return func(u []float64) mat.Symmetric {
+		p, m := shape.Point{X: slices.Clone(u)}, bayes.Mode{U: u}
+		if !surface().Expand(&p) {
+			return nil
+		}
+		if invert(&m, p.Information); m.Shape == nil {
+			return nil
+		}
+		return m.Shape
+	}
 }
 
 // nuts is the kernel of NUTS, on the natural scale.
