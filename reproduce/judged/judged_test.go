@@ -88,16 +88,20 @@ func TestLoosest(t *testing.T) {
 }
 
 // A reason that several methods have is given once; a tolerance without a certificate
-// stands in brackets.
+// has a dagger.
 func TestRows(t *testing.T) {
 	r := &result{Name: "x", Methods: []*byMethod{
-		{Method: "bdf", SmallD: 1e-4, Why: "too far", Losses: []loss{{1e-4, 0, 0.01, ""}}, Elsewhere: 1, Ends: 2},
+		{Method: "bdf", SmallD: 1e-4, Why: "x, BDF, rtol = 1: too far (at 3): want less", Losses: []loss{{1e-2, -0.12, 2, ""}, {1e-3, 0, 0, "no"}, {1e-4, 1e-5, 0.01, ""}}, Elsewhere: 1, Ends: 2},
 		{Method: "radau5", Why: "too far"},
 		{Method: "dp5", Enough: 1e-3, SmallD: 1e-3},
 	}}
 	row := rows([]*result{r})[0]
-	want := []string{"(1e-04), 1 of 2", "–", "1e-03", "0", "bdf, radau5: too far"}
+	want := []string{"1e-04 †, 1 of 2", "–", "1e-03", "0", "bdf, radau5: too far"}
 	if got := row[len(row)-5:]; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	want = []string{"x", "bdf", "-0.120", "fails", "0.000", "", "", "", ""}
+	if got := lossRows([]*result{r}); len(got) != 1 || !slices.Equal(got[0], want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

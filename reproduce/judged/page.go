@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -37,7 +38,7 @@ func writeTable(name string, list []*result) error {
 }
 
 // about explains the table.
-const about = "For each method the table says which relative tolerance is enough for every parameter, by a certificate at the best point that was found. A tolerance in brackets has no certificate, for the reason in the last column; D at the best point is below %.2g there, and at all tighter tolerances that were tried. After the tolerance stands at how many other ends of searches D is as small, for problems with such ends: an end counts if its log-likelihood is within %d of the best one. The absolute tolerance of a component is a thousandth of the relative one, times the component's size."
+const about = "For each method the table says which relative tolerance is enough for every parameter, by a certificate at the best point that was found. A dagger marks a tolerance that has no certificate, for the reason in the last column: only D at the best point is below %.2g, with this tolerance and all tighter ones that were tried. “1 of 2” says that D is as small at one of two other ends of searches, among those with a log-likelihood at most %d below the best one. The absolute tolerance of a component is a thousandth of the relative one, times the largest size of the component; the length of the steps is not limited otherwise."
 
 // writePage writes the page: a figure of D by tolerance, and a table of the problems.
 func writePage(name string, list []*result) error {
@@ -45,32 +46,42 @@ func writePage(name string, list []*result) error {
 	p.WriteString("<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>A collection, judged</title>\n<style>\n" + page.Style + "</style>\n")
 	p.WriteString("<h1>Which tolerance is enough for a published model?</h1>\n")
 	p.Text("Each line of the figure is a problem. D is the difference between the predictions of the data with this tolerance and those of an accurate solution, in units of the noise, at the best point that was found. If that point is an optimum and D is below ½, no parameter moves by more than D standard deviations to first order, or √2 D if the noise is estimated. The dashed line is at D = %.2g, where this is a tenth of a standard deviation.", smallD)
-	if err := p.Figure(figure(list), "A line ends where the solver fails or time runs out. Values outside of the axis are drawn at its ends."); err != nil {
+	if err := p.Figure(figure(list), "A line ends where the solver fails or time runs out. Values below 10⁻⁶ or above 10⁴ are drawn there."); err != nil {
 		return err
 	}
 	p.Text(about, smallD, near)
 	p.Table(`class="scroll"`, header(), rows(list))
+	p.Text(aboutLosses)
+	p.Table(`class="scroll"`, lossHeader(), lossRows(list))
 	return shell.WriteFile(name, []byte(p.String()))
 }
 
-// writeMarkdown writes the table of the page as Markdown.
+// aboutLosses explains the table of the losses.
+const aboutLosses = "The loss of log-likelihood at each relative tolerance: the value with this method minus the accurate one, at the best point that was found. Cells are empty where time ran out."
+
+// writeMarkdown writes the tables of the page as Markdown.
 func writeMarkdown(name string, list []*result) error {
 	var b strings.Builder
-	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
-	fmt.Fprintf(&b, about+"\n\n", smallD, near)
-	line(header())
-	line(slices.Repeat([]string{"---"}, len(header())))
-	for _, row := range rows(list) {
-		line(row)
+	table := func(header []string, rows [][]string) {
+		for _, cells := range append([][]string{header, slices.Repeat([]string{"---"}, len(header))}, rows...) {
+			b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+		}
 	}
+	fmt.Fprintf(&b, about+"\n\n", smallD, near)
+	table(header(), rows(list))
+	b.WriteString("\n" + aboutLosses + "\n\n")
+	table(lossHeader(), lossRows(list))
 	return shell.WriteFile(name, []byte(b.String()))
 }
+
+// leastD and mostD are the limits of D in the figure.
+const leastD, mostD = 1e-6, 1e4
 
 // figure draws D against the tolerance, with a panel for each method.
 func figure(list []*result) viz.Figure {
 	f := viz.Figure{Columns: len(methodNames), Height: 420}
 	for k, name := range methodNames {
-		panel := viz.Panel{Title: name, X: viz.Axis{Label: "relative tolerance", Log: true}, Y: viz.Axis{Label: "D", Log: true}}
+		panel := viz.Panel{Title: name, X: viz.Axis{Label: "relative tolerance", Log: true, Min: 5e-9, Max: 2e-2}, Y: viz.Axis{Label: "D", Log: true, Min: leastD / 2, Max: 2 * mostD}}
 		for _, r := range list {
 			if k >= len(r.Methods) || r.Methods[k].unused() {
 				continue
@@ -78,7 +89,7 @@ func figure(list []*result) viz.Figure {
 			var line viz.Line
 			for _, l := range r.Methods[k].Losses {
 				if l.Failed == "" {
-					line.X, line.Y = append(line.X, l.Tolerance), append(line.Y, min(1e4, max(1e-6, l.D)))
+					line.X, line.Y = append(line.X, l.Tolerance), append(line.Y, min(mostD, max(leastD, l.D)))
 				}
 			}
 			if line.X != nil {
@@ -93,16 +104,19 @@ func figure(list []*result) viz.Figure {
 }
 
 func header() []string {
-	h := append([]string{"problem", "states", "parameters", "data", "log-likelihood", "best found"}, methodNames...)
+	h := append([]string{"problem", "states, parameters, data", "log-likelihood", "best found"}, methodNames...)
 	return append(h, "CPU s", "why not")
 }
 
 // rows returns the rows of the table.
 func rows(list []*result) (out [][]string) {
 	for _, r := range list {
-		row := []string{r.Name, count(r.States), count(r.Parameters), count(r.Measurements), "", ""}
+		row := []string{r.Name, "", "", ""}
+		if r.States > 0 {
+			row[1] = fmt.Sprintf("%d, %d, %d", r.States, r.Parameters, r.Measurements)
+		}
 		if r.Methods != nil {
-			row[4], row[5] = fmt.Sprintf("%.3f", r.LogLikelihood), fmt.Sprintf("%.3f", r.Best)
+			row[2], row[3] = logLikelihood(r.LogLikelihood), logLikelihood(r.Best)
 		}
 		for k := range methodNames {
 			cell := ""
@@ -116,11 +130,11 @@ func rows(list []*result) (out [][]string) {
 	return out
 }
 
-func count(n int) string {
-	if n == 0 {
-		return ""
+func logLikelihood(v float64) string {
+	if math.Abs(v) >= 1e6 {
+		return fmt.Sprintf("%.5g", v)
 	}
-	return fmt.Sprint(n)
+	return fmt.Sprintf("%.2f", v)
 }
 
 // cell returns the tolerance that is enough, in the notation that about explains.
@@ -130,7 +144,7 @@ func (b *byMethod) cell() string {
 	case b.Enough > 0:
 		s = fmt.Sprintf("%.0e", b.Enough)
 	case b.SmallD > 0 && !b.unused():
-		s = fmt.Sprintf("(%.0e)", b.SmallD)
+		s = fmt.Sprintf("%.0e †", b.SmallD)
 	default:
 		return "–"
 	}
@@ -150,13 +164,60 @@ func (r *result) reasons() string {
 	by := map[string][]string{}
 	for _, m := range r.Methods {
 		if m.Why != "" {
-			by[m.Why] = append(by[m.Why], m.Method)
+			why := short(m.Why)
+			by[why] = append(by[why], m.Method)
 		}
 	}
 	for _, m := range r.Methods {
-		if names := by[m.Why]; len(names) > 0 && names[0] == m.Method {
-			list = append(list, strings.Join(names, ", ")+": "+m.Why)
+		if why := short(m.Why); len(by[why]) > 0 && by[why][0] == m.Method {
+			list = append(list, strings.Join(by[why], ", ")+": "+why)
 		}
 	}
 	return strings.Join(list, "; ")
+}
+
+func lossHeader() []string {
+	h := []string{"problem", "method"}
+	for _, tol := range tolerances {
+		h = append(h, fmt.Sprintf("%.0e", tol))
+	}
+	return h
+}
+
+// lossRows returns the rows of the table of losses.
+func lossRows(list []*result) (out [][]string) {
+	for _, r := range list {
+		for _, m := range r.Methods {
+			if len(m.Losses) == 0 || m.unused() {
+				continue
+			}
+			row := make([]string, 2+len(tolerances))
+			row[0], row[1] = r.Name, m.Method
+			for i, l := range m.Losses {
+				switch {
+				case l.Failed != "":
+					row[2+i] = "fails"
+				case math.Abs(l.Loss) < 5e-4:
+					row[2+i] = "0.000"
+				case math.Abs(l.Loss) < 100:
+					row[2+i] = fmt.Sprintf("%.3f", l.Loss)
+				default:
+					row[2+i] = fmt.Sprintf("%.3g", l.Loss)
+				}
+			}
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// short returns an error of a solver without the names of the problem and the solver, and
+// without advice.
+func short(why string) string {
+	if why, _, cut := strings.Cut(why, ": want"); cut {
+		why = why[strings.LastIndex(why, ": ")+1:]
+		why, _, _ = strings.Cut(why, " (")
+		return strings.TrimSpace(why)
+	}
+	return why
 }
