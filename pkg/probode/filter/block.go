@@ -202,3 +202,15 @@ func (b *block) update(f []float64) {
 	copy(b.z, b.pred)
 	b.toUnit(b.z, 1)
 }
+
+// move moves the coordinates z by c times a row without z₁, along which x′ = f holds.
+func (b *block) move(z []float64, c float64, row []float64) {
+	w := b.w
+	add(z[:w], c, row)
+	add(z[2*w:], c, row[w:])
+	for k := range w {
+		for j := range w {
+			z[w+k] += c * b.unit * b.jac[k*w+j] * row[j]
+		}
+	}
+}

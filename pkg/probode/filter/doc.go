@@ -14,8 +14,13 @@
 // and starts from the exact Taylor series of order q. So orders up to 11 and small steps
 // lose no digits.
 //
+// A Marginal is a likelihood in which the uncertain solution is integrated out: Fenrir [T22]
+// or DALTON [WL24]. Package marginal, below bayes, makes posteriors of it.
+//
 // References: [S19] Schober, Särkkä & Hennig, Statistics and Computing 29, 99; [T19]
 // Tronarp, Kersting, Särkkä & Hennig, Statistics and Computing 29, 1297; [KH24] Krämer &
 // Hennig (2024), Stable implementation of probabilistic ODE solvers, Journal of Machine
-// Learning Research 25.
+// Learning Research 25; [T22] Tronarp, Bosch & Hennig (2022), Fenrir: physics-enhanced
+// regression for initial value problems, ICML; [WL24] Wu & Lysy (2024), Data-adaptive
+// probabilistic likelihood approximation for ordinary differential equations, AISTATS.
 package filter

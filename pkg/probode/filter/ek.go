@@ -63,7 +63,11 @@ func (m EK) Noise(d int) probode.Noise {
 
 // Stepper returns the filter of p on g.
 func (m EK) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
-	e, err := newEngine(m, p)
+	w := 1
+	if m.Jacobian == Full {
+		w = p.Dim()
+	}
+	e, err := newEngine(m, p, w)
 	if err != nil {
 		return nil, err
 	}
@@ -88,17 +92,16 @@ type engine struct {
 	z      []float64
 }
 
-func newEngine(m EK, p *probode.Problem) (*engine, error) {
+// newEngine returns an engine with blocks of w components, which is 1 or all. A filter
+// whose Jacobian is not Full can have either.
+func newEngine(m EK, p *probode.Problem, w int) (*engine, error) {
 	if m.Q < 1 || m.Q > 11 {
 		return nil, fmt.Errorf("the order is %d: want 1 to 11", m.Q)
 	}
-	d, w := p.Dim(), 1
+	d := p.Dim()
 	e := &engine{EK: m, p: p, start: newTaylor(p, m.Q), x: make([]float64, d), f: make([]float64, d), z: make([]float64, (m.Q+1)*d)}
 	if m.Jacobian != Zero {
 		e.lin, e.matrix = probode.NewLinearizer(p), p.NewJacobian()
-	}
-	if m.Jacobian == Full {
-		w = d
 	}
 	e.jac = make([]float64, w*w)
 	noise := wiener(m.Q)
@@ -140,7 +143,9 @@ func (e *engine) predict(h, t float64, theta []float64) {
 		if e.lin != nil {
 			for i := range w {
 				for j := range w {
-					e.jac[i*w+j] = e.matrix.At(k*w+i, k*w+j)
+					if i == j || e.Jacobian == Full {
+						e.jac[i*w+j] = e.matrix.At(k*w+i, k*w+j)
+					}
 				}
 			}
 		}

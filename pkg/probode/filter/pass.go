@@ -12,6 +12,7 @@ import (
 type pass struct {
 	EK
 	perComponent, varying bool
+	joint                 bool // all components are in one block
 
 	// observe, if not nil, is called when the filter has arrived at grid point i, before
 	// the distribution there is kept. The argument x is the prediction of the state.
@@ -20,8 +21,22 @@ type pass struct {
 	run *recording // made by Stepper
 }
 
+// again prepares for another solve.
+func (m *pass) again() {
+	s := m.run
+	for _, c := range s.chains {
+		c.points = c.points[:0]
+	}
+	clear(s.square)
+	s.steps, s.logDet = 0, 0
+}
+
 func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
-	e, err := newEngine(m.EK, p)
+	w := 1
+	if m.joint || m.Jacobian == Full {
+		w = p.Dim()
+	}
+	e, err := newEngine(m.EK, p, w)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +84,7 @@ type point struct {
 // Start begins a pass, or continues it after an event.
 func (s *recording) Start(i int, x, theta []float64) error {
 	t := s.g.Times()[i]
-	if s.chains[0].points == nil {
+	if len(s.chains[0].points) == 0 {
 		if err := s.begin(s.g.H(i), t, x, theta); err != nil {
 			return err
 		}
@@ -137,15 +152,19 @@ func (s *recording) keep(i int, h float64, jumps [][]float64, x []float64) error
 		}
 	}
 	for k, c := range s.chains {
-		n := len(c.z)
-		p := point{index: i, h: h, sigma: s.sigma[k], z: append([]float64(nil), c.z...), rows: make([]float64, c.rows*n)}
+		n, m := len(c.z), len(c.points)
+		if m == cap(c.points) {
+			c.points = append(c.points, point{})
+		}
+		c.points = c.points[:m+1]
+		p := &c.points[m] // its slices are those of the last pass, if there was one
+		*p = point{index: i, h: h, sigma: s.sigma[k], z: append(p.z[:0], c.z...), rows: resize(p.rows, c.rows*n)}
 		if jumps != nil {
 			p.jump = jumps[k]
 		}
 		for j := range c.rows {
 			c.lift(p.rows[j*n:(j+1)*n], j)
 		}
-		c.points = append(c.points, p)
 	}
 	return nil
 }

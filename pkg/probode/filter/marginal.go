@@ -1,0 +1,201 @@
+package filter
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// A Row holds the observations at one time, with their distribution near a state x: the
+// values are independent and Gaussian, with means that are linear in the state.
+type Row struct {
+	Y      []float64 // NaN where a value is missing
+	Mean   []float64 // expected values at x
+	Slopes []float64 // derivatives of Mean with respect to x, a row of d for each value
+	SD     []float64 // standard deviations
+}
+
+// A Marginal predicts observations while the uncertainty of the solution is integrated
+// out. Each value is predicted from the equation and from the values that were used
+// before it, so the product of the predictive densities is the likelihood p(Y | θ).
+//
+// Fenrir [T22] conditions the posterior distribution of the solution, given the equation,
+// on the data, backwards in time. The alternative is DALTON [WL24], with
+//
+//	log p(Y, Z) − log p(Z)
+//
+// from two filters forwards in time, of which the first sees the data Y and the residuals
+// Z of the equation, and the second only the residuals. Each linearises f at its own
+// predictions, so the data improve the linearisation. On an affine field the two agree.
+//
+// A Marginal owns its workspace and serves one goroutine.
+type Marginal struct {
+	dalton bool
+	solver *probode.Solver
+	pass   *pass
+	path   []float64
+	rows   map[int]int // the row of data at a grid point
+	kappa  float64
+	row    Row
+	look   func(n int, x []float64, r *Row)
+	dst    []float64
+	wide   []float64 // workspace of updates
+	sum    []float64
+}
+
+// NewMarginal returns a Marginal for c values at each of the given times, which must be
+// points of the grid g.
+func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c int, dalton bool) (*Marginal, error) {
+	index, err := g.Index(times)
+	if err != nil {
+		return nil, err
+	}
+	d := p.Dim()
+	out := &Marginal{dalton: dalton, pass: &pass{EK: m, joint: true}, rows: map[int]int{}, sum: make([]float64, (m.Q+1)*d+1),
+		row: Row{make([]float64, c), make([]float64, c), make([]float64, c*d), make([]float64, c)}}
+	for n, i := range index {
+		if _, ok := out.rows[i]; ok {
+			return nil, fmt.Errorf("filter: two of the times are the same grid point, %g", times[n])
+		}
+		out.rows[i] = n
+	}
+	if out.solver, err = probode.NewSolver(p, out.pass, g, 0); err != nil {
+		return nil, err
+	}
+	out.path = make([]float64, out.solver.PathLen())
+	return out, nil
+}
+
+// Predict writes, for each time and value, the mean and the standard deviation of the
+// predictive distribution to dst. The function look describes the values with index n near
+// the state x. The log likelihood is the sum of the log densities of all values that are
+// not missing, plus the result extra, which is zero for Fenrir. The argument alpha is the
+// diffusion κ² > 0.
+func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row)) (extra float64, err error) {
+	c := len(m.row.Y)
+	if len(dst) != 2*len(m.rows)*c {
+		panic(fmt.Sprintf("filter: dst has length %d: want 2·%d·%d, for the times and values", len(dst), len(m.rows), c))
+	}
+	if !(alpha > 0) || math.IsInf(alpha, 1) {
+		return 0, fmt.Errorf("filter: the diffusion is %g: want a finite number > 0", alpha)
+	}
+	defer m.solver.Bind(ctx)()
+	m.kappa, m.dst, m.look = math.Sqrt(alpha), dst, look
+	if !m.dalton {
+		if err := m.solve(theta, nil); err != nil {
+			return 0, err
+		}
+		m.backwards()
+		return 0, nil
+	}
+	run := m.pass.run
+	if err := m.solve(theta, nil); err != nil {
+		return 0, err
+	}
+	extra = run.square[0]/alpha/2 + run.logDet
+	if err := m.solve(theta, m.observe); err != nil {
+		return 0, err
+	}
+	return extra - run.square[0]/alpha/2 - run.logDet, nil
+}
+
+// solve makes a pass.
+func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float64) error) error {
+	m.pass.again()
+	m.pass.observe = observe
+	return m.solver.Solve(m.path, theta, nil)
+}
+
+// Work returns the number of steps of a prediction.
+func (m *Marginal) Work() int {
+	if m.dalton {
+		return 2 * m.solver.Steps()
+	}
+	return m.solver.Steps()
+}
+
+// backwards conditions the distributions of the last pass on the data.
+func (m *Marginal) backwards() {
+	ch := m.pass.run.chains[0]
+	last := len(ch.points) - 1
+	z, rows := append([]float64(nil), ch.points[last].z...), ch.points[last].rows
+	var k backward
+	for i := last; ; i-- {
+		if n, ok := m.rows[ch.points[i].index]; ok {
+			x := append([]float64(nil), z[:ch.w]...)
+			m.look(n, x, &m.row)
+			rows = m.condition(ch.block, n, z, rows, x)
+		}
+		if i == 0 {
+			return
+		}
+		k.before(ch, &ch.points[i-1], i)
+		k.pull(z, &ch.points[i-1], ch.points[i].z)
+		rows = k.pullRows(rows)
+	}
+}
+
+// observe conditions the filter on the data at grid point i.
+func (m *Marginal) observe(run *recording, i int, x []float64) error {
+	n, ok := m.rows[i]
+	if !ok {
+		return nil
+	}
+	b := run.blocks[0]
+	m.look(n, x, &m.row)
+	rows := m.condition(b, n, b.z, b.r[:b.rows*b.q*b.w], x)
+	copy(b.r, rows)
+	return nil
+}
+
+// condition conditions a distribution with mean z on the data in m.row, one value after
+// another, and returns the rows of the new factor. In DALTON the rows are those of a
+// block, without z₁.
+func (m *Marginal) condition(b *block, n int, z, rows, x []float64) []float64 {
+	r, d, c := &m.row, b.w, len(m.row.Y)
+	root := b.scale(m.kappa)
+	length := len(b.z)
+	if m.dalton {
+		length -= d
+	}
+	count := len(rows) / length
+	for k, y := range r.Y {
+		slopes := r.Slopes[k*d : (k+1)*d]
+		mean := r.Mean[k]
+		for j, s := range slopes {
+			mean += s * (z[j] - x[j])
+		}
+		m.wide = resize(m.wide, (count+1)*(length+1))
+		clear(m.wide[:length+1])
+		m.wide[0] = r.SD[k] / root
+		for i := range count {
+			row := m.wide[(i+1)*(length+1) : (i+2)*(length+1)]
+			copy(row[1:], rows[i*length:])
+			row[0] = 0
+			for j, s := range slopes {
+				row[0] += s * row[1+j]
+			}
+		}
+		var size float64
+		for i := range count + 1 {
+			size = math.Hypot(size, m.wide[i*(length+1)])
+		}
+		m.dst[2*(n*c+k)], m.dst[2*(n*c+k)+1] = mean, root*size
+		if math.IsNaN(y) || count == 0 {
+			continue
+		}
+		triangularize(m.wide, count+1, length+1, m.sum)
+		clearBelow(m.wide, count+1, length+1)
+		if step := (y - mean) / m.wide[0]; m.dalton {
+			b.move(z, step, m.wide[1:length+1])
+		} else {
+			add(z, step, m.wide[1:length+1])
+		}
+		for i := range count {
+			copy(rows[i*length:(i+1)*length], m.wide[(i+1)*(length+1)+1:(i+2)*(length+1)])
+		}
+	}
+	return rows
+}

@@ -1,0 +1,112 @@
+package filter
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// logLikelihood returns the log likelihood of values of the states themselves, with the
+// standard deviation .1.
+func logLikelihood(t *testing.T, p *probode.Problem, m EK, mesh probode.Mesh, times []float64, y [][]float64, dalton bool) float64 {
+	t.Helper()
+	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(context.Background(), p, nil, times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := p.Dim()
+	of, err := NewMarginal(p, m, g, times, d, dalton)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]float64, 2*len(times)*d)
+	var ll float64
+	for range 2 { // the second time in used workspaces
+		ll, err = of.Predict(context.Background(), dst, p.Theta, 1, func(n int, x []float64, r *Row) {
+			copy(r.Y, y[n])
+			copy(r.Mean, x)
+			clear(r.Slopes)
+			for k := range d {
+				r.Slopes[k*d+k], r.SD[k] = 1, 0.1
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range y {
+			for k, v := range y[n] {
+				if mean, sd := dst[2*(n*d+k)], dst[2*(n*d+k)+1]; !math.IsNaN(v) {
+					ll -= (v-mean)*(v-mean)/(2*sd*sd) + math.Log(sd) + math.Log(2*math.Pi)/2
+				}
+			}
+		}
+	}
+	return ll
+}
+
+// The values come from arithmetic with 40 digits.
+func TestLikelihoodValues(t *testing.T) {
+	p := problems.FitzHughNagumo()
+	p.Span[1] = 10 // the equation after the last observation tells something, too
+	var times []float64
+	for i := 1; i <= 10; i++ {
+		times = append(times, float64(i))
+	}
+	ref, err := reference.Solve(context.Background(), p, times, reference.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := make([][]float64, 10)
+	for i := range y {
+		a := float64(i + 1)
+		y[i] = []float64{ref.X[2*i] + .1*math.Sin(7*a), ref.X[2*i+1] + .1*math.Cos(5*a)}
+	}
+	for _, c := range []struct {
+		h, fenrir, dalton float64
+	}{{.1, 22.807979362016, 22.69640007774}, {.05, 22.658030939176, 22.660656450271}} {
+		f := logLikelihood(t, p, EK{Q: 2}, probode.Uniform(c.h), times, y, false)
+		d := logLikelihood(t, p, EK{Q: 2}, probode.Uniform(c.h), times, y, true)
+		if math.Abs(f-c.fenrir) > 1e-8 || math.Abs(d-c.dalton) > 1e-8 {
+			t.Errorf("h = %g: Fenrir %.12f: want %.12f; DALTON %.12f: want %.12f", c.h, f, c.fenrir, d, c.dalton)
+		}
+	}
+}
+
+// On an affine field both likelihoods are the marginal likelihood of a dense Gaussian
+// computation, also if values are missing.
+func TestAffineLikelihood(t *testing.T) {
+	times := []float64{.4, .8, 1.2, 1.6, 2}
+	y := [][]float64{{.9, math.NaN()}, {.7, -.5}, {math.NaN(), math.NaN()}, {.1, -.3}, {math.NaN(), .2}}
+	for q := 1; q <= 3; q++ {
+		w := 2 * (q + 1)
+		d := newDense(q, times)
+		d.equation(0, 1, 2, 3, 4)
+		var seen []float64
+		var at []int
+		for n := range y {
+			for k, v := range y[n] {
+				if !math.IsNaN(v) {
+					seen, at = append(seen, v), append(at, n*w+k)
+				}
+			}
+		}
+		rows, sd := mat.NewDense(len(at), len(times)*w, nil), make([]float64, len(at))
+		for i, j := range at {
+			rows.Set(i, j, 1)
+			sd[i] = 0.1
+		}
+		want := d.given(rows, seen, sd)
+		for _, dalton := range []bool{false, true} {
+			got := logLikelihood(t, affine(), EK{Q: q}, probode.Uniform(.4), times, y, dalton)
+			if !within(got, want, 1e-10) {
+				t.Errorf("q = %d, DALTON %t: log likelihood %.13g: want %.13g", q, dalton, got, want)
+			}
+		}
+	}
+}
