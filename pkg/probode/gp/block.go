@@ -1,0 +1,128 @@
+package gp
+
+import (
+	"errors"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Block is the solver of Hennig and Hauberg [HH14], after an idea of Skilling [S91]. The
+// mean of the process is found at all grid points of a segment together, such that its
+// derivative at each of them is f at the mean. This is a collocation method, in which a
+// value of f also changes earlier states. It is solved by sweeps over the grid. A path is
+// a joint draw about the mean:
+//
+//	Zᵢ = m(tᵢ) + √α h^{3/2} Σⱼ Lᵢⱼ ξⱼ,   j < i.
+//
+// Its values are not used to evaluate f, so that the spread does not react to the problem.
+type Block struct {
+	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. With a larger ℓ
+	// the error is smaller, and the sweeps converge at smaller steps only.
+	Length float64
+}
+
+func (m Block) String() string { return describe("block", m.Length) }
+
+// Order returns 1.
+func (Block) Order() int { return 1 }
+
+func (Block) Noise(d int) probode.Noise { return probode.Noise{Normals: d, Exponent: 1.5} }
+
+func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+	s, err := newStepper(p, g, m.Length, func(r *regression) *table {
+		for range r.tau {
+			r.observe()
+		}
+		t := new(table)
+		var known [][]float64
+		for i, at := range r.tau[1:] {
+			known = append(known, r.state(at))
+			t.weights = append(t.weights, r.weights(known[i]))
+			c := make([]float64, i, i+1)
+			for j := range c {
+				c[j] = r.states(at, r.tau[j+1]) - dot(known[i], known[j])
+			}
+			t.root = appendRow(t.root, c, r.states(at, at)-dot(known[i], known[i]))
+		}
+		return t
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &block{stepper: s, f: make([]float64, s.d)}, nil
+}
+
+type block struct {
+	*stepper
+	f    []float64
+	mean []float64 // at the grid points of the segment; rows then holds the noise
+}
+
+var errSweeps = errors.New("the sweeps over the grid do not converge: try a smaller step or a shorter span")
+
+// Start computes the mean in the whole segment. At first f has, from each grid point on,
+// its value at the point before.
+func (s *block) Start(i int, x, theta []float64) error {
+	const sweeps = 500
+	d, tab := s.d, s.begin(i, x)
+	if s.from == s.to {
+		return nil
+	}
+	n := s.to - s.from
+	s.mean = append(s.mean[:0], make([]float64, (n+1)*d)...)
+	copy(s.mean, x)
+	s.p.F(s.f, s.g.Times()[s.from], x, theta)
+	for j := range n + 1 {
+		copy(s.rows[j*d:], s.f)
+	}
+	for sweep := range sweeps {
+		change, size := 0.0, 0.0
+		for j := 1; j <= n; j++ {
+			m := s.mean[j*d : (j+1)*d]
+			copy(s.f, m)
+			s.stepper.mean(m, tab.weights[j-1])
+			for k, v := range m {
+				if !(math.Abs(v) < probode.TooLarge) {
+					return probode.ErrDiverged
+				}
+				change, size = max(change, math.Abs(v-s.f[k])), max(size, math.Abs(v))
+			}
+			s.p.F(s.rows[j*d:(j+1)*d], s.g.End(s.from+j-1), m, theta)
+			for l := j + 1; sweep == 0 && l <= n; l++ {
+				copy(s.rows[l*d:(l+1)*d], s.rows[j*d:])
+			}
+		}
+		if change <= 1e-13*size {
+			return nil
+		}
+	}
+	return errSweeps
+}
+
+func (s *block) Step(dst []float64, i int, _, _, xi, scale []float64) error {
+	n := i - s.from
+	copy(dst, s.mean[(n+1)*s.d:(n+2)*s.d])
+	for k, v := range xi {
+		s.rows[n*s.d+k] = scale[k] * v
+	}
+	for j := 0; xi != nil && j <= n; j++ {
+		for k := range dst {
+			dst[k] += s.tables[s.from].root[n][j] * s.rows[j*s.d+k]
+		}
+	}
+	return nil
+}
+
+// Memory, Save and Restore add the mean.
+func (s *block) Memory() int { return 2*s.stepper.Memory() - 1 - s.d }
+
+func (s *block) Save(dst []float64) {
+	s.stepper.Save(dst)
+	copy(dst[s.stepper.Memory():], s.mean)
+}
+
+func (s *block) Restore(i int, src []float64) {
+	s.stepper.Restore(i, src)
+	s.mean = append(s.mean[:0], src[s.stepper.Memory():]...)
+}

@@ -1,0 +1,232 @@
+// Package gp has two solvers that treat an initial value problem as Gaussian process
+// regression on values of f, as the first probabilistic solvers did [C16, HH14, S91]. They
+// are methods like those of package methods. They are meant for comparison: a path of n
+// steps takes O(n²) operations and preparation takes O(n³), for an error of order one.
+//
+// In both, each component of x′ is a Gaussian process with mean zero and covariance
+//
+//	cov(x′(t), x′(u)) = α h exp(−(t−u)² / 2ℓ²),   x(t) = x(t₀) + ∫ x′,
+//
+// independent of the other components, and is conditioned on values of f at the grid
+// points, without an error. Interrogation evaluates f at draws of the state, one after
+// another; Block evaluates f at the mean, at all grid points together. The weights of the
+// values of f, and the covariances after conditioning, depend on the grid alone. They are
+// computed once, when a solver is made.
+//
+// The covariance has the factor h because the spread is then O(h), like the error, as
+// Chkrebtii et al. recommend.
+//
+// References: [C16] Chkrebtii, Campbell, Calderhead & Girolami, Bayesian Analysis 11,
+// 1239; [HH14] Hennig & Hauberg, AISTATS 2014; [S91] Skilling, in Maximum Entropy and
+// Bayesian Methods, Seattle 1991.
+package gp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+const (
+	maxSteps  = 2000 // of a segment; the tables of a solver then take less than 100 MB
+	maxLength = 1.5  // with 1.75 and more, paths of Interrogation grow without bound
+)
+
+// A regression conditions the process on its derivative at times τ, which are measured in
+// steps from the start of the segment, for α = 1.
+type regression struct {
+	length float64
+	tau    []float64
+	chol   [][]float64 // the rows of the Cholesky factor of the covariance of the derivatives
+}
+
+// newRegression has no conditions yet.
+func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length float64) (*regression, error) {
+	n := to - from
+	switch {
+	case g.Grows():
+		return nil, fmt.Errorf("the steps are not known before the run: want a grid")
+	case !(length >= 0.5 && length <= maxLength):
+		return nil, fmt.Errorf("the length scale (Length) is %g steps: want 0.5 to %g", length, maxLength)
+	case n > maxSteps:
+		return nil, fmt.Errorf("%d steps without an event: want at most %d", n, maxSteps)
+	}
+	r := &regression{length: length}
+	mean := (g.Place(to) - g.Place(from)) / float64(n)
+	for i := from; i <= to; i++ {
+		r.tau = append(r.tau, (g.Place(i)-g.Place(from))/mean)
+		if k := i - from; k > 0 && math.Abs(math.Log2(r.tau[k]-r.tau[k-1])) > 1 {
+			return nil, fmt.Errorf("the step to t = %.6g is %.3g times as long as the mean: want nearly equal steps", g.Times()[i], r.tau[k]-r.tau[k-1])
+		}
+	}
+	return r, nil
+}
+
+// primitive is P with P″(r) = exp(−r²/2ℓ²).
+func (r *regression) primitive(x float64) float64 {
+	u := x / (math.Sqrt2 * r.length)
+	return r.length*math.Sqrt(math.Pi/2)*x*math.Erf(u) + r.length*r.length*math.Exp(-u*u)
+}
+
+// slopes returns the covariance of two derivatives.
+func (r *regression) slopes(t, u float64) float64 {
+	x := (t - u) / r.length
+	return math.Exp(-x * x / 2)
+}
+
+// states returns the covariance of two states.
+func (r *regression) states(t, u float64) float64 {
+	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
+}
+
+// observe adds the derivative at the next time to the conditions.
+func (r *regression) observe() {
+	n := len(r.chol)
+	row := make([]float64, n, n+1)
+	for j := range row {
+		row[j] = r.slopes(r.tau[n], r.tau[j])
+	}
+	r.chol = appendRow(r.chol, row, 1)
+}
+
+// state returns L⁻¹c for the Cholesky factor L and the covariances c of the state at t with
+// the derivatives that are known.
+func (r *regression) state(t float64) []float64 {
+	scale := math.Sqrt2 * r.length
+	c := make([]float64, len(r.chol))
+	for j := range c {
+		u := r.tau[j]
+		c[j] = r.length * math.Sqrt(math.Pi/2) * (math.Erf((t-u)/scale) + math.Erf(u/scale))
+	}
+	forward(r.chol, c)
+	return c
+}
+
+// weights returns L⁻ᵀc for a c of state. The conditional mean of the state, minus the
+// initial state, is the sum of weights times derivatives.
+func (r *regression) weights(c []float64) []float64 {
+	w := slices.Clone(c)
+	for i := len(w) - 1; i >= 0; i-- {
+		w[i] /= r.chol[i][i]
+		for j := range i {
+			w[j] -= r.chol[i][j] * w[i]
+		}
+	}
+	return w
+}
+
+// appendRow appends to a Cholesky factor the row for covariances c with the earlier numbers
+// and the variance v. What is left of the variance is kept above rounding errors.
+func appendRow(chol [][]float64, c []float64, v float64) [][]float64 {
+	forward(chol, c)
+	return append(chol, append(c, math.Sqrt(max(v-dot(c, c), 1e-14*v))))
+}
+
+// forward writes L⁻¹v to v.
+func forward(chol [][]float64, v []float64) {
+	for i := range v {
+		v[i] = (v[i] - dot(chol[i][:i], v[:i])) / chol[i][i]
+	}
+}
+
+func dot(a, b []float64) (s float64) {
+	for i, v := range a {
+		s += v * b[i]
+	}
+	return s
+}
+
+// A stepper holds what both methods remember of a segment: the initial state and one vector
+// for each grid point.
+type stepper struct {
+	p      *probode.Problem
+	g      *probode.Grid
+	tables map[int]*table // by the grid point at which a segment begins
+	d      int
+
+	from, to int
+	first    []float64
+	rows     []float64 // row-major
+}
+
+// A table is the part of the computation that depends on the grid alone, in units of a
+// step.
+type table struct {
+	weights [][]float64 // a row of weights of f for each state after the first
+	root    [][]float64 // a row of factors of ξ for each state after the first
+}
+
+// newStepper makes the table of every segment. Segments with the same relative times share
+// one.
+func newStepper(p *probode.Problem, g *probode.Grid, length float64, make func(*regression) *table) (*stepper, error) {
+	if length == 0 {
+		length = 1
+	}
+	s := &stepper{p: p, g: g, d: p.Dim(), tables: map[int]*table{}}
+	var last *regression
+	for from, to := 0, 0; from <= g.Steps(); from = to + 1 {
+		if from, to = g.Segment(from); from == to {
+			continue
+		}
+		r, err := newRegression(p, g, from, to, length)
+		if err != nil {
+			return nil, err
+		}
+		if last != nil && slices.EqualFunc(r.tau, last.tau, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+			s.tables[from] = s.tables[s.from]
+			continue
+		}
+		s.tables[from], s.from, last = make(r), from, r
+	}
+	return s, nil
+}
+
+// begin remembers the first state of a segment, and returns the table of the segment.
+func (s *stepper) begin(i int, x []float64) *table {
+	s.from, s.to = s.g.Segment(i)
+	s.first = append(s.first[:0], x...)
+	if n := (s.to - s.from + 1) * s.d; n > len(s.rows) {
+		s.rows = make([]float64, n)
+	}
+	return s.tables[s.from]
+}
+
+// h returns the mean length of the steps of the segment.
+func (s *stepper) h() float64 {
+	t := s.g.Times()
+	return (t[s.to] - t[s.from]) / float64(s.to-s.from)
+}
+
+// mean writes to dst the sum of the first state and the rows times h and the weights.
+func (s *stepper) mean(dst, weights []float64) {
+	copy(dst, s.first)
+	h := s.h()
+	for j, w := range weights {
+		for k := range dst {
+			dst[k] += h * w * s.rows[j*s.d+k]
+		}
+	}
+}
+
+// Memory, Save and Restore make the methods probode.Rememberers.
+func (s *stepper) Memory() int {
+	most := 0
+	for from := range s.tables {
+		_, to := s.g.Segment(from)
+		most = max(most, to-from+1)
+	}
+	return 1 + s.d*(1+most)
+}
+
+func (s *stepper) Save(dst []float64) {
+	dst[0] = float64(s.from)
+	copy(dst[1:], s.first)
+	copy(dst[1+s.d:], s.rows)
+}
+
+func (s *stepper) Restore(_ int, src []float64) {
+	s.begin(int(src[0]), src[1:1+s.d])
+	copy(s.rows, src[1+s.d:])
+}

@@ -1,0 +1,76 @@
+package gp
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Interrogation is the solver of Chkrebtii et al. At each grid point it evaluates f at the
+// present state, conditions the process on the value, and draws the next state from the
+// process:
+//
+//	Z_{n+1} = z₀ + Σⱼ w_{nj} f(tⱼ, Zⱼ) + √α h^{3/2} c_n ξ_n,   j ≤ n.
+//
+// This is what the program of the authors does. Algorithm 1 of [C16] can also be read so
+// that the value of f has an error with the variance of its prediction. The prior mean of
+// x′, which is zero, then keeps a fixed part of the weight, and the path does not converge
+// as h → 0 if ℓ is a fixed number of steps.
+//
+// The sampler of the authors, which draws θ and a new path together [C16, algorithm 2], is
+// sample.PseudoMarginal with one particle.
+type Interrogation struct {
+	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. The value λ = h
+	// of the authors is √2. A larger ℓ makes the error smaller, and paths unstable at
+	// smaller steps.
+	Length float64
+}
+
+func (m Interrogation) String() string { return describe("interrogation", m.Length) }
+
+// Order returns 1.
+func (Interrogation) Order() int { return 1 }
+
+func (Interrogation) Noise(d int) probode.Noise { return probode.Noise{Normals: d, Exponent: 1.5} }
+
+func (m Interrogation) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+	s, err := newStepper(p, g, m.Length, func(r *regression) *table {
+		t := new(table)
+		for _, next := range r.tau[1:] {
+			r.observe()
+			c := r.state(next)
+			t.weights = append(t.weights, r.weights(c))
+			t.root = append(t.root, []float64{math.Sqrt(max(0, r.states(next, next)-dot(c, c)))})
+		}
+		return t
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &interrogation{s}, nil
+}
+
+type interrogation struct{ *stepper }
+
+func (s *interrogation) Start(i int, x, _ []float64) error {
+	s.begin(i, x)
+	return nil
+}
+
+func (s *interrogation) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
+	n, t := i-s.from, s.tables[s.from]
+	s.p.F(s.rows[n*s.d:(n+1)*s.d], s.g.Times()[i], x, theta)
+	s.mean(dst, t.weights[n])
+	for k, v := range xi {
+		dst[k] += scale[k] * t.root[n][0] * v
+	}
+	return nil
+}
+
+func describe(name string, length float64) string {
+	if length == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s (ℓ = %.4g h)", name, length)
+}
