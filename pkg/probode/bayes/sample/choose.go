@@ -45,19 +45,28 @@ const (
 // them, and for the sampler that fits what is known of the posterior: the number of its
 // modes, whether they are nearly Gaussian, and whether there are gradients. The search for
 // modes begins at the given points. If from is nil, it begins at draws from the prior in
-// up to 15 dimensions, and at the nominal point or the medians of the priors in more. Of s, Choose uses Chains,
-// Seed and Workers.
+// up to 15 dimensions, and at the nominal point or the medians of the priors in more. Other
+// modes are then not looked for, and Why says so. Of s, Choose uses Chains, Seed and
+// Workers.
 //
 // The choice depends on p, from and s.Seed alone, so a run can be resumed.
 func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Settings) (*Plan, error) {
-	found := p.Modes
+	found, searched := p.Modes, ""
 	var err error
 	switch {
 	case found != nil:
 	case from == nil && len(p.Params) <= mostTempered:
 		found, err = modes.Find(ctx, p, modes.Settings{Seed: s.Seed, Workers: s.Workers})
+	case from == nil:
+		found, err = climb(ctx, p, [][]float64{middle(p)})
+		at := "the nominal point"
+		if p.GridAt == nil {
+			at = "the medians of the priors"
+		}
+		searched = fmt.Sprintf("; with more than %d parameters, one search for modes began at %s, and other modes were not looked for", mostTempered, at)
 	default:
 		found, err = climb(ctx, p, from)
+		searched = "; modes were looked for from the given starts only"
 	}
 	if err != nil {
 		return nil, err
@@ -91,6 +100,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 		}
 		plan.Why = fmt.Sprintf("%v, because %s; solved by %v, %s", plan.Sampler, why, q.Setup, solver)
 	}
+	plan.Why += searched
 	plan.Start, _, err = starts(plan.Posterior, found, max(1, s.Chains), true)
 	return plan, err
 }

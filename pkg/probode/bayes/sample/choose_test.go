@@ -54,6 +54,9 @@ func TestChooseNUTS(t *testing.T) {
 	if !strings.HasPrefix(plan.Why, "nuts, because there are 16 parameters and gradients; solved by DP5") {
 		t.Errorf("the reason is %q", plan.Why)
 	}
+	if !strings.HasSuffix(plan.Why, "one search for modes began at the medians of the priors, and other modes were not looked for") {
+		t.Errorf("the reason %q does not say how modes were looked for", plan.Why)
+	}
 	s.Start = plan.Start
 	chains, err := sample.Run(ctx, plan.Posterior, plan.Sampler, s)
 	if err != nil {
@@ -96,6 +99,9 @@ func TestChooseFew(t *testing.T) {
 		plan, err := sample.Choose(context.Background(), p, from, mcmc.Settings{Chains: 4, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if only := strings.HasSuffix(plan.Why, "; modes were looked for from the given starts only"); only != (from != nil) {
+			t.Errorf("from %v: the reason is %q", from, plan.Why)
 		}
 		if !strings.HasPrefix(plan.Why, "deterministic, because one mode was found, it is nearly Gaussian") || len(plan.Posterior.Modes.Modes) != 1 {
 			t.Errorf("the reason is %q", plan.Why)

@@ -20,13 +20,9 @@ const (
 	widestSD     = 10  // the largest standard deviation of a shape in any direction
 )
 
-// climb looks for modes from the given points, or from the nominal point if there are
-// none. Unlike modes.Find it does not search everywhere, and takes the shapes from
+// climb looks for modes from the given points. Unlike modes.Find it does not search everywhere, and takes the shapes from
 // Fisher's information. That costs little more than some solves for each parameter.
 func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Modes, error) {
-	if from == nil {
-		from = [][]float64{middle(p)}
-	}
 	out := &bayes.Modes{Searches: len(from)}
 	var failed error
 	for _, theta := range from {
