@@ -78,7 +78,7 @@ func (m *Modes) Missed() string {
 	if len(m.Modes) == 1 {
 		out = fmt.Sprintf("%d of %d searches ended here, and none ended in another mode with a noticeable mass", m.Modes[0].Found, m.Searches)
 	}
-	if 10*m.Once > m.Searches && m.Searches > 0 {
+	if 10*m.Once > m.Searches && m.Searches > 1 {
 		out += fmt.Sprintf("; a fraction of about %.2g of further searches would end in other modes", float64(m.Once)/float64(m.Searches))
 	}
 	// With probability e⁻³, none of n independent searches ends in a mode in which 3/n of

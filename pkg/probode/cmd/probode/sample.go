@@ -148,12 +148,17 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 			options.Meta = []mcmc.Field{{Key: "note", Value: plan.Why}}
 			fmt.Fprintf(out, "%s\n", text.Printable(plan.Why))
 		}
-	} else if p.Modes == nil {
+	} else if p.Modes == nil || from != nil {
 		search := modes.Settings{Seed: s.Seed, Workers: s.Workers}
 		if from != nil {
 			search.From, search.Points, search.Starts = from, -1, 1
 		}
 		p.Modes, err = modes.Find(ctx, p, search)
+		if s.Start = startsAt(from, p.Modes); s.Start != nil {
+			note := "chains start at the points of -start: no mode with a Gaussian shape was found"
+			options.Meta = []mcmc.Field{{Key: "note", Value: note}}
+			fmt.Fprintln(out, note)
+		}
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -254,6 +255,51 @@ data: counts.csv
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", flags, err, want)
 		}
+	}
+}
+
+// Where the best mode has no Gaussian shape, because the data say nothing about p, -start
+// nominal makes the chains begin at the nominal parameters, and says so. At draws from the
+// prior all four first values of p would be below 100 with a probability of 4e-5. A point at
+// which the equations cannot be solved is refused.
+func TestSampleStartsAtNominal(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	const yaml = `parameters:
+  - {parameterId: k, nominalValue: 0.5, objectivePriorType: logNormal, objectivePriorParameters: 0;1}
+  - {parameterId: p, nominalValue: 12.5, objectivePriorType: normal, objectivePriorParameters: 0;1000}
+odes:
+  - {stateId: x, rightHandSide: -k * x * (1 + 1e-9 * p), initialValue: 2}
+observables:
+  - {observableId: y, observableFormula: x, noiseFormula: 0.05}
+data: d.csv
+`
+	write("d.csv", "time,y\n1,1.25\n2,0.74\n")
+	args := []string{"-method", "rk4", "-step", "0.1", "-scheme", "deterministic", "-start", "nominal", "-burn-in", "1", "-draws", "1", "-quiet"}
+	run := filepath.Join(dir, "run")
+	const note = "chains start at the points of -start: no mode with a Gaussian shape was found"
+	if out := runCommand(t, sampleVerb, slices.Concat(args, []string{"-model", write("flat.yaml", yaml), "-dir", run})...); !strings.Contains(out, note) {
+		t.Errorf("no note in\n%s", out)
+	}
+	chains, err := store.Read(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range chains.Parameter(1) {
+		if math.Abs(x[0]) > 100 {
+			t.Errorf("chain %d: the first p is %g: want a value near 12.5", i+1, x[0])
+		}
+	}
+	file := write("never.yaml", strings.Replace(yaml, "initialValue: 2", "initialValue: sqrt(k - 0.6)", 1))
+	err = sampleVerb(context.Background(), slices.Concat(args, []string{"-model", file, "-dir", filepath.Join(dir, "none")}), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "chain 1 found no start in 100 tries") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("from a point without a solution: %v", err)
 	}
 }
 

@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"os"
+	"slices"
 
+	"github.com/probode/probode/pkg/probode/bayes"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
@@ -45,6 +48,16 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 		from = append(from, theta)
 	}
 	return from, nil
+}
+
+// startsAt returns starts of chains at the given points, or nil if chains can start around
+// the modes: if there are no points, or if the best mode has a Gaussian shape. found is nil
+// if no modes were found.
+func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Rand) []float64 {
+	if from == nil || found != nil && found.Highest().Cov != nil {
+		return nil
+	}
+	return func(chain int, _ *rand.Rand) []float64 { return slices.Clone(from[chain%len(from)]) }
 }
 
 // optima returns the optima of a fit whose log-likelihoods are at most 10 below the best, as
