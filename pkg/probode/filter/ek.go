@@ -1,8 +1,10 @@
 package filter
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -63,16 +65,12 @@ func (m EK) Noise(d int) probode.Noise {
 
 // Stepper returns the filter of p on g.
 func (m EK) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
-	w := 1
-	if m.Jacobian == Full {
-		w = p.Dim()
-	}
-	e, err := newEngine(m, p, w)
+	e, err := newEngine(m, p, false)
 	if err != nil {
 		return nil, err
 	}
-	d := p.Dim()
-	s := &stepper{engine: e, g: g, out: make([]float64, d), residual: make([]float64, d), work: make([]float64, d*d)}
+	n := len(e.active)
+	s := &stepper{engine: e, g: g, out: make([]float64, n), residual: make([]float64, n), work: make([]float64, n*n)}
 	for _, b := range e.blocks {
 		s.e = append(s.e, make([]float64, len(b.z)))
 	}
@@ -84,17 +82,19 @@ type engine struct {
 	EK
 	p      *probode.Problem
 	start  *taylor
+	active []int // the components of the state that are not Noiseless; the others are constant
 	blocks []*block
 	lin    *probode.Linearizer // nil if the Jacobian is not used
 	matrix *probode.Matrix
 	jac    []float64
 	x, f   []float64 // the predicted state, and f there
+	fa     []float64 // the active components of f
 	z      []float64
 }
 
-// newEngine returns an engine with blocks of w components, which is 1 or all. A filter
-// whose Jacobian is not Full can have either.
-func newEngine(m EK, p *probode.Problem, w int) (*engine, error) {
+// newEngine returns an engine with one block for all components if the argument joint is
+// true or the Jacobian is Full, and otherwise with one block for each component.
+func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	if m.Q < 1 || m.Q > 11 {
 		return nil, fmt.Errorf("the order is %d: want 1 to 11", m.Q)
 	}
@@ -103,9 +103,22 @@ func newEngine(m EK, p *probode.Problem, w int) (*engine, error) {
 	if m.Jacobian != Zero {
 		e.lin, e.matrix = probode.NewLinearizer(p), p.NewJacobian()
 	}
-	e.jac = make([]float64, w*w)
+	for k := range d {
+		if !slices.Contains(p.Noiseless, k) {
+			e.active = append(e.active, k)
+		}
+	}
+	n := len(e.active)
+	if n == 0 {
+		return nil, errors.New("all components are Noiseless: want one that is not constant")
+	}
+	w := 1
+	if joint || m.Jacobian == Full {
+		w = n
+	}
+	e.fa, e.jac = make([]float64, n), make([]float64, w*w)
 	noise := wiener(m.Q)
-	for range d / w {
+	for range n / w {
 		e.blocks = append(e.blocks, newBlock(m.Q, w, 1, noise))
 	}
 	return e, nil
@@ -116,35 +129,56 @@ func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	if err := e.start.at(e.z, unit, t, x, theta); err != nil {
 		return err
 	}
-	d := e.p.Dim()
+	copy(e.x, x)
 	for k, b := range e.blocks {
 		b.unit, b.rows = unit, 0
 		for i := range e.Q + 1 {
-			copy(b.z[i*b.w:(i+1)*b.w], e.z[i*d+k*b.w:])
+			for j, c := range e.of(k) {
+				b.z[i*b.w+j] = e.z[i*len(x)+c]
+			}
 		}
 	}
 	return nil
 }
 
+// of returns the components of block k.
+func (e *engine) of(k int) []int {
+	w := e.blocks[0].w
+	return e.active[k*w : (k+1)*w]
+}
+
+// state writes the active components of the state, in z₀ of the blocks, to x.
+func (e *engine) state(x []float64) {
+	for k, b := range e.blocks {
+		for j, c := range e.of(k) {
+			x[c] = b.z[j]
+		}
+	}
+}
+
 // predict computes the prediction of a step of length h that ends at time t, and
 // linearises f there.
 func (e *engine) predict(h, t float64, theta []float64) {
-	w := e.blocks[0].w
 	for k, b := range e.blocks {
 		b.predict(h)
-		copy(e.x[k*w:(k+1)*w], b.pred)
+		for j, c := range e.of(k) {
+			e.x[c] = b.pred[j]
+		}
 	}
 	if e.lin == nil {
 		e.p.F(e.f, t, e.x, theta)
 	} else {
 		e.lin.FJ(e.f, e.matrix, t, e.x, theta)
 	}
+	for j, c := range e.active {
+		e.fa[j] = e.f[c]
+	}
 	for k, b := range e.blocks {
-		if e.lin != nil {
-			for i := range w {
-				for j := range w {
+		if of := e.of(k); e.lin != nil {
+			for i, from := range of {
+				for j, to := range of {
 					if i == j || e.Jacobian == Full {
-						e.jac[i*w+j] = e.matrix.At(k*w+i, k*w+j)
+						e.jac[i*b.w+j] = e.matrix.At(from, to)
 					}
 				}
 			}
@@ -159,7 +193,7 @@ type stepper struct {
 	g        *probode.Grid
 	e        [][]float64 // error of the mean of each block
 	noisy    bool        // e is not zero
-	out      []float64   // the last state
+	out      []float64   // the active components of the last state
 	residual []float64   // of the last prediction
 	work     []float64
 }
@@ -167,7 +201,9 @@ type stepper struct {
 // Start begins with the exact derivatives of the solution through x.
 func (s *stepper) Start(i int, x, theta []float64) error {
 	s.noisy = false
-	copy(s.out, x)
+	for j, c := range s.active {
+		s.out[j] = x[c]
+	}
 	unit := (s.p.Span[1] - s.p.Span[0]) / 100 // in an error-controlled run the next step is not known
 	if i < s.g.Steps() && s.g.H(i) > 0 {
 		unit = s.g.H(i)
@@ -177,11 +213,12 @@ func (s *stepper) Start(i int, x, theta []float64) error {
 
 func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
 	w := s.blocks[0].w
-	for k, v := range x {
-		if v != s.out[k] { // noise was added to the state
-			s.blocks[k/w].z[k%w] += v - s.out[k]
+	for j, c := range s.active {
+		if x[c] != s.out[j] { // noise was added to the state
+			s.blocks[j/w].z[j%w] += x[c] - s.out[j]
 		}
 	}
+	copy(s.x, x)
 	s.predict(s.g.H(i), s.g.Times()[i+1], theta)
 	if xi != nil && !s.noisy {
 		s.noisy = true
@@ -192,9 +229,9 @@ func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 	for k, b := range s.blocks {
 		b.condition(1)
 		for i := range w {
-			s.residual[k*w+i] = b.pred[w+i] - b.h*s.f[k*w+i]
+			s.residual[k*w+i] = b.pred[w+i] - b.h*s.fa[k*w+i]
 		}
-		b.update(s.f[k*w : (k+1)*w])
+		b.update(s.fa[k*w : (k+1)*w])
 		copy(s.out[k*w:(k+1)*w], b.z)
 		if s.noisy {
 			if n := len(b.z); xi != nil {
@@ -205,7 +242,10 @@ func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 			add(s.out[k*w:(k+1)*w], 1, s.e[k][:w])
 		}
 	}
-	copy(dst, s.out)
+	copy(dst, x)
+	for j, c := range s.active {
+		dst[c] = s.out[j]
+	}
 	return nil
 }
 
@@ -254,17 +294,16 @@ func likeliest(s, r []float64) float64 {
 // LocalError returns the standard deviation of the residual in a step from a known state,
 // with the diffusion κ² under which the residual is most likely [S19].
 func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
-	w := s.blocks[0].w
+	clear(dst)
 	for k, b := range s.blocks {
 		b.scatter(s.work)
-		own := dst[k*w : (k+1)*w]
-		for i := range own {
-			own[i] = math.Sqrt(s.work[i*w+i])
+		for i, c := range s.of(k) {
+			dst[c] = math.Sqrt(s.work[i*b.w+i])
 		}
-		copy(b.white, s.residual[k*w:])
-		c := math.Sqrt(likeliest(s.work, b.white))
-		for i := range own {
-			own[i] *= c
+		copy(b.white, s.residual[k*b.w:])
+		size := math.Sqrt(likeliest(s.work, b.white))
+		for _, c := range s.of(k) {
+			dst[c] *= size
 		}
 	}
 	return nil
@@ -273,7 +312,7 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 // Memory returns the length of the mean, the error, the covariance and the Jacobian of
 // each block, and of the last state.
 func (s *stepper) Memory() int {
-	n := s.p.Dim() + 2
+	n := len(s.out) + 2
 	for _, b := range s.blocks {
 		n += 2*len(b.z) + len(b.r) + len(b.jac) + 1
 	}

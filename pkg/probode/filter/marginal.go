@@ -43,6 +43,7 @@ type Marginal struct {
 	dst    []float64
 	wide   []float64 // workspace of updates
 	sum    []float64
+	x      []float64
 }
 
 // NewMarginal returns a Marginal for c values at each of the given times, which must be
@@ -53,7 +54,7 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 		return nil, err
 	}
 	d := p.Dim()
-	out := &Marginal{dalton: dalton, pass: &pass{EK: m, joint: true}, rows: map[int]int{}, sum: make([]float64, (m.Q+1)*d+1),
+	out := &Marginal{dalton: dalton, pass: &pass{EK: m, joint: true}, rows: map[int]int{}, sum: make([]float64, (m.Q+1)*d+1), x: make([]float64, d),
 		row: Row{make([]float64, c), make([]float64, c), make([]float64, c*d), make([]float64, c)}}
 	for n, i := range index {
 		if _, ok := out.rows[i]; ok {
@@ -124,9 +125,12 @@ func (m *Marginal) backwards() {
 	var k backward
 	for i := last; ; i-- {
 		if n, ok := m.rows[ch.points[i].index]; ok {
-			x := append([]float64(nil), z[:ch.w]...)
-			m.look(n, x, &m.row)
-			rows = m.condition(ch.block, n, z, rows, x)
+			copy(m.x, m.path[ch.points[i].index*len(m.x):])
+			for j, k := range m.pass.run.active {
+				m.x[k] = z[j]
+			}
+			m.look(n, m.x, &m.row)
+			rows = m.condition(ch.block, n, z, rows, m.x)
 		}
 		if i == 0 {
 			return
@@ -154,18 +158,18 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 // another, and returns the rows of the new factor. In DALTON the rows are those of a
 // block, without z₁.
 func (m *Marginal) condition(b *block, n int, z, rows, x []float64) []float64 {
-	r, d, c := &m.row, b.w, len(m.row.Y)
+	r, d, c, active := &m.row, len(x), len(m.row.Y), m.pass.run.active
 	root := b.scale(m.kappa)
 	length := len(b.z)
 	if m.dalton {
-		length -= d
+		length -= b.w
 	}
 	count := len(rows) / length
 	for k, y := range r.Y {
 		slopes := r.Slopes[k*d : (k+1)*d]
 		mean := r.Mean[k]
-		for j, s := range slopes {
-			mean += s * (z[j] - x[j])
+		for j, k := range active {
+			mean += slopes[k] * (z[j] - x[k])
 		}
 		m.wide = resize(m.wide, (count+1)*(length+1))
 		clear(m.wide[:length+1])
@@ -174,8 +178,8 @@ func (m *Marginal) condition(b *block, n int, z, rows, x []float64) []float64 {
 			row := m.wide[(i+1)*(length+1) : (i+2)*(length+1)]
 			copy(row[1:], rows[i*length:])
 			row[0] = 0
-			for j, s := range slopes {
-				row[0] += s * row[1+j]
+			for j, k := range active {
+				row[0] += slopes[k] * row[1+j]
 			}
 		}
 		var size float64

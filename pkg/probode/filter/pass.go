@@ -32,11 +32,7 @@ func (m *pass) again() {
 }
 
 func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
-	w := 1
-	if m.joint || m.Jacobian == Full {
-		w = p.Dim()
-	}
-	e, err := newEngine(m.EK, p, w)
+	e, err := newEngine(m.EK, p, m.joint)
 	if err != nil {
 		return nil, err
 	}
@@ -97,24 +93,24 @@ func (s *recording) Start(i int, x, theta []float64) error {
 	return s.keep(i, 0, jumps, x)
 }
 
-func (s *recording) Step(dst []float64, i int, _, theta, _, _ []float64) error {
+func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 	h, w := s.g.H(i), s.blocks[0].w
+	copy(s.x, x)
 	s.predict(h, s.g.Times()[i+1], theta)
 	s.diffuse()
 	s.steps++
 	noise := math.Pow(h, float64(s.Q)+0.5)
 	for k, b := range s.blocks {
 		b.condition(s.sigma[k])
-		b.update(s.f[k*w : (k+1)*w])
+		b.update(s.fa[k*w : (k+1)*w])
 		for j, y := range b.white {
 			s.square[k] += y * y / (noise * noise)
 			s.logDet += math.Log(math.Abs(b.m[j*len(b.z)+j]) * noise)
 		}
 	}
 	err := s.keep(i+1, h, nil, s.x)
-	for k, b := range s.blocks {
-		copy(dst[k*w:(k+1)*w], b.z)
-	}
+	copy(dst, x)
+	s.state(dst)
 	return err
 }
 
@@ -129,7 +125,7 @@ func (s *recording) diffuse() {
 		}
 		b.scatter(s.work)
 		for i := range b.w {
-			b.white[i] = b.pred[b.w+i] - b.h*s.f[k*b.w+i]
+			b.white[i] = b.pred[b.w+i] - b.h*s.fa[k*b.w+i]
 		}
 		noise := math.Pow(b.h, float64(s.Q)+0.5)
 		square := likeliest(s.work[:b.w*b.w], b.white) / (noise * noise)
@@ -174,90 +170,91 @@ func (s *recording) keep(i int, h float64, jumps [][]float64, x []float64) error
 // and through the Taylor series of the solution. It returns the derivatives of the jump
 // for each block.
 func (s *recording) pastEvent(t float64, x, theta []float64) ([][]float64, error) {
-	d, q, w := len(x), s.Q, s.blocks[0].w
-	before := make([]float64, d)
-	var errors []float64 // rows of d
-	for k, b := range s.blocks {
-		copy(before[k*w:], b.z[:w])
-		for i := range b.rows {
-			row := make([]float64, d)
-			copy(row[k*w:(k+1)*w], b.r[i*q*w:])
-			errors = append(errors, row...)
+	d, unit := len(x), s.blocks[0].unit
+	before := append([]float64(nil), s.x...)
+	s.state(before)
+	jump := func(dst, x []float64) error {
+		copy(dst, x)
+		s.jump(dst, t, theta)
+		return nil
+	}
+	field := func(dst, x []float64) error {
+		s.p.F(dst, t, x, theta)
+		return nil
+	}
+	// The coordinates after the event are a function of the state before it.
+	after := func(z, x []float64) error {
+		at := make([]float64, d)
+		_ = jump(at, x)
+		return s.start.at(z, unit, t, at, theta)
+	}
+	errors := s.stateRows()
+	moved := make([]float64, 0, len(errors)/d*len(s.z)) // the rows after the event
+	for r := 0; r < len(errors); r += d {
+		row := make([]float64, len(s.z))
+		if err := slope(row, after, before, errors[r:r+d]); err != nil {
+			return nil, err
 		}
-	}
-	rows := len(errors) / d
-	triangularize(errors, rows, d, make([]float64, d))
-	clearBelow(errors, rows, d)
-	rows = min(rows, d)
-
-	after := func(z, x []float64) error { // the coordinates after the event, as a function of the state before it
-		at := append([]float64(nil), x...)
-		s.jump(at, t, theta)
-		return s.start.at(z, s.blocks[0].unit, t, at, theta)
-	}
-	center := append([]float64(nil), before...)
-	s.jump(center, t, theta)
-	for k, v := range center {
-		if v != x[k] {
-			return nil, fmt.Errorf("the state after the event at t = %g is not a function of the state before it", t)
+		for _, k := range s.p.Noiseless {
+			if row[k] != 0 {
+				return nil, fmt.Errorf("the event at t = %g makes %s, which is Noiseless, a function of states that are uncertain", t, s.p.StateName(k))
+			}
 		}
+		moved = append(moved, row...)
 	}
-	unit := s.blocks[0].unit
 	if err := s.begin(unit, t, x, theta); err != nil {
 		return nil, err
 	}
-	moved := make([]float64, rows*len(s.z)) // the rows after the event, in all coordinates
-	for i := range rows {
-		if err := slope(moved[i*len(s.z):(i+1)*len(s.z)], after, before, errors[i*d:(i+1)*d]); err != nil {
-			return nil, err
-		}
-	}
-	jac := make([]float64, d*d) // ∂f/∂x after the event
-	jumped := make([]float64, d*d)
-	e := make([]float64, d)
-	column := make([]float64, d)
-	for j := range d {
-		clear(e)
-		e[j] = 1
-		_ = slope(column, func(dst, x []float64) error {
-			copy(dst, x)
-			s.jump(dst, t, theta)
-			return nil
-		}, before, e)
-		for i := range d {
-			jumped[i*d+j] = column[i]
-		}
-		_ = slope(column, func(dst, x []float64) error {
-			s.p.F(dst, t, x, theta)
-			return nil
-		}, x, e)
-		for i := range d {
-			jac[i*d+j] = column[i]
-		}
-	}
 	var jumps [][]float64
 	for k, b := range s.blocks {
-		own := make([]float64, w*w)
-		for i := range w {
-			copy(b.jac[i*w:(i+1)*w], jac[(k*w+i)*d+k*w:])
-			copy(own[i*w:(i+1)*w], jumped[(k*w+i)*d+k*w:])
+		of := s.of(k)
+		own := make([]float64, b.w*b.w)
+		e, column := make([]float64, d), make([]float64, d)
+		for j, c := range of {
+			clear(e)
+			e[c] = 1
+			_ = slope(column, jump, before, e)
+			for i, c := range of {
+				own[i*b.w+j] = column[c]
+			}
+			_ = slope(column, field, x, e)
+			for i, c := range of {
+				b.jac[i*b.w+j] = column[c]
+			}
 		}
 		jumps = append(jumps, own)
-		a := make([]float64, 0, rows*q*w)
-		for r := range rows {
-			row := moved[r*len(s.z):]
-			for i := range q + 1 {
-				if i != 1 {
-					a = append(a, row[i*d+k*w:i*d+(k+1)*w]...)
+		width := s.Q * b.w
+		var rows []float64
+		for r := 0; r < len(moved); r += len(s.z) {
+			for i := range s.Q + 1 {
+				for _, c := range of {
+					if i != 1 {
+						rows = append(rows, moved[r+i*d+c])
+					}
 				}
 			}
 		}
-		triangularize(a, rows, q*w, b.sum)
-		clearBelow(a, rows, q*w)
-		b.rows = min(rows, q*w)
-		copy(b.r, a[:b.rows*q*w])
+		rows = compress(rows, width, b.sum)
+		b.rows = len(rows) / width
+		copy(b.r, rows)
 	}
 	return jumps, nil
+}
+
+// stateRows returns the factor of the covariance of the state, in rows of d.
+func (s *recording) stateRows() []float64 {
+	d := len(s.x)
+	var rows []float64
+	for k, b := range s.blocks {
+		for i := range b.rows {
+			row := make([]float64, d)
+			for j, c := range s.of(k) {
+				row[c] = b.r[i*b.q*b.w+j]
+			}
+			rows = append(rows, row...)
+		}
+	}
+	return compress(rows, d, make([]float64, d))
 }
 
 // jump makes the jumps of the events at time t.

@@ -48,10 +48,12 @@ type Solution struct {
 	T        []float64
 	Mean, SD [][]float64
 	// Diffusion is κ² for each component of the state, apart from the factor that varies
-	// from step to step.
+	// from step to step. It is 0 for a component that is Noiseless.
 	Diffusion []float64
 
 	forward  bool
+	run      *recording
+	path     []float64 // the means of all components
 	chains   []*chain
 	filtered [][]point // of each chain, before smoothing
 	kappa    []float64 // of each chain
@@ -80,10 +82,11 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 		return nil, err
 	}
 	defer solver.Bind(ctx)()
-	if err := solver.Solve(make([]float64, solver.PathLen()), theta, nil); err != nil {
+	path := make([]float64, solver.PathLen())
+	if err := solver.Solve(path, theta, nil); err != nil {
 		return nil, err
 	}
-	out := &Solution{Problem: p, Grid: solver.Grid(), T: slices.Clone(solver.Times()), forward: s.Forward, chains: m.run.chains}
+	out := &Solution{Problem: p, Grid: solver.Grid(), T: slices.Clone(solver.Times()), forward: s.Forward, run: m.run, path: path, chains: m.run.chains}
 	out.calibrate(m.run, &s)
 	for _, c := range out.chains {
 		out.filtered = append(out.filtered, slices.Clone(c.points))
@@ -102,7 +105,8 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 		total += v
 	}
 	w := run.blocks[0].w
-	for k, b := range run.blocks {
+	s.Diffusion = make([]float64, s.Problem.Dim())
+	for k := range run.blocks {
 		alpha := set.Alpha
 		switch {
 		case alpha > 0:
@@ -113,8 +117,8 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 		default:
 			alpha = total / float64(run.steps*w*len(run.blocks))
 		}
-		for range b.w {
-			s.Diffusion = append(s.Diffusion, alpha)
+		for _, c := range run.of(k) {
+			s.Diffusion[c] = alpha
 		}
 		s.kappa = append(s.kappa, math.Sqrt(alpha))
 	}
@@ -126,6 +130,9 @@ func (s *Solution) describe() {
 	s.Mean, s.SD = make([][]float64, d), make([][]float64, d)
 	for k := range d {
 		s.Mean[k], s.SD[k] = make([]float64, len(s.T)), make([]float64, len(s.T))
+		for i := range s.T {
+			s.Mean[k][i] = s.path[i*d+k]
+		}
 	}
 	for n, c := range s.chains {
 		next := len(c.points) - 1
@@ -135,8 +142,8 @@ func (s *Solution) describe() {
 			}
 			p := &c.points[next]
 			mean, sd := s.spread(n, p.z, p.rows)
-			for k := range c.w {
-				s.Mean[n*c.w+k][i], s.SD[n*c.w+k][i] = mean[k], sd[k]
+			for j, k := range s.run.of(n) {
+				s.Mean[k][i], s.SD[k][i] = mean[j], sd[j]
 			}
 		}
 	}
@@ -161,28 +168,35 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 	if !(t >= s.T[0] && t <= s.T[len(s.T)-1]) {
 		panic(fmt.Sprintf("filter: time %g is outside the span [%g, %g]", t, s.T[0], s.T[len(s.T)-1]))
 	}
+	d := s.Problem.Dim()
+	mean, sd = make([]float64, d), make([]float64, d)
+	copy(mean, s.path[(sort.Search(len(s.T), func(i int) bool { return s.T[i] > t })-1)*d:])
 	for n, c := range s.chains {
-		points := s.filtered[n]
-		i := sort.Search(len(points), func(i int) bool { return s.T[points[i].index] > t }) // the first point after t
-		if s.T[points[i-1].index] == t {
-			m, v := s.spread(n, c.points[i-1].z, c.points[i-1].rows)
-			mean, sd = append(mean, m...), append(sd, v...)
-			continue
+		m, v := s.at(n, c, t)
+		for j, k := range s.run.of(n) {
+			mean[k], sd[k] = m[j], v[j]
 		}
-		p := c.forward(&points[i-1], t-s.T[points[i-1].index], points[i].sigma)
-		if !s.forward {
-			full := *c
-			full.points = []point{p, {z: points[i].z, h: s.T[points[i].index] - t, sigma: points[i].sigma}}
-			var k backward
-			k.before(&full, &p, 1)
-			z := slices.Clone(c.points[i].z)
-			k.pull(z, &p, points[i].z)
-			p.z, p.rows = z, k.pullRows(c.points[i].rows)
-		}
-		m, v := s.spread(n, p.z, p.rows)
-		mean, sd = append(mean, m...), append(sd, v...)
 	}
 	return mean, sd
+}
+
+// at does the work of At for chain n.
+func (s *Solution) at(n int, c *chain, t float64) (mean, sd []float64) {
+	points := s.filtered[n]
+	i := sort.Search(len(points), func(i int) bool { return s.T[points[i].index] > t }) // the first point after t
+	if s.T[points[i-1].index] == t {
+		return s.spread(n, c.points[i-1].z, c.points[i-1].rows)
+	}
+	p := c.forward(&points[i-1], t-s.T[points[i-1].index], points[i].sigma)
+	if !s.forward {
+		part := chain{c.block, []point{p, {h: s.T[points[i].index] - t, sigma: points[i].sigma}}}
+		var k backward
+		k.before(&part, &p, 1)
+		z := slices.Clone(c.points[i].z)
+		k.pull(z, &p, nil)
+		p.z, p.rows = z, k.pullRows(c.points[i].rows)
+	}
+	return s.spread(n, p.z, p.rows)
 }
 
 // forward returns the distribution at a time h after p, without an observation there.
@@ -218,11 +232,11 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 	if len(dst) != len(s.T)*d {
 		panic(fmt.Sprintf("filter: dst has length %d: want %d·%d, the number of times multiplied by the dimension", len(dst), len(s.T), d))
 	}
+	copy(dst, s.path)
 	var k backward
 	for n, c := range s.chains {
-		points, w := s.filtered[n], c.w
-		full := *c
-		full.points = points
+		points := s.filtered[n]
+		full := chain{c.block, points}
 		root := c.scale(s.kappa[n])
 		last := len(points) - 1
 		z := slices.Clone(points[last].z)
@@ -236,7 +250,9 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 				from = 0
 			}
 			for j := from; j < end; j++ {
-				copy(dst[j*d+n*w:j*d+(n+1)*w], z)
+				for m, k := range s.run.of(n) {
+					dst[j*d+k] = z[m]
+				}
 			}
 			if end = from; i == 0 {
 				break

@@ -6,6 +6,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/filter"
 )
 
 // named is a method with its short name.
@@ -39,23 +40,28 @@ var plain = []named{
 	{"bdf3", BDF{Steps: 3}},
 	{"bdf4", BDF{Steps: 4}},
 	{"bdf5", BDF{Steps: 5}},
+	{"ek0", filter.EK{Q: 3, Jacobian: filter.Zero}},
+	{"ek1", filter.EK{Q: 3}},
 }
 
-// variants are the linearisations of am0 to am4.
+// variants are the linearisations of am0 to am4, and the orders of ek0 and ek1.
 var variants = func() (list []named) {
 	for s := range 5 {
 		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
 			list = append(list, named{fmt.Sprintf("am%d,%v", s, l), adams.Moulton{Steps: s, Linearize: l}})
 		}
 	}
+	for q := 1; q <= 11; q++ {
+		list = append(list, named{fmt.Sprintf("ek0,%d", q), filter.EK{Q: q, Jacobian: filter.Zero}}, named{fmt.Sprintf("ek1,%d", q), filter.EK{Q: q}})
+	}
 	return list
 }()
 
 // Help says in one line which names Parse accepts.
-const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), or random:NAME with the name of a one-step method"
+const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0 and ek1 (of order 3, or of order 1 to 11 as in ek1,5), or random:NAME with the name of a one-step method"
 
 // Names returns the short names that Parse accepts, without the linearisations of am0
-// to am4 and without random:NAME.
+// to am4, the orders of ek0 and ek1, and random:NAME.
 func Names() []string {
 	names := make([]string, len(plain))
 	for i, m := range plain {
@@ -65,8 +71,8 @@ func Names() []string {
 }
 
 // Parse returns the method with the given short name. The name is one of Names; am0 to
-// am4 with a linearisation after a comma, as in am1,current; or random:NAME for random
-// steps around a one-step method. The number in gauss1 and gauss2 is the number of
+// am4 with a linearisation after a comma, as in am1,current; ek0 or ek1 with an order
+// after a comma; or random:NAME for random steps around a one-step method. The number in gauss1 and gauss2 is the number of
 // stages; in radau3, radau5 and bdf1 to bdf5 it is the order. Case does not matter. An
 // error message is a single line.
 func Parse(name string) (probode.Method, error) {
