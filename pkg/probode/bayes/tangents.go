@@ -17,13 +17,10 @@ import (
 //
 // They come from the derivatives of the path (see probode.Tangential), and from
 // Experiment.ObserveSlopes or central differences of Observe, which are accurate to about
-// 10⁻⁷. The result is nil if the path has no derivatives: for an accurate solver, and for
-// steps that are chosen anew at every θ and are not held (see Density.Hold).
+// 10⁻⁷. The result is nil if the density is not Differentiable.
 func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
-	for _, r := range e.parts {
-		if _, ok := r.now().(probode.Tangential); !ok {
-			return nil
-		}
+	if !e.Differentiable() {
+		return nil
 	}
 	m := len(dtheta) / len(theta)
 	expected := make([]float64, len(e.fit)*m)
@@ -39,6 +36,17 @@ func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
 		expected = expected[len(r.fit)*m:]
 	}
 	return out
+}
+
+// Differentiable reports whether all paths have derivatives. They have none for an accurate
+// solver, and for steps that are chosen anew at every θ and are not held (see Density.Hold).
+func (e *Density) Differentiable() bool {
+	for _, r := range e.parts {
+		if _, ok := r.now().(probode.Tangential); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // ofLocations returns the derivatives of the locations, given the derivatives of the

@@ -390,7 +390,6 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	}
 	d.Bind(f.ctx)
 	f.surface = shape.NewSurface(d)
-	f.surface.Exact = true
 	return true
 }
 

@@ -235,7 +235,6 @@ func TestPosteriorColumns(t *testing.T) {
 				t.Errorf("%s: log-likelihood %.8f (%v): want %.8f", scale, ll, err, v.LogLikelihood)
 			}
 			surface, u := shape.NewSurface(d), make([]float64, len(theta))
-			surface.Exact = true
 			if err := d.Unconstrain(u, theta); err != nil || !surface.Expand(&shape.Point{X: u}) {
 				t.Fatal("no expansion", err)
 			}

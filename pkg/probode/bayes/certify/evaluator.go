@@ -30,7 +30,7 @@ func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*ev
 	}
 	density.Bind(ctx)
 	x := &evaluator{ctx: ctx, density: density, surface: shape.NewSurface(density), seen: map[string]float64{}}
-	x.surface.Exact, x.surface.Draws = true, 2000
+	x.surface.Draws = 2000
 	return x, nil
 }
 

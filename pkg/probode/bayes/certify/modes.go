@@ -13,7 +13,6 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
-	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -174,15 +173,11 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	if l, err = expand(x, u, nil); err != nil {
 		return nil, false, err
 	}
-	c := shape.Climb{Point: l.Point, Low: x.surface.Low, High: x.surface.High, Known: true}
-	c.X = slices.Clone(l.X)
-	for range 50 {
-		if c.Done || x.ctx.Err() != nil {
-			break
-		}
-		c.Step(x.surface, false)
+	c := x.surface.Ascent(slices.Clone(l.X), l.Value)
+	for c.Steps < 50 && !c.Done && x.ctx.Err() == nil {
+		c.Step(x.surface)
 	}
-	c.Polish(x.surface)
+	c.Finish(x.surface, 5e-8)
 	if err := x.ctx.Err(); err != nil {
 		return nil, false, err
 	}
@@ -203,11 +198,10 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 // expansion.
 func (l *expansion) left() float64 {
 	if l.U != nil {
-		_, gain, ok := (&shape.Climb{Point: l.Point}).Newton(0)
-		if !ok {
-			return math.Inf(1)
-		}
-		return math.Sqrt(max(0, gain))
+		a := l.x.surface.Ascent(l.X, l.Value)
+		a.Point = l.Point
+		rise, _ := a.Left(math.Inf(1))
+		return math.Sqrt(max(0, 2*rise))
 	}
 	step := mat.NewVecDense(len(l.X), nil)
 	if err := l.chol.SolveVecTo(step, l.slope); err != nil && step.Len() == 0 {

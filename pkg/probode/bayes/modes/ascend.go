@@ -140,7 +140,7 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 			c := climbs[i]
 			for k := range each {
 				if !c.Done && !(round == 0 && k > 0) {
-					c.Step(c.with(e), round == 0)
+					c.Step(c.with(e))
 				}
 			}
 			return nil
@@ -187,13 +187,10 @@ func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, err
 		if !c.Known || c.Failed || c.tested == tests {
 			return nil
 		}
-		step, _, ok := c.Newton(0)
-		if !ok {
-			return nil
-		}
+		step, _ := c.Within(math.Inf(1))
 		u := make([]float64, len(c.X))
 		for k := range u {
-			u[k] = c.X[k] + step.AtVec(k)
+			u[k] = c.X[k] + step[k]
 		}
 		best := math.Inf(1)
 		var o *climb

@@ -11,7 +11,7 @@ import (
 // A climb is a running search, with the information that the search for modes needs
 // about it.
 type climb struct {
-	shape.Climb
+	shape.Ascent
 	s       *shape.Surface
 	found   int   // searches that have ended here
 	from    []int // elements of Settings.From that led here
@@ -20,15 +20,15 @@ type climb struct {
 	apart   bool  // it is known to be distinct from all other climbs with apart set
 }
 
-// at returns a climb that begins at u, where the log density is f.
-func at(u []float64, f float64) shape.Climb { return shape.Climb{Point: shape.Point{X: u, Value: f}} }
+// at returns an ascent that begins at u, where the log density is f.
+func at(u []float64, f float64) shape.Ascent { return shape.Ascent{Point: shape.Point{X: u, Value: f}} }
 
 // with makes the surface of c use e, and returns the surface.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)
 		c.s.Forward, c.s.Draws = true, 48
-		c.Low, c.High = c.s.Low, c.s.High
+		c.Ascent = c.s.Ascent(c.X, c.Value)
 	}
 	c.s.Use(e)
 	return c.s
@@ -57,15 +57,15 @@ func (c *climb) hopeless(highest float64) bool {
 	case c.Steps < 15:
 		share = 0.003
 	}
-	return c.Gain < share*(highest-lowest-c.Value)
+	return 2*c.Gain < share*(highest-lowest-c.Value)
 }
 
-// polish climbs to the maximum with central differences.
+// polish climbs to the maximum with accurate derivatives.
 func (c *climb) polish(e *bayes.Density) {
 	s := c.with(e)
 	s.Forward, s.Draws = false, 256
 	was := slices.Clone(c.X)
-	c.Polish(s)
+	c.Finish(s, 5e-8)
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 

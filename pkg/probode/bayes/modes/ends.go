@@ -177,23 +177,26 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 // b, near their midpoint. If the density falls too low on one half of the path, that half
 // is bent in the same way; times limits the depth of this recursion.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
-	c := &climb{Climb: at(slices.Clone(a), 0)}
-	c.Normal, c.Tolerance = make([]float64, len(a)), 0.1
+	middle, normal := slices.Clone(a), make([]float64, len(a))
 	var length float64
 	for k := range a {
-		c.X[k] = (a[k] + b[k]) / 2
-		c.Normal[k] = b[k] - a[k]
-		length = math.Hypot(length, c.Normal[k])
+		middle[k] = (a[k] + b[k]) / 2
+		normal[k] = b[k] - a[k]
+		length = math.Hypot(length, normal[k])
 	}
 	if !(length > 0) {
 		return false
 	}
-	floats.Scale(1/length, c.Normal)
-	if c.Value = c.with(e).Value(c.X); math.IsInf(c.Value, 0) {
+	floats.Scale(1/length, normal)
+	p := plane{shape.NewSurface(e), normal}
+	p.Forward = true
+	c := p.Ascent(middle, p.Value(middle))
+	c.Tolerance = 0.05
+	if math.IsInf(c.Value, 0) {
 		return false
 	}
 	for n := 0; n < 20 && !c.Done && !(c.Value > low+barrier); n++ {
-		c.Step(c.with(e), false)
+		c.Step(p)
 	}
 	if !(c.Value > low) {
 		return false
@@ -203,6 +206,30 @@ func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// A plane is a surface of whose expansions only the part in a plane is used.
+type plane struct {
+	*shape.Surface
+	normal []float64
+}
+
+// Expand implements shape.Function.
+func (p plane) Expand(q *shape.Point) bool {
+	if !p.Surface.Expand(q) {
+		return false
+	}
+	q.Flatten(p.normal)
+	return true
+}
+
+// Follow implements shape.Function.
+func (p plane) Follow(q *shape.Point, before []float64) bool {
+	if !p.Surface.Follow(q, before) {
+		return false
+	}
+	q.Flatten(p.normal)
 	return true
 }
 

@@ -74,7 +74,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 			continue
 		}
 		if f, err := e.LogPosterior(u, nil); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			from = append(from, &climb{Climb: at(u, f), found: 1, from: []int{i}})
+			from = append(from, &climb{Ascent: at(u, f), found: 1, from: []int{i}})
 		}
 	}
 	if len(climbs)+len(from) == 0 {

@@ -47,7 +47,7 @@ func (q *search) scan(ctx context.Context, ends []*climb, above float64, most in
 	var climbs []*climb
 	for _, s := range out[:min(most, len(out))] {
 		if s.f > above {
-			climbs = append(climbs, &climb{Climb: at(s.u, s.f), found: 1})
+			climbs = append(climbs, &climb{Ascent: at(s.u, s.f), found: 1})
 		}
 	}
 	return climbs, err
@@ -107,7 +107,7 @@ func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 	for k := range end.X {
 		line := make([]*climb, n, n+1)
 		for i := range line {
-			line[i] = &climb{Climb: at(points[k*n+i], values[k*n+i]), found: 1}
+			line[i] = &climb{Ascent: at(points[k*n+i], values[k*n+i]), found: 1}
 		}
 		line = append(line, end)
 		slices.SortStableFunc(line, func(a, b *climb) int { return cmp.Compare(a.X[k], b.X[k]) })
@@ -117,7 +117,7 @@ func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 			low := end.Value
 			for i := here + way; i >= 0 && i <= n; i += way {
 				c := line[i]
-				next := &climb{Climb: at(c.X, math.Inf(-1))}
+				next := &climb{Ascent: at(c.X, math.Inf(-1))}
 				if j := i + way; j >= 0 && j <= n {
 					next = line[j]
 				}

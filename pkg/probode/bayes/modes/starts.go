@@ -55,7 +55,7 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 		}
 		f, err := e.LogPosterior(u, nil)
 		if err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			all[i] = &climb{Climb: at(u, f), found: 1}
+			all[i] = &climb{Ascent: at(u, f), found: 1}
 		} else {
 			bad[i] = true
 		}

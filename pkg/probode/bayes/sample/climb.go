@@ -91,14 +91,12 @@ func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mo
 		return nil, nil, err
 	}
 	f := shape.NewSurface(e)
-	c := &shape.Climb{Point: shape.Point{X: u}, Low: f.Low, High: f.High}
-	if c.Value = f.Value(u); math.IsInf(c.Value, -1) {
+	c := f.Ascent(u, f.Value(u))
+	if math.IsInf(c.Value, -1) {
 		return nil, nil, errors.New("the density there is zero or cannot be computed")
 	}
-	for range mostSteps {
-		if c.Step(f, false); c.Done || ctx.Err() != nil {
-			break
-		}
+	for c.Steps < mostSteps && !c.Done && ctx.Err() == nil {
+		c.Step(f)
 	}
 	if c.Failed || c.Information == nil {
 		return nil, nil, errors.New("the derivatives there cannot be computed")

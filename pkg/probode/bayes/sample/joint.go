@@ -40,21 +40,17 @@ type gaussian struct {
 func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []shape.Block) *gaussian {
 	x := make([]float64, len(u)+len(blocks))
 	copy(x, u)
-	c := &shape.Climb{Point: shape.Point{X: x}}
-	c.Tolerance = 0.02 // the climb ends 0.2 standard deviations from the mode
 	ctx, hook := progress.Begin(ctx, "joint moves")
 	f := shape.NewSurface(e, blocks...)
 	f.Forward = true
-	c.Low, c.High = f.Low, f.High
 	if hook != nil {
 		f.Progress = func(done, total int) { hook(done, total, fmt.Sprintf("derivative %d of %d", done, total)) }
 		defer hook(1, 1, "")
 	}
-	c.Value = f.Value(x)
-	for range 60 {
-		if c.Step(f, false); c.Done || ctx.Err() != nil {
-			break
-		}
+	c := f.Ascent(x, f.Value(x))
+	c.Tolerance = 0.02 // the ascent ends 0.2 standard deviations from the mode
+	for c.Steps < 60 && !c.Done && ctx.Err() == nil {
+		c.Step(f)
 	}
 	var chol mat.Cholesky
 	if c.Failed || ctx.Err() != nil || !chol.Factorize(c.Information) || chol.Cond() > 1e14 {

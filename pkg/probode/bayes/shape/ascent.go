@@ -17,9 +17,12 @@ type Adjuster interface {
 
 // An Ascent maximises a Function by a trust-region method with Fisher's information as the
 // curvature. Each step leads to the maximum of the expansion within the bounds and within
-// the distance Radius, and all derivatives are computed anew after each step. It is meant
-// for functions whose derivatives cost little more than a value, and for coordinates whose
-// natural unit is 1. Climb needs fewer derivatives.
+// the distance Radius. After each step the derivatives are computed anew, or only corrected
+// if Function.Follow can do that.
+//
+// If the log density has kinks, a step leads to the maximum of an expansion that contains
+// the kinks. Modes usually lie at kinks, as a median lies at a data point. The gradient is
+// not zero there, but the expansion predicts no further rise at a mode.
 //
 // Source: Moré (1983), Recent developments in algorithms and software for trust region
 // methods; Bertsekas (1982), SIAM J. Control Optim. 20, 221, for the bounds.
@@ -27,13 +30,17 @@ type Ascent struct {
 	Point
 
 	Low, High []float64 // bounds of the coordinates, ±∞ for none
-	Radius    float64   // zero means 1 at the first step
+	Unit      []float64 // natural units of the coordinates; nil means 1 for each
+	Radius    float64   // in these units; zero means 1 at the first step
 	Tolerance float64   // predicted rise at or below which the ascent ends
 
-	Known bool // the expansion is valid at X
-	Done  bool
-	Steps int
+	Known  bool // the expansion is valid at X
+	Done   bool
+	Failed bool    // the derivatives could not be computed
+	Gain   float64 // rise that was predicted for the last step
+	Steps  int
 
+	fresh   bool // the derivatives were computed at X
 	damping float64
 	// rest estimates, from the changes in the gradient, the difference between minus the
 	// second derivatives and the Fisher information. It is added if corrected is true,
@@ -46,24 +53,30 @@ type Ascent struct {
 
 // Step takes one step uphill. It tries shorter steps until one of them leads uphill.
 func (a *Ascent) Step(f Function) {
-	const shortest = 1e-9
+	const (
+		shortest   = 1e-9
+		negligible = 1e-2 // times Tolerance: such a rise is lost among the errors of the solver
+	)
 	a.Steps++
 	if a.Radius == 0 {
 		a.Radius = 1
 	}
-	if !a.Known {
-		if a.Known = f.Expand(&a.Point); !a.Known {
-			a.Done = true
-			return
-		}
-		a.learn()
+	if !a.Known && !a.expand(f) {
+		return
 	}
 	trial := make([]float64, len(a.X))
 	for a.Radius > shortest {
-		d, rise := a.within(a.Radius)
-		length := norm(d)
-		if rise <= a.Tolerance && length < 0.99*a.Radius || length == 0 {
-			break
+		d, rise := a.Within(a.Radius)
+		length := a.length(d)
+		a.Gain = rise
+		if rise <= a.Tolerance && length < 0.99*a.Radius || rise <= negligible*a.Tolerance || length == 0 {
+			if a.fresh {
+				break
+			}
+			if !a.expand(f) {
+				return
+			}
+			continue
 		}
 		for k, v := range d {
 			trial[k] = min(max(a.X[k]+v, a.Low[k]), a.High[k])
@@ -71,6 +84,13 @@ func (a *Ascent) Step(f Function) {
 		value := f.Value(trial)
 		if adjuster, ok := f.(Adjuster); ok && !math.IsInf(value, -1) {
 			value = adjuster.Adjust(trial, value)
+		}
+		if !(value > a.Value) && !a.fresh {
+			// The derivatives may be out of date.
+			if !a.expand(f) {
+				return
+			}
+			continue
 		}
 		ratio := (value - a.Value) / rise
 		switch {
@@ -80,14 +100,52 @@ func (a *Ascent) Step(f Function) {
 			a.Radius *= 2
 		}
 		if value > a.Value {
-			a.choose(trial, value-a.Value)
-			a.from, a.slopes = slices.Clone(a.X), mat.VecDenseCopyOf(a.Gradient)
-			copy(a.X, trial)
-			a.Value, a.Known = value, false
+			a.move(f, trial, value, ratio)
 			return
 		}
 	}
 	a.Done = true
+}
+
+// Finish climbs to the maximum, with derivatives that are computed anew at the end, until the
+// predicted rise is at most tolerance.
+func (a *Ascent) Finish(f Function, tolerance float64) {
+	const most = 40 // steps
+	a.Tolerance, a.Radius, a.Known, a.Done = tolerance, 0, false, false
+	for n := 0; n < most && !a.Done; n++ {
+		a.Step(f)
+	}
+}
+
+// expand computes the derivatives at X, and reports whether that is possible.
+func (a *Ascent) expand(f Function) bool {
+	a.Known = f.Expand(&a.Point)
+	a.fresh = a.Known
+	if !a.Known {
+		a.Done, a.Failed = true, true
+		return false
+	}
+	a.learn()
+	return true
+}
+
+// move moves to a higher point, at which f was last evaluated. ratio is the rise, divided by
+// the rise that was predicted.
+func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
+	a.choose(to, value-a.Value)
+	before := slices.Clone(a.X)
+	a.from, a.slopes = nil, nil
+	if a.fresh {
+		a.from, a.slopes = before, mat.VecDenseCopyOf(a.Gradient)
+	}
+	copy(a.X, to)
+	a.Value = value
+	// Derivatives that predicted a much larger rise are no longer valid.
+	a.Known = (a.fresh || ratio >= 0.1) && f.Follow(&a.Point, before)
+	if a.Known {
+		a.from = nil
+	}
+	a.fresh = false
 }
 
 // learn updates rest by the secant condition: the sum of the information and rest, times
@@ -124,6 +182,9 @@ func (a *Ascent) learn() {
 
 // choose decides whether rest is used in the next step, given the rise to x.
 func (a *Ascent) choose(x []float64, rise float64) {
+	if a.rest == nil {
+		return
+	}
 	d := mat.NewVecDense(len(x), nil)
 	for k := range x {
 		d.SetVec(k, x[k]-a.X[k])
@@ -132,17 +193,18 @@ func (a *Ascent) choose(x []float64, rise float64) {
 	a.corrected = math.Abs(plain-mat.Inner(d, a.rest, d)/2-rise) < math.Abs(plain-rise)
 }
 
-// within returns the step to the maximum of the expansion within the bounds and the given
+// Within returns the step to the maximum of the expansion within the bounds and the given
 // distance, and the rise that the expansion predicts.
-func (a *Ascent) within(radius float64) (d []float64, rise float64) {
+func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 	n := len(a.X)
-	low, high := make([]float64, n), make([]float64, n)
+	low, high, unit := make([]float64, n), make([]float64, n), make([]float64, n)
 	for k, x := range a.X {
-		low[k], high[k] = min(0, a.Low[k]-x), max(0, a.High[k]-x)
+		low[k], high[k], unit[k] = min(0, a.Low[k]-x), max(0, a.High[k]-x), 1
 	}
+	copy(unit, a.Unit)
 	if a.U != nil {
 		for k, x := range a.X {
-			low[k], high[k] = x+max(low[k], -radius), x+min(high[k], radius)
+			low[k], high[k] = x+max(low[k], -radius*unit[k]), x+min(high[k], radius*unit[k])
 		}
 		d, rise, ok := a.bentStep(slack, low, high)
 		if !ok {
@@ -150,45 +212,67 @@ func (a *Ascent) within(radius float64) (d []float64, rise float64) {
 		}
 		return d, rise
 	}
-	g := a.Gradient.RawVector().Data
-	curvature, negative := a.Information, 0.0
-	if a.corrected {
-		curvature, negative = mat.NewSymDense(n, nil), mat.Norm(a.rest, 1)
-		curvature.AddSym(a.Information, a.rest)
+	g, curvature, negative := slices.Clone(a.Gradient.RawVector().Data), mat.NewSymDense(n, nil), 0.0
+	for i, u := range unit {
+		g[i] *= u
+		low[i] /= u
+		high[i] /= u
+		var sum float64
+		for j, v := range unit {
+			bend := a.Information.At(i, j)
+			if a.corrected {
+				bend += a.rest.At(i, j)
+				sum += math.Abs(u * v * a.rest.At(i, j))
+			}
+			curvature.SetSym(i, j, u*v*bend)
+		}
+		negative = max(negative, sum)
 	}
+	d = a.damped(curvature, g, negative, radius, low, high)
+	x := mat.NewVecDense(n, d)
+	rise = mat.Dot(x, mat.NewVecDense(n, g)) - mat.Inner(x, curvature, x)/2
+	for k := range d {
+		d[k] *= unit[k]
+	}
+	return d, rise
+}
+
+// damped returns the step of Within in coordinates with the unit 1. negative is an upper
+// limit for the size of negative eigenvalues of the curvature.
+func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius float64, low, high []float64) []float64 {
 	var largest float64
-	for k := range n {
-		largest = max(largest, a.Information.At(k, k))
+	for k := range g {
+		largest = max(largest, curvature.At(k, k))
 	}
 	// The longest step that is short enough has a damping between these two.
 	least, most := 1e-13*largest+1e-300, norm(g)/radius+negative
 	d, ok := boxed(curvature, g, least, low, high)
-	if !ok || norm(d) > radius {
-		damping := min(max(a.damping, 2*least), most)
-		for range 30 {
-			d, ok = boxed(curvature, g, damping, low, high)
-			length := norm(d)
-			if ok && length <= radius {
-				if most = damping; length > 0.8*radius {
-					break
-				}
-			} else {
-				least = damping
-			}
-			if most <= 1.1*least {
-				d, _ = boxed(curvature, g, most, low, high)
+	if ok && norm(d) <= radius {
+		return d
+	}
+	damping := min(max(a.damping, 2*least), most)
+	for range 30 {
+		d, ok = boxed(curvature, g, damping, low, high)
+		length := norm(d)
+		if ok && length <= radius {
+			if most = damping; length > 0.8*radius {
 				break
 			}
-			if damping = math.Sqrt(least * most); most > 1e4*least {
-				// As the damping grows, the length falls at most about as fast as
-				// 1/damping.
-				damping = min(max(damping, least*10), most/10)
-			}
+		} else {
+			least = damping
 		}
-		a.damping = damping
+		if most <= 1.1*least {
+			d, _ = boxed(curvature, g, most, low, high)
+			break
+		}
+		if damping = math.Sqrt(least * most); most > 1e4*least {
+			// As the damping grows, the length falls at most about as fast as
+			// 1/damping.
+			damping = min(max(damping, least*10), most/10)
+		}
 	}
-	x := mat.NewVecDense(n, d)
-	return d, mat.Dot(x, a.Gradient) - mat.Inner(x, curvature, x)/2
+	a.damping = damping
+	return d
 }
 
 // Left returns the rise that the expansion predicts within the bounds and the given
@@ -198,7 +282,7 @@ func (a *Ascent) within(radius float64) (d []float64, rise float64) {
 // is taken to be at least 10⁻⁶.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	const near = 1e-9 // of a bound
-	d, rise := a.within(radius)
+	d, rise := a.Within(radius)
 	if a.U != nil {
 		return rise, rise / max(norm(d), 1e-6)
 	}
@@ -208,6 +292,15 @@ func (a *Ascent) Left(radius float64) (rise, slope float64) {
 		}
 	}
 	return rise, slope
+}
+
+// length returns the length of d in units of the coordinates.
+func (a *Ascent) length(d []float64) float64 {
+	scaled := slices.Clone(d)
+	for k, u := range a.Unit {
+		scaled[k] /= u
+	}
+	return norm(scaled)
 }
 
 func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }

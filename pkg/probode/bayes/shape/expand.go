@@ -17,7 +17,7 @@ func (s *Surface) Expand(p *Point) bool {
 		return false
 	}
 	defer s.e.Hold(s.theta)()
-	if s.Exact && s.along(p.X) {
+	if s.exact = s.along(p.X); s.exact {
 		return s.assemble(p)
 	}
 	if math.IsInf(s.Value(p.X), 0) {
@@ -118,9 +118,13 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 	return true
 }
 
-// Follow corrects the derivatives, using the change of the locations since the last
-// point.
+// Follow corrects differences, using the change of the locations since the last point. It
+// does nothing, and returns false, if the derivatives are those of a path, because these
+// cost little more than a value.
 func (s *Surface) Follow(point *Point, from []float64) bool {
+	if s.exact {
+		return false
+	}
 	to := point.X
 	for i := range s.parts {
 		p := &s.parts[i]

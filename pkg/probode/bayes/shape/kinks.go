@@ -139,22 +139,20 @@ func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) 
 	return us, js
 }
 
-// within returns p restricted to the plane through p.X with the given unit normal: the
-// result has no slope perpendicular to the plane, and its curvature keeps steps in the
-// plane.
-func (p *Point) within(normal []float64) *Point {
+// Flatten restricts p to the plane through X with the given unit normal: p then has no slope
+// perpendicular to the plane, and its curvature keeps steps in the plane.
+func (p *Point) Flatten(normal []float64) {
 	n := mat.NewVecDense(len(normal), normal)
-	flat := func(v *mat.VecDense) *mat.VecDense {
-		v.AddScaledVec(v, -mat.Dot(v, n), n)
-		return v
+	for _, v := range p.J {
+		row := mat.NewVecDense(len(v), v)
+		row.AddScaledVec(row, -mat.Dot(row, n), n)
 	}
-	out := *p
-	out.Gradient, out.J, out.Curvature = flat(mat.VecDenseCopyOf(p.Gradient)), nil, mat.NewSymDense(len(normal), nil)
-	for _, row := range p.J {
-		out.J = append(out.J, flat(mat.NewVecDense(len(row), slices.Clone(row))).RawVector().Data)
+	p.Gradient.AddScaledVec(p.Gradient, -mat.Dot(p.Gradient, n), n)
+	stiff := 1e4 * mat.Trace(p.Information)
+	p.Information.SymRankOne(p.Information, stiff, n)
+	if p.Curvature != nil {
+		p.Curvature.SymRankOne(p.Curvature, stiff, n)
 	}
-	out.Curvature.SymRankOne(p.Curvature, 1e4*mat.Trace(p.Information), n)
-	return &out
 }
 
 // bend adds the kinks of the data to p.

@@ -26,7 +26,8 @@ func TestObserveSlopes(t *testing.T) {
 			Params: []bayes.Param{{Name: "k", Prior: distuv.LogNormal{Mu: 0, Sigma: 1}}, {Name: "scale", Prior: distuv.LogNormal{Mu: 0, Sigma: 1}}},
 			Experiments: []bayes.Experiment{{
 				Problem: &probode.Problem{F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] },
-					X0: []float64{2}, Span: [2]float64{0, 3}, Theta: []float64{0.7}, Params: []string{"k"}},
+					FTheta: func(dst []float64, _ float64, x, _ []float64) { dst[0] = -x[0] },
+					X0:     []float64{2}, Span: [2]float64{0, 3}, Theta: []float64{0.7}, Params: []string{"k"}},
 				Data:    &bayes.Data{T: []float64{0, 1, 2, 3}, Y: [][]float64{{4.1, nan}, {2.1, nan}, {2.3, nan}, {3.2, nan}}, Names: []string{"y", "sd"}},
 				Observe: observe,
 				Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sd")}, bayes.Gaussian{Sigma: bayes.Known(1)}},
@@ -40,7 +41,6 @@ func TestObserveSlopes(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := shape.NewSurface(d)
-		s.Exact = true
 		u := []float64{math.Log(0.8), math.Log(1.1)}
 		point := &shape.Point{X: u}
 		if !s.Expand(point) {

@@ -5,23 +5,23 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
-const (
-	// If the solver has no derivatives, those of another method are used. lentTolerance
-	// is the tolerance of this method, and lentSteps is its largest number of steps; a
-	// problem that needs more steps is stiff.
-	lentTolerance, lentSteps = 1e-6, 20000
-	// lentError is the largest discrepancy D at which the predictions of this method
-	// count as equal to those of the solver.
-	lentError = 0.01
-)
+// lentError is the largest discrepancy D at which the predictions of the method with
+// derivatives count as equal to those of an accurate solver.
+const lentError = 0.01
 
-// along sets the locations at x, and their derivatives from the derivatives of the path.
-// It reports whether the path has derivatives. The density must be held at x.
+// lender is the setup whose derivatives replace those of a solver that has none.
+var lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
+
+// along sets the locations at x, and their derivatives from the derivatives of the path. It
+// reports whether that is possible; it does not try if ∂f/∂θ is unknown, because differences
+// then cost less. The density must be held at x.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
-	if d != len(s.theta) {
+	own := s.e.Differentiable()
+	if d != len(s.theta) || own && !s.sloped {
 		return false // there are no derivatives with respect to ξ
 	}
 	s.place(x)
@@ -30,15 +30,19 @@ func (s *Surface) along(x []float64) bool {
 	for k, v := range slopes {
 		directions[k*d+k] = v
 	}
-	all := s.e.Tangents(s.theta, directions)
-	if all != nil {
-		if math.IsInf(s.unmoved(x), 0) {
+	var all [][]float64
+	if own {
+		if all = s.e.Tangents(s.theta, directions); all == nil || math.IsInf(s.unmoved(x), 0) {
 			return false
 		}
-	} else if !math.IsInf(s.Value(x), 0) {
+		s.locate()
+	} else {
+		if math.IsInf(s.Value(x), 0) {
+			return false
+		}
+		s.locate()
 		all = s.lend(directions)
 	}
-	s.locate()
 	if all == nil || slices.ContainsFunc(all, func(rows []float64) bool { return !finite(rows...) }) {
 		return false
 	}
@@ -58,20 +62,16 @@ func (s *Surface) along(x []float64) bool {
 // lend returns the derivatives of the locations as another method computes them, or nil
 // if that method does not predict the same data.
 func (s *Surface) lend(directions []float64) [][]float64 {
-	if !s.asked {
-		s.asked = true
-		s.lent, _ = s.e.With(probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince},
-			Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: lentTolerance}, MaxSteps: lentSteps}})
-	}
-	if s.lent == nil {
+	lent, err := s.e.With(lender)
+	if err != nil {
 		return nil
 	}
-	defer s.lent.Hold(s.theta)()
-	all := s.lent.Tangents(s.theta, directions)
-	if _, err := s.lent.LogLikelihood(s.theta, nil); all == nil || err != nil {
+	defer lent.Hold(s.theta)()
+	all := lent.Tangents(s.theta, directions)
+	if _, err := lent.LogLikelihood(s.theta, nil); all == nil || err != nil {
 		return nil
 	}
-	if !(Discrepancy(s.Data(), s.lent.Expected(), s.e.Expected(), 0) < lentError) {
+	if !(Discrepancy(s.Data(), lent.Expected(), s.e.Expected(), 0) < lentError) {
 		return nil
 	}
 	return all
