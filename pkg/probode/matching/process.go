@@ -1,0 +1,337 @@
+package matching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// Settings are the settings of GaussianProcess.
+type Settings struct {
+	// Kernels has a kernel for each component. If it is nil, each is fitted to the data of
+	// its component.
+	Kernels []Kernel
+
+	// Between is the number of additional points between two times of the data at which x′
+	// is matched with f.
+	Between int
+
+	// Mismatch is the variance γ of x′ − f that is allowed apart from what the process
+	// leaves open, as in [D13] and [W19]. Zero demands x′ = f at all points [Y21].
+	Mismatch float64
+
+	// Temper is β ≥ 1: the density of the process and of the match is raised to the power
+	// 1/β. Zero means the value of [Y21], the number of values of the path divided by the
+	// number of observations.
+	Temper float64
+}
+
+// GaussianProcess returns the posterior of gradient matching for a model with one
+// experiment. Under it each component of the path at the points t is a Gaussian process,
+//
+//	x = mean + √β L ξ,   L Lᵀ = C,   ξ ~ N(0, I),
+//
+// and given x the derivative of the process is N(D x, K), with D = C′C⁻¹ and K = C″ −
+// C′C⁻¹C′ᵀ + γI. The equation adds to the data of the model the datum that this derivative
+// is f:
+//
+//	log p(θ, ξ | Y) = log p(Y | x, θ) + log p(θ) − ½|ξ|² − ½(f(x, θ) − Dx)ᵀ K⁻¹ (f(x, θ) − Dx)/β.
+//
+// The result is a posterior like any other: samplers of (θ, ξ) draw from it. The states of
+// its problem are those of the model and, for each, the scaled residual whose datum is
+// zero. It does not contain the condition that x begins at the initial state of the
+// problem.
+func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
+	if len(m.Experiments) != 1 {
+		return nil, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))
+	}
+	x := m.Experiments[0]
+	p, d := *x.Problem, x.Problem.Dim()
+	if len(p.Events) > 0 {
+		return nil, errors.New("matching: the problem has events: want a problem without events")
+	}
+	if x.Data == nil || len(x.Data.T) < 2 {
+		return nil, errors.New("matching: the data have fewer than two times: want at least 2")
+	}
+	if s.Between < 0 || s.Mismatch < 0 || s.Temper < 0 || s.Temper > 0 && s.Temper < 1 {
+		return nil, fmt.Errorf("matching: Between is %d, Mismatch is %g and Temper is %g: want numbers ≥ 0, and Temper ≥ 1 or 0", s.Between, s.Mismatch, s.Temper)
+	}
+	columns := len(x.Data.Y[0])
+	names := slices.Clone(x.Data.Names)
+	for k := len(names); k < columns; k++ {
+		names = append(names, p.StateName(k))
+	}
+	if s.Kernels == nil {
+		for k := range d {
+			kernel, err := componentKernel(x, names, p.StateName(k))
+			if err != nil {
+				return nil, fmt.Errorf("matching: %s: %w", p.StateName(k), err)
+			}
+			s.Kernels = append(s.Kernels, kernel)
+		}
+	}
+	for _, k := range s.Kernels {
+		if len(s.Kernels) != d || !(k.SD > 0) || !(k.Length > 0) || math.IsNaN(k.Mean) {
+			return nil, fmt.Errorf("matching: the kernels are %v: want %d, with SD > 0 and Length > 0", s.Kernels, d)
+		}
+	}
+
+	// The data get the points between, and a column of zeros for each residual.
+	data := &bayes.Data{Time: x.Data.Time}
+	count := 0
+	for i, t := range x.Data.T {
+		for j := range s.Between + 1 {
+			row := make([]float64, columns+d)
+			for k := range columns {
+				row[k] = math.NaN()
+			}
+			at := t
+			if j > 0 {
+				if i == len(x.Data.T)-1 {
+					break
+				}
+				at += (x.Data.T[i+1] - t) * float64(j) / float64(s.Between+1)
+			} else {
+				copy(row, x.Data.Y[i])
+			}
+			for k := range columns {
+				if !math.IsNaN(row[k]) {
+					count++
+				}
+			}
+			data.T, data.Y = append(data.T, at), append(data.Y, row)
+		}
+	}
+	if s.Temper == 0 {
+		s.Temper = max(1, float64(d*len(data.T))/float64(max(count, 1)))
+	}
+
+	states := make([]string, 2*d)
+	for k := range d {
+		states[k], states[d+k] = p.StateName(k), "residual of "+p.StateName(k)
+	}
+	data.Names = append(names, states[d:]...)
+	field := x.Problem
+	p.States, p.X0, p.Start, p.StartTheta = states, make([]float64, 2*d), nil, nil
+	copy(p.X0, x.Problem.X0)
+	p.F = func(dst []float64, t float64, x, theta []float64) {
+		clear(dst[d:])
+		field.F(dst[:d], t, x[:d], theta)
+	}
+	p.FJ, p.FTheta, p.Pullback, p.Band = nil, nil, nil, nil
+	each := x.Errors
+	if len(each) == 1 {
+		each = slices.Repeat(each, columns)
+	}
+	x.Problem, x.Data = &p, data
+	x.Errors = append(slices.Clone(each), slices.Repeat([]bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}}, d)...)
+	if observe := x.Observe; observe != nil {
+		x.ObserveSlopes = nil
+		x.Observe = func(dst []float64, t float64, x, theta []float64) {
+			observe(dst[:columns], t, x[:d], theta)
+			copy(dst[columns:], x[d:])
+		}
+	}
+	m.Experiments = []bayes.Experiment{x}
+	return &bayes.Posterior{Model: m, Setup: probode.Setup{Mesh: process{s, field}, Alpha: 1}}, nil
+}
+
+// componentKernel fits a kernel to the observations of a component.
+func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, error) {
+	column := slices.Index(names, state)
+	if column < 0 || x.Observe != nil {
+		return Kernel{}, errors.New("the component is not observed directly: want Settings.Kernels")
+	}
+	var t, y []float64
+	for i, row := range x.Data.Y {
+		if v := row[column]; !math.IsNaN(v) {
+			t, y = append(t, x.Data.T[i]), append(y, v)
+		}
+	}
+	return fitKernel(t, y)
+}
+
+// process is the mesh of such a posterior.
+type process struct {
+	Settings
+	field *probode.Problem
+}
+
+func (process) String() string { return "gradient matching with Gaussian processes" }
+
+// NeedsMethod reports false.
+func (process) NeedsMethod() bool { return false }
+
+func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _, times []float64) (probode.Path, error) {
+	n := len(times)
+	q := &path{p: m.field, times: times}
+	for _, k := range m.Kernels {
+		c, mixed, slope := mat.NewSymDense(n, nil), mat.NewDense(n, n, nil), mat.NewSymDense(n, nil)
+		for i, t := range times {
+			for j, u := range times {
+				state, cross, left := k.at(t, u)
+				if i == j {
+					// A relative error of 1e-9 of the variances keeps the factors stable.
+					state *= 1 + 1e-9
+					left = left*(1+1e-9) + m.Mismatch
+				}
+				mixed.Set(i, j, cross)
+				if j <= i {
+					c.SetSym(i, j, state)
+					slope.SetSym(i, j, left)
+				}
+			}
+		}
+		tempered := math.Sqrt(m.Temper)
+		var chol mat.Cholesky
+		var root, residual mat.TriDense
+		if !chol.Factorize(c) {
+			return nil, fmt.Errorf("matching: the covariance at %d points is singular: want fewer points or a Length below %.4g", n, k.Length)
+		}
+		chol.LTo(&root)
+		var across, known, b mat.Dense // L⁻¹C′ᵀ, its square, and K^−½ C′ L⁻ᵀ
+		if err := across.Solve(&root, mixed.T()); err != nil {
+			return nil, fmt.Errorf("matching: %w", err)
+		}
+		known.Mul(across.T(), &across)
+		for i := range n {
+			for j := range i + 1 {
+				slope.SetSym(i, j, slope.At(i, j)-known.At(i, j))
+			}
+		}
+		if !chol.Factorize(slope) {
+			return nil, fmt.Errorf("matching: the covariance of the derivatives at %d points is singular: want fewer points, a Length below %.4g, or a Mismatch > 0", n, k.Length)
+		}
+		chol.LTo(&residual)
+		if err := b.Solve(&residual, across.T()); err != nil {
+			return nil, fmt.Errorf("matching: %w", err)
+		}
+		var inverse mat.TriDense
+		if err := inverse.InverseTri(&residual); err != nil {
+			return nil, fmt.Errorf("matching: %w", err)
+		}
+		part := component{mean: k.Mean, root: mat.DenseCopyOf(&root), slope: &b, scaled: mat.DenseCopyOf(&inverse)}
+		part.root.Scale(tempered, part.root)
+		part.scaled.Scale(1/tempered, part.scaled)
+		q.parts = append(q.parts, part)
+	}
+	return q.Clone(), nil
+}
+
+// A component holds the matrices of a component: x = mean + root ξ, and the residual is
+// scaled f − slope ξ.
+type component struct {
+	mean                float64
+	root, slope, scaled *mat.Dense
+}
+
+type path struct {
+	p     *probode.Problem
+	times []float64
+	parts []component
+
+	adjoint *probode.Adjoint
+	x, f    []float64 // of the last solve, row-major
+	lambda  []float64 // the gradient with respect to f, then to x, row-major
+	a, b, c *mat.VecDense
+}
+
+func (q *path) Clone() probode.Path {
+	c := *q
+	n, d := len(q.times), len(q.parts)
+	c.adjoint = probode.NewAdjoint(q.p)
+	c.x, c.f, c.lambda = make([]float64, n*d), make([]float64, n*d), make([]float64, 2*n*d)
+	c.a, c.b, c.c = mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+	return &c
+}
+
+func (q *path) NoiseLen() int { return len(q.x) }
+func (q *path) Work() int     { return len(q.times) }
+
+// normals returns the part of ξ of component k, which is zero if xi is nil.
+func (q *path) normals(xi []float64, k int) *mat.VecDense {
+	n := len(q.times)
+	if xi == nil {
+		q.a.Zero()
+		return q.a
+	}
+	return mat.NewVecDense(n, xi[k*n:(k+1)*n])
+}
+
+func (q *path) States(_ context.Context, dst, theta, xi []float64) error {
+	d := len(q.parts)
+	for k, part := range q.parts {
+		q.b.MulVec(part.root, q.normals(xi, k))
+		for i, v := range q.b.RawVector().Data {
+			q.x[i*d+k] = part.mean + v
+		}
+	}
+	for i, t := range q.times {
+		q.p.F(q.f[i*d:(i+1)*d], t, q.x[i*d:(i+1)*d], theta)
+		copy(dst[2*i*d:], q.x[i*d:(i+1)*d])
+	}
+	for k, part := range q.parts {
+		for i := range q.times {
+			q.c.SetVec(i, q.f[i*d+k])
+		}
+		q.b.MulVec(part.slope, q.normals(xi, k))
+		q.c.MulVec(part.scaled, q.c)
+		for i := range q.times {
+			v := q.c.AtVec(i) - q.b.AtVec(i)
+			if !(math.Abs(v) <= probode.TooLarge) {
+				return fmt.Errorf("matching: f at t = %.6g: %w", q.times[i], probode.ErrDiverged)
+			}
+			dst[(2*i+1)*d+k] = v
+		}
+	}
+	return nil
+}
+
+// Gradient makes the path probode.Reversible.
+func (q *path) Gradient(_ context.Context, g *probode.Gradient, w, theta, xi []float64) error {
+	n, d := len(q.times), len(q.parts)
+	df, dx := q.lambda[:n*d], q.lambda[n*d:]
+	for k, part := range q.parts {
+		for i := range n {
+			q.b.SetVec(i, w[(2*i+1)*d+k])
+		}
+		q.c.MulVec(part.scaled.T(), q.b)
+		for i := range n {
+			df[i*d+k] = q.c.AtVec(i)
+		}
+		if g.Xi != nil {
+			q.c.MulVec(part.slope.T(), q.b)
+			for i := range n {
+				g.Xi[k*n+i] = -q.c.AtVec(i)
+			}
+		}
+	}
+	clear(g.Theta)
+	q.adjoint.Theta = g.Theta
+	for i, t := range q.times {
+		row := dx[i*d : (i+1)*d]
+		copy(row, w[2*i*d:])
+		q.adjoint.Field(row, df[i*d:(i+1)*d], t, 0, q.x[i*d:(i+1)*d], theta)
+	}
+	g.Alpha = 0 // nothing depends on it
+	for k, part := range q.parts {
+		for i := range n {
+			q.b.SetVec(i, dx[i*d+k])
+		}
+		if g.Xi == nil {
+			continue
+		}
+		q.c.MulVec(part.root.T(), q.b)
+		for i := range n {
+			g.Xi[k*n+i] += q.c.AtVec(i)
+		}
+	}
+	return nil
+}

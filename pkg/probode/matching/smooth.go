@@ -1,0 +1,305 @@
+package matching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// SmoothSettings are the settings of Smooth.
+type SmoothSettings struct {
+	// Lambda is the weight λ of the penalty. With a small λ the spline follows the data and
+	// θ is biased; with a large one it becomes a solution of the equation.
+	Lambda float64
+
+	// Pieces is the number of cubic pieces of the spline between two times of the data.
+	// Zero means 4. With a large λ and too few pieces θ is biased, because the spline cannot
+	// follow the solution: compare with twice as many.
+	Pieces int
+
+	// Start is the θ at which the search begins; nil means the θ of the problem.
+	Start []float64
+}
+
+// A Smoothing is the result of Smooth.
+type Smoothing struct {
+	Theta []float64
+	// Misfit is the sum of the squares of the data minus the spline, each divided by the
+	// standard deviation of the datum.
+	Misfit float64
+
+	spline *spline
+}
+
+// States writes the d components of the spline at time t to dst.
+func (s *Smoothing) States(dst []float64, t float64) {
+	at, b, _ := s.spline.basis(t)
+	clear(dst)
+	for j, v := range b {
+		for k := range dst {
+			dst[k] += v * s.spline.c[(at+j)*len(dst)+k]
+		}
+	}
+}
+
+// Smooth fits θ by generalised smoothing [R07]. For each θ, a cubic spline x is fitted to
+// the data and to the equation,
+//
+//	x(θ) minimises  Σ (y − x(t))²/σ² + λ Σₖ ∫ (x′ₖ − fₖ(t, x; θ))² dt,
+//
+// and θ minimises the first sum at x(θ). The model has one experiment without events, whose
+// data are components of the state with Gaussian errors of known size.
+func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, error) {
+	if len(m.Experiments) != 1 {
+		return nil, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))
+	}
+	x := m.Experiments[0]
+	switch {
+	case !(s.Lambda > 0):
+		return nil, fmt.Errorf("matching: Lambda is %g: want a positive number", s.Lambda)
+	case s.Pieces < 0:
+		return nil, fmt.Errorf("matching: Pieces is %d: want a number ≥ 0", s.Pieces)
+	case len(x.Problem.Events) > 0 || x.Observe != nil:
+		return nil, errors.New("matching: the problem has events, or the data are functions of the state: want neither")
+	case x.Data == nil || len(x.Data.T) < 2:
+		return nil, errors.New("matching: the data have fewer than two times: want at least 2")
+	}
+	if s.Pieces == 0 {
+		s.Pieces = 4
+	}
+	start := s.Start
+	if start == nil {
+		start = x.Problem.Theta
+	}
+	q, err := newSpline(x, s)
+	if err != nil {
+		return nil, err
+	}
+	found, err := optimize.Minimize(optimize.Problem{Func: func(theta []float64) float64 {
+		if ctx.Err() != nil || !q.fit(theta) {
+			return math.Inf(1)
+		}
+		return q.misfit()
+	}}, start, nil, &optimize.NelderMead{})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case found == nil || math.IsInf(found.F, 0):
+		return nil, fmt.Errorf("matching: no spline fits at θ = %.4g: %w", start, err)
+	}
+	q.fit(found.X)
+	return &Smoothing{Theta: found.X, Misfit: q.misfit(), spline: q}, nil
+}
+
+// A spline is a cubic spline for each component, with what is needed to fit it.
+type spline struct {
+	p      *probode.Problem
+	lambda float64
+	knots  []float64 // with the ends four times
+	c      []float64 // the coefficients, row-major, a row for each basis function
+	data   []datum
+	nodes  [][2]float64 // times and weights of the quadrature
+}
+
+type datum struct {
+	t, y, sd float64
+	k        int // component
+}
+
+func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
+	t := x.Data.T
+	q := &spline{p: x.Problem, lambda: s.Lambda}
+	for range 3 {
+		q.knots = append(q.knots, t[0])
+	}
+	for i := range len(t) - 1 {
+		for j := range s.Pieces {
+			q.knots = append(q.knots, t[i]+(t[i+1]-t[i])*float64(j)/float64(s.Pieces))
+		}
+	}
+	for range 4 {
+		q.knots = append(q.knots, t[len(t)-1])
+	}
+	// Gauss's rule with three points in each piece
+	for i := 3; i < len(q.knots)-4; i++ {
+		a, h := q.knots[i], q.knots[i+1]-q.knots[i]
+		for j, w := range []float64{5. / 18, 8. / 18, 5. / 18} {
+			q.nodes = append(q.nodes, [2]float64{a + h*(0.5+math.Sqrt(0.15)*float64(j-1)), w * h})
+		}
+	}
+	q.c = make([]float64, (len(q.knots)-4)*q.p.Dim())
+	for column := range x.Data.Y[0] {
+		k := column
+		if column < len(x.Data.Names) {
+			k = -1
+			for i := range q.p.Dim() {
+				if q.p.StateName(i) == x.Data.Names[column] {
+					k = i
+				}
+			}
+		}
+		g, ok := x.Errors[min(column, len(x.Errors)-1)].(bayes.Gaussian)
+		if k < 0 || k >= q.p.Dim() || !ok || g.Sigma.Name != "" {
+			return nil, fmt.Errorf("matching: column %d of the data: want a component of the state with Gaussian errors of known size", column+1)
+		}
+		for i, row := range x.Data.Y {
+			if y := row[column]; !math.IsNaN(y) {
+				q.data = append(q.data, datum{t[i], y, g.Sigma.Value, k})
+			}
+		}
+	}
+	return q, nil
+}
+
+// basis returns the four basis functions that are not zero at t, with their derivatives,
+// and the index of the first, by the recursion of Cox and de Boor.
+func (q *spline) basis(t float64) (at int, b, db [4]float64) {
+	i, _ := slices.BinarySearch(q.knots, t)
+	for i = min(max(i, 4), len(q.knots)-4) - 1; i+5 < len(q.knots) && q.knots[i+1] <= t; i++ {
+	}
+	b[3] = 1
+	for order := 1; order <= 3; order++ {
+		last := b
+		b = [4]float64{}
+		for j := 3 - order; j <= 3; j++ {
+			for _, side := range [2]int{0, 1} { // the function from the left and from the right
+				if from := j + side; from > 3-order && from <= 3 || side == 0 && from > 3-order {
+					lo, hi := q.knots[i-3+from], q.knots[i-3+from+order]
+					if hi == lo {
+						continue
+					}
+					w, slope := (t-lo)/(hi-lo), float64(order)/(hi-lo)
+					if side == 1 {
+						w, slope = 1-w, -slope
+					}
+					b[j] += w * last[from]
+					if order == 3 {
+						db[j] += slope * last[from]
+					}
+				}
+			}
+		}
+	}
+	return i - 3, b, db
+}
+
+func (q *spline) misfit() (sum float64) {
+	d := q.p.Dim()
+	for _, y := range q.data {
+		at, b, _ := q.basis(y.t)
+		r := y.y
+		for j, v := range b {
+			r -= v * q.c[(at+j)*d+y.k]
+		}
+		sum += r * r / (y.sd * y.sd)
+	}
+	return sum
+}
+
+// fit finds the coefficients for θ by the method of Gauss, Newton, Levenberg and Marquardt,
+// from the present ones. It reports whether it has found a minimum.
+func (q *spline) fit(theta []float64) bool {
+	const steps = 200
+	d, n := q.p.Dim(), len(q.c)
+	lin, jac := probode.NewLinearizer(q.p), q.p.NewJacobian()
+	x, f := make([]float64, d), make([]float64, d)
+	// system returns the criterion at c, and half its gradient and Fisher's information if
+	// they are needed.
+	system := func(c []float64, grad []float64, info *mat.SymBandDense) (sum float64) {
+		add := func(r, weight float64, at int, row []float64) {
+			sum += weight * r * r
+			if info == nil {
+				return
+			}
+			for i, v := range row {
+				grad[at+i] += weight * r * v
+				for j := range i + 1 {
+					info.SetSymBand(at+j, at+i, info.At(at+j, at+i)+weight*v*row[j])
+				}
+			}
+		}
+		row := make([]float64, 4*d)
+		for _, y := range q.data {
+			at, b, _ := q.basis(y.t)
+			clear(row)
+			r := -y.y
+			for j, v := range b {
+				row[j*d+y.k] = v
+				r += v * c[(at+j)*d+y.k]
+			}
+			add(r, 1/(y.sd*y.sd), at*d, row)
+		}
+		for _, node := range q.nodes {
+			at, b, db := q.basis(node[0])
+			for k := range d {
+				x[k] = 0
+				for j, v := range b {
+					x[k] += v * c[(at+j)*d+k]
+				}
+			}
+			if info == nil {
+				q.p.F(f, node[0], x, theta)
+			} else {
+				lin.FJ(f, jac, node[0], x, theta)
+			}
+			for k := range d {
+				r := -f[k]
+				for j, v := range db {
+					r += v * c[(at+j)*d+k]
+					for l := range d {
+						if info != nil {
+							row[j*d+l] = -jac.At(k, l) * b[j]
+						}
+					}
+					row[j*d+k] += v
+				}
+				add(r, q.lambda*node[1], at*d, row)
+			}
+		}
+		return sum
+	}
+	damping := 1e-3
+	grad, next, step := make([]float64, n), make([]float64, n), mat.NewVecDense(n, nil)
+	for range steps {
+		info := mat.NewSymBandDense(n, 4*d-1, nil)
+		clear(grad)
+		value := system(q.c, grad, info)
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return false
+		}
+		for {
+			damped := mat.NewSymBandDense(n, 4*d-1, slices.Clone(info.RawSymBand().Data))
+			for i := range n {
+				damped.SetSymBand(i, i, damped.At(i, i)*(1+damping)+1e-12)
+			}
+			var chol mat.BandCholesky
+			after := math.NaN()
+			if chol.Factorize(damped) && chol.SolveVecTo(step, mat.NewVecDense(n, grad)) == nil {
+				for i, v := range q.c {
+					next[i] = v - step.AtVec(i)
+				}
+				after = system(next, nil, nil)
+			}
+			if after <= value {
+				copy(q.c, next)
+				damping = max(damping/10, 1e-12)
+				if value-after <= 1e-12*value {
+					return true
+				}
+				break
+			}
+			if damping *= 10; damping > 1e12 {
+				return mat.Norm(step, 2) < 1e-8*mat.Norm(mat.NewVecDense(n, q.c), 2)
+			}
+		}
+	}
+	return true
+}
