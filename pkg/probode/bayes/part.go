@@ -62,3 +62,24 @@ func (r *Part) LogProb(n int, path, theta []float64) float64 {
 	r.grid.Interpolator().Row(r.state[n*d:(n+1)*d], path, n)
 	return r.row(n, theta)
 }
+
+// Linear returns the expected values of row n of the data at the state x, their
+// derivatives, and the numbers of the likelihood of each column. Row k of slopes holds the
+// derivatives of column k with respect to the components of x, followed by those with
+// respect to theta. The results are views, valid until the next use of the density.
+func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own [][]float64) {
+	if r.back == nil {
+		r.back = newBackward(r, len(theta))
+	}
+	r.e.bind(r, theta)
+	d, c := r.x.Problem.Dim(), len(r.errors)
+	copy(r.state[n*d:(n+1)*d], x)
+	r.row0 = n
+	r.row(n, theta)
+	r.observeSlopes(r.back.slopes, n, theta)
+	mean = r.fit[n*c : (n+1)*c]
+	for k := range r.errors {
+		own = append(own, r.errors[k].at(mean))
+	}
+	return mean, r.back.slopes, own
+}

@@ -99,6 +99,9 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	if err := m.solve(theta, m.observe); err != nil {
 		return 0, err
 	}
+	if square := run.square[0] / alpha; square > 1e13 { // its rounding error is about 0.01
+		return 0, fmt.Errorf("filter: the diffusion %g is so small that the rounding errors of DALTON dominate: the squared residuals are %.2g in its units: want a larger one", alpha, square)
+	}
 	return extra - run.square[0]/alpha/2 - run.logDet, nil
 }
 

@@ -1,0 +1,283 @@
+// Package marginal makes posteriors in which the uncertainty of the solver is integrated
+// out: the likelihood is Fenrir or DALTON, from a Gaussian filter (see filter.Marginal).
+//
+// The result is a bayes.Posterior without noise, so fits, samplers and Laplace
+// approximations take it. Its data are the observations, and its states are the means and
+// the standard deviations of their predictive distributions. Another Setup cannot solve
+// it: compare the parameters with those of the original posterior.
+package marginal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/filter"
+)
+
+// Settings says how the solution is integrated out.
+type Settings struct {
+	filter.EK
+	// Mesh makes the grid. The times of the data must be grid points, as with
+	// probode.Through and probode.Frozen.
+	Mesh probode.Mesh
+	// DALTON replaces Fenrir.
+	DALTON bool
+	// Diffusion is κ² > 0: a known number, or a parameter of the model.
+	Diffusion bayes.Value
+}
+
+// Posterior returns the posterior of the model m whose likelihood has the solution
+// integrated out. All observations must have Gaussian errors. Expected values that are not
+// linear in the state are linearised.
+//
+// A log likelihood takes one pass of the filter and one backwards for Fenrir, and two
+// passes for DALTON. A gradient takes 2p log likelihoods for p parameters.
+func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior, error) {
+	original := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: s.EK, Mesh: s.Mesh, Alpha: s.Diffusion.Value}, AlphaParam: s.Diffusion.Name}
+	of, err := bayes.NewDensity(ctx, original)
+	if err != nil {
+		return nil, err
+	}
+	names := original.Names()
+	diffusion := slices.Index(names, s.Diffusion.Name)
+	switch {
+	case s.Diffusion.Name != "" && diffusion < 0:
+		return nil, fmt.Errorf("marginal: the model has no parameter %q: want the diffusion among its Params", s.Diffusion.Name)
+	case s.Diffusion.Name == "" && !(s.Diffusion.Value > 0):
+		return nil, fmt.Errorf("marginal: the diffusion is %g: want a number > 0", s.Diffusion.Value)
+	}
+	mesh := &mesh{Settings: s, of: of, number: map[*probode.Problem]int{}, diffusion: diffusion}
+	out := &bayes.Posterior{Model: bayes.Model{Params: m.Params}, Setup: probode.Setup{Method: s.EK, Mesh: mesh}}
+	for i := range m.Experiments {
+		x := &m.Experiments[i]
+		own, err := predictive(x, m.Params, s.DALTON)
+		if err != nil {
+			return nil, fmt.Errorf("marginal: %s: %w", of.Part(i).Title(), err)
+		}
+		mesh.number[own.Problem] = i
+		out.Experiments = append(out.Experiments, *own)
+	}
+	return out, nil
+}
+
+// predictive returns the experiment whose states are the means and the standard deviations
+// of the predictive distributions of the data of x, and a remainder of the log likelihood.
+func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
+	c := len(x.Data.Y[0])
+	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
+	var errs, spreads []bayes.Likelihood
+	var sds []string
+	for k := range c {
+		of := x.Errors[min(k, len(x.Errors)-1)]
+		if _, ok := of.(bayes.Gaussian); !ok {
+			return nil, fmt.Errorf("column %d has errors of type %T: want bayes.Gaussian", k+1, of)
+		}
+		name := fmt.Sprintf("y%d", k+1)
+		if x.Data.Names != nil {
+			name = x.Data.Names[k]
+		}
+		sd := "predictive sd of " + name
+		data.Names, sds = append(data.Names, name), append(sds, sd)
+		errs, spreads = append(errs, bayes.Gaussian{Sigma: bayes.Unknown(sd)}), append(spreads, bayes.Gaussian{Sigma: bayes.Known(1)})
+	}
+	data.Names, errs = append(data.Names, sds...), append(errs, spreads...)
+	if dalton {
+		data.Names, errs = append(data.Names, "evidence of the equation"), append(errs, term{})
+	}
+	for n, y := range x.Data.Y {
+		row := slices.Clone(y)
+		for len(row) < len(errs) {
+			row = append(row, math.NaN())
+		}
+		if dalton && n == len(x.Data.Y)-1 {
+			row[2*c] = 0
+		}
+		data.Y = append(data.Y, row)
+	}
+	p := &probode.Problem{
+		Name: x.Problem.Name + ", integrated out", States: data.Names, X0: make([]float64, len(errs)), Span: x.Problem.Span,
+		F: func(dst []float64, _ float64, _, _ []float64) { // no other solver knows these states
+			for k := range dst {
+				dst[k] = math.NaN()
+			}
+		},
+	}
+	for _, q := range params {
+		p.Params = append(p.Params, q.Name)
+		p.Theta = append(p.Theta, q.Prior.Quantile(0.5))
+	}
+	return &bayes.Experiment{Name: x.Name, Problem: p, Data: data, Errors: errs}, nil
+}
+
+// term is the likelihood whose log probability is m itself.
+type term struct{}
+
+func (term) Own() []bayes.Value                        { return nil }
+func (term) LogProb(_, m float64, _ []float64) float64 { return m }
+func (term) Slope(dst []float64, _, _ float64, _ []float64) {
+	dst[0] = 1
+}
+
+// Describe says that there is nothing to know.
+func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
+
+// Rand returns NaN, because the remainder of the likelihood is no observation.
+func (term) Rand(_ float64, _ []float64, _ *rand.Rand) float64 { return math.NaN() }
+
+// Information writes 0.
+func (term) Information(dst []float64, _ float64, _ []float64) bool {
+	dst[0] = 0
+	return true
+}
+
+// A mesh solves the problems of predictive distributions.
+type mesh struct {
+	Settings
+	of        *bayes.Density           // of the original posterior
+	number    map[*probode.Problem]int // of the experiment that a problem stands for
+	diffusion int                      // index of the parameter that is κ², −1 if it is known
+}
+
+func (m *mesh) String() string {
+	if m.DALTON {
+		return fmt.Sprintf("DALTON, κ² = %v, %v", m.Diffusion, m.Mesh)
+	}
+	return fmt.Sprintf("Fenrir, κ² = %v, %v", m.Diffusion, m.Mesh)
+}
+
+// Bind makes the grid of the experiment that p stands for, at the given parameters of the
+// model.
+func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
+	ek, ok := s.Method.(filter.EK)
+	if !ok {
+		return nil, fmt.Errorf("marginal: the method is %v: want filter.EK", s.Method)
+	}
+	i, ok := m.number[p]
+	if !ok {
+		return nil, fmt.Errorf("marginal: the mesh is for another model than that of %s", p.Title())
+	}
+	x := &m.of.Posterior().Experiments[i]
+	if !slices.Equal(times, x.Data.T) {
+		return nil, errors.New("marginal: predictive distributions exist only at the times of the data")
+	}
+	path := &path{mesh: m, number: i, data: x.Data, params: len(p.Theta)}
+	path.on(m.of)
+	if at == nil {
+		at = p.Theta
+	}
+	problem := x.Problem
+	grid, err := probode.Setup{Method: ek, Mesh: m.Mesh}.Grid(ctx, problem, path.part.Theta(at), times)
+	if err != nil {
+		return nil, err
+	}
+	path.make = func() (*filter.Marginal, error) {
+		return filter.NewMarginal(problem, ek, grid, times, len(x.Data.Y[0]), m.DALTON)
+	}
+	path.of, err = path.make()
+	return path, err
+}
+
+// A path computes predictive distributions.
+type path struct {
+	*mesh
+	number  int
+	part    *bayes.Part // of a density of its own
+	data    *bayes.Data
+	params  int
+	of      *filter.Marginal
+	make    func() (*filter.Marginal, error)
+	predict []float64
+}
+
+// on gives the path a density of its own.
+func (p *path) on(e *bayes.Density) {
+	p.part = e.Clone().Part(p.number)
+	p.predict = make([]float64, 2*len(p.data.T)*len(p.data.Y[0]))
+}
+
+func (p *path) NoiseLen() int { return 0 }
+func (p *path) Work() int     { return p.of.Work() }
+
+func (p *path) Clone() probode.Path {
+	c := *p
+	c.on(p.mesh.of)
+	var err error
+	if c.of, err = p.make(); err != nil {
+		panic("marginal: " + err.Error()) // p was made with the same arguments
+	}
+	return &c
+}
+
+// States writes, for each time, the means, the standard deviations and, for DALTON, the
+// remainder of the likelihood.
+func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
+	alpha := p.Diffusion.Value
+	if p.diffusion >= 0 {
+		alpha = theta[p.diffusion]
+	}
+	extra, err := p.of.Predict(ctx, p.predict, slices.Clone(p.part.Theta(theta)), alpha, func(n int, x []float64, r *filter.Row) {
+		mean, slopes, own := p.part.Linear(n, x, theta)
+		copy(r.Y, p.data.Y[n])
+		copy(r.Mean, mean)
+		d := len(x)
+		for k := range mean {
+			copy(r.Slopes[k*d:(k+1)*d], slopes[k*(d+len(theta)):])
+			r.SD[k] = own[k][0]
+		}
+	})
+	if err != nil {
+		return err
+	}
+	c := len(p.data.Y[0])
+	width := len(dst) / len(p.data.T)
+	for n := range p.data.T {
+		row := dst[n*width : (n+1)*width]
+		for k := range c {
+			row[k], row[c+k] = p.predict[2*(n*c+k)], p.predict[2*(n*c+k)+1]
+		}
+		if p.DALTON {
+			row[2*c] = extra
+		}
+	}
+	return nil
+}
+
+// Tangents uses central differences of two solves for each direction.
+func (p *path) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ []float64) error {
+	up, down := make([]float64, len(dst)), make([]float64, len(dst))
+	at := make([]float64, len(theta))
+	for m := range len(ddst) / len(dst) {
+		along := dtheta[m*len(theta) : (m+1)*len(theta)]
+		var most float64
+		for k, v := range along {
+			size := math.Abs(theta[k])
+			if size == 0 {
+				size = 1
+			}
+			most = max(most, math.Abs(v)/size)
+		}
+		if most == 0 {
+			clear(ddst[m*len(dst) : (m+1)*len(dst)])
+			continue
+		}
+		eps := 6e-6 / most // the cube root of the rounding error
+		for side, to := range [2][]float64{up, down} {
+			for k := range at {
+				at[k] = theta[k] + eps*float64(1-2*side)*along[k]
+			}
+			if err := p.States(ctx, to, at, nil); err != nil {
+				return err
+			}
+		}
+		for i := range up {
+			ddst[m*len(dst)+i] = (up[i] - down[i]) / (2 * eps)
+		}
+	}
+	return p.States(ctx, dst, theta, nil)
+}
