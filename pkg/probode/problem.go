@@ -48,7 +48,8 @@ type Problem struct {
 	// to x and θ to dx and dtheta, and returns the derivative of that number with respect
 	// to t. It does the work of FJ and FTheta for gradients of functions of a path: see
 	// Solver.Gradient. If there are many parameters, it takes much less time than filling
-	// and multiplying the two matrices.
+	// and multiplying the two matrices. If it adds nothing and returns NaN, those are used
+	// instead.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
 	// X0 is the initial state; its length is the dimension d.

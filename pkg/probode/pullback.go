@@ -44,18 +44,21 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 // gradient with respect to x to dx, unless dx is nil, and the others to Theta, Time and
 // Length.
 //
-// It uses Problem.Pullback or, if that is nil, FJ and FTheta. Without FTheta it takes 2p
+// It uses Problem.Pullback or, if that is nil or returns NaN, FJ and FTheta. Without FTheta it takes 2p
 // evaluations of F. Without FJ it takes 2d of them, unless dx is nil.
 func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) {
 	e := a.field
 	if f := e.p.Pullback; f != nil {
-		if dx == nil {
-			dx = e.unused
+		to := dx
+		if to == nil {
+			to = e.unused
 		}
-		dt := f(dx, a.Theta, lambda, t, x, theta)
-		a.Time += dt
-		a.Length += c * dt
-		return
+		if dt := f(to, a.Theta, lambda, t, x, theta); dt == dt {
+			a.Time += dt
+			a.Length += c * dt
+			return
+		}
+		e.matrices()
 	}
 	if dx != nil {
 		e.jacobian(t, x, theta)
@@ -152,15 +155,24 @@ func newFieldAdjoint(p *Problem) *fieldAdjoint {
 		*v = make([]float64, d)
 	}
 	if p.Pullback == nil {
-		e.jac = p.NewJacobian()
-		if p.FJ == nil {
-			e.diff = newDifferencer(p)
-		}
-		if p.FTheta != nil {
-			e.ftheta = make([]float64, d*n)
-		}
+		e.matrices()
 	}
 	return e
+}
+
+// matrices allocates what is needed where there is no Pullback.
+func (e *fieldAdjoint) matrices() {
+	p := e.p
+	if e.jac != nil {
+		return
+	}
+	e.jac = p.NewJacobian()
+	if p.FJ == nil {
+		e.diff = newDifferencer(p)
+	}
+	if p.FTheta != nil {
+		e.ftheta = make([]float64, p.Dim()*len(p.Theta))
+	}
 }
 
 // jacobian sets jac.

@@ -125,10 +125,15 @@ func scaled(p *probode.Problem) *probode.Problem {
 		q.Pullback = func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 			p.F(f, t, x, theta[:n:n])
 			for k, v := range lambda {
-				dtheta[n] += v * f[k]
 				scaled[k] = theta[n] * v
 			}
-			return p.Pullback(dx, dtheta[:n:n], scaled, t, x, theta[:n:n])
+			dt := p.Pullback(dx, dtheta[:n:n], scaled, t, x, theta[:n:n])
+			if dt == dt {
+				for k, v := range lambda {
+					dtheta[n] += v * f[k]
+				}
+			}
+			return dt
 		}
 	}
 	return &q

@@ -117,12 +117,15 @@ func TestGradient(t *testing.T) {
 		lambda[1] *= 0.5
 		return lambda[0] * theta[2]
 	}
+	without := *exact
+	without.Pullback = func(_, _, _ []float64, _ float64, _, _ []float64) float64 { return math.NaN() }
 	for _, c := range []struct {
 		name string
 		p    *probode.Problem
 		tol  float64
 	}{
 		{"F", base, 2e-5}, {"FJ", withFJ(base, false), 3e-7}, {"FJ and FTheta", withFJ(base, true), 1e-9}, {"also jumps", exact, 1e-9},
+		{"a Pullback that returns NaN", &without, 1e-6}, // in t, differences of differences
 	} {
 		for _, m := range reversible() {
 			for _, alpha := range []float64{0, 0.5} {

@@ -17,7 +17,7 @@ import (
 
 // Go returns the text of a Go file for the package pkg. The file has one function, called
 // name. Like ODE, it returns the initial value problem of an experiment, but F, FJ,
-// FTheta, Start and the events are Go code. That problem is faster than the one that ODE
+// FTheta, Pullback, Start and the events are Go code. That problem is faster than the one that ODE
 // returns, and its equations can be edited. Both problems give the same numbers to the
 // last bit.
 //
@@ -63,6 +63,8 @@ type generator struct {
 	e   *Instance
 	q   *probode.Problem
 	err error
+
+	weight string // the name of the slice of weights in a gradient
 }
 
 func (g *generator) problem(name string) string {
@@ -111,6 +113,7 @@ func (g *generator) problem(name string) string {
 			}
 		}
 		fmt.Fprintf(&b, "FTheta: func(dst []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(slopes))
+		fmt.Fprintf(&b, "Pullback: func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {\n%s},\n", g.gradient(g.e.rates, "lambda", "dx", true))
 	}
 	fmt.Fprintf(&b, "Start: func(x0, theta []float64) {\n%s},\n", g.statements(vector("x0", g.e.initial)))
 	if len(q.Events) > 0 {
@@ -166,8 +169,60 @@ func (g *generator) event(b *strings.Builder, k int) {
 			to += fmt.Sprintf("x[%d] = to[%d]\n", slices.Index(g.e.states, j.State), i)
 		}
 		fmt.Fprintf(b, ", Jump: func(x []float64, t float64, theta []float64) {\nvar to [%d]float64\n%s%s}", len(jumps), g.statements(list), to)
+		g.jumpPullback(b, jumps)
 	}
 	b.WriteString("},\n")
+}
+
+// jumpPullback writes the JumpPullback of an event. If two jumps set one state, the later
+// one counts.
+func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
+	var values []*expr.Node
+	for _, j := range jumps {
+		values = append(values, j.Value)
+	}
+	fmt.Fprintf(b, ", JumpPullback: func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {\nvar weight [%d]float64\n", len(jumps))
+	for i := len(jumps) - 1; i >= 0; i-- {
+		k := slices.Index(g.e.states, jumps[i].State)
+		fmt.Fprintf(b, "weight[%d], lambda[%d] = lambda[%d], 0\n", i, k, k)
+	}
+	fmt.Fprintf(b, "%s}", g.gradient(values, "weight", "lambda", false))
+}
+
+// gradient returns statements that add the derivatives of a weighted sum of expressions to
+// the slices dx, whose name is given, and dtheta, and return the derivative with respect to
+// t. weight is the name of the slice of weights. If check is true, the statements return NaN
+// and add nothing where a derivative is NaN.
+func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
+	inputs, to := []string{expr.Time}, []string{"t"}
+	for i, id := range g.e.states {
+		inputs, to = append(inputs, id), append(to, fmt.Sprintf("%s[%d]", dx, i))
+	}
+	for i, id := range g.q.Params {
+		inputs, to = append(inputs, id), append(to, fmt.Sprintf("dtheta[%d]", i))
+	}
+	g.weight = weight
+	var list []expr.Assignment
+	sums, dt := "", "0"
+	for i, n := range expr.Gradient(of, weights(len(of)), inputs) {
+		if n == nil {
+			continue
+		}
+		d := fmt.Sprintf("d[%d]", len(list))
+		list = append(list, expr.Assignment{To: d, Value: n})
+		if i == 0 {
+			dt = d
+		} else {
+			sums += fmt.Sprintf("%s += %s\n", to[i], d)
+		}
+	}
+	if len(list) == 0 {
+		return "return 0\n"
+	}
+	if check {
+		sums = "for _, v := range d {\nif v != v {\nreturn v\n}\n}\n" + sums
+	}
+	return fmt.Sprintf("var d [%d]float64\n%s%sreturn %s\n", len(list), g.statements(list), sums, dt)
 }
 
 func vector(to string, values []*expr.Node) (list []expr.Assignment) {
@@ -196,6 +251,9 @@ func (g *generator) statements(list []expr.Assignment) string {
 		}
 		if k := slices.Index(g.q.Params, id); k >= 0 {
 			return fmt.Sprintf("theta[%d]", k), true
+		}
+		if k, ok := strings.CutPrefix(id, weightName); ok {
+			return fmt.Sprintf("%s[%s]", g.weight, k), true
 		}
 		return "", false
 	}, "\t")

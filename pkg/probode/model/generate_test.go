@@ -53,20 +53,22 @@ func TestGo(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.file, g, q)
 		}
 		d, n := q.Dim(), len(q.Theta)
-		var out [2][4][]float64 // f, f and J, ∂f/∂θ, of both
+		var out [2][5][]float64 // f, f and J, ∂f/∂θ, gradients, of both
 		for range 20 {
-			x, theta, time := make([]float64, d), slices.Clone(q.Theta), 40*rng.Float64()
+			x, theta, time, weights := make([]float64, d), slices.Clone(q.Theta), 40*rng.Float64(), make([]float64, d)
 			for k := range x {
-				x[k] = rng.Float64()
+				x[k], weights[k] = rng.Float64(), rng.NormFloat64()
 			}
 			for k := range theta {
 				theta[k] *= 0.5 + rng.Float64()
 			}
 			for k, p := range []*probode.Problem{q, g} {
-				out[k] = [4][]float64{make([]float64, d), make([]float64, d), make([]float64, d*d), make([]float64, d*n)}
+				out[k] = [5][]float64{make([]float64, d), make([]float64, d), make([]float64, d*d), make([]float64, d*n), make([]float64, d+n)}
 				p.F(out[k][0], time, x, theta)
 				p.FJ(out[k][1], out[k][2], time, x, theta)
 				p.FTheta(out[k][3], time, x, theta)
+				dt := p.Pullback(out[k][4][:d], out[k][4][d:], weights, time, x, theta)
+				out[k][4] = append(out[k][4], dt)
 				x0 := make([]float64, d)
 				p.Initial(x0, theta)
 				out[k][3] = append(out[k][3], x0...)
@@ -74,6 +76,9 @@ func TestGo(t *testing.T) {
 					after := slices.Clone(x)
 					if e.Jump != nil {
 						e.Jump(after, time, theta)
+						lambda, dtheta := slices.Clone(weights), make([]float64, n)
+						dt := e.JumpPullback(lambda, dtheta, x, time, theta)
+						out[k][4] = append(append(append(out[k][4], lambda...), dtheta...), dt)
 					}
 					at := e.Time
 					if e.When != nil {

@@ -53,6 +53,38 @@ func generatedCascade() *probode.Problem {
 			dst[9] = float64(x[0]*(1-x[1])) - float64(0.5*x[1])
 			dst[18] = float64(x[1]*x[1]*(1-x[2])) - float64(0.2*x[2])
 		},
+		Pullback: func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
+			var d [6]float64
+			t1 := 1 - x[1]
+			t2 := theta[1] * lambda[1]
+			t3 := float64(theta[0] * lambda[0])
+			t4 := float64(0)
+			if t < theta[3] {
+				t4 = 1
+			}
+			t5 := 1 - x[2]
+			t6 := theta[2] * lambda[2]
+			t7 := float64(2*x[1]*(t6*t5)) - float64(0.5*theta[1]*lambda[1]) - float64(x[0]*t2)
+			t8 := x[1] * x[1]
+			d[0] = float64(t2*t1) - (t3 + float64(t4*t3))
+			d[1] = t7
+			d[2] = float64(-0.2*theta[2]*lambda[2]) - float64(t8*t6)
+			d[3] = lambda[0] * (float64(t4*(1-x[0])) - x[0])
+			d[4] = lambda[1] * (float64(x[0]*t1) - float64(0.5*x[1]))
+			d[5] = lambda[2] * (float64(t8*t5) - float64(0.2*x[2]))
+			for _, v := range d {
+				if v != v {
+					return v
+				}
+			}
+			dx[0] += d[0]
+			dx[1] += d[1]
+			dx[2] += d[2]
+			dtheta[0] += d[3]
+			dtheta[1] += d[4]
+			dtheta[2] += d[5]
+			return 0
+		},
 		Start: func(x0, theta []float64) {
 			x0[0] = 0
 			x0[1] = 0

@@ -45,6 +45,33 @@ func generatedPK() *probode.Problem {
 			dst[9] = t3 / t2
 			dst[10] = -((float64(t3*t4) - float64(theta[1]*t4)) / t2)
 		},
+		Pullback: func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
+			var d [6]float64
+			t1 := lambda[1] - lambda[0]
+			t2 := x[1] / theta[3]
+			t3 := theta[2] + t2
+			t4 := theta[1] * t2 / t3 * lambda[1] / t3
+			t5 := lambda[1] / t3
+			t6 := t4 - float64(theta[1]*t5)
+			d[0] = theta[0] * t1
+			d[1] = t6 / theta[3]
+			d[2] = t1 * x[0]
+			d[3] = -float64(t5 * t2)
+			d[4] = t4
+			d[5] = -(t2 * t6 / theta[3])
+			for _, v := range d {
+				if v != v {
+					return v
+				}
+			}
+			dx[0] += d[0]
+			dx[1] += d[1]
+			dtheta[0] += d[2]
+			dtheta[1] += d[3]
+			dtheta[2] += d[4]
+			dtheta[3] += d[5]
+			return 0
+		},
 		Start: func(x0, theta []float64) {
 			x0[0] = 0
 			x0[1] = 0
@@ -54,21 +81,49 @@ func generatedPK() *probode.Problem {
 				var to [1]float64
 				to[0] = x[0] + 100
 				x[0] = to[0]
+			}, JumpPullback: func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {
+				var weight [1]float64
+				weight[0], lambda[0] = lambda[0], 0
+				var d [1]float64
+				d[0] = weight[0]
+				lambda[0] += d[0]
+				return 0
 			}},
 			{Name: "event tablet_2", SeenAfter: true, Time: 12, Jump: func(x []float64, t float64, theta []float64) {
 				var to [1]float64
 				to[0] = x[0] + 100
 				x[0] = to[0]
+			}, JumpPullback: func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {
+				var weight [1]float64
+				weight[0], lambda[0] = lambda[0], 0
+				var d [1]float64
+				d[0] = weight[0]
+				lambda[0] += d[0]
+				return 0
 			}},
 			{Name: "event tablet_3", SeenAfter: true, Time: 24, Jump: func(x []float64, t float64, theta []float64) {
 				var to [1]float64
 				to[0] = x[0] + 100
 				x[0] = to[0]
+			}, JumpPullback: func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {
+				var weight [1]float64
+				weight[0], lambda[0] = lambda[0], 0
+				var d [1]float64
+				d[0] = weight[0]
+				lambda[0] += d[0]
+				return 0
 			}},
 			{Name: "event tablet_4", SeenAfter: true, Time: 36, Jump: func(x []float64, t float64, theta []float64) {
 				var to [1]float64
 				to[0] = x[0] + 100
 				x[0] = to[0]
+			}, JumpPullback: func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {
+				var weight [1]float64
+				weight[0], lambda[0] = lambda[0], 0
+				var d [1]float64
+				d[0] = weight[0]
+				lambda[0] += d[0]
+				return 0
 			}},
 		},
 	}

@@ -91,8 +91,13 @@ func TestODE(t *testing.T) {
 					lambda[k] = rng.NormFloat64()
 				}
 				dt := q.Pullback(dx, dtheta, lambda, time, x, q.Theta)
+				plain := *q
+				plain.Pullback = nil
 				again, slopes := make([]float64, d), make([]float64, n)
-				dt2 := densePullback(q, again, slopes, lambda, time, x, q.Theta)
+				a := probode.NewAdjoint(&plain)
+				a.Theta, a.Moves = slopes, true
+				a.Field(again, lambda, time, 0, x, q.Theta)
+				dt2 := a.Time
 				for _, pair := range [][2][]float64{{dx, again}, {dtheta, slopes}} {
 					for k, want := range pair[1] {
 						if top := floats.Norm(pair[1], math.Inf(1)); !(math.Abs(pair[0][k]-want) <= 1e-12*(1+top)) {

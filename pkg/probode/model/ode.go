@@ -236,9 +236,8 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 	return q, nil
 }
 
-// pullback returns the Pullback of q, whose rates depend on inputs. Where the Pullback
-// would be NaN because of a derivative in a piece that is not active, FJ and FTheta are
-// used instead.
+// pullback returns the Pullback of q, whose rates depend on inputs. It returns NaN where a
+// derivative is NaN, which can be due to a piece that is not active.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -247,7 +246,7 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 		defer g.pool.Put(m)
 		for _, v := range m.out {
 			if v != v {
-				return densePullback(q, dx, dtheta, lambda, t, x, theta)
+				return v
 			}
 		}
 		return g.add(dx, dtheta, m.out)
@@ -259,16 +258,25 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 // further inputs.
 func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
-		weights := make([]string, len(of))
-		for i := range weights {
-			weights[i] = fmt.Sprintf("weight %d", i) // no name has a blank
-		}
+		weights := weights(len(of))
 		w, err := newScatter(append(slices.Clone(inputs), weights...), nil, [][]*expr.Node{expr.Gradient(of, weights, inputs)}, func(_, j int) int { return j }, held...)
 		if err != nil {
 			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the expressions themselves were compiled
 		}
 		return w
 	})
+}
+
+// weightName is the beginning of the name of each weight. No other name has a blank.
+const weightName = "weight "
+
+// weights returns the names of n weights.
+func weights(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint(weightName, i)
+	}
+	return names
 }
 
 // weighted evaluates a program of gradientOf. The caller must put the machine back into
@@ -294,39 +302,6 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 			dx[i-1] += v
 		default:
 			dtheta[i-1-len(dx)] += v
-		}
-	}
-	return dt
-}
-
-// densePullback does the same as q.Pullback, but uses FJ, FTheta and a central difference
-// in t. Rows with the weight 0 are left out, even if they are not finite.
-func densePullback(q *probode.Problem, dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
-	n, f, jac, slopes := len(q.Theta), make([]float64, q.Dim()), q.NewJacobian(), make([]float64, q.Dim()*len(q.Theta))
-	q.FJ(f, jac.A, t, x, theta)
-	q.FTheta(slopes, t, x, theta)
-	for i, v := range lambda {
-		if v == 0 {
-			continue
-		}
-		lo, hi := jac.Columns(i)
-		for j := lo; j < hi; j++ {
-			dx[j] += v * jac.At(i, j)
-		}
-		for j, s := range slopes[i*n : (i+1)*n] {
-			dtheta[j] += v * s
-		}
-	}
-	if q.Autonomous {
-		return 0
-	}
-	h := 6e-6 * (1 + math.Abs(t)) // the cube root of the rounding error
-	for _, side := range [2]float64{h, -h} {
-		q.F(f, t+side, x, theta)
-		for i, v := range lambda {
-			if v != 0 {
-				dt += v * f[i] / (2 * side)
-			}
 		}
 	}
 	return dt
