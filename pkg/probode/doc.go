@@ -30,8 +30,9 @@
 // the trapezoidal rule, of order 2 and still A-stable. With more steps the order is higher
 // and the stability is worse. A step of adams.Bashforth or RungeKutta costs less, but
 // these methods suit only problems that are not stiff. Package methods has Radau and BDF
-// for stiff problems, Gauss for mechanics, and random time steps. The page
-// docs/choosing-a-method.md compares them; docs/adding-a-method.md shows how to write one.
+// for stiff problems, Gauss for mechanics, and random time steps; package filter has
+// Gaussian filters. The page docs/choosing-a-method.md compares them;
+// docs/adding-a-method.md shows how to write one.
 //
 // Steps have one size (Uniform), end at the times of the data (Through), or come from
 // one error-controlled run (Frozen): see Mesh.

@@ -27,6 +27,8 @@ var entrants = []entrant{
 	{name: "dp5", tols: []float64{1e-2, 1e-4, 1e-6}},
 	{name: "radau5", tols: []float64{1e-2, 1e-4, 1e-6}},
 	{name: "bdf", tols: []float64{1e-2, 1e-4, 1e-6}},
+	{name: "ek0"}, {name: "ek1"},
+	{name: "ek1,5", tols: []float64{1e-2, 1e-4, 1e-6}},
 }
 
 func (e *entrant) method() probode.Method {
