@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"runtime"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -52,8 +53,8 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 	for i, c := range climbs {
 		m := &bayes.Mode{Theta: make([]float64, len(c.X)), U: c.X, LogP: c.Value, Found: c.found}
 		q.all[0].Constrain(m.Theta, c.X)
-		release := q.hold(m.Theta)
-		m.Cov, m.Shape, err = c.Laplace(func(points [][]float64) ([]float64, error) { return q.values(ctx, points) })
+		release := q.hold(ctx, c.s, m.Theta)
+		m.Cov, m.Shape, err = c.Laplace(func(points [][]float64) ([]float64, error) { return q.values(ctx, points, c.s.Smooth) })
 		release()
 		if err != nil {
 			return nil, err
@@ -76,12 +77,16 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 	return modes, nil
 }
 
-// hold makes all densities use the grids that error control chooses at theta, until
-// release is called.
-func (q *search) hold(theta []float64) (release func()) {
+// hold makes the smooth densities of s use the grids that error control chooses at theta,
+// until release is called. Workers that begin later would choose grids of their own, so hold
+// makes all densities that the workers need.
+func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (release func()) {
+	for len(q.all) < cmp.Or(q.s.Workers, runtime.GOMAXPROCS(0)) {
+		q.idle = append(q.idle, q.another(ctx))
+	}
 	var free []func()
 	for _, e := range q.all {
-		free = append(free, e.Hold(theta))
+		free = append(free, s.Smooth(e).Hold(theta))
 	}
 	return func() {
 		for _, f := range free {

@@ -41,10 +41,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 		return nil, err
 	}
 	defer q.close()
-	e, err := q.take(ctx)
-	if err != nil {
-		return nil, err
-	}
+	e := q.take(ctx)
 	q.idle = append(q.idle, e)
 	d := len(p.Params)
 	for _, x := range s.From {

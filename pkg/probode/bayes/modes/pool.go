@@ -26,17 +26,22 @@ type search struct {
 }
 
 // take returns a density that is not in use.
-func (q *search) take(ctx context.Context) (*bayes.Density, error) {
+func (q *search) take(ctx context.Context) *bayes.Density {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if n := len(q.idle); n > 0 {
 		e := q.idle[n-1]
 		q.idle = q.idle[:n-1]
-		return e, nil
+		return e
 	}
+	return q.another(ctx)
+}
+
+// another makes a density.
+func (q *search) another(ctx context.Context) *bayes.Density {
 	e := q.bound.Clone()
 	q.all, q.release = append(q.all, e), append(q.release, e.Bind(ctx))
-	return e, nil
+	return e
 }
 
 func (q *search) close() {
@@ -60,10 +65,7 @@ func (q *search) each(ctx context.Context, n int, tell func(done, total int), do
 	var mu sync.Mutex
 	var taken []*bayes.Density
 	_, err := pieces.Each(ctx, min(q.s.Workers, n), n, tell, func() func(int) error {
-		e, err := q.take(ctx)
-		if err != nil {
-			return func(int) error { return err }
-		}
+		e := q.take(ctx)
 		mu.Lock()
 		taken = append(taken, e)
 		mu.Unlock()
@@ -79,11 +81,14 @@ func (q *search) each(ctx context.Context, n int, tell func(done, total int), do
 }
 
 // values returns the log density at each of the points, or −∞ where it cannot be
-// computed.
-func (q *search) values(ctx context.Context, points [][]float64) ([]float64, error) {
+// computed. of chooses the density that a worker evaluates; nil means its own.
+func (q *search) values(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([]float64, error) {
 	const piece = 8
 	out := make([]float64, len(points))
 	err := q.each(ctx, (len(points)+piece-1)/piece, nil, func(e *bayes.Density, i int) error {
+		if of != nil {
+			e = of(e)
+		}
 		for k := i * piece; k < min((i+1)*piece, len(points)); k++ {
 			f, err := e.LogPosterior(points[k], nil)
 			if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {

@@ -98,7 +98,7 @@ func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 			points = append(points, u)
 		}
 	}
-	values, err := q.values(ctx, points)
+	values, err := q.values(ctx, points, nil)
 	if err != nil {
 		return nil, err
 	}

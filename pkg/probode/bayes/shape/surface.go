@@ -59,6 +59,7 @@ type Surface struct {
 	unit      []float64 // natural units of the coordinates
 	sloped    bool      // ∂f/∂θ is known
 	exact     bool      // the last derivatives are those of a path
+	lent      bool      // of another method
 }
 
 // A part is one experiment in a Surface.
