@@ -124,12 +124,12 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 		r.Conditions = len(list)
 	}
 	theta := nominal(p)
-	if !r.lose(p, theta, clock, 0.5) {
+	if !r.lose(p, theta, clock, 0.4) {
 		return r
 	}
 	r.LogLikelihood = r.Best
 	points := r.search(p, theta, clock)
-	if !slices.Equal(points[0], theta) && !r.lose(p, points[0], clock, 0.75) {
+	if !slices.Equal(points[0], theta) && !r.lose(p, points[0], clock, 0.65) {
 		return r
 	}
 	for i, b := range r.Methods {
@@ -141,7 +141,7 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 			b.Why = "not used: all data are at steady states"
 			continue
 		}
-		b.certify(p, points[0], clock, 0.8+0.05*float64(i+1))
+		b.certify(p, points[0], clock, 0.65+0.1*float64(i+1))
 	}
 	for _, b := range r.Methods {
 		b.elsewhere(p, points[1:], clock)
@@ -161,7 +161,7 @@ func nominal(p *model.File) (theta []float64) {
 // near the best one. The first search starts at theta, the others at random. An end is
 // better than theta only if the difference is clear.
 func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
-	ctx, cancel := clock.until(0.6)
+	ctx, cancel := clock.until(0.5)
 	defer cancel()
 	found := []model.Optimum{{LogLikelihood: r.LogLikelihood + same, Theta: theta}}
 	for i := range mostStarts + 1 {
