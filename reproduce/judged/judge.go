@@ -312,7 +312,8 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	switch {
 	case c.Certified(threshold):
 		return ""
-	case strings.Contains(m.Err, "is not near a mode"), m.Err == "" && !m.Found:
+	case strings.Contains(m.Err, "is not near a mode"), // and, after a climb of five standard deviations, no better
+		m.Err == "" && !(m.Found && m.Moved < 5):
 		return notNear
 	case m.Err != "":
 		return "certificate: " + m.Err
