@@ -85,8 +85,10 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // with the tighter tolerance that accurate optima need. The expansions contain the kinks
 // of Laplace errors.
 //
-// If the likelihood cannot be computed at a start, another start is drawn, at most 20
-// times. During a search the log-likelihood is −∞ wherever it cannot be computed.
+// A search from a drawn start begins at the best of five points: the start, and four
+// points that are drawn independently. If the likelihood cannot be computed at any of
+// them, more are drawn, 25 in all. During a search the log-likelihood is −∞ wherever it
+// cannot be computed.
 //
 // If ctx ends, Fit returns the results so far and the error of ctx. That error is also
 // the Err of each unfinished search.
@@ -508,35 +510,61 @@ type end struct {
 // rough runs a search with the tolerance of the settings.
 func (f *search) rough(e *end) {
 	f.evaluations = 0
-	random := rand.New(rand.NewPCG(f.set.Seed, uint64(e.Start)))
 	a := &e.ascent
-	a.X, a.Tolerance = e.from, rise
+	a.Tolerance = rise
 	for _, b := range f.boxes {
 		a.Low, a.High = append(a.Low, b.low), append(a.High, b.high)
 	}
-	for try := 0; ; try++ {
-		if e.Err = f.ctx.Err(); e.Err != nil {
-			return
-		}
-		if f.solved(steps{Tolerance: f.set.Tolerance}, a.X) {
-			if a.Value = f.Value(a.X); !math.IsInf(a.Value, -1) {
-				a.Value = f.Adjust(a.X, a.Value)
-				break
-			}
-			if _, f.failed = f.fine.At(f.ctx, f.all(a.X), false); f.failed == nil {
-				f.failed = fmt.Errorf("the log-likelihood is −∞")
-			}
-		}
-		if try == 20 {
-			e.Err = fmt.Errorf("found no start at which the likelihood can be computed: %w", f.failed)
-			return
-		}
-		for i := range a.X {
-			a.X[i] = f.boxes[i].at(random.Float64())
-		}
+	if e.Err = f.begin(e); e.Err != nil {
+		return
 	}
 	f.climb(e)
 	e.Evaluations, e.Err = f.evaluations, f.ctx.Err()
+}
+
+// begin sets the point at which the search begins. That is e.from, if it comes from the
+// settings. Otherwise it is the best of several points, because the likelihood may be
+// almost constant over a large part of the box, and no search leaves that part. An example is
+// an oscillator observed with an unknown scale: where it does not oscillate, the best scale
+// is often zero. If the likelihood cannot be computed at any of these points, more points
+// are drawn.
+func (f *search) begin(e *end) error {
+	const most = 25
+	points := 5
+	if e.Start < len(f.set.From) {
+		points = 1
+	}
+	random := rand.New(rand.NewPCG(f.set.Seed, uint64(e.Start)))
+	a, x := &e.ascent, e.from
+	for try := range most {
+		if err := f.ctx.Err(); err != nil {
+			return err
+		}
+		if f.solved(steps{Tolerance: f.set.Tolerance}, x) {
+			value := f.Value(x)
+			if math.IsInf(value, -1) {
+				if _, f.failed = f.fine.At(f.ctx, f.all(x), false); f.failed == nil {
+					f.failed = fmt.Errorf("the log-likelihood is −∞")
+				}
+			} else if value = f.Adjust(x, value); a.X == nil || value > a.Value {
+				a.X, a.Value = x, value
+			}
+		}
+		if a.X != nil && try >= points-1 {
+			break
+		}
+		x = make([]float64, len(f.boxes))
+		for i := range x {
+			x[i] = f.boxes[i].at(random.Float64())
+		}
+	}
+	if a.X == nil {
+		return fmt.Errorf("found no start at which the likelihood can be computed: %w", f.failed)
+	}
+	if !f.solved(steps{Tolerance: f.set.Tolerance}, a.X) {
+		return f.failed
+	}
+	return nil
 }
 
 // finish computes what is reported about an end. If refined is true, it first continues

@@ -31,9 +31,10 @@ per chain, in a format that ArviZ and pandas read. After Ctrl-C, or if the progr
 killed, the same command resumes the run, and in the end the files are the same,
 byte for byte. Without -draws each chain makes 1000 draws, and their number is doubled, up
 to 32000, until every parameter has 400 effective draws, or 100 per chain if that is
-more, and R̂ is below 1.01. A larger -draws extends a study. With -chain it draws
-only the given chains, so that a study can be split between machines; probode merge collects
-the chains.
+more, and R̂ is below 1.01. The run ends early if 32000 draws would not be enough either,
+judging by the effective draws so far. A larger -draws extends a study. With -chain it
+draws only the given chains, so that a study can be split between machines; probode merge
+collects the chains.
 
   probode sample -case lynx-hare -chains 8 -draws 5000 -dir runs/lynx
   probode summary runs/lynx
@@ -208,9 +209,15 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		var enough bool
-		if enough, words = sufficient(chains); enough || 2*s.Draws > lastDraws {
+		var enough, hopeless bool
+		if enough, hopeless, words = sufficient(chains); enough || hopeless || 2*s.Draws > lastDraws {
+			if !enough && model.loaded != nil {
+				words += "The data may not determine all parameters: probode fit -profiles shows which.\n"
+			}
 			break
+		}
+		if !*quiet {
+			fmt.Fprint(os.Stderr, words)
 		}
 		s.Draws *= 2
 	}
@@ -245,25 +252,41 @@ const firstDraws, lastDraws = 1000, 32_000
 const fewDraws = 250
 
 // sufficient reports whether every parameter has 400 effective draws, or 100 for each
-// chain if that is more, and an R̂ below 1.01. The second result, words, describes this
-// on one line.
-func sufficient(c *mcmc.Chains) (enough bool, words string) {
+// chain if that is more, and an R̂ below 1.01. If not, hopeless says whether lastDraws draws
+// of each chain would have too few effective draws at the present rate. The result words
+// describes the draws, and names the parameters with too few effective draws or too large
+// an R̂.
+func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
+	const listed = 6
+	wanted := float64(max(400, 100*len(c.Draws)))
 	least, most, few, apart := math.Inf(1), 0., "", ""
+	var names []string
 	for _, m := range c.Summary() {
-		if ess := min(m.BulkESS, m.TailESS); !(ess >= least) && !math.IsNaN(least) {
+		ess := min(m.BulkESS, m.TailESS)
+		if !(ess >= least) && !math.IsNaN(least) {
 			least, few = ess, m.Name
 		}
 		if !(m.RHat <= most) && !math.IsNaN(most) {
 			most, apart = m.RHat, m.Name
 		}
+		if !(ess >= wanted && m.RHat < 1.01) {
+			names = append(names, text.Printable(m.Name))
+		}
 	}
-	wanted := float64(max(400, 100*len(c.Draws)))
+	n := len(c.Draws[0])
 	words = fmt.Sprintf("%d draws from each chain: at least %.0f effective draws (%s), R̂ at most %.3f (%s)\n",
-		len(c.Draws[0]), math.Floor(least), text.Printable(few), most, text.Printable(apart))
-	if least >= wanted && most < 1.01 {
-		return true, words
+		n, math.Floor(least), text.Printable(few), most, text.Printable(apart))
+	if names == nil {
+		return true, false, words
 	}
-	return false, words + fmt.Sprintf("caution: that is not enough: want %.0f effective draws and R̂ below 1.01 for every parameter; a larger -draws extends the study, and probode summary says what may help\n", wanted)
+	if more := len(names) - listed; more > 0 {
+		names = append(names[:listed], fmt.Sprintf("%d more", more))
+	}
+	words += fmt.Sprintf("caution: that is not enough for %s: want %.0f effective draws and R̂ below 1.01\n", strings.Join(names, ", "), wanted)
+	if hopeless = least*lastDraws < wanted*float64(n); hopeless {
+		words += fmt.Sprintf("At this rate even %d draws would not be enough. If you set -draws, the study is continued up to that number.\n", lastDraws)
+	}
+	return false, hopeless, words
 }
 
 // printModes prints a table of the modes if there are several modes, all chains are in

@@ -348,12 +348,21 @@ func TestSufficient(t *testing.T) {
 		}
 		c.Draws = append(c.Draws, chain)
 	}
-	if enough, words := sufficient(c); enough || !strings.Contains(words, "R̂ at most NaN (still)") || !strings.Contains(words, "caution: that is not enough: want 400") {
-		t.Errorf("%v, %q", enough, words)
+	if enough, hopeless, words := sufficient(c); enough || hopeless || !strings.Contains(words, "R̂ at most NaN (still)") || !strings.Contains(words, "caution: that is not enough for still: want 400") {
+		t.Errorf("%v, %v, %q", enough, hopeless, words)
 	}
 	c.Names = c.Names[:1]
-	if enough, words := sufficient(c); !enough || !strings.HasPrefix(words, "500 draws from each chain: at least ") || strings.Count(words, "\n") != 1 {
+	if enough, _, words := sufficient(c); !enough || !strings.HasPrefix(words, "500 draws from each chain: at least ") || strings.Count(words, "\n") != 1 {
 		t.Errorf("%v, %q", enough, words)
+	}
+	// Chains that never meet have about one effective draw each, however long they are.
+	for i, chain := range c.Draws {
+		for _, x := range chain {
+			x[0] += 100 * float64(i)
+		}
+	}
+	if enough, hopeless, words := sufficient(c); enough || !hopeless || !strings.Contains(words, "not enough for a: ") {
+		t.Errorf("%v, %v, %q", enough, hopeless, words)
 	}
 }
 
