@@ -50,11 +50,18 @@ func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigg
 			q.Events = append(q.Events, e)
 		}
 	}
+	chosen := func(first []Event, which []int) (jump Event) {
+		for _, k := range which {
+			first = append(first, triggered[k])
+		}
+		jump.Jump, jump.JumpPullback = joined(first)
+		return jump
+	}
 	for _, f := range fired {
 		switch f.Cause {
 		case trigger.Crossing:
 		case trigger.Start:
-			start, after := q.Start, jumps(nil, triggered, f.Which)
+			start, after := q.Start, chosen(nil, f.Which).Jump
 			q.StartTheta = nil
 			q.Start = func(x0, theta []float64) {
 				start(x0, theta)
@@ -62,30 +69,44 @@ func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigg
 			}
 		default:
 			e := &q.Events[index[f.Cause]]
-			e.Jump, e.JumpPullback = jumps(e.Jump, triggered, f.Which), nil
+			both := chosen([]Event{*e}, f.Which)
+			e.Jump, e.JumpPullback = both.Jump, both.JumpPullback
 			which[index[f.Cause]] = f.Which
 		}
 	}
 	for n, f := range crossings {
 		which[len(q.Events)] = f.Which
-		q.Events = append(q.Events, Event{Name: triggered[f.Which[0]].Name, SeenAfter: true, Jump: jumps(nil, triggered, f.Which),
-			When: func(theta []float64) float64 { return theta[len(p.Theta)+n] }})
+		e := chosen(nil, f.Which)
+		e.Name, e.SeenAfter = triggered[f.Which[0]].Name, true
+		e.When = func(theta []float64) float64 { return theta[len(p.Theta)+n] }
+		q.Events = append(q.Events, e)
 	}
 	return q, crossings, which
 }
 
-// jumps returns a function that makes the jump first, if it is not nil, and then those of
-// the chosen events.
-func jumps(first func(x []float64, t float64, theta []float64), of []Event, which []int) func(x []float64, t float64, theta []float64) {
-	return func(x []float64, t float64, theta []float64) {
-		if first != nil {
-			first(x, t, theta)
+// joined returns functions that make the jumps of all events, one after the other, and that
+// pull gradients back through them. pullback is nil if an event has no JumpPullback.
+func joined(all []Event) (jump func(x []float64, t float64, theta []float64), pullback func(lambda, dtheta, x []float64, t float64, theta []float64) float64) {
+	all = slices.DeleteFunc(all, func(e Event) bool { return e.Jump == nil })
+	jump = func(x []float64, t float64, theta []float64) {
+		for k := range all {
+			all[k].Jump(x, t, theta)
 		}
-		for _, k := range which {
-			if jump := of[k].Jump; jump != nil {
-				jump(x, t, theta)
-			}
+	}
+	if slices.ContainsFunc(all, func(e Event) bool { return e.JumpPullback == nil }) {
+		return jump, nil
+	}
+	return jump, func(lambda, dtheta, x []float64, t float64, theta []float64) (dt float64) {
+		before := make([][]float64, len(all))
+		for k := range all {
+			before[k] = slices.Clone(x)
+			x = slices.Clone(x)
+			all[k].Jump(x, t, theta)
 		}
+		for k := len(all) - 1; k >= 0; k-- {
+			dt += all[k].JumpPullback(lambda, dtheta, before[k], t, theta)
+		}
+		return dt
 	}
 }
 
@@ -292,6 +313,47 @@ func (l *locatedPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ 
 	}
 	l.work += (1 + m) * l.path.Work()
 	return l.same()
+}
+
+// Gradient implements Reversible. Let λ be the gradient with respect to the times τ at fixed
+// θ, and S the matrix ∂gₙ/∂τₘ. As g(τ(θ), θ) is 0 for all θ, the gradient with respect to θ
+// is the one at fixed τ, less the gradient of Σ μₙgₙ at fixed τ, where Sᵀμ = λ.
+func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float64) error {
+	p, d := len(l.p.Theta), l.p.Dim()
+	all := Gradient{Theta: make([]float64, len(l.first))} // with respect to (θ, τ)
+	if err := l.path.Gradient(ctx, &all, w, l.at, nil); err != nil {
+		return err
+	}
+	copy(g.Theta, all.Theta)
+	g.Alpha = 0
+	mu := slices.Clone(all.Theta[p:])
+	if len(mu) == 0 {
+		return nil
+	}
+	weights, dx, along := make([]float64, len(l.path.z)), make([]float64, d), make([]float64, len(l.first))
+	for n := len(mu) - 1; n >= 0; n-- {
+		mu[n] /= l.slopes[n*len(mu)+n]
+		for m := range n {
+			mu[m] -= l.slopes[n*len(mu)+m] * mu[n]
+		}
+		i := l.end(n)
+		x := row(l.path.z, i, d)
+		for c := range dx {
+			dx[c] = 1
+			weights[i*d+c] += mu[n] * l.slope(n, x, dx, along)
+			dx[c] = 0
+		}
+		for k := range p {
+			along[k] = 1
+			g.Theta[k] -= mu[n] * l.slope(n, x, dx, along)
+			along[k] = 0
+		}
+	}
+	if err := l.path.solver.Gradient(&all, weights, l.path.z, l.at, nil); err != nil {
+		return err
+	}
+	addScaled(g.Theta, -1, all.Theta[:p])
+	return nil
 }
 
 // same returns an error if, on the path that was computed last, a trigger becomes positive

@@ -182,6 +182,98 @@ func TestTriggerTangents(t *testing.T) {
 	}
 }
 
+// pumped has two states with everything that moves the times of events: a trigger on both
+// states, on the time and on θ, one that the jump of the first makes true, a time that
+// depends on θ, and jumps that are not linear.
+func pumped(pullbacks bool) *probode.Problem {
+	p := &probode.Problem{Name: "pumped", X0: []float64{2, 0.1}, Span: [2]float64{0, 6}, Theta: []float64{0.7, 0.9, 1.2, 1.1},
+		F: func(dst []float64, t float64, x, theta []float64) {
+			dst[0], dst[1] = -theta[0]*x[0]*(1+x[1]), x[0]-theta[3]*x[1]+0.1*math.Sin(t)
+		},
+		FJ: func(f, jac []float64, t float64, x, theta []float64) {
+			f[0], f[1] = -theta[0]*x[0]*(1+x[1]), x[0]-theta[3]*x[1]+0.1*math.Sin(t)
+			jac[0], jac[1], jac[2], jac[3] = -theta[0]*(1+x[1]), -theta[0]*x[0], 1, -theta[3]
+		},
+		FTheta:     func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[7] = -x[0]*(1+x[1]), -x[1] },
+		Start:      func(x0, theta []float64) { x0[0], x0[1] = 1+theta[2], 0.1 },
+		StartTheta: func(dst, _ []float64) { dst[2] = 1 },
+	}
+	p.Events = []probode.Event{
+		{Name: "low", Trigger: func(t float64, x, theta []float64) float64 { return theta[1]*theta[1] - x[0] - 0.05*x[1]*x[1] - 0.01*t },
+			Jump: func(x []float64, t float64, theta []float64) { x[0] += theta[2] * (1 + 0.01*t) * x[1] },
+			JumpPullback: func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {
+				dtheta[2] += lambda[0] * (1 + 0.01*t) * x[1]
+				lambda[1] += lambda[0] * theta[2] * (1 + 0.01*t)
+				return lambda[0] * theta[2] * 0.01 * x[1]
+			}},
+		{Name: "high", Trigger: func(_ float64, x, theta []float64) float64 { return x[0] - 1.3*theta[1] },
+			Jump: func(x []float64, _ float64, theta []float64) { x[1] = theta[3] * x[1] * x[1] },
+			JumpPullback: func(lambda, dtheta, x []float64, _ float64, theta []float64) float64 {
+				dtheta[3] += lambda[1] * x[1] * x[1]
+				lambda[1] *= 2 * theta[3] * x[1]
+				return 0
+			}},
+		{Name: "dose", When: func(theta []float64) float64 { return 4 * theta[3] },
+			Jump: func(x []float64, _ float64, theta []float64) { x[0] += 3 * theta[1] },
+			JumpPullback: func(lambda, dtheta, _ []float64, _ float64, _ []float64) float64 {
+				dtheta[1] += 3 * lambda[0]
+				return 0
+			}},
+	}
+	if !pullbacks {
+		for k := range p.Events {
+			p.Events[k].JumpPullback = nil
+		}
+	}
+	return p
+}
+
+// The gradient of a sum of states, with any weights, by one pass backwards equals that from
+// derivatives along the parameters, also after a solve at another θ.
+func TestTriggerGradient(t *testing.T) {
+	times, ctx := []float64{0.3, 0.7, 1.5, 2.1, 2.9, 4.4, 5.7}, context.Background()
+	for name, m := range locating {
+		if name == "reference" {
+			continue // it has no derivatives
+		}
+		for _, p := range []*probode.Problem{pumped(true), pumped(false)} {
+			held := holdAt(t, p, probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-5}}}, times)
+			k, n := len(p.Theta), len(times)*p.Dim()
+			x, dx, unit, weights := make([]float64, n), make([]float64, k*n), make([]float64, k*k), make([]float64, n)
+			for i := range k {
+				unit[i*k+i] = 1
+			}
+			probode.DrawNoise(weights, 1, 1)
+			for _, change := range []float64{1, 1.001} {
+				theta := slices.Clone(p.Theta)
+				theta[0] *= change
+				if err := held.Tangents(ctx, x, dx, theta, unit, nil); err != nil {
+					t.Fatal(err)
+				}
+				want, most := make([]float64, k), 0.
+				for i := range want {
+					for j, v := range weights {
+						want[i] += v * dx[i*n+j]
+					}
+					most = max(most, math.Abs(want[i]))
+				}
+				if err := held.States(ctx, x, theta, nil); err != nil {
+					t.Fatal(err)
+				}
+				g := &probode.Gradient{Theta: make([]float64, k), Alpha: 1}
+				if err := held.(probode.Reversible).Gradient(ctx, g, weights, theta, nil); err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range want {
+					if math.Abs(g.Theta[i]-v) > 1e-9*most || g.Alpha != 0 {
+						t.Errorf("%s: derivative %d is %.12g, want %.12g, off by %.2g", name, i, g.Theta[i], v, math.Abs(g.Theta[i]-v)/most)
+					}
+				}
+			}
+		}
+	}
+}
+
 func holdAt(t *testing.T, p *probode.Problem, s probode.Setup, times []float64) probode.Tangential {
 	t.Helper()
 	path, err := s.Bind(context.Background(), p, nil, times)
