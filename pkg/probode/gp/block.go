@@ -35,22 +35,33 @@ func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 			r.observe()
 		}
 		t := new(table)
-		var known [][]float64
-		for i, at := range r.tau[1:] {
-			known = append(known, r.state(at))
-			t.weights = append(t.weights, r.weights(known[i]))
-			c := make([]float64, i, i+1)
-			for j := range c {
-				c[j] = r.states(at, r.tau[j+1]) - dot(known[i], known[j])
-			}
-			t.root = appendRow(t.root, c, r.states(at, at)-dot(known[i], known[i]))
+		for _, at := range r.tau[1:] {
+			t.weights = append(t.weights, r.weights(r.state(at)))
 		}
+		t.root = r.root()
 		return t
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &block{stepper: s, f: make([]float64, s.d)}, nil
+}
+
+// root returns the rows of a root of the covariance of the states after the first, given
+// all derivatives.
+func (r *regression) root() [][]float64 {
+	var root cholesky
+	var known [][]float64
+	for i, at := range r.tau[1:] {
+		known = append(known, r.state(at))
+		c := make([]float64, i, i+1)
+		for j := range c {
+			c[j] = r.states(at, r.tau[j+1]) - dot(known[i], known[j])
+		}
+		// A millionth more variance keeps the factor stable.
+		root = root.add(c, (r.states(at, at)-dot(known[i], known[i]))*(1+1e-6))
+	}
+	return root
 }
 
 type block struct {

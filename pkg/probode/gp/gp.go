@@ -1,7 +1,7 @@
 // Package gp has two solvers that treat an initial value problem as Gaussian process
 // regression on values of f, as the first probabilistic solvers did [C16, HH14, S91]. They
 // are methods like those of package methods. They are meant for comparison: a path of n
-// steps takes O(n²) operations and preparation takes O(n³), for an error of order one.
+// steps takes O(n²) operations and as much memory, for an error of order one.
 //
 // In both, each component of x′ is a Gaussian process with mean zero and covariance
 //
@@ -39,7 +39,7 @@ const (
 type regression struct {
 	length float64
 	tau    []float64
-	chol   [][]float64 // the rows of the Cholesky factor of the covariance of the derivatives
+	chol   cholesky // of the covariance of the derivatives
 }
 
 // newRegression has no conditions yet.
@@ -81,18 +81,21 @@ func (r *regression) states(t, u float64) float64 {
 	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
 }
 
-// observe adds the derivative at the next time to the conditions.
+// observe adds the derivative at the next time to the conditions. The covariance with
+// derivatives at a distance of more than nine length scales is below rounding errors.
 func (r *regression) observe() {
 	n := len(r.chol)
-	row := make([]float64, n, n+1)
-	for j := range row {
-		row[j] = r.slopes(r.tau[n], r.tau[j])
+	var c []float64
+	for j := range n {
+		if r.tau[n]-r.tau[j] < 9*r.length {
+			c = append(c, r.slopes(r.tau[n], r.tau[j]))
+		}
 	}
-	r.chol = appendRow(r.chol, row, 1)
+	r.chol = r.chol.add(c, 1)
 }
 
-// state returns L⁻¹c for the Cholesky factor L and the covariances c of the state at t with
-// the derivatives that are known.
+// state returns L⁻¹c for the covariances c of the state at t with the derivatives that are
+// known.
 func (r *regression) state(t float64) []float64 {
 	scale := math.Sqrt2 * r.length
 	c := make([]float64, len(r.chol))
@@ -100,7 +103,7 @@ func (r *regression) state(t float64) []float64 {
 		u := r.tau[j]
 		c[j] = r.length * math.Sqrt(math.Pi/2) * (math.Erf((t-u)/scale) + math.Erf(u/scale))
 	}
-	forward(r.chol, c)
+	r.chol.forward(c)
 	return c
 }
 
@@ -109,25 +112,37 @@ func (r *regression) state(t float64) []float64 {
 func (r *regression) weights(c []float64) []float64 {
 	w := slices.Clone(c)
 	for i := len(w) - 1; i >= 0; i-- {
-		w[i] /= r.chol[i][i]
-		for j := range i {
-			w[j] -= r.chol[i][j] * w[i]
+		row := r.chol[i]
+		m := len(row) - 1
+		w[i] /= row[m]
+		for j, l := range row[:m] {
+			w[i-m+j] -= l * w[i]
 		}
 	}
 	return w
 }
 
-// appendRow appends to a Cholesky factor the row for covariances c with the earlier numbers
-// and the variance v. What is left of the variance is kept above rounding errors.
-func appendRow(chol [][]float64, c []float64, v float64) [][]float64 {
-	forward(chol, c)
-	return append(chol, append(c, math.Sqrt(max(v-dot(c, c), 1e-14*v))))
+// A cholesky is the factor L of a covariance. Row i holds its last elements, up to the
+// diagonal; those before them are zero.
+type cholesky [][]float64
+
+// add appends a row for a number with the variance v and the covariances c with the last
+// numbers before it. What is left of the variance is kept above rounding errors.
+func (l cholesky) add(c []float64, v float64) cholesky {
+	first := len(l) - len(c)
+	for i := range c {
+		row := l[first+i]
+		m := min(len(row)-1, i)
+		c[i] = (c[i] - dot(row[len(row)-1-m:len(row)-1], c[i-m:i])) / row[len(row)-1]
+	}
+	return append(l, append(c, math.Sqrt(max(v-dot(c, c), 1e-14*v))))
 }
 
-// forward writes L⁻¹v to v.
-func forward(chol [][]float64, v []float64) {
+// forward writes L⁻¹v to v, for a v with an element for each of the first rows.
+func (l cholesky) forward(v []float64) {
 	for i := range v {
-		v[i] = (v[i] - dot(chol[i][:i], v[:i])) / chol[i][i]
+		m := len(l[i]) - 1
+		v[i] = (v[i] - dot(l[i][:m], v[i-m:i])) / l[i][m]
 	}
 }
 
