@@ -3,6 +3,7 @@ package gp
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -68,18 +69,24 @@ type block struct {
 	*stepper
 	f    []float64
 	mean []float64 // at the grid points of the segment; rows then holds the noise
+	of   []float64 // the grid point, the state and θ from which mean was computed
 }
 
 var errSweeps = errors.New("the sweeps over the grid do not converge: try a smaller step or a shorter span")
 
-// Start computes the mean in the whole segment. At first f has, from each grid point on,
-// its value at the point before.
+// Start computes the mean in the whole segment, unless it is that of the last path. At
+// first f has, from each grid point on, its value at the point before.
 func (s *block) Start(i int, x, theta []float64) error {
 	const sweeps = 500
 	d, tab := s.d, s.begin(i, x)
 	if s.from == s.to {
 		return nil
 	}
+	of := slices.Concat([]float64{float64(i)}, x, theta)
+	if slices.Equal(of, s.of) {
+		return nil
+	}
+	s.of = nil
 	n := s.to - s.from
 	s.mean = append(s.mean[:0], make([]float64, (n+1)*d)...)
 	copy(s.mean, x)
@@ -105,6 +112,7 @@ func (s *block) Start(i int, x, theta []float64) error {
 			}
 		}
 		if change <= 1e-13*size {
+			s.of = of
 			return nil
 		}
 	}
@@ -135,5 +143,6 @@ func (s *block) Save(dst []float64) {
 
 func (s *block) Restore(i int, src []float64) {
 	s.stepper.Restore(i, src)
+	s.of = nil
 	s.mean = append(s.mean[:0], src[s.stepper.Memory():]...)
 }
