@@ -194,7 +194,7 @@ func (d *draws) three() (out [][]float64) {
 func (s *sampling) summarise(d *draws, r sample.Measurement) {
 	c := r.Chains
 	d.summed = &Inference{
-		Sampler: r.Sampler.String(), Summary: c.Summary(), Draws: len(c.Draws[0]), Chains: len(c.Draws),
+		Sampler: r.Sampler.String(), Summary: r.Summary, Draws: len(c.Draws[0]), Chains: len(c.Draws),
 		Solves: int(math.Round(r.Work)), Seconds: r.Seconds,
 	}
 	d.drawing, d.failed, d.notes = r.Drawing, 0, nil

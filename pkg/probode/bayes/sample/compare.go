@@ -10,6 +10,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // A Measurement holds the draws of one sampler from a posterior, and their cost.
@@ -22,9 +23,10 @@ type Measurement struct {
 	// solves for weights.
 	Solves float64
 
-	// ESS is the smallest bulk effective sample size of any parameter, computed from all
-	// chains together.
-	ESS float64
+	// Summary is that of Chains, and ESS is the smallest bulk effective sample size of any
+	// parameter in it.
+	Summary diag.Summary
+	ESS     float64
 
 	// Work is the work of the whole run in the same units, without the search for modes.
 	// Prepared is the work of the search for modes.
@@ -98,7 +100,7 @@ func (job *job) measure(ctx context.Context, sampler Sampler, draws int) (Measur
 	kept := len(chains.Draws[0]) * thin
 	all := kept + max(0, job.settings.BurnIn)
 	r := Measurement{
-		Sampler: sampler, Chains: chains, ESS: math.Inf(1),
+		Sampler: sampler, Chains: chains, Summary: chains.Summary(), ESS: math.Inf(1),
 		Solves:  job.solves() / float64(all*len(job.kernels)) * float64(thin),
 		Work:    job.solves(),
 		Seconds: (job.preparing + job.drawing + job.finishing).Seconds(), Preparation: job.preparing.Seconds(),
@@ -108,7 +110,7 @@ func (job *job) measure(ctx context.Context, sampler Sampler, draws int) (Measur
 	if job.modes != nil {
 		r.Prepared = job.modes.Work
 	}
-	for _, m := range chains.Summary() {
+	for _, m := range r.Summary {
 		r.ESS = math.Min(r.ESS, m.BulkESS)
 	}
 	return r, nil

@@ -24,7 +24,7 @@ func BulkESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
 	}
-	return ess(normalScores(split(x)))
+	return ess(rank(x).scores)
 }
 
 // tailESS returns the smaller of the effective sample sizes for the quantiles at 0.05 and
@@ -33,24 +33,22 @@ func BulkESS(x [][]float64) float64 {
 // others are 0. The effective sample size is then the number of draws, as in ArviZ. The
 // result is NaN for fewer than four draws per chain, and for draws that are not finite.
 func tailESS(x [][]float64) float64 {
-	return math.Min(quantileESS(x, 0.05), quantileESS(x, 0.95))
-}
-
-// quantileESS returns the effective sample size for the p-quantile.
-func quantileESS(x [][]float64, p float64) float64 {
 	if !usable(x) {
 		return math.NaN()
 	}
 	sorted := slices.Concat(x...)
 	slices.Sort(sorted)
-	q := Quantile(sorted, p)
-	halves := split(transform(x, func(v float64) float64 {
+	return math.Min(quantileESS(x, Quantile(sorted, 0.05)), quantileESS(x, Quantile(sorted, 0.95)))
+}
+
+// quantileESS returns the effective sample size for the probability of at most q.
+func quantileESS(x [][]float64, q float64) float64 {
+	return ess(split(transform(x, func(v float64) float64 {
 		if v <= q {
 			return 1
 		}
 		return 0
-	}))
-	return ess(halves)
+	})))
 }
 
 // ess returns the effective sample size of two or more sequences, without transforming

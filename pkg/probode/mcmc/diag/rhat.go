@@ -1,7 +1,6 @@
 package diag
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -22,20 +21,38 @@ func RHat(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
 	}
-	halves := split(x)
-	r := rHat(normalScores(halves))
+	return rank(x).rHat()
+}
+
+// A ranked holds draws with what several diagnostics of them share.
+type ranked struct {
+	halves, scores [][]float64 // half-chains, and the normal scores of their draws
+	sorted         []float64   // draws of the half-chains
+}
+
+func rank(x [][]float64) ranked {
+	r := ranked{halves: split(x)}
+	r.sorted = slices.Concat(r.halves...)
+	slices.Sort(r.sorted)
+	r.scores = normalScores(r.halves, r.sorted)
+	return r
+}
+
+func (r ranked) rHat() float64 {
+	plain := rHat(r.scores)
 
 	// The median lies midway between the two middle draws lo and hi, which are equally
 	// far from it. The doubled distance of each draw is computed from both lo and hi, so
 	// that rounding does not give these two draws different ranks.
-	sorted := slices.Concat(halves...)
+	lo, hi := r.sorted[len(r.sorted)/2-1], r.sorted[len(r.sorted)/2]
+	distances := transform(r.halves, func(v float64) float64 { return math.Abs((v - lo) + (v - hi)) })
+	sorted := slices.Concat(distances...)
 	slices.Sort(sorted)
-	lo, hi := sorted[len(sorted)/2-1], sorted[len(sorted)/2]
-	folded := rHat(normalScores(transform(halves, func(v float64) float64 { return math.Abs((v - lo) + (v - hi)) })))
-	if folded > r { // false if all distances are equal and folded is NaN
+	folded := rHat(normalScores(distances, sorted))
+	if folded > plain { // false if all distances are equal and folded is NaN
 		return folded
 	}
-	return r
+	return plain
 }
 
 // rHat returns R̂ of the sequences, without transforming them.
@@ -54,33 +71,21 @@ func rHat(x [][]float64) float64 {
 }
 
 // normalScores replaces each number by Φ⁻¹((r − 3/8)/(S + 1/4)), where r is its rank among
-// all S. Equal numbers share the mean of their ranks.
-func normalScores(x [][]float64) [][]float64 {
-	type place struct {
-		v    float64
-		j, k int
-	}
-	var all []place
-	out := make([][]float64, len(x))
-	for j, c := range x {
-		out[j] = make([]float64, len(c))
-		for k, v := range c {
-			all = append(all, place{v, j, k})
-		}
-	}
-	slices.SortFunc(all, func(a, b place) int { return cmp.Compare(a.v, b.v) })
-	size := float64(len(all))
-	for first := 0; first < len(all); {
+// all S, which are given in order. Equal numbers share the mean of their ranks.
+func normalScores(x [][]float64, sorted []float64) [][]float64 {
+	size := float64(len(sorted))
+	scores := make([]float64, len(sorted)) // in order
+	for first := 0; first < len(sorted); {
 		next := first + 1
-		for next < len(all) && all[next].v == all[first].v {
+		for next < len(sorted) && sorted[next] == sorted[first] {
 			next++
 		}
 		rank := float64(first+1+next) / 2 // the mean of first+1, …, next
-		score := math.Sqrt2 * math.Erfinv(2*(rank-0.375)/(size+0.25)-1)
-		for _, a := range all[first:next] {
-			out[a.j][a.k] = score
-		}
+		scores[first] = math.Sqrt2 * math.Erfinv(2*(rank-0.375)/(size+0.25)-1)
 		first = next
 	}
-	return out
+	return transform(x, func(v float64) float64 {
+		first, _ := slices.BinarySearch(sorted, v)
+		return scores[first]
+	})
 }

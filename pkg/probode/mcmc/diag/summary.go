@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -39,30 +42,45 @@ type Summary []Marginal
 func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summary {
 	weights, kish := weights(logWeights)
 	out := make(Summary, len(names))
-	for i, name := range names {
-		x := Column(draws, i)
-		m := Marginal{
-			Name: name,
-			Mean: math.NaN(), SD: math.NaN(), Q025: math.NaN(), Median: math.NaN(), Q975: math.NaN(),
-			MCSE: math.NaN(), MCSESD: math.NaN(),
-			BulkESS: kish * BulkESS(x),
-			TailESS: kish * tailESS(x),
-			RHat:    RHat(x),
+	for _, c := range draws {
+		if len(c) != len(draws[0]) {
+			panic("diag: chains of different lengths") // here, where the caller can recover
 		}
-		all := slices.Concat(x...)
-		switch {
-		case !finite(all):
-		case weights == nil:
-			m.MCSE, m.MCSESD = MCSEMean(x), MCSESD(x)
-			m.Mean, m.SD = stat.MeanStdDev(all, nil)
-			slices.Sort(all)
-			m.Q025, m.Median, m.Q975 = Quantile(all, 0.025), Quantile(all, 0.5), Quantile(all, 0.975)
-		case kish > 0:
-			m.weigh(x, weights)
-		}
-		out[i] = m
 	}
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(names)) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(names); i = int(next.Add(1)) - 1 {
+				out[i] = summarize(names[i], Column(draws, i), weights, kish)
+			}
+		})
+	}
+	all.Wait()
 	return out
+}
+
+// summarize does so for one parameter with the draws x.
+func summarize(name string, x, weights [][]float64, kish float64) Marginal {
+	nan := math.NaN()
+	m := Marginal{Name: name, Mean: nan, SD: nan, Q025: nan, Median: nan, Q975: nan, MCSE: nan, MCSESD: nan,
+		BulkESS: nan, TailESS: kish * tailESS(x), RHat: nan}
+	if usable(x) {
+		r := rank(x)
+		m.BulkESS, m.RHat = kish*ess(r.scores), r.rHat()
+	}
+	all := slices.Concat(x...)
+	switch {
+	case !finite(all):
+	case weights == nil:
+		m.MCSE, m.MCSESD = MCSEMean(x), MCSESD(x)
+		m.Mean, m.SD = stat.MeanStdDev(all, nil)
+		slices.Sort(all)
+		m.Q025, m.Median, m.Q975 = Quantile(all, 0.025), Quantile(all, 0.5), Quantile(all, 0.975)
+	case kish > 0:
+		m.weigh(x, weights)
+	}
+	return m
 }
 
 // Column returns the draws of parameter i in the form that the diagnostics
