@@ -72,6 +72,11 @@ func TestSample(t *testing.T) {
 	}
 
 	table := runCommand(t, summary, merged)
+	for _, hidden := range []string{"prior_", "log_density", "distuv"} {
+		if strings.Contains(table, hidden) {
+			t.Errorf("%q in\n%s", hidden, table)
+		}
+	}
 	for _, want := range []string{"scheme: deterministic", "model: influenza", "bulk ESS", "gamma", "3 chains of 50 draws", "caution: ESS"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in the summary\n%s", want, table)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/internal/text"
@@ -17,7 +18,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
-const summaryHelp = `Prints a summary of the draws in a directory: the settings of the run; means,
+const summaryHelp = `Prints a summary of the draws in a directory: how they were made; means,
 standard deviations and quantiles with their diagnostics; and warnings, if there are
 any.
 
@@ -53,7 +54,9 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	out = numbers.beside(out)
 	if !*table {
 		for _, f := range chains.Meta {
-			fmt.Fprintf(out, "%s: %s\n", f.Key, f.Value)
+			if !identifies(f.Key) {
+				fmt.Fprintf(out, "%s: %s\n", f.Key, f.Value)
+			}
 		}
 		_, err := fmt.Fprint(out, "\n", chains)
 		return err
@@ -69,6 +72,17 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	}
 	w.Flush()
 	return w.Error()
+}
+
+// identifies reports whether a field of the files only identifies the study, for a program
+// that resumes it: a hash, or a value of Go.
+func identifies(key string) bool {
+	for _, name := range []string{"prior_", "errors", "data", "log_density"} {
+		if strings.HasPrefix(key, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // writeSummary writes the summary for programs, as docs/json.md describes.
