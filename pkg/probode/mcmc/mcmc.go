@@ -8,8 +8,8 @@
 //     [AdaptiveMixture], the recommended one, learns the shape of the target during
 //     burn-in; [AdaptiveMetropolis] is the random walk of Haario et al. Kernels that
 //     move more than the parameters can use a [Proposal] by itself. [NUTS] is the
-//     no-U-turn sampler, for targets that have a gradient. [Tempering] is for targets
-//     with several modes.
+//     no-U-turn sampler, for targets that have a gradient, and [SplitHMC] is for those that
+//     are nearly Gaussian as well. [Tempering] is for targets with several modes.
 //   - Chains: [Run] advances any number of chains on all cores and returns [Chains],
 //     which are the same to the last bit for any number of workers. [Chains.Summary]
 //     has means, quantiles and diagnostics, and [Chains.Warnings] says in words what
@@ -52,6 +52,11 @@
 //     Hamiltonian Monte Carlo. arXiv 1604.00695.
 //   - Betancourt, M. (2017). A conceptual introduction to Hamiltonian Monte Carlo. arXiv
 //     1701.02434.
+//   - Beskos, A., Pinski, F. J., Sanz-Serna, J. M., Stuart, A. M. (2011). Hybrid Monte
+//     Carlo on Hilbert spaces. Stochastic Processes and their Applications 121(10),
+//     2201–2230.
+//   - Shahbaba, B., Lan, S., Johnson, W. O., Neal, R. M. (2014). Split Hamiltonian Monte
+//     Carlo. Statistics and Computing 24(3), 339–349.
 package mcmc
 
 import "math/rand/v2"

@@ -42,7 +42,7 @@ func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(cov) {
-		panic(fmt.Sprintf("mcmc: Cov of NUTS in %d dimensions is not positive definite", d))
+		panic(fmt.Sprintf("mcmc: Cov in %d dimensions is not positive definite", d))
 	}
 	chol.LTo(w.factor)
 	return w

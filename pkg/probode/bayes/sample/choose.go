@@ -135,7 +135,7 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case share < nearlyNormal:
 		return NUTS{}, fmt.Sprintf("the posterior is not Gaussian (%.0f %% of draws from an approximation are effective) and has gradients", 100*share), nil
 	}
-	return NUTS{}, fmt.Sprintf("there are %d parameters and gradients", d), nil
+	return SplitHMC{}, fmt.Sprintf("there are %d parameters and gradients, and the posterior is nearly Gaussian (%.0f %% of draws from the approximation are effective)", d, 100*share), nil
 }
 
 // gaussianShare returns the effective share of draws from a Student t distribution with

@@ -15,6 +15,7 @@
 //	PCNWithinGibbs       p(θ, ξ | Y)                 2                       for the posterior of the paper
 //	PseudoMarginal       p(θ | Y)                    N                       for the same, if joint moves of θ and ξ fail
 //	NUTS                 p₀(θ | Y), ξ = 0            some, with gradients    with more than about ten parameters
+//	SplitHMC             p₀(θ | Y), ξ = 0            one, with a gradient    the same, if the posterior is nearly Gaussian
 //	Tempering            p₀(θ | Y), ξ = 0            1 for each temperature  with several modes or ridges
 //	ExpectedLikelihood   near p(θ | Y)               2 N                     to compare with Conrad et al.
 //	RedrawOnAccept       depends on the proposal     1 to 2                  to reproduce Figure 2 of the paper

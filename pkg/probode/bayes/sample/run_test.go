@@ -179,6 +179,7 @@ func TestPosteriorMoments(t *testing.T) {
 		{sample.Deterministic{Proposal: walk}, 0},
 		{sample.Deterministic{}, 0},
 		{sample.NUTS{}, 0},
+		{sample.SplitHMC{}, 0},
 		{sample.Tempering{Temperatures: 4}, 0},
 		{sample.PCNWithinGibbs{Proposal: walk}, decayAlpha},
 		{sample.PCNWithinGibbs{Proposal: walk, Blocks: -1}, decayAlpha},

@@ -31,6 +31,7 @@ import (
 var streamSamplers = []sample.Sampler{
 	sample.Deterministic{},
 	sample.NUTS{},
+	sample.SplitHMC{},
 	sample.Tempering{Temperatures: 3},
 	sample.PCNWithinGibbs{},
 	sample.RedrawOnAccept{},
@@ -82,7 +83,7 @@ func ruled(sampler sample.Sampler) sample.Sampler {
 	case sample.Deterministic:
 		s.Proposal = rule
 		return s
-	case sample.NUTS:
+	case sample.NUTS, sample.SplitHMC:
 		return s
 	case sample.Tempering:
 		s.Proposal = rule

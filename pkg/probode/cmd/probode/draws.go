@@ -14,6 +14,7 @@ var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	sample.Deterministic{},
 	sample.NUTS{},
+	sample.SplitHMC{},
 	sample.Tempering{},
 	sample.PCNWithinGibbs{},
 	sample.PseudoMarginal{},

@@ -55,9 +55,9 @@ and later see probode merge -help):
 
 Without -scheme the draws come from the posterior of an accurate solver. The command
 looks for the modes of the posterior, takes the cheapest solver whose error at the modes
-is at most 0.01 posterior standard deviations, and chooses between NUTS, parallel
-tempering and random walks (deterministic). A line says what it chose and why. In the end
-it compares the solver with an accurate one at some of the draws.
+is at most 0.01 posterior standard deviations, and chooses between NUTS, split HMC,
+parallel tempering and random walks (deterministic). A line says what it chose and why. In
+the end it compares the solver with an accurate one at some of the draws.
 
 With -scheme nothing is chosen, and the solver is that of -method and -step. With -method
 or -step alone, an accurate solver checks each move that this solver accepts
@@ -190,8 +190,9 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	open := s.Draws == 0 && s.Only == nil
 	if open {
 		s.Draws = max(firstDraws, store.Length(*dir))
-		if _, few := sampler.(sample.NUTS); few {
-			s.Draws = max(fewDraws, store.Length(*dir)) // its draws are nearly independent
+		switch sampler.(type) {
+		case sample.NUTS, sample.SplitHMC:
+			s.Draws = max(fewDraws, store.Length(*dir)) // their draws are nearly independent
 		}
 	}
 	for {
@@ -248,7 +249,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 // lastDraws, until they are sufficient.
 const firstDraws, lastDraws = 1000, 32_000
 
-// fewDraws is firstDraws of a sampler with nearly independent draws.
+// fewDraws is firstDraws of samplers with nearly independent draws.
 const fewDraws = 250
 
 // sufficient reports whether every parameter has 400 effective draws, or 100 for each
