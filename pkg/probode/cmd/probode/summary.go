@@ -54,6 +54,10 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	out = numbers.beside(out)
 	if !*table {
 		for _, f := range chains.Meta {
+			switch f.Key {
+			case "method", "step", "noise": // these contain no names, and in a file no blanks
+				f.Value = strings.ReplaceAll(f.Value, "_", " ")
+			}
 			if !identifies(f.Key) {
 				fmt.Fprintf(out, "%s: %s\n", f.Key, f.Value)
 			}
