@@ -85,10 +85,10 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // with the tighter tolerance that accurate optima need. The expansions contain the kinks
 // of Laplace errors.
 //
-// A search from a drawn start begins at the best of five points: the start, and four
-// points that are drawn independently. If the likelihood cannot be computed at any of
-// them, more are drawn, 25 in all. During a search the log-likelihood is −∞ wherever it
-// cannot be computed.
+// For every second drawn start the search begins at the best of five points: the start, and
+// four points that are drawn independently. If the likelihood cannot be computed at any of
+// the points, more are drawn, 25 in all. During a search the log-likelihood is −∞ wherever
+// it cannot be computed.
 //
 // If ctx ends, Fit returns the results so far and the error of ctx. That error is also
 // the Err of each unfinished search.
@@ -522,17 +522,17 @@ func (f *search) rough(e *end) {
 	e.Evaluations, e.Err = f.evaluations, f.ctx.Err()
 }
 
-// begin sets the point at which the search begins. That is e.from, if it comes from the
-// settings. Otherwise it is the best of several points, because the likelihood may be
-// almost constant over a large part of the box, and no search leaves that part. An example is
-// an oscillator observed with an unknown scale: where it does not oscillate, the best scale
-// is often zero. If the likelihood cannot be computed at any of these points, more points
-// are drawn.
+// begin sets the point at which the search begins. For every second drawn start that is
+// the best of several points, because the likelihood may be almost constant over a large
+// part of the box, and no search leaves that part. An example is an oscillator observed with
+// an unknown scale: where it does not oscillate, the best scale is often zero. For the others
+// it is e.from, because the best of several points is more often near a broad local optimum.
+// If the likelihood cannot be computed at any of these points, more points are drawn.
 func (f *search) begin(e *end) error {
 	const most = 25
-	points := 5
-	if e.Start < len(f.set.From) {
-		points = 1
+	points := 1
+	if drawn := e.Start - len(f.set.From); drawn >= 0 && drawn%2 == 1 {
+		points = 5
 	}
 	random := rand.New(rand.NewPCG(f.set.Seed, uint64(e.Start)))
 	a, x := &e.ascent, e.from
