@@ -1,7 +1,7 @@
 # make help lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reproduce observatory judged test test-lint test-go test-race test-release test-slurm test-kubernetes test-draws test-notebooks fuzz notebooks check lint vulnerabilities bench expected html release image image-test clean
+.PHONY: help lab reproduce observatory judged test test-lint test-go test-race test-release test-slurm test-kubernetes test-draws test-notebooks fuzz notebooks check lint vulnerabilities bench bench-numpyro expected html release image image-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -116,6 +116,13 @@ vulnerabilities: ## look for known vulnerabilities with govulncheck, if its data
 bench: ## compare steps, ensembles and calibration with C, if there is a compiler, then run all benchmarks
 	go test -run '^$$' -bench . ./pkg/probode/internal/cbench
 	go test -run '^$$' -bench . $$(go list ./pkg/... | grep -v /cbench)
+
+NUMPYRO = environment/.venv/numpyro
+
+bench-numpyro: ## compare effective draws per second with numpyro's NUTS on diffrax (hours; installs them for this only)
+	python3 -m venv $(NUMPYRO)
+	$(NUMPYRO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r environment/requirements-numpyro.txt
+	$(NUMPYRO)/bin/python environment/bench_numpyro.py $(ARGS)
 
 expected: ## replace reproduce/expected with the results of a full run
 	go run ./reproduce -update
