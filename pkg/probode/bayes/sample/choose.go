@@ -130,6 +130,8 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 		return Deterministic{}, "its solutions have no derivatives", nil
 	case share >= nearlyNormal && d <= fewParameters:
 		return Deterministic{}, fmt.Sprintf("one mode was found, it is nearly Gaussian (%.0f %% of draws from the approximation are effective), and %d parameters are few", 100*share, d), nil
+	case len(several) > 1:
+		return NUTS{}, fmt.Sprintf("there are %d modes and, with %d parameters, no sampler that moves between them: each chain is likely to stay in one", len(several), d), nil
 	case best.Cov == nil:
 		return NUTS{}, "the data do not determine all parameters, so the posterior is not Gaussian, and it has gradients", nil
 	case share < nearlyNormal:
