@@ -122,11 +122,12 @@ type locatedPath struct {
 	first     []float64 // (θ, τ) at which the grid was made
 	at        []float64 // (θ, τ) of the last solve
 	slopes    []float64 // ∂gₙ/∂τₘ there
+	sizes     []float64 // the largest size of each component of the state
 	work      int
 }
 
 func newLocatedPath(path *gridPath, p *Problem, first []float64, crossings []trigger.Firing, which map[int][]int) *locatedPath {
-	l := &locatedPath{path: path, p: p, crossings: crossings, which: which, first: first, at: make([]float64, len(first)), slopes: make([]float64, len(crossings)*len(crossings))}
+	l := &locatedPath{path: path, p: p, crossings: crossings, which: which, first: first, at: make([]float64, len(first)), slopes: make([]float64, len(crossings)*len(crossings)), sizes: make([]float64, p.Dim())}
 	for k := range p.Events {
 		if p.Events[k].Trigger != nil {
 			l.triggers, l.titles = append(l.triggers, &p.Events[k]), append(l.titles, p.Events[k].title(k))
@@ -171,6 +172,10 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 		return nil, err
 	}
 	l.work += (1 + m) * s.Steps()
+	clear(l.sizes)
+	for i, v := range l.path.z {
+		l.sizes[i%d] = max(l.sizes[i%d], math.Abs(v))
+	}
 	out, dx := make([]float64, len(l.crossings)*m), make([]float64, d)
 	for n := range l.crossings {
 		i := l.end(n)
@@ -188,10 +193,17 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 // direction dx in the state and the direction along in (θ, τ), by a central difference.
 func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	p, at, theta := len(l.p.Theta), make([]float64, len(x)), make([]float64, len(l.p.Theta))
-	floor := max(1e-3*vector.MaxAbs(x), math.SmallestNonzeroFloat64)
+	least := 1e-3 * vector.MaxAbs(l.sizes) // of a component that is 0 throughout
+	if least == 0 {
+		least = 1
+	}
 	most := max(1/reachOf(l.at[:p], along[:p]), math.Abs(along[p+n])/(l.p.Span[1]-l.p.Span[0]))
 	for c, v := range x {
-		most = max(most, math.Abs(dx[c])/max(math.Abs(v), floor))
+		size := max(math.Abs(v), 1e-3*l.sizes[c]) // the state may be near 0 at the event
+		if size == 0 {
+			size = least
+		}
+		most = max(most, math.Abs(dx[c])/size)
 	}
 	if most == 0 {
 		return 0

@@ -274,6 +274,26 @@ func TestTriggerGradient(t *testing.T) {
 	}
 }
 
+// A trigger that crosses 0 where the state is 0 up to rounding has a derivative. With
+// x = θ₁t − 1 and a jump by θ₂ at x = 0, x(2) = 2θ₁ − 1 + θ₂. The other states are 0
+// throughout, and very large.
+func TestTriggerWhereStateIsZero(t *testing.T) {
+	p := &probode.Problem{Name: "zero", X0: []float64{-1, 0, 1e9}, Span: [2]float64{0, 3}, Theta: []float64{1, 0.3},
+		F:      func(f []float64, _ float64, _, theta []float64) { f[0], f[1], f[2] = theta[0], 0, 0 },
+		FJ:     func(f, _ []float64, _ float64, _, theta []float64) { f[0], f[1], f[2] = theta[0], 0, 0 },
+		FTheta: func(dst []float64, _ float64, _, _ []float64) { dst[0] = 1 },
+		Events: []probode.Event{{Name: "zero", Trigger: func(_ float64, x, _ []float64) float64 { return math.Exp(x[0]) - 1 + x[1] },
+			Jump: func(x []float64, _ float64, theta []float64) { x[0] += theta[1] }}}}
+	held := holdAt(t, p, probode.Setup{Method: locating["dp5"], Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-5}}}, []float64{2})
+	x, dx := make([]float64, 3), make([]float64, 6)
+	if err := held.Tangents(context.Background(), x, dx, p.Theta, []float64{1, 0, 0, 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(x[0]-1.3) > 1e-9 || math.Abs(dx[0]-2) > 1e-9 || math.Abs(dx[3]-1) > 1e-9 {
+		t.Errorf("x = %v with derivatives %v: want 1.3, 2 and 1", x[0], dx)
+	}
+}
+
 func holdAt(t *testing.T, p *probode.Problem, s probode.Setup, times []float64) probode.Tangential {
 	t.Helper()
 	path, err := s.Bind(context.Background(), p, nil, times)
