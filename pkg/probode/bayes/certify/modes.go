@@ -29,6 +29,7 @@ type Certifier struct {
 	assessed  []int
 	noClimb   bool
 	modes     []anchor
+	climbed   []anchor // the results of all climbs
 
 	searched bool
 	found    [][]float64 // modes that a search with the reference has found
@@ -131,6 +132,32 @@ func heavy(all *bayes.Modes) (out [][]float64) {
 // AddMode climbs from a point to a mode of the reference's posterior, and adds this mode
 // to c unless it is already there.
 func (c *Certifier) AddMode(from []float64) {
+	m := c.reach(from)
+	if m.at == nil {
+		c.modes = append(c.modes, m)
+		return
+	}
+	for _, known := range c.modes {
+		if known.at == nil {
+			continue
+		}
+		far := 0.0
+		for k := range m.at.X {
+			far = max(far, math.Abs(known.at.X[k]-m.at.X[k])/m.at.sd[k])
+		}
+		if far < 0.1 && m.Moved < vanished {
+			return // the mode is known; but a climb from far away is kept, because it begins at a phantom mode
+		}
+	}
+	m.OwnD = ownError(m.at)
+	c.modes = append(c.modes, m)
+}
+
+// reach climbs from a point to a mode, unless it has done so before.
+func (c *Certifier) reach(from []float64) anchor {
+	if i := slices.IndexFunc(c.climbed, func(m anchor) bool { return slices.Equal(m.From, from) }); i >= 0 {
+		return c.climbed[i]
+	}
 	m := anchor{AtMode: unknown()}
 	m.From = slices.Clone(from)
 	u := make([]float64, len(from))
@@ -143,28 +170,15 @@ func (c *Certifier) AddMode(from []float64) {
 		m.at, m.Found, err = climb(c.fine, u)
 	}
 	if err != nil {
-		m.Err = strings.TrimPrefix(err.Error(), "certify: ")
-		c.modes = append(c.modes, m)
-		return
-	}
-	m.Theta, m.Moved = m.at.theta, 0
-	for k := range u {
-		m.Moved = max(m.Moved, math.Abs(u[k]-m.at.X[k])/m.at.sd[k])
-	}
-	for _, known := range c.modes {
-		if known.at == nil {
-			continue
-		}
-		far := 0.0
+		m.at, m.Err = nil, strings.TrimPrefix(err.Error(), "certify: ")
+	} else {
+		m.Theta, m.Moved = m.at.theta, 0
 		for k := range u {
-			far = max(far, math.Abs(known.at.X[k]-m.at.X[k])/m.at.sd[k])
-		}
-		if far < 0.1 && m.Moved < vanished {
-			return // the mode is known; but a climb from far away is kept, because it begins at a phantom mode
+			m.Moved = max(m.Moved, math.Abs(u[k]-m.at.X[k])/m.at.sd[k])
 		}
 	}
-	m.OwnD = ownError(m.at)
-	c.modes = append(c.modes, m)
+	c.climbed = append(c.climbed, m)
+	return m
 }
 
 // climb climbs from u to a mode of the posterior that x computes. found says whether it

@@ -70,10 +70,12 @@ func (a *Ascent) Step(f Function) {
 		length := a.length(d)
 		a.Gain = rise
 		if rise <= a.Tolerance && length < 0.99*a.Radius || rise <= negligible*a.Tolerance || length == 0 {
-			if a.fresh {
+			// Near the maximum, errors in the gradient may dominate its changes, and the
+			// curvature learnt from them then hides a rise.
+			if a.fresh && !a.corrected {
 				break
 			}
-			if !a.expand(f) {
+			if a.corrected = false; !a.fresh && !a.expand(f) {
 				return
 			}
 			continue
@@ -110,7 +112,7 @@ func (a *Ascent) Step(f Function) {
 // Finish climbs to the maximum, with derivatives that are computed anew at the end, until the
 // predicted rise is at most tolerance.
 func (a *Ascent) Finish(f Function, tolerance float64) {
-	const most = 40 // steps
+	const most = 100 // steps
 	a.Tolerance, a.Radius, a.Known, a.Done = tolerance, 0, false, false
 	for n := 0; n < most && !a.Done; n++ {
 		a.Step(f)

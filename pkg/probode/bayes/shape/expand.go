@@ -213,7 +213,7 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 			slopes[k], curvatures[k] = -at, 1
 			continue
 		}
-		h := 100 * s.Steps[k]
+		h := 1e-3 * s.unit[k]
 		up, here, down := s.e.PriorLogProb(k, at+h), s.e.PriorLogProb(k, at), s.e.PriorLogProb(k, at-h)
 		if !math.IsInf(up, 0) && !math.IsInf(down, 0) {
 			slopes[k], curvatures[k] = (up-down)/(2*h), max(0, (2*here-up-down)/(h*h))
