@@ -38,7 +38,7 @@ func (s *Surface) along(x []float64) bool {
 		}
 		s.locate()
 	} else {
-		if math.IsInf(s.Value(x), 0) {
+		if math.IsInf(s.again(x), 0) {
 			return false
 		}
 		s.locate()
