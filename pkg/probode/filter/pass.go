@@ -28,7 +28,7 @@ func (m *pass) again() {
 		c.points = c.points[:0]
 	}
 	clear(s.square)
-	s.steps, s.logDet = 0, 0
+	s.steps, s.logDet = s.steps[:0], 0
 }
 
 func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
@@ -53,10 +53,13 @@ type recording struct {
 	work   []float64
 
 	// The diffusion is estimated from these sums over all steps.
-	steps  int
+	steps  []evidence
 	square []float64 // Σ rᵀS⁻¹r of each block for κ = 1, with the residual r and its covariance S
 	logDet float64   // Σ log det S^{1/2} of all blocks
 }
+
+// An evidence is the length of a step and its part of the sum of square.
+type evidence struct{ h, square float64 }
 
 // A chain holds the distributions of one block at the grid points.
 type chain struct {
@@ -98,16 +101,18 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 	copy(s.x, x)
 	s.predict(h, s.g.Times()[i+1], theta)
 	s.diffuse()
-	s.steps++
+	own := evidence{h: h}
 	noise := math.Pow(h, float64(s.Q)+0.5)
 	for k, b := range s.blocks {
 		b.condition(s.sigma[k])
 		b.update(s.fa[k*w : (k+1)*w])
 		for j, y := range b.white {
+			own.square += y * y / (noise * noise)
 			s.square[k] += y * y / (noise * noise)
 			s.logDet += math.Log(math.Abs(b.m[j*len(b.z)+j]) * noise)
 		}
 	}
+	s.steps = append(s.steps, own)
 	err := s.keep(i+1, h, nil, s.x)
 	copy(dst, x)
 	s.state(dst)

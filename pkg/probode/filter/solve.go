@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -87,6 +88,11 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 		return nil, err
 	}
 	out := &Solution{Problem: p, Grid: solver.Grid(), T: slices.Clone(solver.Times()), forward: s.Forward, run: m.run, path: path, chains: m.run.chains}
+	if s.Alpha == 0 && !s.Varying {
+		if err := m.run.decided(); err != nil {
+			return nil, err
+		}
+	}
 	out.calibrate(m.run, &s)
 	for _, c := range out.chains {
 		out.filtered = append(out.filtered, slices.Clone(c.points))
@@ -96,6 +102,31 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	}
 	out.describe()
 	return out, nil
+}
+
+// decided returns an error if the diffusion is decided by very short steps. In the first
+// steps of an error-controlled run the residual is a rounding error, which looks like a
+// huge diffusion, and while the steps grow, the next ones inherit it.
+func (s *recording) decided() error {
+	long := slices.Clone(s.steps)
+	slices.SortFunc(long, func(a, b evidence) int { return cmp.Compare(b.h, a.h) })
+	var span, passed, half, total, short float64
+	for _, e := range long {
+		span += e.h
+		total += e.square
+	}
+	for _, e := range long {
+		if passed += e.h; half == 0 && passed >= span/2 {
+			half = e.h // half of the time passes in steps of at least this length
+		}
+		if e.h < half/100 {
+			short += e.square
+		}
+	}
+	if short > 0.99*total {
+		return fmt.Errorf("filter: steps below %.2g, whose residuals may be rounding errors, decide the diffusion: want Alpha, Varying or more even steps", half/100)
+	}
+	return nil
 }
 
 // calibrate sets the diffusion.
@@ -113,9 +144,9 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 		case set.Varying:
 			alpha = 1
 		case set.PerComponent:
-			alpha = run.square[k] / float64(run.steps*w)
+			alpha = run.square[k] / float64(len(run.steps)*w)
 		default:
-			alpha = total / float64(run.steps*w*len(run.blocks))
+			alpha = total / float64(len(run.steps)*w*len(run.blocks))
 		}
 		for _, c := range run.of(k) {
 			s.Diffusion[c] = alpha

@@ -271,3 +271,43 @@ func TestEvent(t *testing.T) {
 		}
 	}
 }
+
+// The first steps of an error-controlled run may be so short that rounding errors are the
+// residuals. Then there is no estimate of the diffusion.
+func TestRounding(t *testing.T) {
+	p := problems.RigidBody()
+	p.Span[1] = 5
+	set := Settings{EK: EK{Q: 5}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}}
+	if s, err := Solve(context.Background(), p, set); err == nil {
+		t.Errorf("the diffusion is %g with a first step of %g: want an error", s.Diffusion[0], s.T[1])
+	}
+	set.Varying = true
+	s := solve(t, p, set)
+	ref := solve(t, p, Settings{EK: EK{Q: 8}, Mesh: probode.Uniform(.01)})
+	for k := range 3 {
+		last := len(s.T) - 1
+		if e, sd := math.Abs(s.Mean[k][last]-ref.Mean[k][500]), s.SD[k][last]; !(e < 1e-4 && sd < 1e-2 && sd > e/30) {
+			t.Errorf("component %d: error %.2g with a standard deviation of %.2g", k, e, sd)
+		}
+	}
+}
+
+// F without a Taylor series at the start is an error; rounding errors of F are not.
+func TestStart(t *testing.T) {
+	p := &probode.Problem{X0: []float64{1}, Span: [2]float64{0, 1}, F: func(d []float64, t float64, x, _ []float64) { d[0] = math.Sqrt(t) - x[0] }}
+	if _, err := Solve(context.Background(), p, Settings{EK: EK{Q: 3}, Mesh: probode.Uniform(.1)}); err == nil {
+		t.Error("no error for a start at a singularity of F")
+	}
+	p.F = func(d []float64, t float64, x, _ []float64) { d[0] = (1e3 - x[0]) - 1e3 + math.Sin(t) }
+	want := 1.5*math.Exp(-1) + (math.Sin(1)-math.Cos(1))/2
+	for _, autonomous := range []bool{false, true} {
+		if p.Autonomous = autonomous; autonomous { // the time is a component of the state
+			p.X0 = []float64{1, 0}
+			p.F = func(d []float64, _ float64, x, _ []float64) { d[0], d[1] = (1e3-x[0])-1e3+math.Sin(x[1]), 1 }
+		}
+		s := solve(t, p, Settings{EK: EK{Q: 5}, Mesh: probode.Uniform(.02)})
+		if got := s.Mean[0][50]; !within(got, want, 1e-9) {
+			t.Errorf("autonomous %t: x(1) is %.12g: want %.12g", autonomous, got, want)
+		}
+	}
+}

@@ -11,10 +11,11 @@ import (
 // uncertainty. They follow one from another: if x is known up to order k as a polynomial
 // in t, then f(t, x(t)) is known up to order k, and so is x up to order k+1. The
 // coefficients of f along the polynomial come from its interpolation at Chebyshev points
-// of a short interval around the start. The interval is so short that the last
-// coefficients of the interpolation are rounding errors, so F may be any smooth function.
+// of an interval around the start, which is so short that the last coefficients of the
+// interpolation are rounding errors, but not much shorter than a step. So F may be any
+// smooth function.
 
-var errTaylor = errors.New("no interval at the start is so short that F is smooth in it: want an event where F is not smooth")
+var errTaylor = errors.New("F has no Taylor series here: want a start, and events, where F is smooth after them")
 
 // A taylor computes Taylor series of solutions.
 type taylor struct {
@@ -97,15 +98,14 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 		if side == 0 && !s.p.Autonomous {
 			continue // an event, or the end of the span, may come just before t
 		}
-		tau := 8 * h
-		for range 50 {
-			worst := s.try(&s.sides[side], tau, t, x, theta)
-			if worst < best {
+		tau := max(8*h, (s.p.Span[1]-s.p.Span[0])/100) // h may be tiny, and steps grow later
+		for range 40 {
+			if worst := s.try(&s.sides[side], tau, h, t, x, theta); worst < best {
 				best = worst
 				copy(z, s.z)
 				rescale(z, d, h/tau, 1)
 			}
-			if worst < 1e-13 {
+			if best < 1e-13 {
 				return nil
 			}
 			tau /= 2
@@ -117,9 +117,9 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	return nil
 }
 
-// try computes the coordinates for an interval of length tau. It returns the size of the
-// last coefficients of f relative to f and x/τ.
-func (s *taylor) try(c *chebyshev, tau, t float64, x, theta []float64) float64 {
+// try computes the coordinates for an interval of length tau. It returns an estimate of
+// their relative errors in a step of length h, from the last coefficients of f.
+func (s *taylor) try(c *chebyshev, tau, h, t float64, x, theta []float64) float64 {
 	d := len(x)
 	clear(s.z)
 	copy(s.z, x)
@@ -139,7 +139,7 @@ func (s *taylor) try(c *chebyshev, tau, t float64, x, theta []float64) float64 {
 			add(next, w*tau/float64(k+1), s.g[j*d:(j+1)*d])
 		}
 	}
-	var worst float64
+	worst, grow := 0., max(1, math.Pow(h/tau, float64(s.q)))
 	for i := range d {
 		var size, last, other float64
 		for j := range c.points {
@@ -151,8 +151,8 @@ func (s *taylor) try(c *chebyshev, tau, t float64, x, theta []float64) float64 {
 		if math.IsNaN(last+other) || math.IsInf(size, 0) {
 			return math.Inf(1)
 		}
-		if size += math.Abs(x[i]) / tau; size > 0 { // rounding errors of f, which are relative to x, count for little
-			worst = max(worst, math.Abs(last)/size, math.Abs(other)/size)
+		if all := math.Abs(x[i]) + max(h, tau)*size; all > 0 {
+			worst = max(worst, tau*max(math.Abs(last), math.Abs(other))*grow/all)
 		}
 	}
 	return worst
