@@ -1,6 +1,10 @@
 package bayes
 
-import "github.com/probode/probode/pkg/probode"
+import (
+	"errors"
+
+	"github.com/probode/probode/pkg/probode"
+)
 
 // Part returns experiment i of the density, for samplers that solve experiments one by one
 // or in pieces, such as particle filters.
@@ -82,4 +86,21 @@ func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own []
 		own = append(own, r.errors[k].at(mean))
 	}
 	return mean, r.back.slopes, own
+}
+
+// NoiseGradient writes to dxi the derivatives, with respect to the part's ξ, of Σ wᵀx,
+// where x are the states at the times of the data. The error is errors.ErrUnsupported if
+// the path has no such derivatives.
+func (r *Part) NoiseGradient(dxi, w, theta, xi []float64) error {
+	path, ok := r.now().(probode.Reversible)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	if _, err := r.e.solve(r, theta, xi); err != nil {
+		return err
+	}
+	g := probode.Gradient{Theta: make([]float64, len(r.theta)), Xi: dxi}
+	err := path.Gradient(r.e.ctx, &g, w, r.theta, xi)
+	r.e.work += backwardWork * path.Work()
+	return r.e.note(err)
 }

@@ -9,7 +9,9 @@
 //     burn-in; [AdaptiveMetropolis] is the random walk of Haario et al. Kernels that
 //     move more than the parameters can use a [Proposal] by itself. [NUTS] is the
 //     no-U-turn sampler, for targets that have a gradient, and [SplitHMC] is for those that
-//     are nearly Gaussian as well. [Tempering] is for targets with several modes.
+//     are nearly Gaussian as well. [Hamiltonian] is for nearly Gaussian targets in which
+//     most coordinates are nearly independent. [Tempering] is for targets with several
+//     modes.
 //   - Chains: [Run] advances any number of chains on all cores and returns [Chains],
 //     which are the same to the last bit for any number of workers. [Chains.Summary]
 //     has means, quantiles and diagnostics, and [Chains.Warnings] says in words what

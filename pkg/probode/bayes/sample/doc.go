@@ -12,7 +12,8 @@
 //	Deterministic        p₀(θ | Y), ξ = 0            1                       if the solver's error is negligible
 //	Reweighted           p₀(θ | Y) of an accurate    1, and an accurate one  to check a coarse posterior; k̂ says whether
 //	                     solver                      for each kept draw      it worked
-//	PCNWithinGibbs       p(θ, ξ | Y)                 2                       for the posterior of the paper
+//	Hamiltonian          p(θ, ξ | Y)                 3, with gradients       for the posterior of the paper
+//	PCNWithinGibbs       p(θ, ξ | Y)                 2                       for the same, without gradients or with several modes
 //	PseudoMarginal       p(θ | Y)                    N                       for the same, if joint moves of θ and ξ fail
 //	NUTS                 p₀(θ | Y), ξ = 0            some, with gradients    with more than about ten parameters
 //	SplitHMC             p₀(θ | Y), ξ = 0            one, with a gradient    the same, if the posterior is nearly Gaussian

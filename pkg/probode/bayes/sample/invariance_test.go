@@ -643,7 +643,7 @@ func TestFilterBeatsWholePaths(t *testing.T) {
 func TestKernelsResumeAndDoNotAllocate(t *testing.T) {
 	rule := mcmc.AdaptiveMetropolis{Scale: []float64{0.2, 0.2}, AdaptAfter: 50, StopAfter: 200}
 	for _, s := range []Sampler{
-		Deterministic{}, RedrawOnAccept{}, PCNWithinGibbs{}, PCNWithinGibbs{Blocks: -1}, ExpectedLikelihood{},
+		Deterministic{}, RedrawOnAccept{}, PCNWithinGibbs{}, PCNWithinGibbs{Blocks: -1}, Hamiltonian{}, ExpectedLikelihood{},
 		PseudoMarginal{}, PseudoMarginal{Correlation: 0.9}, PseudoMarginal{Particles: 5},
 	} {
 		job, err := prepare(context.Background(), linear(), s, mcmc.Settings{Seed: 1, BurnIn: 200,
@@ -668,6 +668,9 @@ func TestKernelsResumeAndDoNotAllocate(t *testing.T) {
 			out := mcmc.NewArchive(nil)
 			a.State(out)
 			b := job.kernel(0)
+			if err := b.Init([]float64{0.5, 2}, rand.New(rand.NewPCG(2, 2))); err != nil {
+				t.Fatal(err)
+			}
 			in := mcmc.NewArchive(out.Bytes())
 			b.State(in)
 			if err := in.Err(); err != nil {

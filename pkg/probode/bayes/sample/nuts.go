@@ -96,13 +96,15 @@ func gradient(e *bayes.Density, theta, grad, u []float64) (float64, error) {
 // Prepare takes the first metric from the mode. Later metrics come from Fisher's
 // information at the means of windows of the burn-in: a model with layers of priors has its
 // mode far from most of its mass.
-func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error) {
-	m, err := mode()
+func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
+	found, err := modes()
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	if err == nil && m.Shape != nil {
-		s.mean, s.cov = m.U, m.Shape
+	if err == nil {
+		if m := found.Highest(); m.Shape != nil {
+			s.mean, s.cov = m.U, m.Shape
+		}
 	}
 	return s, nil, nil
 }

@@ -62,7 +62,7 @@ func (s PCNWithinGibbs) Check(d *bayes.Density) error { return noisy(s, d) }
 func (s PCNWithinGibbs) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
 
 // Prepare searches for the Gaussian approximation that joint moves need.
-func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error) {
+func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	e, p := d.Clone(), d.Posterior()
 	defer e.Bind(ctx)()
 	blocks := s.Blocks
@@ -82,9 +82,9 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, mode func
 	}
 	// An error other than the end of ctx does not stop the run, because the caller may
 	// have given the starts.
-	m, err := mode()
-	if err == nil && m.U != nil {
-		s.gaussian = findGaussian(ctx, e, m.U, shape.Blocks(e, blocks))
+	found, err := modes()
+	if err == nil && found.Highest().U != nil {
+		s.gaussian = findGaussian(ctx, e, found.Highest().U, shape.Blocks(e, blocks))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err

@@ -230,12 +230,12 @@ func (s Reweighted) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ke
 }
 
 // Prepare prepares the sampler that makes the draws.
-func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error) {
+func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	f, ok := s.inner().(Preparer)
 	if !ok {
 		return s, nil, nil
 	}
-	prepared, notes, err := f.Prepare(ctx, d, mode)
+	prepared, notes, err := f.Prepare(ctx, d, modes)
 	s.Sampler = prepared
 	return s, notes, err
 }

@@ -91,11 +91,9 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	if g, ok := sampler.(Quantifier); ok {
 		s.Generated = slices.Insert(s.Generated, 1, g.Quantities()...)
 	}
-	if s.BurnIn == 0 {
-		s.BurnIn = 1000 + 250*len(p.Params)
-		if g, ok := sampler.(Learner); ok {
-			s.BurnIn = g.BurnIn(len(p.Params))
-		}
+	usual := s.BurnIn == 0
+	if usual {
+		s.BurnIn = burnIn(sampler, p)
 	}
 	if s.Start == nil { // the chains begin around the modes
 		s.Start = func(int, *rand.Rand) []float64 { return nil }
@@ -135,23 +133,22 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		j.settings.Start, j.notes = start, append(j.notes, note)
 	}
 	if f, ok := sampler.(Preparer); ok {
-		prepared, notes, err := f.Prepare(ctx, e, func() (*bayes.Mode, error) {
+		prepared, notes, err := f.Prepare(ctx, e, func() (*bayes.Modes, error) {
 			if j.modes == nil {
 				j.modes = p.Modes
 			}
 			if j.modes != nil {
-				return j.modes.Highest(), nil
+				return j.modes, nil
 			}
-			m, err := modes.Find(ctx, p, modes.Settings{Seed: s.Seed})
-			if err != nil {
-				return nil, err
-			}
-			return m.Highest(), nil
+			return modes.Find(ctx, p, modes.Settings{Seed: s.Seed})
 		})
 		if err != nil {
 			return nil, err
 		}
 		j.prepared, j.notes = prepared, append(j.notes, notes...)
+		if usual {
+			j.settings.BurnIn = burnIn(prepared, p)
+		}
 	}
 	j.preparing = time.Since(begin)
 	if j.modes != nil && j.modes == p.Modes {
@@ -159,6 +156,14 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		j.preparing += time.Duration(j.modes.Seconds * float64(time.Second))
 	}
 	return j, nil
+}
+
+// burnIn returns the usual number of iterations of burn-in of a sampler.
+func burnIn(s Sampler, p *bayes.Posterior) int {
+	if g, ok := s.(Learner); ok {
+		return g.BurnIn(len(p.Params))
+	}
+	return 1000 + 250*len(p.Params)
 }
 
 // grace is the time that an iteration has to finish after the context has ended. Most

@@ -169,7 +169,7 @@ func run(t *testing.T, p *bayes.Posterior, s sample.Sampler, draws int) *mcmc.Ch
 	return c
 }
 
-// Mean and standard deviation of the draws against quadrature: 10 checks of
+// Mean and standard deviation of the draws against quadrature: 20 checks of
 // 7e-6 each, see agree.
 func TestPosteriorMoments(t *testing.T) {
 	for _, c := range []struct {
@@ -184,9 +184,16 @@ func TestPosteriorMoments(t *testing.T) {
 		{sample.PCNWithinGibbs{Proposal: walk}, decayAlpha},
 		{sample.PCNWithinGibbs{Proposal: walk, Blocks: -1}, decayAlpha},
 		{sample.PCNWithinGibbs{}, decayAlpha},
+		{sample.Hamiltonian{}, decayAlpha},
+		{sample.Hamiltonian{}, 100 * decayAlpha},
+		{sample.Hamiltonian{}, 1e-8},
 	} {
 		mean, sd := decayMoments(t, c.alpha, decayY)
-		agree(t, c.s.String(), run(t, decayPosterior(decayAlpha, decayY), c.s, 10000), mean, sd)
+		p := decayPosterior(decayAlpha, decayY)
+		if c.alpha > 0 {
+			p.Alpha = c.alpha
+		}
+		agree(t, c.s.String(), run(t, p, c.s, 10000), mean, sd)
 	}
 }
 

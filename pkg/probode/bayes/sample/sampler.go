@@ -95,9 +95,9 @@ type Proposer interface {
 type Preparer interface {
 	Sampler
 	// Prepare returns the sampler whose kernels will run, and notes for the user. The
-	// kernels get clones of the density d. mode searches for the mode of the
-	// deterministic posterior, or returns the known one.
-	Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error)
+	// kernels get clones of the density d. modes searches for the modes of the
+	// deterministic posterior, or returns the known ones.
+	Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error)
 }
 
 // A Finisher is a Sampler that processes the chains after they are complete.

@@ -16,7 +16,7 @@ type finer struct {
 	look func(ctx context.Context, d *bayes.Density) error
 }
 
-func (s finer) Prepare(ctx context.Context, d *bayes.Density, _ func() (*bayes.Mode, error)) (sample.Sampler, []string, error) {
+func (s finer) Prepare(ctx context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	return s, nil, s.look(ctx, d)
 }
 

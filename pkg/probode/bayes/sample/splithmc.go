@@ -37,11 +37,12 @@ func (s SplitHMC) Target() Target { return NUTS{Setup: s.Setup}.Target() }
 func (s SplitHMC) Check(d *bayes.Density) error { return differentiable(s, d, s.Setup) }
 
 // Prepare takes the Gaussian approximation from the mode.
-func (s SplitHMC) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error) {
-	m, err := mode()
+func (s SplitHMC) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
+	found, err := modes()
 	if err != nil || ctx.Err() != nil {
 		return nil, nil, err
 	}
+	m := found.Highest()
 	if m.Cov == nil {
 		return nil, nil, fmt.Errorf("sample: %v: the highest mode has no Gaussian approximation: want NUTS or another sampler", s)
 	}

@@ -34,6 +34,7 @@ var streamSamplers = []sample.Sampler{
 	sample.SplitHMC{},
 	sample.Tempering{Temperatures: 3},
 	sample.PCNWithinGibbs{},
+	sample.Hamiltonian{},
 	sample.RedrawOnAccept{},
 	sample.PseudoMarginal{},
 	sample.PseudoMarginal{Correlation: 0.9},
@@ -83,7 +84,7 @@ func ruled(sampler sample.Sampler) sample.Sampler {
 	case sample.Deterministic:
 		s.Proposal = rule
 		return s
-	case sample.NUTS, sample.SplitHMC:
+	case sample.NUTS, sample.SplitHMC, sample.Hamiltonian:
 		return s
 	case sample.Tempering:
 		s.Proposal = rule

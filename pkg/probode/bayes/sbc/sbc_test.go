@@ -48,7 +48,7 @@ func calibrationModel() *bayes.Posterior {
 
 var calibrationWalk = mcmc.AdaptiveMetropolis{Scale: []float64{0.3, 0.15, 0.7}, AdaptAfter: 200}
 
-// Every correct sampler passes: 7 samplers with 4 quantities each, whose P is
+// Every correct sampler passes: 8 samplers with 4 quantities each, whose P is
 // below 1e-5 with probability 1e-5 each, 3e-4 in all. The draws that a θ is
 // ranked among depend on each other a little, which multiplies that by less than
 // 10. The paper's sampler is found out.
@@ -57,6 +57,7 @@ func TestSBC(t *testing.T) {
 	for _, s := range []sample.Sampler{
 		sample.Deterministic{Proposal: calibrationWalk},
 		sample.PCNWithinGibbs{Proposal: calibrationWalk},
+		sample.Hamiltonian{},
 		sample.PseudoMarginal{Particles: 6, Proposal: calibrationWalk},
 		sample.PseudoMarginal{Particles: 6, Correlation: 0.9, Proposal: calibrationWalk},
 		sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Proposal: calibrationWalk},

@@ -3,6 +3,8 @@ package shape
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
@@ -12,9 +14,13 @@ import (
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,   n_b the number of steps,
 //
 // Under the prior, these sums are independent N(0, 1) variables.
+//
+// A block may also be another direction in ξ, of unit length. It then has Weights, and v =
+// Σ Weights[i] ξ[From+i] (see Informed).
 type Block struct {
-	From, To, By int     // elements of ξ: From, From+By, … below To
-	Scale        float64 // 1/√n_b
+	From, To, By int       // elements of ξ: From, From+By, … below To
+	Scale        float64   // 1/√n_b
+	Weights      []float64 // nil for a sum
 }
 
 // Blocks returns the given number of blocks of time for each experiment, or fewer if the
@@ -36,7 +42,7 @@ func Blocks(e *bayes.Density, count int) []Block {
 		for b := range c {
 			from, to := first+b*n/c, first+(b+1)*n/c
 			for k := range d {
-				blocks = append(blocks, Block{at + from*d + k, at + to*d, d, 1 / math.Sqrt(float64(to-from))})
+				blocks = append(blocks, Block{From: at + from*d + k, To: at + to*d, By: d, Scale: 1 / math.Sqrt(float64(to-from))})
 			}
 		}
 		at += r.NoiseLen()
@@ -48,6 +54,9 @@ func Blocks(e *bayes.Density, count int) []Block {
 // each other.
 func (b *Block) Sum(xi []float64) float64 {
 	xi = xi[b.From:b.To]
+	if b.Weights != nil {
+		return floats.Dot(b.Weights, xi)
+	}
 	var even, odd float64
 	k, by := 0, b.By
 	for ; k+by < len(xi); k += 2 * by {
@@ -62,8 +71,12 @@ func (b *Block) Sum(xi []float64) float64 {
 
 // Add adds dv to v_b.
 func (b *Block) Add(xi []float64, dv float64) {
-	dv *= b.Scale
 	xi = xi[b.From:b.To]
+	if b.Weights != nil {
+		floats.AddScaled(xi, dv, b.Weights)
+		return
+	}
+	dv *= b.Scale
 	for k := 0; k < len(xi); k += b.By {
 		xi[k] += dv
 	}

@@ -16,6 +16,7 @@ var samplers = []sample.Sampler{
 	sample.NUTS{},
 	sample.SplitHMC{},
 	sample.Tempering{},
+	sample.Hamiltonian{},
 	sample.PCNWithinGibbs{},
 	sample.PseudoMarginal{},
 	sample.PseudoMarginal{Correlation: 0.99},

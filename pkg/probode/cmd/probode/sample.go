@@ -61,8 +61,9 @@ the end it compares the solver with an accurate one at some of the draws.
 
 With -scheme nothing is chosen, and the solver is that of -method and -step. With -method
 or -step alone, an accurate solver checks each move that this solver accepts
-(delayed-acceptance-accurate). With -alpha the error of the solver is part of the model, as in the paper (pcn): that widens the
-posterior and does not correct it.
+(delayed-acceptance-accurate). With -alpha the error of the solver is part of the model, as in
+the paper (hamiltonian, or pcn where that needs gradients that the solver does not have):
+that widens the posterior and does not correct it.
 
 With -start fit.json the search for modes begins at the ends of an earlier probode fit,
 so that nothing is searched for twice.
@@ -107,7 +108,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	switch {
 	case *name != "":
 	case model.set("alpha"):
-		*name = samplerName(sample.PCNWithinGibbs{})
+		*name = samplerName(sample.Hamiltonian{})
 	default:
 		*name = samplerName(sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}})
 	}

@@ -1,0 +1,202 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// Hamiltonian moves θ and ξ together by Hamiltonian Monte Carlo that leaves N(0, I), the
+// prior of ξ, unchanged (see mcmc.Hamiltonian). It uses the gradient of the log likelihood
+// with respect to both, which one backward pass through the steps computes.
+//
+// If the noise of the solver is large, θ and ξ depend on each other so strongly that moves
+// of one with the other fixed are very slow. But the data inform only a few directions of
+// ξ: between two times of the data, ξ changes the later states through the state at the
+// second of these times alone. So for each time of the data there are no more directions
+// than components of the state (see shape.Informed), and in all others ξ follows its prior.
+// The coordinates v in the informed directions are N(0, 1) under the prior. Fisher scoring
+// finds a Gaussian approximation of the posterior of (θ, v), which sets the scales of the
+// moves.
+//
+// The approximation is not needed for the draws to be correct. If there is none, if the
+// path of the solver has no gradient with respect to ξ, or if there are several modes,
+// then PCNWithinGibbs draws instead, and a note says so.
+//
+// Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw, or one
+// solve for most draws if the approximation is good. The zero value is ready for use.
+type Hamiltonian struct {
+	gaussian *gaussian // found by Prepare
+}
+
+func (Hamiltonian) String() string { return "hamiltonian" }
+
+func (s Hamiltonian) Check(d *bayes.Density) error { return noisy(s, d) }
+
+// Target returns p(θ, ξ | Y).
+func (Hamiltonian) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
+
+// BurnIn returns 300 iterations, whatever the number of parameters, because the shape of
+// the mode is known.
+func (Hamiltonian) BurnIn(int) int { return 300 }
+
+// Prepare searches for the Gaussian approximation.
+func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
+	instead := func(why string) (Sampler, []string, error) {
+		return PCNWithinGibbs{}, []string{"pcn draws θ and ξ in turn, because " + why}, nil
+	}
+	e, p := d.Clone(), d.Posterior()
+	defer e.Bind(ctx)()
+	// An error that is not the end of ctx does not stop the run, because the caller may
+	// have given the starts.
+	found, err := modes()
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case err != nil || found.Highest().U == nil:
+		return instead("no mode was found")
+	case len(heavy(found)) > 1:
+		return instead("the posterior has several modes, between which its proposals jump")
+	}
+	m := found.Highest()
+	grad, xi := make([]float64, e.Dim()), make([]float64, e.NoiseLen())
+	if _, err := e.Gradient(grad, make([]float64, len(xi)), m.U, xi); errors.Is(err, errors.ErrUnsupported) {
+		return instead(fmt.Sprintf("the solutions by %v have no gradient with respect to ξ", p.Setup))
+	}
+	s.gaussian = findInformed(ctx, e, m.U)
+	switch err := e.Err(); {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case err != nil:
+		return nil, nil, err
+	case s.gaussian == nil:
+		return instead("no Gaussian approximation of their posterior was found")
+	}
+	theta := make([]float64, len(p.Params))
+	e.Constrain(theta, s.gaussian.mean[:len(theta)])
+	return s, []string{fmt.Sprintf("θ and ξ move together, from a Gaussian approximation around %s, in which the data inform %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
+}
+
+// mostInformed is the largest number of directions of ξ in a Gaussian approximation.
+const mostInformed = 90
+
+// findInformed searches for the Gaussian approximation from the mode u of the posterior
+// without noise. The informed directions are those at a point (θ, ξ), and are found anew
+// when the search has come to another point. It returns nil if there is no approximation,
+// because the density is not smooth or does not determine all parameters.
+func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *gaussian) {
+	const rounds = 3
+	theta, xi := make([]float64, e.Dim()), make([]float64, e.NoiseLen())
+	for range rounds {
+		e.Constrain(theta, u)
+		next := findGaussian(ctx, e, u, shape.Informed(e, theta, xi, mostInformed))
+		if next == nil {
+			return found
+		}
+		found = next
+		u = found.mean[:len(u)]
+		clear(xi)
+		for k := range found.blocks {
+			found.blocks[k].Add(xi, found.mean[len(u)+k])
+		}
+	}
+	return found
+}
+
+// information returns the inverse of the covariance.
+func (g *gaussian) information() *mat.SymDense {
+	var out mat.SymDense
+	out.SymOuterK(1, mat.NewTriDense(g.u.N, mat.Upper, g.u.Data).T())
+	return &out
+}
+
+// Kernel returns the kernel of one chain.
+func (s Hamiltonian) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
+	k := &hamiltonian{natural: newNatural(e), gaussian: s.gaussian, dxi: make([]float64, e.NoiseLen()), xi: make([]float64, e.NoiseLen())}
+	k.Hamiltonian = mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: s.gaussian.mean, Information: s.gaussian.information(), Learned: e.Dim()}
+	return k
+}
+
+// hamiltonian is the kernel of Hamiltonian. Its coordinates are (θ, v, ζ), where ζ has as
+// many elements as ξ. The part of ζ in the directions of v is not used, and the rest is
+// the rest of ξ.
+type hamiltonian struct {
+	mcmc.Hamiltonian
+	natural
+	*gaussian
+	xi, dxi []float64
+}
+
+// noise sets xi at the coordinates x.
+func (k *hamiltonian) noise(x []float64) {
+	d, n := len(k.theta), len(k.mean)
+	copy(k.xi, x[n:])
+	for i := range k.blocks {
+		b := &k.blocks[i]
+		b.Add(k.xi, x[d+i]-b.Sum(x[n:]))
+	}
+}
+
+// target is the Target of the kernel.
+func (k *hamiltonian) target(grad, x []float64) (float64, error) {
+	d, n := len(k.theta), len(k.mean)
+	k.noise(x)
+	var logp float64
+	var err error
+	if grad == nil {
+		logp, err = k.e.LogPosterior(x[:d], k.xi)
+	} else {
+		logp, err = k.e.Gradient(grad[:d], k.dxi, x[:d], k.xi)
+		copy(grad[n:], k.dxi)
+	}
+	for i := range k.blocks {
+		v, b := x[d+i], &k.blocks[i]
+		logp -= v * v / 2
+		if grad != nil {
+			slope := b.Sum(k.dxi)
+			b.Add(grad[n:], -slope)
+			grad[d+i] = slope - v
+		}
+	}
+	return logp, err
+}
+
+// Init places the chain at θ = x, with v from the mean of the Gaussian approximation and the
+// rest of ξ from its prior.
+func (k *hamiltonian) Init(x []float64, rng *rand.Rand) error {
+	d, n := len(x), len(k.mean)
+	y := make([]float64, n+len(k.xi))
+	return k.init(x, rng, func(u []float64, rng *rand.Rand) error {
+		normals(y, rng)
+		copy(y, u)
+		copy(y[d:n], k.mean[d:])
+		return k.Hamiltonian.Init(y, rng)
+	})
+}
+
+// Position returns θ.
+func (k *hamiltonian) Position() []float64 { return k.at(k.Hamiltonian.Position()[:len(k.theta)]) }
+
+// Generate writes the quantities of the density.
+func (k *hamiltonian) Generate(dst []float64) {
+	x := k.Hamiltonian.Position()
+	k.noise(x)
+	logp, _ := k.e.LogPosterior(x[:len(k.theta)], k.xi) // it was solved before, so there is no error
+	k.e.Generate(dst, logp, k.Position(), k.e.Expected())
+}
+
+func (k *hamiltonian) Tuned() (what, value string) {
+	size, turning := k.Leap()
+	value = fmt.Sprintf("%.2g", size)
+	if turning {
+		value += " with rotations"
+	}
+	return "step length of the Hamiltonian moves", value
+}

@@ -1,0 +1,104 @@
+package shape
+
+import (
+	"errors"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// Informed returns the directions of ξ that the data inform, near θ and ξ, or the most
+// important ones if there are more than the given number. Between two times of the data,
+// ξ changes the states at the data through the state at the second of these times alone.
+// To first order these are as many directions as the state has components. Gradients of
+// random combinations of the states find them. The result is nil if the path has no such
+// gradients.
+func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
+	var blocks []Block
+	times, components := 0, 1
+	for _, x := range e.Posterior().Experiments {
+		times += len(x.Data.T)
+		components = max(components, x.Problem.Dim())
+	}
+	// If there are too many directions, several times share them.
+	together := (times*components + most - 1) / most
+	at := 0
+	for i := range e.Posterior().Experiments {
+		r := e.Part(i)
+		n := r.NoiseLen()
+		if n > 0 {
+			found, err := partInformed(r, e.Posterior().Experiments[i], theta, xi[at:at+n], together)
+			if err != nil {
+				return nil
+			}
+			for _, b := range found {
+				b.From, b.To = at+b.From, at+b.To
+				blocks = append(blocks, b)
+			}
+		}
+		at += n
+	}
+	return blocks
+}
+
+// partInformed returns the directions of one experiment.
+func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, together int) (blocks []Block, err error) {
+	if r.Grid() == nil {
+		return nil, errors.ErrUnsupported
+	}
+	// The space has d dimensions, or more if a step uses earlier states.
+	d := x.Problem.Dim()
+	gradients := make([][]float64, 2*d)
+	rng := probode.Stream(0x626c6f636b)
+	w := make([]float64, d*len(x.Data.T))
+	for i := range gradients {
+		for k := range w {
+			w[k] = rng.NormFloat64()
+		}
+		gradients[i] = make([]float64, len(xi))
+		if err := r.NoiseGradient(gradients[i], w, theta, xi); err != nil {
+			return nil, err
+		}
+	}
+	times, normals := r.Grid().Solver().Times(), r.Grid().Solver().Normals()
+	rounding := 1e-9 * (times[len(times)-1] - times[0])
+	from := 0
+	for row := 0; row < len(x.Data.T); row += together {
+		last := x.Data.T[min(row+together, len(x.Data.T))-1] - rounding
+		step, _ := slices.BinarySearch(times, last)
+		to := min(step*normals, len(xi))
+		if to <= from {
+			continue
+		}
+		m := mat.NewDense(to-from, len(gradients), nil)
+		for k, g := range gradients {
+			m.SetCol(k, g[from:to])
+		}
+		for _, weights := range span(m, d) {
+			blocks = append(blocks, Block{From: from, To: to, Weights: weights})
+		}
+		from = to
+	}
+	return blocks, nil
+}
+
+// span returns an orthonormal basis of the space of the columns of m, or of its main part
+// if it has more than most dimensions.
+func span(m *mat.Dense, most int) (basis [][]float64) {
+	const negligible = 1e-6
+	var svd mat.SVD
+	if !svd.Factorize(m, mat.SVDThin) {
+		return nil
+	}
+	var u mat.Dense
+	svd.UTo(&u)
+	for k, v := range svd.Values(nil) {
+		if k < most && v > negligible*svd.Values(nil)[0] {
+			basis = append(basis, mat.Col(nil, k, &u))
+		}
+	}
+	return basis
+}

@@ -1,0 +1,287 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Hamiltonian is Hamiltonian Monte Carlo for targets that are nearly Gaussian, in any
+// number of dimensions. The first len(Mean) coordinates have a Gaussian approximation. The
+// others are nearly independent and N(0, 1), such as random numbers about which the data
+// say little.
+//
+// In coordinates z in which the target is nearly N(0, I), let its density be e^−φ(z) with
+// respect to N(0, I). Each iteration draws a momentum p ~ N(0, I) and follows Hamilton's
+// equations for
+//
+//	H(z, p) = φ(z) + ½ zᵀz + ½ pᵀp
+//
+// in steps of length ε, which are reversible and preserve volume:
+//
+//	p ← p − ½ε ∇φ(z),   (z, p) ← (z cos ε + p sin ε, p cos ε − z sin ε),   p ← p − ½ε ∇φ(z)
+//
+// The last point is accepted with probability min(1, e^−ΔH). A rotation keeps ½zᵀz + ½pᵀp,
+// so errors come from φ alone, and the number of coordinates in which φ is constant does
+// not matter [Beskos, Pinski, Sanz-Serna & Stuart 2011].
+//
+// Without the steps of p the path is a rotation, which needs no gradient. If half of such
+// proposals would have been accepted in the last part of the burn-in, most iterations make
+// them: they are preconditioned Crank–Nicolson moves about the approximation [Rudolf &
+// Sprungk 2018]. The other iterations keep them from being stuck in a tail.
+//
+// All learning happens in the burn-in. An iteration allocates no memory of its own.
+type Hamiltonian struct {
+	// Target is the log density with respect to N(0, I) for the coordinates after the
+	// first len(Mean), and with respect to volume for those. If grad is nil, only the value
+	// is needed.
+	Target GradientDensity
+
+	// BurnIn is the number of iterations during which the kernel learns. It should equal
+	// Settings.BurnIn of the run.
+	BurnIn int
+
+	// Mean and Information describe the Gaussian approximation, such as a mode and the
+	// Fisher information there. For the first Learned coordinates, given the others, the
+	// mean and the covariance are corrected by what is learned in the burn-in.
+	Mean        []float64
+	Information mat.Symmetric
+	Learned     int
+
+	n        int // iterations made
+	x        []float64
+	z, force []float64 // the position in whitened coordinates, and −∇φ there
+	known    bool      // force is known
+	logp     float64   // of Target at x
+	upper    blas64.Triangular
+	white    *whitening // of the Learned coordinates
+	learn    *learner
+	step     stepSize
+	turns    float64 // sum of the probabilities of accepting a rotation, in the last part of the burn-in
+	stats    Stats
+
+	q, p, g, y []float64 // position, momentum and force of the path, and q as Target takes it
+}
+
+var _ Kernel = (*Hamiltonian)(nil)
+
+const (
+	pathAngle    = 1.8           // the angle by which a path turns: a little more than a quarter of a circle
+	longestLeap  = pathAngle / 3 // longer steps are rejected too often in tails
+	shortestLeap = pathAngle / 32
+	leapRate     = 0.7    // the mean probability of acceptance to which the steps are tuned
+	manyTurns    = 0.5    // share of accepted rotations above which most iterations make them
+	pathShare    = 1. / 6 // share of iterations that follow a path if most make rotations
+	wider        = 1.15   // factor of the learned scales, so that rotations reach into the tails
+)
+
+// Init places the chain at a copy of x, with a kernel that has learned nothing.
+func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
+	d := len(k.Mean)
+	if k.Target == nil || k.Information == nil || d == 0 || d > len(x) || k.Information.SymmetricDim() != d || k.Learned < 1 || k.Learned > d || k.BurnIn < 0 {
+		panic(fmt.Sprintf("mcmc: Hamiltonian in %d dimensions with a Mean of %d and %d Learned coordinates: want a Target, a Mean, Information of the same dimension, 1 ≤ Learned ≤ this dimension, and BurnIn ≥ 0", len(x), d, k.Learned))
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(k.Information) {
+		panic("mcmc: Information of Hamiltonian is not positive definite")
+	}
+	k.upper = chol.RawU().(*mat.TriDense).RawTriangular()
+	full := k.Learned <= mostDense
+	k.white = newWhitening(make([]float64, k.Learned), nil, full)
+	k.learn = newLearner(k.Learned, k.BurnIn, full, false)
+	k.n, k.turns, k.stats = 0, 0, Stats{}
+	for _, v := range []*[]float64{&k.x, &k.z, &k.force, &k.q, &k.p, &k.g, &k.y} {
+		*v = make([]float64, len(x))
+	}
+	copy(k.x, x)
+	k.whiten()
+	k.logp, k.known = k.evaluate(k.force, k.z), true
+	if math.IsInf(k.logp, 0) || math.IsNaN(k.logp) {
+		if _, err := k.Target(k.g, x); err != nil {
+			return fmt.Errorf("mcmc: target: %w", err)
+		}
+		return fmt.Errorf("mcmc: log density is %v, or its gradient is not finite: want finite numbers", k.logp)
+	}
+	k.step = newStepSize(longestLeap / 4)
+	return nil
+}
+
+// whiten sets z from x.
+func (k *Hamiltonian) whiten() {
+	d, l := len(k.Mean), k.Learned
+	copy(k.z, k.x)
+	floats.Sub(k.z[:d], k.Mean)
+	blas64.Trmv(blas.NoTrans, k.upper, vectorOf(k.z[:d]))
+	copy(k.y, k.z[:l])
+	k.white.to(k.z[:l], k.y[:l])
+}
+
+// place sets x to the point with the whitened coordinates z.
+func (k *Hamiltonian) place(x, z []float64) {
+	d, l := len(k.Mean), k.Learned
+	copy(x, z)
+	k.white.from(x[:l], z[:l])
+	blas64.Trsv(blas.NoTrans, k.upper, vectorOf(x[:d]))
+	floats.Add(x[:d], k.Mean)
+}
+
+// evaluate writes −∇φ at z to force, unless force is nil, and returns the log density. It
+// returns NaN if the target cannot be evaluated.
+func (k *Hamiltonian) evaluate(force, z []float64) float64 {
+	k.place(k.y, z)
+	logp, err := k.Target(force, k.y)
+	if err != nil || math.IsInf(logp, 1) {
+		return math.NaN()
+	}
+	if force == nil || math.IsInf(logp, -1) {
+		return logp
+	}
+	d, l := len(k.Mean), k.Learned
+	blas64.Trsv(blas.Trans, k.upper, vectorOf(force[:d]))
+	k.white.gradient(force[:l])
+	floats.Add(force[:d], z[:d])
+	if sum := floats.Sum(force); math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return math.NaN()
+	}
+	return logp
+}
+
+// energy returns H for the position z, with the log density logp, and the momentum p.
+func (k *Hamiltonian) energy(z, p []float64, logp float64) float64 {
+	rest := z[len(k.Mean):]
+	return floats.Dot(p, p)/2 + floats.Dot(rest, rest)/2 - logp
+}
+
+// rotate turns (q, p) by an angle.
+func (k *Hamiltonian) rotate(angle float64) {
+	sin, cos := math.Sincos(angle)
+	for i, q := range k.q {
+		p := k.p[i]
+		k.q[i], k.p[i] = cos*q+sin*p, cos*p-sin*q
+	}
+}
+
+// Step makes one iteration.
+func (k *Hamiltonian) Step(rng *rand.Rand) {
+	k.n++
+	tested := k.learn.until // from here on rotations are tested
+	if k.n > k.BurnIn && k.turns > manyTurns*float64(k.BurnIn-tested) && rng.Float64() > pathShare {
+		k.move(0, 0, rng)
+		return
+	}
+	if k.n > tested && k.n <= k.BurnIn {
+		k.turns += k.move(0, 0, rng)
+	}
+	size := k.step.size
+	accept := k.move(int(math.Round(pathAngle/size)), size, rng)
+	if k.n > k.BurnIn {
+		return
+	}
+	k.step.update(accept, leapRate)
+	k.step.size = min(max(k.step.size, shortestLeap), longestLeap)
+	if k.learn.add(k.n, k.z[:k.Learned]) {
+		k.learn.apply(k.white, nil)
+		floats.Scale(wider, k.white.scale)
+		k.whiten()
+		k.known = false
+		k.step = newStepSize(k.step.size / 2)
+	}
+	if k.n == k.BurnIn {
+		k.step.finish()
+		k.step.size = min(max(k.step.size, shortestLeap), longestLeap)
+	}
+}
+
+// move proposes a path of some steps, or only a rotation if there are none, and returns the
+// probability of accepting it.
+func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
+	k.stats.Proposed++
+	copy(k.q, k.z)
+	for i := range k.p {
+		k.p[i] = rng.NormFloat64()
+	}
+	start := k.energy(k.q, k.p, k.logp)
+	// A path of random length is no period of any coordinate.
+	length := 0.8 + 0.4*rng.Float64()
+	var logp float64
+	if steps == 0 {
+		k.rotate(length * math.Pi / 2)
+		logp = k.evaluate(nil, k.q)
+	} else {
+		logp = k.follow(steps, size*length)
+	}
+	ratio := start - k.energy(k.q, k.p, logp)
+	if math.IsNaN(logp) {
+		k.stats.Failed++
+		ratio = math.Inf(-1)
+	}
+	if ratio >= -rng.ExpFloat64() {
+		k.stats.Accepted++
+		k.z, k.q = k.q, k.z
+		k.force, k.g = k.g, k.force
+		k.logp, k.known = logp, steps > 0
+		k.place(k.x, k.z)
+	}
+	return math.Exp(min(0, ratio))
+}
+
+// follow moves (q, p) along a path, and returns the log density at its end. It returns NaN
+// or −∞ if the path leads to where there is no density.
+func (k *Hamiltonian) follow(steps int, size float64) (logp float64) {
+	if !k.known {
+		k.evaluate(k.force, k.z)
+		k.known = true
+	}
+	copy(k.g, k.force)
+	floats.AddScaled(k.p, size/2, k.g)
+	for i := range steps {
+		k.rotate(size)
+		if logp = k.evaluate(k.g, k.q); math.IsNaN(logp) || math.IsInf(logp, -1) {
+			return logp
+		}
+		kick := size
+		if i == steps-1 {
+			kick = size / 2
+		}
+		floats.AddScaled(k.p, kick, k.g)
+	}
+	return logp
+}
+
+// Position returns the position of the chain, a view valid until the next Step.
+func (k *Hamiltonian) Position() []float64 { return k.x }
+
+// Stats returns the counts since Init. Failed counts the moves along which the target could
+// not be evaluated; they are rejected.
+func (k *Hamiltonian) Stats() Stats { return k.stats }
+
+// LogDensity returns the value of Target at the position.
+func (k *Hamiltonian) LogDensity() float64 { return k.logp }
+
+// Leap returns the length of the steps, and whether most iterations make rotations.
+func (k *Hamiltonian) Leap() (size float64, turning bool) {
+	return k.step.size, k.turns > manyTurns*float64(k.BurnIn-k.learn.until)
+}
+
+// State writes or reads the position and what has been learned.
+func (k *Hamiltonian) State(a *Archive) {
+	a.Int(&k.n)
+	a.Floats(k.x)
+	a.Floats(k.z)
+	a.Float(&k.logp)
+	a.Float(&k.turns)
+	a.Stats(&k.stats)
+	k.step.state(a)
+	k.white.state(a)
+	if k.n < k.BurnIn {
+		k.learn.state(a)
+	}
+	if a.Reading() {
+		k.known = false // the gradient at z is computed anew
+	}
+}
