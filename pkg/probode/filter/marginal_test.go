@@ -110,3 +110,22 @@ func TestAffineLikelihood(t *testing.T) {
 		}
 	}
 }
+
+// On an affine field Fenrir and DALTON are the same also if the state jumps between the
+// observations, or at one of them; one runs backwards through the jump, the other forwards.
+func TestLikelihoodAcrossEvents(t *testing.T) {
+	times := []float64{.4, .8, 1.2, 2}
+	y := [][]float64{{.9, -.2}, {.7, -.5}, {math.NaN(), .4}, {.1, -.3}}
+	for _, at := range []float64{.5, .8} {
+		p := affine()
+		p.Events = []probode.Event{{Time: at, Jump: func(x []float64, _ float64, _ []float64) { x[0], x[1] = x[1]+.2, 2*x[0] }}}
+		for _, q := range []int{1, 3} {
+			m := EK{Q: q}
+			f := logLikelihood(t, p, m, probode.Through(.2), times, y, false)
+			d := logLikelihood(t, p, m, probode.Through(.2), times, y, true)
+			if !within(f, d, 1e-6) {
+				t.Errorf("event at %g, q = %d: Fenrir %.10g, DALTON %.10g", at, q, f, d)
+			}
+		}
+	}
+}
