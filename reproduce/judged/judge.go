@@ -302,7 +302,7 @@ const notNear = "the best point is not near a mode of the posterior"
 // certificate returns the reason why a tolerance is not certified, or "" if it is.
 func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance float64, s certify.Settings) string {
 	set := settings(name, tolerance)
-	setup := probode.Setup{Method: set.Method, Mesh: probode.Adaptive{Tolerance: set.Tolerance}}
+	setup := probode.Setup{Method: set.Method, Mesh: probode.Adaptive{Tolerance: set.Tolerance, MaxSteps: 1e6}} // as many steps as for the losses
 	list, err := certify.Each(ctx, p, []probode.Setup{setup}, s)
 	if err != nil {
 		return "certificate: " + why(ctx, err)

@@ -212,12 +212,14 @@ func lossRows(list []*result) (out [][]string) {
 }
 
 // short returns an error of a solver without the names of the problem and the solver, and
-// without advice.
+// without the state and advice.
 func short(why string) string {
-	if why, _, cut := strings.Cut(why, ": want"); cut {
-		why = why[strings.LastIndex(why, ": ")+1:]
-		why, _, _ = strings.Cut(why, " (")
-		return strings.TrimSpace(why)
+	for _, end := range []string{": want", ", x = ["} {
+		if what, _, cut := strings.Cut(why, end); cut {
+			what = what[strings.LastIndex(what, ": ")+1:]
+			what, _, _ = strings.Cut(what, " (")
+			return strings.TrimSpace(what)
+		}
 	}
 	return why
 }
