@@ -1,0 +1,121 @@
+package matching
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// Sample draws θ from a posterior of GaussianProcess. It moves θ and ξ together by
+// mcmc.NUTS, with a metric from Fisher's information. The chains begin at draws of θ from
+// the prior and at ξ = 0, unless s.Start is set; its points are then on the unconstrained
+// scale, and contain θ and ξ. A zero s.BurnIn means 600 iterations.
+func Sample(ctx context.Context, p *bayes.Posterior, s mcmc.Settings) (*mcmc.Chains, error) {
+	e, err := bayes.NewDensity(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	d, n := e.Dim(), e.NoiseLen()
+	if s.BurnIn == 0 {
+		s.BurnIn = 600
+	}
+	if s.Start == nil {
+		s.Start = func(_ int, rng *rand.Rand) []float64 {
+			x := make([]float64, d+n)
+			if err := e.Clone().Unconstrain(x[:d], p.DrawPrior(rng)); err != nil {
+				x[0] = math.NaN() // begins anew
+			}
+			return x
+		}
+	}
+	chains, err := mcmc.Run(ctx, func(int) mcmc.Kernel {
+		e := e.Clone()
+		return &mcmc.NUTS{BurnIn: s.BurnIn, CovAt: func(x []float64) mat.Symmetric { return inverseInformation(e, x) },
+			Target: func(grad, x []float64) (float64, error) {
+				lp, err := e.Gradient(grad[:d], grad[d:], x[:d], x[d:])
+				for i, v := range x[d:] {
+					lp -= v * v / 2
+					grad[d+i] -= v
+				}
+				return lp, err
+			}}
+	}, s)
+	if chains != nil {
+		chains.Names = p.Names()
+		for _, chain := range chains.Draws {
+			for k, x := range chain {
+				theta := make([]float64, d)
+				e.Constrain(theta, x[:d])
+				chain[k] = theta
+			}
+		}
+	}
+	return chains, err
+}
+
+// inverseInformation returns the inverse of I + JᵀWJ at x = (θ, ξ), where J is the
+// derivative of the states, by differences, and W holds the precisions of the residuals and
+// of data with Gaussian errors of known size. It returns nil where the states cannot be
+// computed.
+func inverseInformation(e *bayes.Density, x []float64) mat.Symmetric {
+	const h = 1e-6
+	d := e.Dim()
+	states := func(x []float64) []float64 {
+		if _, err := e.LogPosterior(x[:d], x[d:]); err != nil {
+			return nil
+		}
+		return slices.Clone(e.States(0))
+	}
+	base := states(x)
+	if base == nil {
+		return nil
+	}
+	experiment := e.Posterior().Experiments[0]
+	both := experiment.Problem.Dim()
+	columns := len(experiment.Data.Y[0]) - both/2
+	weight := make([]float64, len(base))
+	for i, row := range experiment.Data.Y {
+		for k := range both {
+			if k >= both/2 {
+				weight[i*both+k] = 1
+			}
+			// A column with the name of the state
+			for c := range columns {
+				g, ok := experiment.Errors[c].(bayes.Gaussian)
+				if ok && g.Sigma.Name == "" && experiment.Data.Names[c] == experiment.Problem.StateName(k) && !math.IsNaN(row[c]) {
+					weight[i*both+k] = 1 / (g.Sigma.Value * g.Sigma.Value)
+				}
+			}
+		}
+	}
+	jac := mat.NewDense(len(base), len(x), nil)
+	moved := slices.Clone(x)
+	for j := range x {
+		moved[j] += h
+		z := states(moved)
+		if z == nil {
+			return nil
+		}
+		for i, v := range z {
+			jac.Set(i, j, math.Sqrt(weight[i])*(v-base[i])/h)
+		}
+		moved[j] = x[j]
+	}
+	info := mat.NewSymDense(len(x), nil)
+	info.SymOuterK(1, jac.T())
+	for j := range x {
+		info.SetSym(j, j, info.At(j, j)+1)
+	}
+	var chol mat.Cholesky
+	inverse := new(mat.SymDense)
+	if !chol.Factorize(info) || chol.InverseTo(inverse) != nil {
+		return nil
+	}
+	return inverse
+}
