@@ -381,7 +381,7 @@ func TestSampleDefault(t *testing.T) {
 		want  string
 	}{
 		{nil, "delayed_acceptance,accurate"},
-		{[]string{"-alpha", "0.1"}, "pcn"},
+		{[]string{"-alpha", "0.1"}, "hamiltonian"},
 		{[]string{"-alpha", "0.1", "-scheme", "deterministic"}, "deterministic"},
 	} {
 		out := filepath.Join(dir, fmt.Sprint(i))
