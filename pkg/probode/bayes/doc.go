@@ -19,6 +19,7 @@
 //	bayes/certify  bounds the effect of the solver's error, without sampling
 //	bayes/assess   says whether the solver's error matters, and what to do
 //	bayes/sbc      tests a sampler
+//	bayes/marginal integrates the uncertain solution out, by Gaussian filters
 //	bayes/cases    contains complete models with data
 //
 // # The purpose of noise in the model
