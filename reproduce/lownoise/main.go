@@ -1,0 +1,236 @@
+// Command lownoise counts how often a search for the parameters of a model gets stuck if
+// the errors of the data are small: with the likelihood of an accurate solver, and with
+// Fenrir and DALTON, in which the diffusion κ² is a parameter.
+//
+//	go run ./reproduce/lownoise [-sets N] [-seed N]
+//
+// The model is that of FitzHugh and Nagumo, with 40 observations of both components up to
+// t = 20, whose errors have the standard deviation 0.05. For every data set each search
+// begins at the same draw from log-normal distributions around the true parameters, whose
+// logarithms have the standard deviation 0.5. The table shows the standard deviations of
+// the estimates, also in units of those of searches that begin at the truth.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/internal/shell"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/marginal"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/filter"
+	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+func main() { shell.Main("lownoise", run) }
+
+func run(ctx context.Context, args []string) error {
+	fs := flag.NewFlagSet("lownoise", flag.ContinueOnError)
+	sets := fs.Int("sets", 100, "`number` of data sets")
+	seed := fs.Uint64("seed", 1, "seed of the data and of the starts")
+	if err := shell.Parse(fs, args); err != nil {
+		return err
+	}
+	if *sets < 2 {
+		return fmt.Errorf("-sets is %d: want at least 2", *sets)
+	}
+	s, err := compute(ctx, searches, *sets, *seed)
+	if err != nil {
+		return err
+	}
+	return s.write(os.Stdout)
+}
+
+const (
+	noise = 0.05 // sd of the errors of the data
+	apart = 6    // a search that ends more than this number of sds from the truth is stuck
+)
+
+// A study holds the estimates of each search, by data set.
+type study struct {
+	truth     []float64
+	searches  []search
+	estimates [][][]float64 // by search and data set; nil where the search failed
+}
+
+// A search maximises one likelihood.
+type search struct {
+	name  string
+	truth bool // it begins at the true parameters
+	// diffusions holds a κ² for each climb. Each climb begins where the one before ended.
+	// κ² is a parameter in the last climb, and fixed in the others.
+	diffusions []float64
+	dalton     bool
+}
+
+// falling is a schedule of diffusion tempering [Beck et al. 2024]. The diffusion that fits
+// the solution is about 10⁴.
+var falling = []float64{1e12, 1e10, 1e8, 1e6}
+
+// searches are the rows of the table.
+var searches = []search{
+	{name: "least squares from the truth", truth: true},
+	{name: "least squares"},
+	{name: "Fenrir", diffusions: []float64{1e4}},
+	{name: "Fenrir, tempered", diffusions: falling},
+	{name: "DALTON", diffusions: []float64{1e4}, dalton: true},
+	{name: "DALTON, tempered", diffusions: falling, dalton: true},
+}
+
+// compute makes the given searches for all data sets.
+func compute(ctx context.Context, searches []search, sets int, seed uint64) (*study, error) {
+	p := problems.FitzHughNagumo()
+	s := &study{truth: p.Theta, searches: searches, estimates: make([][][]float64, len(searches))}
+	data := bayes.Data{Names: []string{"V", "R"}}
+	for i := range 40 {
+		data.T = append(data.T, float64(i+1)/2)
+	}
+	exact, err := reference.Solve(ctx, p, data.T, reference.Settings{})
+	if err != nil {
+		return nil, err
+	}
+	for n := range sets {
+		rng := rand.New(rand.NewPCG(seed, uint64(n)))
+		own := data
+		for i := range own.T {
+			own.Y = append(own.Y, []float64{exact.X[2*i] + noise*rng.NormFloat64(), exact.X[2*i+1] + noise*rng.NormFloat64()})
+		}
+		start := make([]float64, len(p.Theta))
+		for k, v := range p.Theta {
+			start[k] = v * math.Exp(0.5*rng.NormFloat64())
+		}
+		for i, way := range s.searches {
+			from := start
+			if way.truth {
+				from = p.Theta
+			}
+			found, _ := way.estimate(ctx, model(p, &own), from)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			s.estimates[i] = append(s.estimates[i], found)
+		}
+	}
+	return s, nil
+}
+
+// model returns the model of the data, whose priors are so wide that they hardly matter.
+func model(p *probode.Problem, data *bayes.Data) bayes.Model {
+	m := bayes.Model{Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(noise)}}}}}
+	for _, name := range p.Params {
+		m.Params = append(m.Params, bayes.Param{Name: name, Prior: distuv.LogNormal{Sigma: 3}})
+	}
+	return m
+}
+
+// estimate returns the parameters at which the search ends. It is an error if the density
+// is zero where a climb begins, or cannot be computed there.
+func (w search) estimate(ctx context.Context, m bayes.Model, from []float64) ([]float64, error) {
+	if w.diffusions == nil {
+		return climb(ctx, &bayes.Posterior{Model: m, Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Through(0.025)}}, from)
+	}
+	settings := marginal.Settings{EK: filter.EK{Q: 3}, Mesh: probode.Through(0.05), DALTON: w.dalton}
+	last := len(w.diffusions) - 1
+	for i, kappa2 := range w.diffusions {
+		settings.Diffusion = bayes.Known(kappa2)
+		if i == last {
+			m.Params = append(m.Params, bayes.Param{Name: "kappa2", Prior: distuv.LogNormal{Mu: math.Log(1e4), Sigma: 10}})
+			settings.Diffusion, from = bayes.Unknown("kappa2"), append(from[:len(from):len(from)], kappa2)
+		}
+		p, err := marginal.Posterior(ctx, m, settings)
+		if err != nil {
+			return nil, err
+		}
+		if from, err = climb(ctx, p, from); err != nil {
+			return nil, err
+		}
+	}
+	return from[:len(from)-1], nil // without κ²
+}
+
+// climb returns the parameters at the end of a climb.
+func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, error) {
+	e, err := bayes.NewDensity(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Bind(ctx)()
+	u, theta := make([]float64, len(from)), make([]float64, len(from))
+	if err := e.Unconstrain(u, from); err != nil {
+		return nil, err
+	}
+	value, err := e.LogPosterior(u, nil)
+	if err != nil {
+		return nil, err
+	}
+	surface := shape.NewSurface(e)
+	a := surface.Ascent(u, value)
+	a.Tolerance = 1e-6
+	for a.Steps < 200 && !a.Done {
+		a.Step(surface)
+	}
+	e.Constrain(theta, a.X)
+	return theta, nil
+}
+
+// spread returns the standard deviation of the logarithm of each estimated parameter over
+// the data sets in which the search i did not get stuck, and the number of the others. A
+// search is stuck if it failed, or if one of these logarithms is farther from the truth
+// than its limit.
+func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
+	logs := make([][]float64, len(s.truth))
+	for _, found := range s.estimates[i] {
+		inside := found != nil
+		for k := range found {
+			inside = inside && math.Abs(math.Log(found[k]/s.truth[k])) <= limit[k]
+		}
+		if !inside {
+			stuck++
+			continue
+		}
+		for k := range found {
+			logs[k] = append(logs[k], math.Log(found[k]))
+		}
+	}
+	for _, x := range logs {
+		sd = append(sd, stat.StdDev(x, nil))
+	}
+	return sd, stuck
+}
+
+// write writes the table.
+func (s *study) write(out io.Writer) error {
+	limit := make([]float64, len(s.truth))
+	for k := range limit {
+		limit[k] = math.Inf(1)
+	}
+	best, _ := s.spread(0, limit)
+	for k := range limit {
+		limit[k] = apart * best[k]
+	}
+	if _, err := fmt.Fprintf(out, "| search | sd of log θ₁, θ₂, θ₃ | the same / that of the first row | stuck of %d |\n|---|---|---|---|\n", len(s.estimates[0])); err != nil {
+		return err
+	}
+	for i, way := range s.searches {
+		sd, stuck := s.spread(i, limit)
+		ratio := make([]float64, len(sd))
+		for k := range sd {
+			ratio[k] = sd[k] / best[k]
+		}
+		if _, err := fmt.Fprintf(out, "| %s | %.4f | %.2f | %d |\n", way.name, sd, ratio, stuck); err != nil {
+			return err
+		}
+	}
+	return nil
+}
