@@ -78,7 +78,7 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	if err := sec.Figure(f, "The curve is flat where the exponent of the noise fits the method: AB1, AB2, AM0, and AM1 solved by Newton's method. AM2 linearised at the current state rises like h⁻², because its error has order 2 and its noise order 3. Dotted: the values of the paper, in the colours of the methods; equal values coincide."); err != nil {
+	if err := sec.Figure(f, "The curve is flat where the exponent of the noise matches the method: AB1, AB2, AM0, and AM1 solved by Newton's method. AM2 linearised at the current state rises like h⁻², because its error has order 2 and its noise order 3. Dotted: the values of the paper, in the colours of the methods; lines for equal values coincide."); err != nil {
 		return nil, err
 	}
 	header := []string{"method", "linearisation", "paper"}
@@ -102,7 +102,7 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 		}
 	}
 	sec.Table("class=scroll", header, rows)
-	sec.missing(t, "alpha_star", "the classical solution diverges, or no α is best")
+	sec.missing(t, "alpha_star", "the classical solution diverges, or there is no best α")
 	spread := func(m, lin string) (lo, hi float64) {
 		lo, hi = math.Inf(1), math.Inf(-1)
 		for _, v := range t.where(m, lin).floats("alpha_star") {
@@ -120,11 +120,11 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 			not = append(not, text)
 		}
 	}
-	sec.claim("α* “was close to constant throughout” (§3.1)", fmt.Sprintf("Over the step sizes it varies by less than a factor of 1.6 for %s, and by more for %s.", strings.Join(flat, ", "), strings.Join(not, ", ")), len(not) == 0)
+	sec.claim("α* “was close to constant throughout” (§3.1)", fmt.Sprintf("Across the step sizes, it varies by less than a factor of 1.6 for %s, and by more for %s.", strings.Join(flat, ", "), strings.Join(not, ", ")), len(not) == 0)
 	mid := hs[len(hs)/2]
 	at := func(m, lin string) string { return fmt.Sprintf("%.2g", number(t.where(m, lin, mid).rows[0][3])) }
 	sec.claim("α* ≈ .2 (AB1), .1 (AB2), .2 (AB3), .2 (AM0), .05 (AM1), .05 (AM2)",
-		fmt.Sprintf("At h = %s: %s, %s, %s for AB1–AB3; linearised at Zᵢ %s, %s, %s for AM0–AM2; with Newton %s, %s, %s. AB1 and AM0 nearly agree with the paper to the one digit that it gives; AM1 does so only if linearised at Zᵢ. AB2 is %s times as large, and none of the conventions that were tried gives AB2 = .1 together with AM2 = .05.",
+		fmt.Sprintf("At h = %s, α* is %s, %s, %s for AB1–AB3; for AM0–AM2 it is %s, %s, %s linearised at Zᵢ and %s, %s, %s with Newton. To the one digit that the paper gives, AB1 and AM0 nearly agree with it; AM1 does so only if linearised at Zᵢ. The α* of AB2 is %s times the paper's value, and none of the conventions that were tried gives .1 for AB2 together with .05 for AM2.",
 			mid, at("AB1", "none"), at("AB2", "none"), at("AB3", "none"), at("AM0", "current"), at("AM1", "current"), at("AM2", "current"),
 			at("AM0", "newton"), at("AM1", "newton"), at("AM2", "newton"), fmt.Sprintf("%.1f", number(t.where("AB2", "none", mid).rows[0][3])/.1)), false)
 	return sec, nil

@@ -46,11 +46,11 @@ func run(ctx context.Context, args []string) error {
 	fs.StringVar(&s.dataFile, "data", "", "CSV `file` with columns t, V_obs and R_obs, instead of the built-in synthetic data")
 	fs.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	fs.StringVar(&s.out, "out", filepath.Join("reproduce", "out"), "`directory` for the results")
-	fs.BoolVar(&s.quick, "quick", false, "compute a reduced form of everything; this takes half a minute, or up to two minutes if the program has to be compiled first")
+	fs.BoolVar(&s.quick, "quick", false, "run every experiment in a reduced form; this takes half a minute, or up to two minutes if the program has to be compiled first")
 	check := fs.Bool("check", false, "compare the results with reproduce/expected; the exit status is 1 if they differ")
 	update := fs.Bool("update", false, "replace the files of reproduce/expected with the results; run it in the root of the repository")
 	fs.IntVar(&s.minPaths, "paths", 0, "smallest `number` of paths of every ensemble")
-	fs.IntVar(&s.iterations, "iterations", 0, "smallest `number` of iterations of every Markov chain after burn-in")
+	fs.IntVar(&s.iterations, "iterations", 0, "minimum `number` of iterations of every Markov chain after burn-in")
 	fs.IntVar(&s.workers, "workers", 0, "`number` of goroutines, 0 for the number of cores; does not change results")
 	if err := shell.Parse(fs, args); err != nil {
 		return err
@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string) error {
 		begin := time.Now()
 		if err := e.compute(ctx, s); err != nil {
 			if ctx.Err() != nil {
-				return fmt.Errorf("interrupted during %s; the experiments before it are complete in %s", e.name, s.out)
+				return fmt.Errorf("interrupted during %s; the results of the experiments before it are complete and are in %s", e.name, s.out)
 			}
 			return fmt.Errorf("%s: %w", e.name, err)
 		}

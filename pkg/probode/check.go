@@ -120,7 +120,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	p.F(again, t, x, theta)
 	for i, v := range f {
 		if v != again[i] && v == v {
-			return fmt.Errorf("%s: F does not set dst[%d], adds to its old value, or gives another value each time: at t = %g it gives %g and then %g; F must set every element", p.Title(), i, t, v, again[i])
+			return fmt.Errorf("%s: F does not set dst[%d], adds to its old value, or gives a different value each time: at t = %g it gives %g and then %g; F must set every element", p.Title(), i, t, v, again[i])
 		}
 	}
 	for _, k := range p.Noiseless {
@@ -358,7 +358,7 @@ func (p *Problem) checkPullback(t float64, x, theta []float64) error {
 			part, name = want[d:], p.ParamName(k-d)
 		}
 		if !(math.Abs(got[k]-v) <= tol*(1e-6+vector.MaxAbs(part))) && v-v == 0 {
-			return fmt.Errorf("%s: Pullback gives a derivative of %g in %s where FJ and FTheta, or differences of F, give %g, at t = %g, x = %s", p.Title(), got[k], name, v, t, short(x))
+			return fmt.Errorf("%s: Pullback gives a derivative of %g with respect to %s where FJ and FTheta, or differences of F, give %g, at t = %g, x = %s", p.Title(), got[k], name, v, t, short(x))
 		}
 	}
 	return nil

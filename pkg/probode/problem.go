@@ -291,7 +291,7 @@ func (p *Problem) Validate() error {
 	case p.F == nil:
 		return fmt.Errorf("%s: F is nil: want the vector field", name)
 	case d == 0:
-		return fmt.Errorf("%s: X0 is empty: its length is the dimension of the state, even if Start is set", name)
+		return fmt.Errorf("%s: X0 is empty: its length must be the dimension of the state, even if Start is set", name)
 	case !(p.Span[0] < p.Span[1]) || math.IsInf(p.Span[0], 0) || math.IsInf(p.Span[1], 0):
 		return fmt.Errorf("%s: Span is [%g, %g]: want finite t0 < t1", name, p.Span[0], p.Span[1])
 	case p.States != nil && len(p.States) != d:

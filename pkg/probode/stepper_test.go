@@ -118,7 +118,7 @@ func TestWrongPullback(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = NewSolver(p, RungeKutta{}, g, 0)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), "in "+want) {
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), "with respect to "+want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}

@@ -28,7 +28,7 @@ func main() { shell.Main("judged", run) }
 
 func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("judged", flag.ContinueOnError)
-	petab := fs.String("petab", "", "`folder` with a folder for each PEtab problem")
+	petab := fs.String("petab", "", "`folder` that contains a subfolder for each PEtab problem")
 	out := fs.String("out", filepath.Join("reproduce", "out", "judged"), "`folder` for the results")
 	limit := fs.Duration("limit", 5*time.Minute, "longest processor `time` for one problem")
 	only := fs.String("only", "", "problems to compute, as `NAME,NAME`; default: all")

@@ -103,7 +103,7 @@ func rulesTable(standings []standing) string {
 // honesty draws the coverage of the rules, and the sorted root mean squares of their cells.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
-	square := viz.Panel{Title: "root mean square of the standardised error, with the cells in increasing order", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
+	square := viz.Panel{Title: "root mean square of the standardised error, with the cells sorted by it in increasing order", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
 	var lines, sorted []viz.Line
 	for _, s := range standings {
 		line := viz.Line{Name: s.rule}
@@ -140,7 +140,7 @@ func unreached(rows []row) string {
 		case strings.Contains(r.Status, "cut off"), strings.Contains(r.Status, "no alpha"), strings.Contains(r.Status, "no optimum"):
 			why = "some paths cannot be computed if the noise is as large as the error, so α* is a lower bound; calibrate.Run warns of this"
 		case strings.Contains(r.Status, "large enough"):
-			why = "the error is no larger than rounding or the error of the accurate solution"
+			why = "the error is no larger than the rounding error or the error of the accurate solution"
 		case r.Status != "ok":
 			why = r.Status
 		case r.Square > 9:

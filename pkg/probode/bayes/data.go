@@ -50,11 +50,11 @@ func (d *Data) validate() error {
 		case i > 0 && t < d.T[i-1]:
 			return fmt.Errorf("data: time %g comes after %g: want increasing times", t, d.T[i-1])
 		case len(d.Y[i]) != d.columns():
-			return fmt.Errorf("data: %d values at t = %g: want %d as in the first row", len(d.Y[i]), t, d.columns())
+			return fmt.Errorf("data: %d values at t = %g: want %d, as in the first row", len(d.Y[i]), t, d.columns())
 		}
 		for k, y := range d.Y[i] {
 			if math.IsInf(y, 0) {
-				return fmt.Errorf("data: value %d at t = %g is %g: want a number, or NaN where it is missing", k+1, t, y)
+				return fmt.Errorf("data: value %d at t = %g is %g: want a number, or NaN for a missing value", k+1, t, y)
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 		row: Row{make([]float64, c), make([]float64, c), make([]float64, c*d), make([]float64, c)}}
 	for n, i := range index {
 		if _, ok := out.rows[i]; ok {
-			return nil, fmt.Errorf("filter: two of the times are the same grid point, %g", times[n])
+			return nil, fmt.Errorf("filter: two of the times fall on the same grid point, %g", times[n])
 		}
 		out.rows[i] = n
 	}

@@ -124,7 +124,7 @@ func (s *recording) decided() error {
 		}
 	}
 	if short > 0.99*total {
-		return fmt.Errorf("filter: steps below %.2g, whose residuals may be rounding errors, decide the diffusion: want Alpha, Varying or more even steps", half/100)
+		return fmt.Errorf("filter: steps below %.2g, whose residuals may be rounding errors, determine the diffusion: want Alpha, Varying or more even steps", half/100)
 	}
 	return nil
 }

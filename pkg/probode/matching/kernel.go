@@ -75,7 +75,7 @@ func fitKernel(t, y []float64) (Kernel, error) {
 		}
 	}
 	if at == nil {
-		return Kernel{}, fmt.Errorf("the marginal likelihood has no largest value: want a Kernel")
+		return Kernel{}, fmt.Errorf("the marginal likelihood has no maximum: want a Kernel")
 	}
 	return kernel(at), nil
 }

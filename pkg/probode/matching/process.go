@@ -61,7 +61,7 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 		return nil, errors.New("matching: the data have fewer than two times: want at least 2")
 	}
 	if s.Between < 0 || s.Mismatch < 0 || s.Temper < 0 || s.Temper > 0 && s.Temper < 1 {
-		return nil, fmt.Errorf("matching: Between is %d, Mismatch is %g and Temper is %g: want numbers ≥ 0, and Temper ≥ 1 or 0", s.Between, s.Mismatch, s.Temper)
+		return nil, fmt.Errorf("matching: Between is %d, Mismatch is %g and Temper is %g: want numbers ≥ 0, and a Temper that is either 0 or at least 1", s.Between, s.Mismatch, s.Temper)
 	}
 	columns := len(x.Data.Y[0])
 	names := slices.Clone(x.Data.Names)

@@ -100,7 +100,7 @@ func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 		}
 		v := p.size * sd * sd
 		if !(sd > 0 && v > 0) || math.IsInf(v, 1) {
-			panic(fmt.Sprintf("mcmc: proposal scale %d is %v, want positive and finite", i, sd))
+			panic(fmt.Sprintf("mcmc: proposal scale %d is %v: want a positive finite number", i, sd))
 		}
 		p.cov.SetSym(i, i, v)
 	}

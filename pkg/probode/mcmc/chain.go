@@ -85,7 +85,7 @@ func (c *Chain) Start(k Kernel) (err error) {
 			return nil
 		}
 	}
-	return fmt.Errorf("mcmc: chain %d found no start in %d tries; the last error is: %w", c.index+1, startTries, err)
+	return fmt.Errorf("mcmc: chain %d found no start in %d tries; the last error: %w", c.index+1, startTries, err)
 }
 
 // Finished marks a chain as complete without starting it: all its iterations were run

@@ -84,7 +84,7 @@ const (
 func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	d := len(k.Mean)
 	if k.Target == nil || k.Information == nil || d == 0 || d > len(x) || k.Information.SymmetricDim() != d || k.Learned < 1 || k.Learned > d || k.BurnIn < 0 {
-		panic(fmt.Sprintf("mcmc: Hamiltonian in %d dimensions with a Mean of %d and %d Learned coordinates: want a Target, a Mean, Information of the same dimension, 1 ≤ Learned ≤ this dimension, and BurnIn ≥ 0", len(x), d, k.Learned))
+		panic(fmt.Sprintf("mcmc: Hamiltonian in %d dimensions with a Mean of length %d and with %d Learned coordinates: want a Target, a Mean, Information of the same dimension, 1 ≤ Learned ≤ this dimension, and BurnIn ≥ 0", len(x), d, k.Learned))
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(k.Information) {

@@ -38,9 +38,9 @@ func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
 	case err != nil:
 		return fmt.Errorf("mcmc: target at %v: %w", x, err)
 	case math.IsNaN(logp) || math.IsInf(logp, 1):
-		return fmt.Errorf("mcmc: log density at %v is %v, want a finite number", x, logp)
+		return fmt.Errorf("mcmc: the log density at %v is %v: want a finite number", x, logp)
 	case math.IsInf(logp, -1):
-		return fmt.Errorf("mcmc: density at %v is zero, want a point in the support", x)
+		return fmt.Errorf("mcmc: the density at %v is zero: want a point in the support", x)
 	}
 	rule := m.Proposal
 	switch {

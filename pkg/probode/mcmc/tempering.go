@@ -85,7 +85,7 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	case err != nil:
 		return fmt.Errorf("mcmc: target at %v: %w", x, err)
 	case math.IsNaN(logp) || math.IsInf(logp, 0):
-		return fmt.Errorf("mcmc: log density at %v is %v, want a finite number", x, logp)
+		return fmt.Errorf("mcmc: the log density at %v is %v: want a finite number", x, logp)
 	}
 	k.n, k.stats, k.trips, k.next, k.y = 0, Stats{}, 0, max(10, k.BurnIn/16), make([]float64, d)
 	k.swaps, k.tries, k.replicas = make([]float64, n-1), make([]float64, n-1), nil

@@ -63,7 +63,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	}
 	failed, tried := sum.Failed+sum.Latent.Failed, sum.Proposed+sum.Latent.Proposed
 	if share := float64(failed) / float64(tried); share > 0.01 {
-		warn("%.2g %% of evaluations failed: the draws cover only the region where the equations could be solved, which may be a part of the posterior; use a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
+		warn("%.2g %% of evaluations failed: the draws cover only the region where the equations could be solved, which may be only part of the posterior; use a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
 	}
 
 	for i, name := range c.Names {
@@ -100,7 +100,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		warn("R̂ cannot be computed for %s: its draws are all equal, not all finite, or fewer than four per chain", list(unknown))
 	}
 	if mixed != nil {
-		warn("R̂ is up to %.3f and should be below 1.01: the chains have not mixed in %s; run longer, with a longer burn-in, and if that does not help use parameters that are less correlated, or more informative priors", worst, list(mixed))
+		warn("R̂ is up to %.3f and should be below 1.01: the chains have not mixed in %s; run longer, with a longer burn-in, and, if that does not help, use parameters that are less correlated, or more informative priors", worst, list(mixed))
 	}
 	if few != nil {
 		what := "as few as " + fmt.Sprintf("%.0f", least)
@@ -178,7 +178,7 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 			}
 		}
 		if names != nil {
-			warn("chain %d differs from the others, which agree, in %s: its mean is up to %.2g standard deviations away (%.4g, theirs %.4g); it is in another mode, or has not converged yet: compare the log densities, start at the mode, or make the burn-in longer", j+1, list(names), farthest, here, there)
+			warn("chain %d differs from the others in %s, while the others agree: its mean is up to %.2g standard deviations away (%.4g, theirs %.4g); it is in another mode, or has not converged yet: compare the log densities, start at the mode, or make the burn-in longer", j+1, list(names), farthest, here, there)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (p *File) Theta(values map[string]float64) ([]float64, error) {
 	}
 	for name := range values {
 		if !slices.ContainsFunc(p.Params, func(q Parameter) bool { return q.ID == name }) {
-			return nil, fmt.Errorf("a value of %s, which is not a parameter of the model", text.Clip(name))
+			return nil, fmt.Errorf("found a value for %s, which is not a parameter of the model", text.Clip(name))
 		}
 	}
 	return theta, nil

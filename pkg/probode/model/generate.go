@@ -29,11 +29,11 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	own := strings.Fields("_ init main probode math bool false float64 int len make nil string true")
 	for _, n := range []struct{ id, what, not string }{{pkg, "package", "_"}, {name, "function", strings.Join(own, ", ")}} {
 		if !token.IsIdentifier(n.id) || slices.Contains(strings.Split(n.not, ", "), n.id) {
-			return nil, fmt.Errorf("%q cannot be the name of a Go %s: want letters, digits and _, not beginning with a digit, no Go keyword, and not %s", text.Clip(n.id), n.what, n.not)
+			return nil, fmt.Errorf("%q cannot be the name of a Go %s: want letters, digits and _, not beginning with a digit; a Go keyword is not allowed, nor is %s", text.Clip(n.id), n.what, n.not)
 		}
 	}
 	if e.pre != nil {
-		return nil, fmt.Errorf("condition %s begins with preequilibration, which generated Go code cannot compute: want another condition", text.Clip(e.Condition))
+		return nil, fmt.Errorf("condition %s begins with a preequilibration, which generated Go code cannot compute: want another condition", text.Clip(e.Condition))
 	}
 	q, err := p.ODE(e)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	fmt.Fprintf(&b, "\t\"github.com/probode/probode/pkg/probode\"\n)\n\n%s", body)
 	out, err := format.Source(b.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("%s: the generated Go is not valid: %w", text.Clip(q.Name), err)
+		return nil, fmt.Errorf("%s: the generated Go code is not valid: %w", text.Clip(q.Name), err)
 	}
 	return out, nil
 }

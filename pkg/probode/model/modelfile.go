@@ -94,7 +94,7 @@ type modelReader struct {
 // id fails unless v can be a name in formulas.
 func (r *modelReader) id(line int, what, v string) string {
 	if !source.IsID(v) || expr.Reserved(v) {
-		r.Failf(line, "%s is %q: want letters, digits and _, not beginning with a digit, and not a word such as inf or and", what, v)
+		r.Failf(line, "%s is %q: want letters, digits and _, not beginning with a digit, and not a reserved word such as \"inf\" or \"and\"", what, v)
 	}
 	return v
 }
@@ -103,7 +103,7 @@ func (r *modelReader) id(line int, what, v string) string {
 func (r *modelReader) name(n *source.Node, key string) string {
 	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
 	if v == r.time || v == expr.Time {
-		r.Failf(n.LineOf(key), "%s is %s, which is the time: want another name", key, v)
+		r.Failf(n.LineOf(key), "%s is %s, which stands for the time: want another name", key, v)
 	}
 	return v
 }

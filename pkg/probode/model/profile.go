@@ -73,7 +73,7 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 		return nil, fmt.Errorf("the confidence level is %g: want a number between 0 and 1", level)
 	}
 	if len(ends) == 0 || ends[0].Err != nil {
-		return nil, fmt.Errorf("no search succeeded: want an end of a search, around which profiles are computed")
+		return nil, fmt.Errorf("no search succeeded: want at least one end point of a search, because profiles are computed around it")
 	}
 	best := ends[0]
 	s.Tolerance = probode.Tolerance{Relative: 1e-6}

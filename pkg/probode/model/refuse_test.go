@@ -183,7 +183,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"1\t2\tsd", "1\t2;3\tsd"}, "d.tsv:2: the row gives observableParameter2_a", ""},
 		{[]string{"1\t2\tsd", "1\t2\ts d"}, `d.tsv:2: noiseParameters is "s d"`, ""},
 		{[]string{"1\t2\tsd", "1\t2\tsdd"}, "d.tsv:2: sdd is not defined", ""},
-		{[]string{"A * observableParameter1_a", "A * observableParameter1_a + time"}, "d.tsv:3: a is measured at time inf, yet its formula depends on the time", ""},
+		{[]string{"A * observableParameter1_a", "A * observableParameter1_a + time"}, "d.tsv:3: a is measured at time inf, yet its formula depends on time", ""},
 
 		// SBML
 		{[]string{"level2/version4", "level1", `level="2"`, `level="1"`}, "SBML Level 1 is not supported", "SBML Level 1"},

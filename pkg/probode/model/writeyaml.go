@@ -50,7 +50,7 @@ func (p *File) WriteYAML(dir string) (name string, err error) {
 	// the error.
 	name = filepath.Join(dir, "model.yaml")
 	if _, err := Load(name); err != nil {
-		return "", fmt.Errorf("model: %s cannot be a model file: %w", p.Name, err)
+		return "", fmt.Errorf("model: %s cannot be written as a model file: %w", p.Name, err)
 	}
 	return name, nil
 }

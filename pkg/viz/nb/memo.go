@@ -93,7 +93,7 @@ func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 	if err != nil {
 		note(fmt.Sprintf("Memo “%s”: computed, but it cannot be kept: %v.", name, err))
 	} else {
-		note(fmt.Sprintf("Memo “%s”: computed, and kept on disk for the next time.", name))
+		note(fmt.Sprintf("Memo “%s”: computed, and kept on disk for next time.", name))
 	}
 	return v
 }

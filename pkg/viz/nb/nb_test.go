@@ -332,7 +332,7 @@ func TestCSV(t *testing.T) {
 
 func TestMemoSaysSo(t *testing.T) {
 	dir := "PROBODE_MEMO=" + t.TempDir()
-	equal(t, plain(t, run(t, "memo", 0, dir)), "Memo “square”: computed, and kept on disk for the next time.")
+	equal(t, plain(t, run(t, "memo", 0, dir)), "Memo “square”: computed, and kept on disk for next time.")
 	r := run(t, "memo", 0, dir)
 	equal(t, plain(t, r), `Memo “square”: read back from disk, not computed. nb.Forget("square") removes it.`)
 	if s := r.sent[0].Data[protocol.MIMETextHTML].(string); strings.Contains(s, string(os.PathSeparator)+"tmp") {

@@ -54,7 +54,7 @@ func Show(values ...any) {
 		case *modelfile.File:
 			showModel(v)
 		default:
-			panic(fmt.Sprintf("nb: a %T cannot be shown: want a figure, chains, a comparison, a report of assess or a problem of model", v))
+			panic(fmt.Sprintf("nb: a %T cannot be shown: want a figure, chains, a comparison, a report of package assess or a problem of package model", v))
 		}
 	}
 }

@@ -18,7 +18,7 @@ const (
 	saidNoReference = "the accurate posterior is not known, because the reference fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
 	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws: add smaller steps, or use a method of higher order"
 	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) are worth fewer than %d effective draws: increase Draws and Weighed, or take smaller steps"
-	saidMissedPart  = "no solver that was tried has draws in parts of the reference posterior with about %.2g of its mass: use smaller steps, or a method whose draws reach these parts"
+	saidMissedPart  = "the draws of all solvers that were tried miss parts of the reference posterior that hold about %.2g of its mass: use smaller steps, or a method whose draws reach these parts"
 	saidHeavy       = "the tails of %s are so heavy that its mean and sd do not describe it (the tail index is %.2f; a mean exists only below 1, an sd only below ½): only its median and central 68 %% interval are judged"
 
 	saidPhantom   = "phantom: at %v the solver creates the mode at %s, with %.3g of the mass: the reference posterior does not have it"
@@ -43,8 +43,8 @@ const (
 	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: the error of this interpolation falls like h^%d, the error of the method falls like h^%d, and the assessment includes both; with a step that divides the times of the data there is no interpolation"
 
 	saidCalibration = "α* = %.3g at %v: %s"
-	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, which differ by a factor of more than %d: at the larger step the error does not have the size that the order predicts, so the α of one step is wrong for another"
-	saidAlphaTheta  = "α depends on θ: at %v α* is %.3g at the mode and %.3g at a draw from the posterior, which differ by a factor of more than %d, so one α for all draws is a compromise: give α a prior, or take a smaller step"
+	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, and these values differ by a factor of more than %d; at the larger step the error does not have the size that the order predicts, so the α of one step is wrong for another"
+	saidAlphaTheta  = "α depends on θ: with %v, α* is %.3g at the mode and %.3g at a draw from the posterior; these values differ by a factor of more than %d, so one α for all draws is a compromise: give α a prior, or take a smaller step"
 	saidAlphaGiven  = "the given α = %.3g does not match the size of the error at %v, where α* is %.3g: leave Alpha at zero to have it calibrated"
 	saidTaken       = "%s is %.3g at %v and %.3g in the accurate posterior"
 	saidSigma       = "if the size of the measurement errors is unknown, its estimate absorbs the solver's error (%s) and so hides a bad solver: intervals become wider and the fit still looks good; judge the step by %s, too"
@@ -85,7 +85,7 @@ func sayDistrust(r referenceError, threshold float64) string {
 	case r.sufficient != "":
 		cure = fmt.Sprintf("%s would be accurate enough", r.sufficient)
 	case r.failed > mostFailed || r.unknown > 0:
-		cure += ", or exclude parameters for which the solution does not exist at all times"
+		cure += ", or exclude parameters for which the solution does not exist over the whole time span"
 	}
 	return what + ": " + cure
 }
@@ -102,7 +102,7 @@ func sayWrongShare(m ModeShare) string {
 	case m.Visited == 0:
 		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, and no draw is in it", m.Gaussian)
 	case odds < 1./3 || odds > 3:
-		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, but a fraction %.3g of the draws is in it: if R̂ is good, the approximation is wrong", m.Gaussian, m.Visited)
+		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, but a fraction of %.3g of the draws is in it: if R̂ is good, the approximation is wrong", m.Gaussian, m.Visited)
 	}
 	return ""
 }
@@ -336,7 +336,7 @@ func (a *Report) sayBasis(b *strings.Builder) {
 	b.WriteString(".\n")
 	for _, st := range a.Steps {
 		if n := a.Claim("draws needed", st.String(), "").Value; n < 100*float64(most) {
-			fmt.Fprintf(b, "At %v about %s draws from each chain would lead to a verdict.\n", st, twoDigits(n))
+			fmt.Fprintf(b, "At %v, about %s draws from each chain would lead to a verdict.\n", st, twoDigits(n))
 		}
 	}
 }
@@ -360,7 +360,7 @@ func (a *Report) Advice() string {
 		}
 	}
 	if bad > 0 {
-		fmt.Fprintf(&b, "Noise in the model is worse here than ignoring the error, at %d of the steps.\n", bad)
+		fmt.Fprintf(&b, "At %d of the steps, noise in the model is worse than ignoring the error.\n", bad)
 	}
 	return b.String()
 }

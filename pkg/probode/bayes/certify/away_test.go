@@ -258,7 +258,7 @@ func TestNoDifferenceAtAllIsSuspect(t *testing.T) {
 	}{
 		{0, 1, ""}, // x′ = θ, which every method solves exactly
 		{2.5e-5 * 4, 1, "an error of its own"},
-		{1e-9, 0, "no parameter has an effect"},
+		{1e-9, 0, "no parameter affects"},
 	} {
 		p := plane(distuv.Normal{Mu: 1, Sigma: 1}, func(f []float64, t float64, _, th []float64) {
 			if f[0] = c.rate * th[0]; t > 1.2345 && t < 1.2345+c.width {

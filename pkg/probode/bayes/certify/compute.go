@@ -135,4 +135,4 @@ func suspect(m *anchor) error {
 	return errNoEffect
 }
 
-var errNoEffect = errors.New("certify: no parameter has an effect on the data that the two solvers expect; if a pulse of f lies between their steps, declare it as an event")
+var errNoEffect = errors.New("certify: no parameter affects the data that the two solvers predict; if f has a pulse between their steps, declare it as an event")

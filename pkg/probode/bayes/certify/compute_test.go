@@ -101,7 +101,7 @@ func TestTableOfManyParameters(t *testing.T) {
 	if got, want := strings.Join(strings.Fields(head)[4:], " "), "Δ b/sd Δ d/sd Δ f/sd Δ g/sd Δ h/sd Δ i/sd"; got != want {
 		t.Errorf("%s: want %s", got, want)
 	}
-	if !strings.Contains(text, "3 other parameters are shifted by 0.02 sd at most") {
+	if !strings.Contains(text, "3 other parameters are shifted by at most 0.02 sd") {
 		t.Errorf("table %q", text)
 	}
 }

@@ -204,7 +204,7 @@ func table(all []*Certificate) string {
 	}
 	out := text.Table(rows, func(i int) bool { return i == 0 })
 	if n := len(all[0].Params) - len(index); n > 0 {
-		out += fmt.Sprintf("%d other parameters are shifted by %.2g sd at most\n", n, others)
+		out += fmt.Sprintf("%d other parameters are shifted by at most %.2g sd\n", n, others)
 	}
 	// If all setups have failed, Answer says why.
 	wrong := map[string]bool{}

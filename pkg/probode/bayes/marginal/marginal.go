@@ -160,7 +160,7 @@ func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	}
 	i, ok := m.number[p]
 	if !ok {
-		return nil, fmt.Errorf("marginal: the mesh is for another model than that of %s", p.Title())
+		return nil, fmt.Errorf("marginal: the mesh is for a different model, not that of %s", p.Title())
 	}
 	x := &m.of.Posterior().Experiments[i]
 	if !slices.Equal(times, x.Data.T) {

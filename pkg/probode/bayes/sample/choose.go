@@ -66,7 +66,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 		searched = fmt.Sprintf("; with more than %d parameters, one search for modes began at %s, and other modes were not looked for", mostTempered, at)
 	default:
 		found, err = climb(ctx, p, from)
-		searched = "; modes were looked for from the given starts only"
+		searched = "; the searches for modes began only at the given starts"
 	}
 	if err != nil {
 		return nil, err
@@ -129,15 +129,15 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case !differentiable:
 		return Deterministic{}, "its solutions have no derivatives", nil
 	case share >= nearlyNormal && d <= fewParameters:
-		return Deterministic{}, fmt.Sprintf("one mode was found, it is nearly Gaussian (%.0f %% of draws from the approximation are effective), and %d parameters are few", 100*share, d), nil
+		return Deterministic{}, fmt.Sprintf("one mode was found, which is nearly Gaussian (%.0f %% of draws from the approximation are effective), and there are only %d parameters", 100*share, d), nil
 	case len(several) > 1:
-		return NUTS{}, fmt.Sprintf("there are %d modes and, with %d parameters, no sampler that moves between them: each chain is likely to stay in one", len(several), d), nil
+		return NUTS{}, fmt.Sprintf("there are %d modes, and for %d parameters there is no sampler that moves between them: each chain is likely to stay in one mode", len(several), d), nil
 	case best.Cov == nil:
-		return NUTS{}, "the data do not determine all parameters, so the posterior is not Gaussian, and it has gradients", nil
+		return NUTS{}, "the data do not determine all parameters, so the posterior is not Gaussian; its gradients are available", nil
 	case share < nearlyNormal:
 		return NUTS{}, fmt.Sprintf("the posterior is not Gaussian (%.0f %% of draws from an approximation are effective) and has gradients", 100*share), nil
 	}
-	return SplitHMC{}, fmt.Sprintf("there are %d parameters and gradients, and the posterior is nearly Gaussian (%.0f %% of draws from the approximation are effective)", d, 100*share), nil
+	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (%.0f %% of draws from the approximation are effective)", d, 100*share), nil
 }
 
 // gaussianShare returns the effective share of draws from a Student t distribution with
@@ -344,5 +344,5 @@ func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	if worst <= mattersD {
 		return fmt.Sprintf("at %d of the draws the error of the solver is at most %.1g posterior standard deviations", len(ruler.points), math.Max(worst, 1e-4)), nil
 	}
-	return fmt.Sprintf("caution: at %d of the draws the error of the solver is up to %.2g posterior standard deviations: take a smaller tolerance with -scheme, or probode assess", len(ruler.points), worst), nil
+	return fmt.Sprintf("caution: at %d of the draws the error of the solver is up to %.2g posterior standard deviations: set a smaller tolerance with -scheme, or run probode assess", len(ruler.points), worst), nil
 }

@@ -51,7 +51,7 @@ func TestChooseSplitHMC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(plan.Why, "split hmc, because there are 16 parameters and gradients, and the posterior is nearly Gaussian (") {
+	if !strings.HasPrefix(plan.Why, "split hmc, because there are 16 parameters, gradients are available, and the posterior is nearly Gaussian (") {
 		t.Errorf("the reason is %q", plan.Why)
 	}
 	if !strings.HasSuffix(plan.Why, "one search for modes began at the medians of the priors, and other modes were not looked for") {
@@ -117,10 +117,10 @@ func TestChooseFew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if only := strings.HasSuffix(plan.Why, "; modes were looked for from the given starts only"); only != (from != nil) {
+		if only := strings.HasSuffix(plan.Why, "; the searches for modes began only at the given starts"); only != (from != nil) {
 			t.Errorf("from %v: the reason is %q", from, plan.Why)
 		}
-		if !strings.HasPrefix(plan.Why, "deterministic, because one mode was found, it is nearly Gaussian") || len(plan.Posterior.Modes.Modes) != 1 {
+		if !strings.HasPrefix(plan.Why, "deterministic, because one mode was found, which is nearly Gaussian") || len(plan.Posterior.Modes.Modes) != 1 {
 			t.Errorf("the reason is %q", plan.Why)
 		}
 		got := plan.Posterior.Modes.Highest()

@@ -331,5 +331,5 @@ func (k *delayed) Tuned() (what, value string) {
 		}
 		value += ")"
 	}
-	return "share of the fine solves for moves of θ that were avoided thanks to the coarse stage", value
+	return "share of the fine solves that the coarse stage made unnecessary, for moves of θ", value
 }

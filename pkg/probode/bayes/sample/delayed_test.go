@@ -34,7 +34,7 @@ func TestDelayedAcceptance(t *testing.T) {
 	} {
 		chains := run(t, p, c.s, 12000)
 		agree(t, c.name, chains, c.mean, c.sd)
-		if !strings.Contains(strings.Join(chains.Notes, "\n"), "avoided thanks to the coarse stage") {
+		if !strings.Contains(strings.Join(chains.Notes, "\n"), "that the coarse stage made unnecessary") {
 			t.Errorf("%s: notes %q do not say what was spared", c.name, chains.Notes)
 		}
 		if c.name == "four times" {

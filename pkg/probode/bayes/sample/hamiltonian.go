@@ -63,12 +63,12 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	case err != nil || found.Highest().U == nil:
 		return instead("no mode was found")
 	case len(heavy(found)) > 1:
-		return instead("the posterior has several modes, between which its proposals jump")
+		return instead("the posterior has several modes, and the sampler's proposals jump between them")
 	}
 	m := found.Highest()
 	grad, xi := make([]float64, e.Dim()), make([]float64, e.NoiseLen())
 	if _, err := e.Gradient(grad, make([]float64, len(xi)), m.U, xi); errors.Is(err, errors.ErrUnsupported) {
-		return instead(fmt.Sprintf("the solutions by %v have no gradient with respect to ξ", p.Setup))
+		return instead(fmt.Sprintf("the solutions computed by %v have no gradient with respect to ξ", p.Setup))
 	}
 	s.gaussian = findInformed(ctx, e, m.U)
 	switch err := e.Err(); {
@@ -81,7 +81,7 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])
-	return s, []string{fmt.Sprintf("θ and ξ move together, from a Gaussian approximation around %s, in which the data inform %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
+	return s, []string{fmt.Sprintf("θ and ξ are moved together, with proposals from a Gaussian approximation around %s, in which the data inform %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
 }
 
 // mostInformed is the largest number of directions of ξ in a Gaussian approximation.

@@ -54,7 +54,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		return nil, err
 	}
 	if chains.LogWeights != nil {
-		return nil, errors.New("sample: the chains have weights already: want the draws without weights")
+		return nil, errors.New("sample: the chains already have weights: want the draws without weights")
 	}
 	if err := bound.Check(chains); err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 		return out, ctx.Err()
 	}
 	if err != nil {
-		out.Notes = append(out.Notes, fmt.Sprintf("warning: modes that the weighted draws may miss could not be searched for: %v", err))
+		out.Notes = append(out.Notes, fmt.Sprintf("warning: the search for modes that the weighted draws may miss was not possible: %v", err))
 		return out, nil
 	}
 	shares, err := modes.Shares(p, m, chains)

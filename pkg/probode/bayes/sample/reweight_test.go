@@ -144,7 +144,7 @@ func TestReweightErrors(t *testing.T) {
 		c *mcmc.Chains
 		a probode.Setup
 	}{
-		"have weights already":               {&weights, probode.Setup{}},
+		"already have weights":               {&weights, probode.Setup{}},
 		"the chains belong to another model": {&other, probode.Setup{}},
 		"step is -1":                         {coarse, probode.Setup{Mesh: probode.Uniform(-1)}},
 		"step is 3":                          {coarse, probode.Setup{Mesh: probode.Uniform(3)}},

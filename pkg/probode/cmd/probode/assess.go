@@ -49,8 +49,8 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	name := flags.String("scheme", "pcn", "`scheme` for the inference with the solver's error in the model: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "largest bias (in posterior sd) and largest relative change of an sd that do not matter")
 	confidence := flags.Float64("confidence", 0.95, "confidence of each number's interval, which must lie on one side of the threshold; at least 0.5 and less than 1")
-	auto := flags.Bool("auto", false, "draw more while a step is undecided, up to -budget; up to four interim analyses share the confidence")
-	budget := flags.String("budget", "", "limit for -auto: `draws` per chain, a time such as 10m, or both as 50000,10m; without it, eight times the draws of the first analysis")
+	auto := flags.Bool("auto", false, "draw more while a step is undecided, up to -budget; the confidence level holds for up to four interim analyses together")
+	budget := flags.String("budget", "", "limit for -auto: `draws` per chain, a time such as 10m, or both, as in 50000,10m; without it, eight times the draws of the first analysis")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0 means 4000, or as many as -draws allows")
 	weighed := flags.Int("weighed", 4000, "number of draws at each step for which the equations are also solved accurately")
 	start := flags.String("start", "", "with -model: a `file` of fit -json: searches for modes begin at its optima, and nowhere else")
@@ -81,7 +81,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	// A run with -min-ess gives up after a hundred times as many draws as -draws asks for:
 	// see mcmc.Settings.
 	if most := 100 * cmp.Or(m.draws, 1000) * m.chains; !(*minESS >= 0 && *minESS <= float64(most)) {
-		return fmt.Errorf("-min-ess %g: want a number from 0 to %d, the largest number of draws that %d chains can make", *minESS, most, m.chains)
+		return fmt.Errorf("-min-ess %g: want a number from 0 to %d, the largest number of draws that %d chains can produce", *minESS, most, m.chains)
 	}
 	if s.MaxDraws, s.MaxTime, err = parseBudget(*budget); err != nil {
 		return err

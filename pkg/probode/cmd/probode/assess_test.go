@@ -73,7 +73,7 @@ func TestAssessErrors(t *testing.T) {
 		{lotka(t, data, "-weighed", "3"), "-weighed 3"},
 		{lotka(t, data, "-weighed", "100000000000000000"), "-weighed 100000000000000000: want a number from 100 to 1000000000"},
 		{lotka(t, data, "-weighed", "1e17"), "1e17"},
-		{lotka(t, data, "-min-ess", "inf"), "-min-ess +Inf: want a number from 0 to 400000, the largest number of draws that 4 chains can make"},
+		{lotka(t, data, "-min-ess", "inf"), "-min-ess +Inf: want a number from 0 to 400000, the largest number of draws that 4 chains can produce"},
 		{lotka(t, data, "-min-ess", "1e17"), "-min-ess 1e+17: want a number from 0 to"},
 		{lotka(t, data, "-min-ess", "NaN"), "-min-ess NaN"},
 		{lotka(t, data, "-min-ess", "-1"), "-min-ess -1"},

@@ -48,7 +48,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	threshold := flags.Float64("threshold", 0.1, "largest shift that does not matter, in sd of the Gaussian at the mode")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is enough")
-	strict := flags.Bool("strict", false, "with -enough: D must be below the threshold, not only the shifts")
+	strict := flags.Bool("strict", false, "with -enough: D, and not only the shifts, must be below the threshold")
 	at := flags.String("at", "", "with -model: the point to use instead of a search for modes: nominal, or `name=value,…`, where the other parameters are nominal")
 	start := flags.String("start", "", "with -model: a `file` of fit -json: begin at its optima instead of searching for modes")
 	line := flags.String("line", "", "`parameter` on the horizontal axis of the figure that -out writes: it shows the log-likelihood for each solver and the reference")

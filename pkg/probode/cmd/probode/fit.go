@@ -61,7 +61,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	f := fitFlags{figure: outFile{flag: "out"}, table: outFile{flag: "json"}}
 	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
 	outside := flags.Bool("outside", false, outsideHelp)
-	flags.IntVar(&f.starts, "starts", 20, "`number` of searches from drawn starts; with -start the default is 0")
+	flags.IntVar(&f.starts, "starts", 20, "`number` of searches from randomly drawn starts; with -start the default is 0")
 	flags.StringVar(&f.start, "start", "", "where further searches begin: nominal, or a `file` of an earlier fit -json")
 	flags.Uint64Var(&f.set.Seed, "seed", 1, "seed of the starts")
 	flags.BoolVar(&f.set.Map, "map", false, "maximise the posterior density instead: add the log densities of the priors")
@@ -256,7 +256,7 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 		fmt.Fprintf(out, "%d of %d searches failed; the first error: %v\n", failed, len(optima), failure)
 	}
 	if stopped > 0 {
-		fmt.Fprintf(out, "%d of %d searches were stopped before their end\n", stopped, len(optima))
+		fmt.Fprintf(out, "%d of %d searches were stopped before they finished\n", stopped, len(optima))
 	}
 	if free, data := p.Size(); data > 0 {
 		aic, bic := criteria(optima[0].LogLikelihood, free, data)
@@ -313,16 +313,16 @@ func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int)
 	}
 	fmt.Fprintf(out, "\n%s\n", text.Table(rows, func(c int) bool { return c == 0 || c == 3 }))
 	if len(elsewhere) > 0 {
-		fmt.Fprintf(out, "The confidence region extends beyond these intervals: the log-likelihood is also less than %.3g below the best at %s. Each interval covers only the part around the best end.\n",
+		fmt.Fprintf(out, "The confidence region extends beyond these intervals: the log-likelihood is less than %.3g below its best value at other points, too: %s. Each interval covers only the part around the best end point.\n",
 			p.Drop, strings.Join(elsewhere, "; "))
 	}
 	switch {
 	case len(open) == 0 && len(elsewhere) == 0 && searches == 1:
-		fmt.Fprintln(out, "The data determine all parameters within their bounds, unless there are other optima: there was one search only.")
+		fmt.Fprintln(out, "The data determine all parameters within their bounds, unless there are other optima: there was only one search.")
 	case len(open) == 0 && len(elsewhere) == 0:
 		fmt.Fprintf(out, "The data determine all parameters within their bounds, as far as %d searches show.\n", searches)
 	case len(open) > 0:
-		fmt.Fprintf(out, "The data do not determine %s: up to a bound, the profile is less than %.3g below the best.\n", strings.Join(open, ", "), p.Drop)
+		fmt.Fprintf(out, "The data do not determine %s: all the way to a bound, the profile stays less than %.3g below the best value.\n", strings.Join(open, ", "), p.Drop)
 	}
 }
 

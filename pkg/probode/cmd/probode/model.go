@@ -117,7 +117,7 @@ func (m *model) build() (*bayes.Posterior, error) {
 	}
 	switch {
 	case (m.preset == "") == (m.file == ""):
-		return nil, errors.New("want one of -case and -model: see -help")
+		return nil, errors.New("want either -case or -model: see -help")
 	case m.data == "" && m.time != "":
 		return nil, errors.New("-time has no meaning without -data")
 	}

@@ -195,9 +195,9 @@ func TestModelErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "want one of -case and -model"},
+		{nil, "want either -case or -model"},
 		{[]string{"-case", "lynx"}, "-case lynx: want lynx-hare, influenza, fitzhugh-nagumo"},
-		{[]string{"-case", "influenza", "-model", "x.yaml"}, "want one of -case and -model"},
+		{[]string{"-case", "influenza", "-model", "x.yaml"}, "want either -case or -model"},
 		{[]string{"-case", "influenza", "-prior", "a=normal(0,1)"}, "not defined: -prior"},
 		{[]string{"-case", "influenza", "-data", "nowhere.csv"}, "-data nowhere.csv:"},
 		{[]string{"-case", "influenza", "-data", data}, "no column \""},

@@ -262,7 +262,7 @@ func (s *solution) named() (*probode.Problem, error) {
 	case s.model == "" && s.condition != "":
 		return nil, errors.New("-condition: want -model, too")
 	case s.model == "" && s.problem == "":
-		return nil, errors.New("-problem: want the name of a built-in problem, or -model: see -help")
+		return nil, errors.New("-problem or -model: want the name of a built-in problem, or a model file (see -help)")
 	case s.problem != "":
 		p, err := problems.Named(s.problem)
 		if err != nil {

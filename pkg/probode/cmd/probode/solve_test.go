@@ -173,7 +173,7 @@ func TestSolveNoise(t *testing.T) {
 
 func TestSolveFaults(t *testing.T) {
 	for want, args := range map[string][]string{
-		"-problem: want the name":                  nil,
+		"-problem or -model: want the name":        nil,
 		`-problem: no problem "x"`:                 {"-problem", "x"},
 		"-step or -rtol: want":                     {"-problem", "fhn"},
 		"-step and -rtol: want only one of them":   {"-problem", "fhn", "-step", "0.1", "-rtol", "1e-3"},

@@ -88,7 +88,7 @@ func (m *model) optima(name string) (points [][]float64, err error) {
 		points = append(points, point)
 	}
 	if points == nil {
-		return nil, errors.New("none of its best ends is an optimum: want a fit with more searches")
+		return nil, errors.New("none of the best end points of its searches is an optimum: want a fit with more searches")
 	}
 	return points, nil
 }

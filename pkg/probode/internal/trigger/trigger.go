@@ -158,7 +158,7 @@ func (w *Watch) accumulate(which []int, t float64) error {
 			w.count[k] = 0
 		}
 		if w.last[k] = t; w.count[k] == repeats {
-			return fmt.Errorf("%s happens again and again at t = %.10g, each time after less than %.2g: want a solution that ends before, or a trigger that stays false after its jump", w.list[k].Name, t, close*w.span)
+			return fmt.Errorf("%s happens again and again at t = %.10g, each time after less than %.2g: want a solution that ends before this time, or a trigger that stays false after its jump", w.list[k].Name, t, close*w.span)
 		}
 	}
 	return nil

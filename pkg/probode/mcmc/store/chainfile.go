@@ -202,7 +202,7 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	t, err := scan(io.NewSectionReader(in, 0, size), f.state.body, row)
 	switch {
 	case t.columns == nil && size == t.size: // before errors of the header, which may be cut
-		return nil, fmt.Errorf("it has %d bytes, and ends before the draws do", size)
+		return nil, fmt.Errorf("it has %d bytes, which is too short to contain all the draws", size)
 	case t.columns != nil && size < t.headSize+f.state.body:
 		return nil, fmt.Errorf("it has %d bytes, want at least %d", size, t.headSize+f.state.body)
 	case err != nil:
@@ -252,9 +252,9 @@ func (f *file) restore(here maker) error {
 		if !bytes.Equal(a.Bytes(), s.now) {
 			d := changed(x, c.Kernel().Position())
 			if d == nil {
-				return fmt.Errorf("store: %s: the chain cannot be resumed: its last %d iterations, repeated, lead to the same draw but to another state of the sampler: the sampler or its settings have changed", f.statePath(), at-from)
+				return fmt.Errorf("store: %s: the chain cannot be resumed: when its last %d iterations are repeated, they lead to the same draw but to another state of the sampler: the sampler or its settings have changed", f.statePath(), at-from)
 			}
-			return fmt.Errorf("store: %s: the chain cannot be resumed: its last %d iterations, repeated, lead to another draw, %.17g instead of %.17g, a relative difference of %.1g; %s",
+			return fmt.Errorf("store: %s: the chain cannot be resumed: when its last %d iterations are repeated, they lead to another draw, %.17g instead of %.17g, a relative difference of %.1g; %s",
 				f.statePath(), at-from, d.is, d.was, d.relative, d.cause(there, here))
 		}
 	}

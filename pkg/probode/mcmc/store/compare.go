@@ -93,7 +93,7 @@ func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (they were begun by builds, or on processors, that round in different ways, which is enough to change a hash of densities: there %v; here %v)", there, here)
+	return fmt.Sprintf(" (they were begun with builds or on processors that round differently, which is enough to change a hash of densities: there %v; here %v)", there, here)
 }
 
 // compare returns an error that names a setting in which the draws in dir differ from

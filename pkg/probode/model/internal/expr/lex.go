@@ -80,7 +80,7 @@ func scan(src string, pos int) (token, error) {
 	case c == '`':
 		end := strings.IndexByte(src[pos+1:], '`')
 		if end <= 0 {
-			return token{}, syntaxError(src, pos, "found a ` without a name and a closing ` after it: want `name`")
+			return token{}, syntaxError(src, pos, "found a ` that is not followed by a name and a closing `: want `name`")
 		}
 		name := src[pos+1 : pos+1+end]
 		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {

@@ -22,7 +22,7 @@ func TestLimits(t *testing.T) {
 		"open":     strings.Repeat("(", 1000000),
 	} {
 		_, err := Parse(src)
-		if err == nil || !strings.Contains(err.Error(), "nested more than 10000 deep") {
+		if err == nil || !strings.Contains(err.Error(), "nested more than 10000 levels deep") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -34,7 +34,7 @@ func Parse(src string, functions ...string) (*Node, error) {
 		return nil, err
 	}
 	if p.tok.kind != 0 {
-		return nil, p.errorf("found %s: want an operator or the end", p.tok)
+		return nil, p.errorf("found %s: want an operator or the end of the formula", p.tok)
 	}
 	return n, nil
 }
@@ -65,7 +65,7 @@ func (p *parser) next() error {
 
 func (p *parser) enter() error {
 	if p.depth++; p.depth > nestMost {
-		return p.errorf("brackets, signs and powers are nested more than %d deep", nestMost)
+		return p.errorf("brackets, signs and powers are nested more than %d levels deep", nestMost)
 	}
 	return nil
 }

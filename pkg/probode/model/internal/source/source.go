@@ -184,7 +184,7 @@ func (s *File) Warnf(line int, format string, args ...any) {
 
 func (s *File) fault(line int, feature, msg string) *Error {
 	if s.quiet {
-		feature, msg = "", "its contents are not what the file that names it requires"
+		feature, msg = "", "its contents are not what is required by the file that names it"
 	}
 	return &Error{File: s.Name, Line: line, Feature: feature, Msg: OneLine(msg)}
 }
