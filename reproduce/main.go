@@ -1,6 +1,6 @@
-// Command reproduce computes every experiment of "Implicit Probabilistic
-// Integrators for ODEs" (Teymur, Lie, Sullivan & Calderhead, NeurIPS 2018)
-// and writes a report that compares the paper with the results.
+// Command reproduce runs every experiment of "Implicit Probabilistic Integrators for
+// ODEs" (Teymur, Lie, Sullivan & Calderhead, NeurIPS 2018) and writes a report that
+// compares the results with those of the paper.
 //
 //	go run ./reproduce [-only fig1,fig2,alpha,alphacurve,orders,meansquare,paths]
 //	                   [-data FILE] [-seed N] [-out DIR] [-quick] [-check]

@@ -1,5 +1,5 @@
-// Package atomicfile replaces files as a whole: whatever happens, a name leads either
-// to the old file or to the complete new one.
+// Package atomicfile replaces files as a whole: whatever happens, a name refers either to
+// the old file or to the complete new one.
 package atomicfile
 
 import (
@@ -16,9 +16,9 @@ import (
 // remains. If the process is killed, a file named after path, with digits and .tmp added,
 // may remain.
 //
-// If path is a link, Write replaces the file to which it leads. If path is /dev/null, a
-// terminal, or a pipe that has a reader, Write writes into it. It does the same for the
-// file of standard output or standard error, whose name may be /dev/stdout.
+// If path is a link, Write replaces the file to which it points. If path is /dev/null, a
+// terminal, or a pipe that has a reader, Write writes into it. It does the same for
+// standard output or standard error, whose name may be, for example, /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {

@@ -7,19 +7,20 @@ import (
 	"slices"
 )
 
-// Adaptive is a Mesh that makes a new error-controlled run of the classical method at
-// every θ, like a solver that adapts its steps inside a likelihood. The solution meets
-// the tolerance at every θ, but it jumps as a function of θ where a step changes from
-// accepted to rejected. It has no noise, because grids of different lengths cannot
-// share ξ. Frozen is smooth in θ and has noise.
+// Adaptive is a Mesh that runs the classical method anew, with error control, at every θ,
+// like a solver that adapts its steps inside a likelihood. The solution meets the
+// tolerance at every θ, but it jumps as a function of θ where a step changes from
+// accepted to rejected. It has no noise, because grids of different lengths cannot share
+// ξ. Frozen is smooth in θ and has noise.
 //
-// It finds the times of events with a Trigger. If a Trigger becomes positive in a step, the
-// step is repeated with other lengths until it ends where that happens, up to rounding:
-// at the end the Trigger is positive, and a few units in the last place of t earlier it is
-// not. If several do in one step, the first one counts. Then come the jump and a new start.
-// On the Path that Hold returns, the times move with θ, and derivatives include their
-// motion. It is an error if the times of an event accumulate, as those of a ball that
-// bounces lower and lower.
+// Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
+// within a step, the step is repeated with other lengths until its end coincides with
+// that moment, up to rounding: the Trigger is positive at the end of the step, but not
+// yet a few units in the last place of t before it. If several Triggers become positive
+// in one step, only the first one counts. The jump is then applied, and the method starts
+// again. On the Path that Hold returns, the times move with θ, and derivatives include
+// their motion. It is an error if the times of an event accumulate, as do those at which
+// a ball hits the ground when it bounces lower and lower.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.
@@ -39,8 +40,9 @@ func (a Adaptive) frozen() Frozen {
 
 func (a Adaptive) String() string { return a.Tolerance.String() + ", again at every θ" }
 
-// Bind returns a Path that implements Holdable, with steps that end at the given times. It
-// makes a run at the given θ, and returns an error if the tolerance cannot be met there.
+// Bind returns a Path that implements Holdable, with steps that end at the given times.
+// It runs the method at the given θ, and returns an error if the tolerance cannot be met
+// there.
 func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -97,8 +99,8 @@ func (s *adaptivePath) place(theta []float64) (err error) {
 }
 
 // States fails if the run fails: if the tolerance cannot be met, if too many steps are
-// needed, if F is not finite, or if ctx ends. It makes no new run if the last run was at
-// the same θ.
+// needed, if F is not finite, or if ctx ends. It does not run the method again if the
+// last run was at the same θ.
 func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
 	d := s.p.Dim()
 	if len(dst) != len(s.times)*d {

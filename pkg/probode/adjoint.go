@@ -50,12 +50,12 @@ type Gradient struct {
 // depend on θ, the states are those at the moving grid points.
 //
 // It takes one backward pass through the steps, for any number of parameters. With
-// Problem.Pullback, or with FJ and FTheta, the gradient is exact up to rounding, except
-// that central differences, of relative error 10⁻¹⁰, replace derivatives of event times,
-// of jumps, of a Start without StartTheta, of f with respect to t for events that move
-// with θ, and of a Jacobian in the noise. Without FJ or FTheta, each evaluation of f in a
-// step requires 2d or 2p further evaluations of F. Nothing but the path is stored, so the
-// memory is that of z and w.
+// Problem.Pullback, or with FJ and FTheta, the gradient is exact up to rounding. The
+// exceptions are derivatives of event times, of jumps, of a Start without StartTheta, of
+// f with respect to t if events move with θ, and of a Jacobian in the noise: these are
+// computed by central differences with a relative error of 10⁻¹⁰. Without FJ or FTheta,
+// each evaluation of f in a step requires 2d or 2p further evaluations of F. Nothing but
+// the path is stored, so no more memory is needed than for z and w.
 //
 // If the method is not a Reverser, Gradient solves for the derivatives along each
 // parameter, as SolveTangents does, and returns errors.ErrUnsupported if g.Xi is not nil.
@@ -417,8 +417,9 @@ type Reversible interface {
 	Path
 	// Gradient writes to g the gradient of Σ wᵀx, where x are the states that the last
 	// call of States has computed for these θ and ξ, and w has the same length. If w is
-	// the gradient of a function of the states with respect to them, g is the gradient of
-	// that function. The error is errors.ErrUnsupported if the states have no derivative.
+	// the gradient of a function with respect to the states, g is the gradient of that
+	// function with respect to θ and ξ. The error is errors.ErrUnsupported if the states
+	// have no derivative.
 	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
 }
 

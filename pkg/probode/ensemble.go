@@ -80,7 +80,7 @@ type Ensemble struct {
 //
 // Paths that fail are left out and counted in the result. It is an error if all paths
 // fail, or if the classical solution does. If ctx ends early, the result describes the
-// first N+Failed paths, which were done by then, and Integrate returns the error of ctx.
+// N+Failed paths that had been completed by then, and Integrate returns the error of ctx.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
 	if err := s.check(ctx, p, n); err != nil {
 		return nil, err
@@ -330,8 +330,9 @@ func series(rows []float64, d int) [][]float64 {
 // index of the goroutine. It calls commit with the results in the order of i, so that
 // sums do not depend on the number of workers. Only a few results wait for their turn at
 // any time. If ctx ends, Ordered starts no more work, commits the results of the work in
-// progress, and returns the cause. If work or commit panics, or work ends its goroutine,
-// Ordered stops with an error; for a panic it is a [*PanicError].
+// progress, and returns the cause. If work or commit panics, or if work ends its
+// goroutine, Ordered stops with an error, which is a [*PanicError] in the case of a
+// panic.
 func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, commit func(T)) error {
 	type item struct {
 		i     int

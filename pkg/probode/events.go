@@ -21,11 +21,12 @@ type Event struct {
 	When func(theta []float64) float64
 
 	// Trigger, if not nil, takes the place of Time and When: the event happens whenever
-	// Trigger passes from a value ≤ 0 to a value > 0, as 1 − x[0] does where x[0] falls below
-	// 1. Where that happens is found along the numerical solution, up to rounding: see
-	// Adaptive. Only Adaptive and reference.Accurate can solve a problem with such an
-	// event. Trigger must be a continuous function of all its arguments. A sign that changes
-	// twice within a step is not seen; a bound on the steps helps.
+	// Trigger passes from a value ≤ 0 to a value > 0, as 1 − x[0] does where x[0] falls
+	// below 1. The time at which this happens is located along the numerical solution, up
+	// to rounding: see Adaptive. Only Adaptive and reference.Accurate can solve a problem
+	// with such an event. Trigger must be a continuous function of all its arguments. If
+	// the sign changes twice within a step, this goes unnoticed; setting an upper bound
+	// on the step length helps.
 	Trigger func(t float64, x, theta []float64) float64
 
 	// AtStart says that the event also happens at the start of the span if Trigger is
@@ -100,9 +101,9 @@ func Doses(component int, amount float64, times ...float64) []Event {
 }
 
 // An Input is a function of time that is given by values at some times, for use in F of a
-// Problem: an infusion, or a measured forcing. It is linear between two times, and
-// constant before the first time and after the last. If Constant is set, it is constant
-// from each time to the next, and zero before the first.
+// Problem: an infusion, or a measured forcing. It is linear between consecutive times,
+// and constant before the first time and after the last one. If Constant is set, it is
+// constant from each time to the next, and zero before the first.
 //
 // The function or its slope is discontinuous at the times, so a Problem that uses
 // an Input needs its Events.

@@ -302,8 +302,9 @@ func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
 func (g *Grid) String() string { return g.rule }
 
 // Local returns the sizes of the local errors of the classical path at the θ for which
-// the grid was made, N×d row-major: one for each step and component. The result is nil
-// unless the grid comes from an error-controlled run or a Setup with ScaleLocal.
+// the grid was made, one for each step and component, as an N×d array in row-major order.
+// The result is nil unless the grid comes from an error-controlled run or a Setup with
+// ScaleLocal.
 func (g *Grid) Local() []float64 { return g.local }
 
 // Order returns the order of step i, as chosen in the error-controlled run that made the

@@ -34,9 +34,10 @@ import (
 // The polynomial may leave the range of its points: with large steps, a component that
 // is positive at all grid points may be negative between them.
 //
-// All points belong to the segment, between two events, that contains t. If a segment has
-// fewer than q+2 points, all of them are used, and the result is less accurate. If events
-// lie close together, use a grid through the times of the data.
+// All points belong to the segment that contains t, that is, they lie between the same
+// two events. If a segment has fewer than q+2 points, all of them are used, and the
+// result is less accurate. If events lie close together, use a grid through the times of
+// the data.
 //
 // An Interpolator belongs to the grid of its Solver. If event times do not depend on θ,
 // it never changes, and all clones of its Solver and any number of goroutines can share
@@ -113,8 +114,8 @@ func (p *Interpolator) place(n int) {
 	p.first[n], p.weights[n] = first, w
 }
 
-// At writes the path z at all times into dst, row-major: dst[n*d+k] is
-// component k at the time with index n. It panics if a length is wrong.
+// At writes the values of the path z at each of the times to dst in row-major order:
+// dst[n*d+k] is component k at the time with index n. It panics if a length is wrong.
 func (p *Interpolator) At(dst, z []float64) {
 	if len(dst) != len(p.first)*p.d {
 		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, the number of times multiplied by the dimension", len(dst), len(p.first), p.d))

@@ -24,7 +24,7 @@ func (h Uniform) Bind(ctx context.Context, s Setup, p *Problem, at, times []floa
 func (h Uniform) String() string { return fmt.Sprintf("h = %g", float64(h)) }
 
 // Through is the Mesh whose steps end at the times of the data and at events. Between two
-// of these times the steps have equal length, at most the given size.
+// consecutive such times the steps have equal length, which is at most the given size.
 type Through float64
 
 func (h Through) grid(_ context.Context, p *Problem, _ Method, theta, times []float64) (*Grid, error) {
@@ -38,12 +38,13 @@ func (h Through) Bind(ctx context.Context, s Setup, p *Problem, at, times []floa
 
 func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the times", float64(h)) }
 
-// Frozen is a Mesh that makes one error-controlled run of the classical method at one
-// θ, and uses its grid for all θ and ξ, so that Z is smooth in θ. The grid includes the
-// requested times and the events.
+// Frozen is a Mesh that runs the classical method once, with error control, at one θ, and
+// uses the resulting grid for all θ and ξ, so that Z is smooth in θ. The grid includes
+// the requested times and the events.
 //
-// The run knows f only where it has called it, so it may miss a pulse in f that is shorter
-// than the steps around it. Declare the ends of the pulse as events, or set Max.
+// The run knows f only at the points where it has evaluated f, so it may miss a pulse in
+// f that is shorter than the steps around it. Declare the ends of the pulse as events, or
+// set Max.
 //
 // By default the noise on such a grid is scaled by the local errors of the run: see
 // ScaleDefault.

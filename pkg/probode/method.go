@@ -45,8 +45,8 @@ type Noise struct {
 // memory of earlier steps, and serves one goroutine.
 //
 // The Stepper of a one-step method needs only these two methods. The interfaces below
-// are optional abilities, which are used if they are present. Start and Step return
-// errors such as ErrSingular or ErrNewton; the caller checks whether the state is
+// describe optional capabilities, which are used if a Stepper has them. Start and Step
+// return errors such as ErrSingular or ErrNewton; the caller checks whether the state is
 // finite.
 type Stepper interface {
 	// Start begins at grid point i in the state x, and discards the memory of earlier
@@ -91,12 +91,12 @@ type Estimator interface {
 type Chooser interface {
 	Estimator
 	// Choose is called after step i, which led from the state given to Step to the state
-	// next. The argument size is the local error of the step in units of the tolerance. If
-	// size is at most 1, the step is accepted; +Inf means that the step failed. The
-	// function units measures another estimate in the same units. Choose returns the
-	// factor for the length of the next step, or of the same step when it is repeated.
-	// After a failed step the factor is ignored, and the step is repeated with an eighth
-	// of its length.
+	// next. The argument size is the local error of the step in units of the tolerance.
+	// If size is at most 1, the step is accepted; +Inf means that the step failed. The
+	// argument units is a function that expresses another estimate in the same units.
+	// Choose returns the factor for the length of the next step, or of the same step when
+	// it is repeated. After a failed step the factor is ignored, and the step is repeated
+	// with an eighth of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
 	// Chosen returns the order of the last step, or 0 if the method has only one.
 	Chosen() int
@@ -108,8 +108,8 @@ type Runner interface {
 	// Run takes those steps i of the path z for which from ≤ i < to. The caller has set
 	// the row of z at which the first step begins; Run writes the rows after it. Row i of
 	// xi holds the n normals of step i; xi is nil for the classical method. The argument
-	// scale is the same for all steps. The result, failed, is the index of the failed
-	// step or, if none failed, one more than the index of the last step.
+	// scale is the same for all steps. The result is the index of the step that failed
+	// or, if none failed, one more than the index of the last step.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
 	Runs() bool
@@ -119,8 +119,8 @@ type Runner interface {
 // multistep methods can, without repeating the steps. Solver.Stepper uses it.
 type Recaller interface {
 	Stepper
-	// Recall sets the memory to what it is on the path z before step i. The first argument
-	// is the grid point at which the segment begins.
+	// Recall sets the memory to what it would be before step i of the path z. The first
+	// argument is the grid point at which the segment begins.
 	Recall(from, i int, z, theta []float64)
 }
 

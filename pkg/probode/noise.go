@@ -31,9 +31,9 @@ func DrawNoise(xi []float64, seed, path uint64) {
 //
 //	ξ′ = √(1−β²) ξ + β η,   η ~ N(0, I),   0 ≤ β ≤ 1,
 //
-// to dst, which may be xi itself. The move leaves N(0, I) invariant and is reversible with
-// respect to it: β = 1 draws new normals, and a small β changes ξ little [Cotter et al.
-// 2013].
+// to dst, which may be xi itself. The move leaves N(0, I) invariant and is reversible
+// with respect to it: β = 1 draws new normals, and a small β changes ξ only slightly
+// [Cotter et al. 2013].
 func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	if !(beta >= 0 && beta <= 1) {
 		panic(fmt.Sprintf("probode: pCN step is %g: want a number in [0, 1]", beta))

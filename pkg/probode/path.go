@@ -9,7 +9,7 @@ import (
 
 // A Path solves a problem as a Setup says: it gives the states at the times that were
 // passed to Bind, as a function of θ and ξ. It owns its workspace and serves one
-// goroutine. The interfaces below are abilities that a Path may have: Tangential,
+// goroutine. The interfaces below describe capabilities that a Path may have: Tangential,
 // Reversible, Holdable and Gridded.
 type Path interface {
 	// States writes the states at the times to dst, row-major: dst[n*d+k] is component k

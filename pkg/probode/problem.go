@@ -41,15 +41,15 @@ type Problem struct {
 
 	// FTheta, if not nil, writes ∂f/∂θ to dst in row-major order, with a row for each
 	// component of f: dst[i*len(theta)+j] = ∂fᵢ/∂θⱼ. On entry dst is zero. It is used for
-	// derivatives of a path; without it they use differences of F.
+	// derivatives of a path; without it these are computed with differences of F.
 	FTheta func(dst []float64, t float64, x, theta []float64)
 
 	// Pullback, if not nil, adds the derivatives of the number λᵀf(t, x; θ) with respect
 	// to x and θ to dx and dtheta, and returns the derivative of that number with respect
 	// to t. It does the work of FJ and FTheta for gradients of functions of a path: see
 	// Solver.Gradient. If there are many parameters, it takes much less time than filling
-	// and multiplying the two matrices. If it adds nothing and returns NaN, those are used
-	// instead.
+	// and multiplying the two matrices. If it adds nothing and returns NaN, FJ and FTheta
+	// are used instead.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
 	// X0 is the initial state; its length is the dimension d.
@@ -61,15 +61,15 @@ type Problem struct {
 
 	// StartTheta, if not nil, writes the derivative of Start to dst in row-major order,
 	// with a row for each component of the state. On entry dst is zero. Without it,
-	// derivatives of a path use differences of Start.
+	// derivatives of a path are computed with differences of Start.
 	StartTheta func(dst, theta []float64)
 
 	// Span holds t₀ < t₁.
 	Span [2]float64
 
-	// Events are the moments at which the state jumps or f changes form, in any order. F
-	// is never called with the time of an event: where a step begins or ends at an event,
-	// F is called one ulp inside the step.
+	// Events lists, in any order, the moments at which the state jumps or f changes form.
+	// F is never called with the time of an event: where a step begins or ends at an
+	// event, F is called one ulp inside the step.
 	Events []Event
 
 	// Theta is the nominal parameter vector, which is used if the caller gives none. It
@@ -84,9 +84,9 @@ type Problem struct {
 	// method one evaluation of f in each step.
 	Autonomous bool
 
-	// Noiseless lists the components of the state, counted from 0, for which f is always 0:
-	// they are constant, apart from Jumps of Events. Every method solves them exactly, so
-	// they get no noise.
+	// Noiseless lists the components of the state, counted from 0, for which f is always
+	// 0: they are constant, apart from Jumps of Events. Every method computes them
+	// exactly, so they get no noise.
 	Noiseless []int
 
 	// States and Params name the components of x and θ; nil stands for x1, x2, … and
@@ -142,7 +142,7 @@ func (p *Problem) Initial(dst, theta []float64) {
 // so that they can be inferred like any other parameter. Their nominal values are the
 // initial values of p. Their names are the names of the states, without a unit and
 // followed by 0: hare0 for hare, x1_0 for x1. The F and FJ of p are still called with θ
-// alone. It panics if p has no such component, or has a parameter of that name already.
+// alone. It panics if p has no such component, or already has a parameter with that name.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())

@@ -308,8 +308,8 @@ func (m *Matrix) addMulTransposed(dst, x []float64) {
 	}
 }
 
-// Transpose returns the transpose of m. It writes the result to dst, which must come from
-// an earlier call for a matrix of the same shape, or to a new matrix if dst is nil.
+// Transpose returns the transpose of m. If dst is nil, it writes the result to a new
+// matrix; otherwise dst must come from an earlier call for a matrix of the same shape.
 func (m *Matrix) Transpose(dst *Matrix) *Matrix {
 	if dst == nil {
 		if m.Banded {

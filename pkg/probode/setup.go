@@ -60,8 +60,8 @@ func (s Setup) StepSize() float64 {
 	return 0
 }
 
-// WithStepSize returns s with steps of size h. Its Mesh is Through if the Mesh of s is,
-// otherwise Uniform.
+// WithStepSize returns s with steps of size h. If the Mesh of s is a Through, so is the
+// Mesh of the result; otherwise it is a Uniform.
 func (s Setup) WithStepSize(h float64) Setup {
 	if _, ok := s.Mesh.(Through); ok {
 		s.Mesh = Through(h)
@@ -77,7 +77,8 @@ type gridder interface {
 	grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error)
 }
 
-// Bind prepares to solve p as s says, for the given times: see Mesh.
+// Bind makes the preparations for solving p with the Setup s at the given times: see
+// Mesh.
 func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path, error) {
 	if s.Mesh == nil {
 		return nil, fmt.Errorf("%s: the mesh is nil: want a mesh such as Uniform(0.1)", p.Title())
@@ -202,10 +203,10 @@ func (s Setup) MarshalJSON() ([]byte, error) {
 // are meshes, and so are a Grid and reference.Accurate. You can use a mesh of your own
 // wherever these can be used.
 type Mesh interface {
-	// Bind prepares solutions of p by s. The argument times holds the times at which
-	// states are needed; nil stands for all grid points, if the mesh has a grid. The
-	// argument at is the θ at which a grid is frozen and local errors are measured; nil
-	// stands for the nominal θ. Expensive preparations are done here, once; other
+	// Bind makes the preparations for solving p with s. The argument times holds the
+	// times at which states are needed; nil stands for all grid points, if the mesh has a
+	// grid. The grid is frozen, and local errors are measured, at the θ that is given as
+	// at; nil stands for the nominal θ. Expensive preparations are done here, once; other
 	// goroutines use clones.
 	Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error)
 

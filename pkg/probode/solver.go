@@ -47,8 +47,9 @@ type Solver struct {
 }
 
 // NewSolver returns a Solver for p with method m on grid g, with noise scale alpha ≥ 0,
-// which multiplies a variance. It compares FJ and Band with F at the start, and the
-// Solver does so along its first path; a mistake in them is an error.
+// which multiplies a variance. NewSolver checks FJ and Band against F at the start, and
+// the Solver repeats this check along its first path; if FJ or Band is wrong, the result
+// is an error.
 func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -98,8 +99,8 @@ func (s *Solver) on(g *Grid) (err error) {
 	return nil
 }
 
-// Clone returns an independent Solver of the same problem, method, grid and noise. A
-// context to which s is bound also stops the clone.
+// Clone returns an independent Solver of the same problem, method, grid and noise. If s
+// is bound to a context, the end of that context also stops the clone.
 func (s *Solver) Clone() *Solver {
 	c := *s
 	c.tangents, c.reverse = nil, nil
@@ -136,8 +137,8 @@ func (s *Solver) NoiseLen() int { return s.Steps() * s.normals() }
 // Normals returns n, the number of normals per step.
 func (s *Solver) Normals() int { return s.normals() }
 
-// Startup returns the number of steps at the beginning of a path that carry no noise,
-// events included. The first grid point with noise has the index Startup() + 1.
+// Startup returns the number of noise-free steps, including events, at the beginning of a
+// path. The first grid point with noise has the index Startup() + 1.
 func (s *Solver) Startup() int {
 	n := 0
 	if s.scaling != ScaleLocal {
@@ -158,9 +159,10 @@ func (s *Solver) MemoryLen() int {
 	return 0
 }
 
-// After a call of Bind, solves of s, and of Solvers cloned from it later, stop soon after
-// ctx ends, with the error of ctx. The function release restores the earlier context; if
-// Bind is called several times, the release functions must be called in reverse order.
+// After Bind has been called, solves by s, and by Solvers that are cloned from it
+// afterwards, stop soon after ctx ends, and return the error of ctx. The function release
+// restores the earlier context; if Bind is called several times, the release functions
+// must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	stop, before, cause := new(atomic.Bool), s.stop, s.cause
 	s.stop, s.cause = stop, func() error { return context.Cause(ctx) }
@@ -194,9 +196,10 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 // lengths as for Solve. With from = 0 the row of t₀ is written, too.
 //
 // The argument memory, of length MemoryLen, holds what the method remembers of earlier
-// steps: on entry at t_from, unless from is 0, and on return at t_to. A path that is
-// computed in pieces equals the path of Solve bit for bit. Each piece may continue another
-// path, as in a particle filter. Errors and panics are as for Solve.
+// steps: on entry (unless from is 0) those before t_from, and on return those before
+// t_to. A path that is computed in pieces equals the path of Solve bit for bit. Each
+// piece may continue a different path, as in a particle filter. Errors and panics are as
+// for Solve.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
 		panic(fmt.Sprintf("probode: steps %d to %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
@@ -249,7 +252,7 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 	return s.step, s.scale, nil
 }
 
-// MoveTo moves the grid to θ, if event times depend on θ. A solve does that by itself.
+// MoveTo moves the grid to θ, if event times depend on θ. Solve does this automatically.
 func (s *Solver) MoveTo(theta []float64) (err error) {
 	at := s.p.Span[0]
 	defer s.p.recovered(&err, &at, nil, theta)

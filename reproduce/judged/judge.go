@@ -57,16 +57,17 @@ type byMethod struct {
 	Method string
 	Losses []loss // by tolerance, at the best point; those that were computed in time
 
-	// Enough is the loosest tolerance with which a certificate at the best point bounds the
-	// shift of every parameter below the threshold. It is zero if there is none, for the
-	// reason Why. SmallD is the loosest tolerance at which D is below smallD at the best
-	// point. D must be as small at all tighter tolerances, too, for both.
+	// Enough is the loosest tolerance for which a certificate at the best point
+	// guarantees that the shift of every parameter is below the threshold. It is zero if
+	// there is no such tolerance; Why gives the reason. SmallD is the loosest tolerance
+	// at which D is below smallD at the best point. Both also require D to be this small
+	// at all tighter tolerances.
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 
-	// Elsewhere is the number of other ends of searches at which D is below smallD with the
-	// tolerance Enough, or SmallD if Enough is zero. Ends is the number of those that were
-	// tried.
+	// Elsewhere is the number of end points of the other searches at which D is below
+	// smallD with the tolerance Enough, or with SmallD if Enough is zero. Ends is the
+	// number of such end points that were tried.
 	Elsewhere, Ends int
 }
 

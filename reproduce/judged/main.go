@@ -1,12 +1,12 @@
-// Judged asks of every problem in a collection of PEtab problems what a solver's error does
-// to its answer: what each method at each tolerance does to the log-likelihood, and which
-// tolerance is enough for every parameter.
+// Judged determines, for every problem in a collection of PEtab problems, how a solver's
+// error affects the result: how each method at each tolerance changes the log-likelihood,
+// and which tolerance is sufficient for every parameter.
 //
 //	go run ./reproduce/judged -petab DIR [-out DIR] [-limit 5m] [-only NAME,NAME] [-page]
 //
 // It writes OUT/NAME.json for each problem, OUT/judged.csv, a table in OUT/judged.md, and
-// OUT/judged.html, which needs no other file. A problem that has a JSON file is not computed again, so that a run
-// that was stopped can be continued.
+// OUT/judged.html, which needs no other file. A problem that already has a JSON file is
+// skipped, so that a run that was stopped can be continued.
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Observatory measures every method on every problem at several step sizes or tolerances:
-// the error, the cost, and whether the calibrated spread is as large as the errors at
-// parameter values other than those used for the calibration.
+// the error, the cost, and, at parameter values not used for the calibration, whether the
+// calibrated spread is as large as the errors.
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //
@@ -8,7 +8,8 @@
 // way to choose the noise. Observatory writes DIR/cells.csv with a row for each rule in
 // each cell; DIR/summary.csv with a row for each cell; DIR/answers.csv with a row for
 // each posterior, remedy and step; and DIR/observatory.html, which needs no other file.
-// Results in these files are not computed again: a run that was stopped can be continued.
+// Results that are already in these files are not computed again, so a run that was
+// stopped can be continued.
 package main
 
 import (

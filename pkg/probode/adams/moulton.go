@@ -37,8 +37,8 @@ func (m Moulton) Nominal() (order int, remedy string) {
 }
 
 // Linearization says around which state c the vector field is linearised, f(z) ≈ f(c) +
-// J(c)(z − c), to solve the implicit equation of a step. The J of the noise is
-// evaluated at the same state.
+// J(c)(z − c), to solve the implicit equation of a step. The matrix J in the covariance
+// of the noise is evaluated at the same state.
 type Linearization int
 
 const (

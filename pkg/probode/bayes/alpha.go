@@ -26,7 +26,7 @@ type CalibratedAlpha struct {
 
 // CalibrateAlpha returns the noise scale α* at the parameters theta of p, for example at
 // a mode or a draw; see calibrate.Run. It uses the grids and the Scaling of p. It is an
-// error if s has another Scaling, because the meaning of α depends on it. If the
+// error if the Scaling of s differs, because the meaning of α depends on it. If the
 // Indicator is nil, it uses Richardson's estimate, which needs no reference. Each
 // experiment has its own noise, so the calibration errors of different experiments are
 // independent. The first experiment uses the seed of s.

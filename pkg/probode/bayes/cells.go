@@ -59,7 +59,7 @@ func (r *Part) Cells() []Cell {
 }
 
 // Locations appends to dst the numbers on which the distribution of each value of the
-// data depends. These are the expected value, and those numbers of the likelihood that
+// data depends. These are the expected value and those quantities in the likelihood that
 // are parameters or expected values of another column. All are taken from the last
 // evaluation.
 func (r *Part) Locations(dst []float64) []float64 {

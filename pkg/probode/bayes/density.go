@@ -15,7 +15,7 @@ import (
 // the states of the last solve and the expected values of the data for these states. Only
 // one goroutine may use it; see Clone. Evaluations on a grid do not allocate memory.
 //
-// If a function of the model panics, that solve and every later one fails: see Err.
+// If a function of the model panics, the current solve and every later one fail: see Err.
 type Density struct {
 	p          *Posterior
 	transforms []transform
@@ -323,8 +323,8 @@ func (r *Part) describe(theta []float64) string {
 // stack.
 func (e *Density) Err() error { return e.fault }
 
-// Bind makes every solve end with the error of ctx soon after ctx ends, until release is
-// called.
+// Until release is called, every solve stops soon after ctx ends and returns the error of
+// ctx.
 func (e *Density) Bind(ctx context.Context) (release func()) {
 	before := e.ctx
 	e.ctx, e.broken = ctx, false
@@ -342,8 +342,8 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 func (e *Density) Interrupted() bool { return e.broken }
 
 // With returns the density of the same posterior with another Setup (see
-// Posterior.SolvedBy). It belongs to e: its work counts as work of e, and its solves end
-// with the same context. It is made once, and each clone of e has a clone of it.
+// Posterior.SolvedBy). It belongs to e: its work is added to that of e, and the same
+// context stops its solves. It is made once, and each clone of e has a clone of it.
 func (e *Density) With(s probode.Setup) (*Density, error) {
 	p := e.p.SolvedBy(s)
 	for _, d := range e.others {
@@ -400,8 +400,8 @@ func (e *Density) States(i int) []float64 { return e.parts[i].state }
 
 // LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), where u are the unconstrained
 // parameters and p(u) is their prior density. It does not include the density of ξ, N(0,
-// I). If the prior is zero, the result is −∞ and nothing is solved. The error says why a
-// solve failed.
+// I). If the prior density is zero, the result is −∞ and nothing is solved. The error
+// says why a solve failed.
 func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	if e.theta == nil {
 		e.theta = make([]float64, len(e.p.Params))

@@ -27,11 +27,12 @@
 // The paper proposes p(θ, ξ | Y) for a solver that cannot be made more accurate. Where
 // the solver is less certain, this posterior and the distribution of the path are wider.
 // The noise does not remove an error that always has the same sign. Eight cases come with
-// the command. With steps so large that the error matters, the bias of the worst
-// parameter stays the same or grows in seven of them (docs/why-noise-does-not-help.md). A
-// smaller step, another method, or an accurate solver that checks the draws comes closer
-// to the posterior of the exact solution, and usually costs less. Package assess measures
-// which of them is best for a model.
+// the command. If the steps are so large that the error matters, the bias of the most
+// biased parameter stays the same or grows in seven of them
+// (docs/why-noise-does-not-help.md). A smaller step, another method, or an accurate
+// solver that checks the draws comes closer to the posterior of the exact solution, and
+// usually costs less. Package assess determines by measurement which of them is best for
+// a model.
 //
 // # References
 //

@@ -180,8 +180,8 @@ func (Poisson) Rand(m float64, _ []float64, rng *rand.Rand) float64 {
 	return distuv.Poisson{Lambda: m, Src: rng}.Rand()
 }
 
-// NegativeBinomial is the Likelihood of counts with mean m and a larger variance than
-// Poisson's,
+// NegativeBinomial is the Likelihood of counts with mean m and a larger variance than a
+// Poisson distribution with that mean,
 //
 //	var y = m + m²/φ,
 //

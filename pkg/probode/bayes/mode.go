@@ -29,8 +29,8 @@ type Mode struct {
 	// Found is the number of searches that ended here.
 	Found int
 
-	// Shape is Cov or, if Cov is nil, the nearest covariance matrix. It is nil if there
-	// is none.
+	// Shape is Cov or, if Cov is nil, the covariance matrix that comes closest to the
+	// inverse of the second derivatives. It is nil if there is none.
 	Shape *mat.SymDense
 }
 
@@ -50,7 +50,7 @@ type Modes struct {
 	Ends []int
 
 	// Tried is the number of draws from the prior that were tried as starts, and Solved
-	// is the number of them at which the density was positive.
+	// is the number of those draws at which the density was positive.
 	Tried, Solved int
 
 	// Work is the cost of the search: the number of steps of the solvers, divided by the
@@ -71,8 +71,8 @@ func (m *Modes) Highest() *Mode {
 
 // Missed says in words how much may have been missed. It gives the number of modes that
 // only one search found, and the number of draws from the prior at which the equations
-// could be solved. It also says how large a share of the searches a mode could attract
-// and yet be missed.
+// could be solved. It also gives the largest share of the searches that a mode could
+// attract and still be missed.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -97,6 +97,7 @@ func (m *Modes) Missed() string {
 
 // Doubtful reports whether some modes have probably not been found. This is so if more
 // than a tenth of the searches ended in modes that no other search reached, because then
-// about the same share of further searches would end in new modes [Good 1953]. It is also
-// so if the equations could not be solved at most draws from the prior.
+// about the same share of further searches would end in new modes [Good 1953]. This is
+// also the case if, for most of the draws from the prior, the equations could not be
+// solved.
 func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }

@@ -18,7 +18,7 @@ func (r *Part) Title() string { return r.x.title(r.number) }
 func (r *Part) NoiseLen() int { return r.noise }
 
 // Grid returns the experiment's path on its grid, or nil if the mesh has no grid. Only
-// the goroutine of the density may use it.
+// the goroutine that uses the density may use it.
 func (r *Part) Grid() probode.Gridded { return r.grid }
 
 // Expected returns the elements of Density.Expected that belong to the experiment.
@@ -31,8 +31,8 @@ func (r *Part) Theta(theta []float64) []float64 {
 	return r.theta
 }
 
-// LogLikelihood does the same as Density.LogLikelihood for this experiment only. xi has
-// the NoiseLen of the part.
+// LogLikelihood does the same as Density.LogLikelihood, but for this experiment only. The
+// length of xi is the NoiseLen of the part.
 func (r *Part) LogLikelihood(theta, xi []float64) (float64, error) {
 	return r.e.logLikelihood(r.alone(), theta, xi, true)
 }
@@ -68,9 +68,10 @@ func (r *Part) LogProb(n int, path, theta []float64) float64 {
 }
 
 // Linear returns the expected values of row n of the data at the state x, their
-// derivatives, and the numbers of the likelihood of each column. Row k of slopes holds the
-// derivatives of column k with respect to the components of x, followed by those with
-// respect to theta. The results are views, valid until the next use of the density.
+// derivatives, and the quantities that the likelihood of each column uses. Row k of
+// slopes holds the derivatives of column k with respect to the components of x, followed
+// by those with respect to theta. The results are views, valid until the next use of the
+// density.
 func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own [][]float64) {
 	if r.back == nil {
 		r.back = newBackward(r, len(theta))

@@ -36,9 +36,9 @@ func (e *Density) Explain(theta, xi []float64) error {
 	return nil
 }
 
-// LogLikelihoodOf returns the log probability of the data for the expected values fit, in
-// the order of Expected. Unknown parameters of the likelihoods, such as σ, are taken from
-// theta.
+// LogLikelihoodOf returns the log probability of the data if fit holds the expected
+// values, in the order of Expected. Unknown parameters of the likelihoods, such as σ, are
+// taken from theta.
 func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	e.pointwise(e.terms, fit, theta)
 	var sum float64

@@ -51,9 +51,10 @@ func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 
 // Predict returns draws of the posterior predictive distribution: new data for each
 // experiment at the given times, which must increase. Nil stands for the times of its
-// data, missing values included; FineTimes are the times for a figure. chains must be
-// made from p by sample.Run. Weighted draws are first resampled systematically in
-// proportion to their weights, so all draws of the result have equal weight.
+// data, including those of missing values; FineTimes returns the times for a figure.
+// chains must come from a call to sample.Run with p. Weighted draws are first resampled
+// systematically in proportion to their weights, so all draws of the result have equal
+// weight.
 //
 // At the times of the data, the result has one draw for each draw in chains, because
 // chains contain the expected values there. For other times the equations are solved

@@ -8,15 +8,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Distribution is the prior of one parameter. The distributions of
-// gonum.org/v1/gonum/stat/distuv that have quantiles are Distributions: Normal,
-// LogNormal, Exponential, Gamma, InverseGamma, Beta, Uniform, StudentsT and others. A
-// distribution of your own needs these two methods.
+// A Distribution is the prior of one parameter. Those distributions in
+// gonum.org/v1/gonum/stat/distuv that have a Quantile method implement Distribution:
+// Normal, LogNormal, Exponential, Gamma, InverseGamma, Beta, Uniform, StudentsT and
+// others. A distribution of your own needs these two methods.
 type Distribution interface {
 	// LogProb returns the log density at x, or −Inf outside the support. The density may
 	// be infinite at an end of the support, as for Beta(½, ½). Chains do not visit points
-	// so close to an end that floating-point numbers cannot distinguish them from it. At
-	// an end that is zero, nothing is lost. At any other end some probability is lost. If
+	// so close to an end that floating-point numbers cannot distinguish them from it. If
+	// the end is at zero, nothing is lost. At any other end some probability is lost. If
 	// the fraction q of the support that is nearest to the end has a probability of order
 	// qᵇ, the loss is of order (1e-16)ᵇ. This is 1e-8 for b = ½, but 2.5 % for b = 0.1.
 	LogProb(x float64) float64

@@ -38,8 +38,9 @@ func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
 	return out
 }
 
-// Differentiable reports whether all paths have derivatives. They have none for an accurate
-// solver, and for steps that are chosen anew at every θ and are not held (see Density.Hold).
+// Differentiable reports whether all paths have derivatives. They have none for an
+// accurate solver, or if the steps are chosen anew at every θ and are not held (see
+// Density.Hold).
 func (e *Density) Differentiable() bool {
 	for _, r := range e.parts {
 		if _, ok := r.now().(probode.Tangential); !ok {

@@ -11,15 +11,15 @@ import (
 // Block is the solver of Hennig and Hauberg [HH14], after an idea of Skilling [S91]. The
 // mean of the process is found at all grid points of a segment together, such that its
 // derivative at each of them is f at the mean. This is a collocation method, in which a
-// value of f also changes earlier states. It is solved by sweeps over the grid. A path is
-// a joint draw about the mean:
+// value of f also changes earlier states. Its equations are solved by sweeps over the
+// grid. A path is a joint draw about the mean:
 //
 //	Zᵢ = m(tᵢ) + √α h^{3/2} Σⱼ Lᵢⱼ ξⱼ,   j < i.
 //
-// Its values are not used to evaluate f, so that the spread does not react to the problem.
+// Its values are not used to evaluate f, so the spread does not depend on the problem.
 type Block struct {
-	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. With a larger ℓ
-	// the error is smaller, and the sweeps converge at smaller steps only.
+	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. With a larger
+	// ℓ the error is smaller, but the sweeps converge only with smaller steps.
 	Length float64
 }
 
@@ -74,8 +74,9 @@ type block struct {
 
 var errSweeps = errors.New("the sweeps over the grid do not converge: try a smaller step or a shorter span")
 
-// Start computes the mean in the whole segment, unless it is that of the last path. At
-// first f has, from each grid point on, its value at the point before.
+// Start computes the mean in the whole segment, unless the mean of the last path can be
+// used again. At first, the value of f at each grid point is taken to be its value at the
+// previous point.
 func (s *block) Start(i int, x, theta []float64) error {
 	const sweeps = 500
 	d, tab := s.d, s.begin(i, x)
@@ -133,7 +134,7 @@ func (s *block) Step(dst []float64, i int, _, _, xi, scale []float64) error {
 	return nil
 }
 
-// Memory, Save and Restore add the mean.
+// Memory, Save and Restore also include the mean.
 func (s *block) Memory() int { return 2*s.stepper.Memory() - 1 - s.d }
 
 func (s *block) Save(dst []float64) {

@@ -1,17 +1,18 @@
 // Package gp has two solvers that treat an initial value problem as Gaussian process
-// regression on values of f, as the first probabilistic solvers did [C16, HH14, S91]. They
-// are methods like those of package methods. They are meant for comparison: a path of n
-// steps takes O(n²) operations and as much memory, for an error of order one.
+// regression on values of f, as the first probabilistic solvers did [C16, HH14, S91].
+// They are methods like those of package methods. They are meant for comparison: a path
+// of n steps takes O(n²) operations and O(n²) memory, although the methods have only
+// order one.
 //
 // In both, each component of x′ is a Gaussian process with mean zero and covariance
 //
 //	cov(x′(t), x′(u)) = α h exp(−(t−u)² / 2ℓ²),   x(t) = x(t₀) + ∫ x′,
 //
 // independent of the other components, and is conditioned on values of f at the grid
-// points, without an error. Interrogation evaluates f at draws of the state, one after
-// another; Block evaluates f at the mean, at all grid points together. The weights of the
-// values of f, and the covariances after conditioning, depend on the grid alone. They are
-// computed once, when a solver is made.
+// points, which are treated as exact. Interrogation evaluates f at draws of the state,
+// one after another; Block evaluates f at the mean, at all grid points together. The
+// weights of the values of f, and the covariances after conditioning, depend on the grid
+// alone. They are computed once, when a solver is made.
 //
 // The covariance has the factor h because the spread is then O(h), like the error, as
 // Chkrebtii et al. recommend.

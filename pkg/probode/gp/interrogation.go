@@ -13,17 +13,17 @@ import (
 //
 //	Z_{n+1} = z₀ + Σⱼ w_{nj} f(tⱼ, Zⱼ) + √α h^{3/2} c_n ξ_n,   j ≤ n.
 //
-// This is what the program of the authors does. Algorithm 1 of [C16] can also be read so
-// that the value of f has an error with the variance of its prediction. The prior mean of
-// x′, which is zero, then keeps a fixed part of the weight, and the path does not converge
-// as h → 0 if ℓ is a fixed number of steps.
+// This is what the authors' program does. Algorithm 1 of [C16] can also be read as giving
+// the value of f an error whose variance is that of its prediction. The prior mean of x′,
+// which is zero, then keeps a fixed part of the weight, and the path does not converge as
+// h → 0 if ℓ is a fixed number of steps.
 //
-// The sampler of the authors, which draws θ and a new path together [C16, algorithm 2], is
+// The authors' sampler, which draws θ and a new path together [C16, algorithm 2], is
 // sample.PseudoMarginal with one particle.
 type Interrogation struct {
-	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. The value λ = h
-	// of the authors is √2. A larger ℓ makes the error smaller, and paths unstable at
-	// smaller steps.
+	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. The authors'
+	// choice λ = h corresponds to ℓ = √2. A larger ℓ makes the error smaller, but paths
+	// then become unstable at smaller steps.
 	Length float64
 }
 

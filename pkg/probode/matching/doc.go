@@ -1,6 +1,7 @@
 // Package matching has two methods of inference that do not solve the equation: gradient
-// matching with Gaussian processes, and generalised smoothing. They are the methods that
-// the paper argues against [T18, §1], in a present form, for comparison.
+// matching with Gaussian processes, and generalised smoothing. They are modern versions
+// of the methods that the paper argues against [T18, §1], and are provided for
+// comparison.
 //
 // GaussianProcess turns a model into a posterior in which the path is a Gaussian process
 // fitted to the data, and x′ = f is a second set of data about this path. Smooth fits a

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// A Kernel describes the Gaussian process of one component before the data: a constant
-// mean and the Matérn covariance of smoothness 5/2,
+// A Kernel describes the Gaussian process of one component before it is conditioned on
+// the data: a constant mean and the Matérn covariance of smoothness 5/2,
 //
 //	cov(x(t), x(u)) = SD² (1 + a + a²/3) e⁻ᵃ,   a = √5 |t−u| / Length.
 type Kernel struct {

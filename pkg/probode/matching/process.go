@@ -19,15 +19,16 @@ type Settings struct {
 	// its component.
 	Kernels []Kernel
 
-	// Between is the number of additional points between two times of the data at which x′
-	// is matched with f.
+	// Between is the number of additional points, between consecutive times of the data,
+	// at which x′ is matched with f.
 	Between int
 
-	// Mismatch is the variance γ of x′ − f that is allowed apart from what the process
-	// leaves open, as in [D13] and [W19]. Zero demands x′ = f at all points [Y21].
+	// Mismatch is the variance γ that is allowed for x′ − f in addition to the
+	// uncertainty of the process itself, as in [D13] and [W19]. Zero demands x′ = f at
+	// all points [Y21].
 	Mismatch float64
 
-	// Temper is β ≥ 1: the density of the process and of the match is raised to the power
+	// Temper is β ≥ 1: the densities of the process and of x′ − f are raised to the power
 	// 1/β. Zero means the value of [Y21], the number of values of the path divided by the
 	// number of observations.
 	Temper float64
@@ -39,15 +40,15 @@ type Settings struct {
 //	x = mean + √β L ξ,   L Lᵀ = C,   ξ ~ N(0, I),
 //
 // and given x the derivative of the process is N(D x, K), with D = C′C⁻¹ and K = C″ −
-// C′C⁻¹C′ᵀ + γI. The equation adds to the data of the model the datum that this derivative
-// is f:
+// C′C⁻¹C′ᵀ + γI. The equation contributes one more datum to the data of the model, namely
+// that this derivative equals f:
 //
 //	log p(θ, ξ | Y) = log p(Y | x, θ) + log p(θ) − ½|ξ|² − ½(f(x, θ) − Dx)ᵀ K⁻¹ (f(x, θ) − Dx)/β.
 //
-// The result is a posterior like any other: samplers of (θ, ξ) draw from it. The states of
-// its problem are those of the model and, for each, the scaled residual whose datum is
-// zero. It does not contain the condition that x begins at the initial state of the
-// problem.
+// The result is a posterior like any other: samplers of (θ, ξ) draw from it. The states
+// of its problem are the states of the model together with, for each of these, a scaled
+// residual, for which the datum is zero. It does not impose the condition that x begins
+// at the initial state of the problem.
 func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	if len(m.Experiments) != 1 {
 		return nil, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))

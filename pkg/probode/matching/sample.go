@@ -12,10 +12,10 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Sample draws θ from a posterior of GaussianProcess. It moves θ and ξ together by
-// mcmc.NUTS, with a metric from Fisher's information. The chains begin at draws of θ from
-// the prior and at ξ = 0, unless s.Start is set; its points are then on the unconstrained
-// scale, and contain θ and ξ. A zero s.BurnIn means 600 iterations.
+// Sample draws θ from a posterior of GaussianProcess. It moves θ and ξ together with
+// mcmc.NUTS, using a metric based on the Fisher information. The chains begin at draws of
+// θ from the prior and at ξ = 0, unless s.Start is set; its points are then on the
+// unconstrained scale, and contain θ and ξ. A zero s.BurnIn means 600 iterations.
 func Sample(ctx context.Context, p *bayes.Posterior, s mcmc.Settings) (*mcmc.Chains, error) {
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {

@@ -20,9 +20,10 @@ type SmoothSettings struct {
 	// θ is biased; with a large one it becomes a solution of the equation.
 	Lambda float64
 
-	// Pieces is the number of cubic pieces of the spline between two times of the data.
-	// Zero means 4. With a large λ and too few pieces θ is biased, because the spline cannot
-	// follow the solution: compare with twice as many.
+	// Pieces is the number of cubic pieces of the spline between consecutive times of the
+	// data. Zero means 4. With a large λ and too few pieces, θ is biased, because the
+	// spline cannot follow the solution: compare the result with that for twice as many
+	// pieces.
 	Pieces int
 
 	// Start is the θ at which the search begins; nil means the θ of the problem.
@@ -32,8 +33,9 @@ type SmoothSettings struct {
 // A Smoothing is the result of Smooth.
 type Smoothing struct {
 	Theta []float64
-	// Misfit is the sum of the squares of the data minus the spline, each divided by the
-	// standard deviation of the datum.
+	// Misfit is the sum of the squared standardised residuals: each residual, a datum
+	// minus the spline, is divided by the standard deviation of the datum before it is
+	// squared.
 	Misfit float64
 
 	spline *spline

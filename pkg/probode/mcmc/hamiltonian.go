@@ -12,9 +12,9 @@ import (
 )
 
 // Hamiltonian is Hamiltonian Monte Carlo for targets that are nearly Gaussian, in any
-// number of dimensions. The first len(Mean) coordinates have a Gaussian approximation. The
-// others are nearly independent and N(0, 1), such as random numbers about which the data
-// say little.
+// number of dimensions. The first len(Mean) coordinates have a Gaussian approximation.
+// The others, for example random numbers about which the data say little, are nearly
+// independent and N(0, 1).
 //
 // In coordinates z in which the target is nearly N(0, I), let its density be e^−φ(z) with
 // respect to N(0, I). Each iteration draws a momentum p ~ N(0, I) and follows Hamilton's
@@ -26,20 +26,21 @@ import (
 //
 //	p ← p − ½ε ∇φ(z),   (z, p) ← (z cos ε + p sin ε, p cos ε − z sin ε),   p ← p − ½ε ∇φ(z)
 //
-// The last point is accepted with probability min(1, e^−ΔH). A rotation keeps ½zᵀz + ½pᵀp,
-// so errors come from φ alone, and the number of coordinates in which φ is constant does
-// not matter [Beskos, Pinski, Sanz-Serna & Stuart 2011].
+// The last point is accepted with probability min(1, e^−ΔH). A rotation preserves ½zᵀz +
+// ½pᵀp, so errors come only from φ, and the number of coordinates in which φ is constant
+// does not matter [Beskos, Pinski, Sanz-Serna & Stuart 2011].
 //
-// Without the steps of p the path is a rotation, which needs no gradient. If half of such
-// proposals would have been accepted in the last part of the burn-in, most iterations make
-// them: they are preconditioned Crank–Nicolson moves about the approximation [Rudolf &
-// Sprungk 2018]. The other iterations keep them from being stuck in a tail.
+// Without the steps of p the path is a rotation, which needs no gradient. If half of
+// these proposals would have been accepted in the last part of the burn-in, most
+// iterations use them: they are preconditioned Crank–Nicolson moves about the
+// approximation [Rudolf & Sprungk 2018]. The other iterations keep the chain from getting
+// stuck in a tail.
 //
 // All learning happens in the burn-in. An iteration allocates no memory of its own.
 type Hamiltonian struct {
-	// Target is the log density with respect to N(0, I) for the coordinates after the
-	// first len(Mean), and with respect to volume for those. If grad is nil, only the value
-	// is needed.
+	// Target is the log density, with respect to volume for the first len(Mean)
+	// coordinates and with respect to N(0, I) for the others. If grad is nil, only the
+	// value is needed.
 	Target GradientDensity
 
 	// BurnIn is the number of iterations during which the kernel learns. It should equal
@@ -47,8 +48,9 @@ type Hamiltonian struct {
 	BurnIn int
 
 	// Mean and Information describe the Gaussian approximation, such as a mode and the
-	// Fisher information there. For the first Learned coordinates, given the others, the
-	// mean and the covariance are corrected by what is learned in the burn-in.
+	// Fisher information there. The burn-in corrects the conditional mean and covariance
+	// of the first coordinates given the others; Learned is the number of these first
+	// coordinates.
 	Mean        []float64
 	Information mat.Symmetric
 	Learned     int
@@ -263,7 +265,8 @@ func (k *Hamiltonian) Stats() Stats { return k.stats }
 // LogDensity returns the value of Target at the position.
 func (k *Hamiltonian) LogDensity() float64 { return k.logp }
 
-// Leap returns the length of the steps, and whether most iterations make rotations.
+// Leap returns the length of the steps, and reports whether most iterations are
+// rotations.
 func (k *Hamiltonian) Leap() (size float64, turning bool) {
 	return k.step.size, k.turns > manyTurns*float64(k.BurnIn-k.learn.until)
 }

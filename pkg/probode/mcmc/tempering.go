@@ -20,8 +20,9 @@ import (
 // found at a small β thus reaches β = 1 [Geyer 1991; Okabe et al. 2001]. The position of
 // the kernel is the point at β = 1.
 //
-// In the first half of the burn-in the β are moved until all pairs of neighbours swap
-// equally often [Syed et al. 2022]. The proposals learn at each temperature.
+// In the first half of the burn-in, the values of β are adjusted until all pairs of
+// neighbours swap equally often [Syed et al. 2022]. The proposals learn at each
+// temperature.
 //
 // One iteration evaluates the target once for each temperature.
 type Tempering struct {

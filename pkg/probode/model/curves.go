@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Curves returns, for each experiment with data, what the model expects at the times of the
-// data and at times between them, for each of the given points: linear values of all
-// parameters. Fit[i] of a result belongs to point i. The second result are the data, with
-// the same columns.
+// For each experiment with data and for each of the given points, Curves returns what the
+// model expects at and between the times of the data; a point holds the linear values of
+// all parameters. Fit[i] of a result belongs to point i. The second result contains the
+// data, with the same columns.
 func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([]*bayes.Prediction, []*bayes.Data, error) {
 	const between = 100
 	s.Starts, s.From = 0, points

@@ -11,8 +11,8 @@
 // Load ignores nothing that could change a likelihood. If a file contradicts itself or
 // uses a feature that this package does not support, Load fails with an error that names
 // the problem, the file and the line. The size and nesting of files are limited. Load
-// refuses files with document types, and files with aliases that expand to too many
-// values.
+// rejects files with document type declarations, and files whose aliases expand to too
+// many values.
 //
 // [File.ODEs] returns problems for any solver, with exact Jacobians and derivatives with
 // respect to parameters. [File.LogLikelihood] computes the log-likelihood of the data and
@@ -22,11 +22,12 @@
 //
 // # Conventions
 //
-// A PEtab model starts at time 0. A model file may set another start under its key time.
-// A measurement at the time of an event is made after the event, or before it if the
-// event comes from SBML with a strict trigger, such as time > 5. Preequilibration runs
-// the model from its initial values at time 0 to its steady state. The experiment then
-// starts at time 0 from this steady state, except for the states that its condition sets.
+// A PEtab model starts at time 0. A model file may specify a different start with its key
+// "time". A measurement at the time of an event is taken to be made after the event, or
+// before it if the event comes from SBML and has a strict trigger, such as time > 5.
+// Preequilibration runs the model from its initial values at time 0 to its steady state.
+// The experiment then starts at time 0 from this steady state, except for the states that
+// its condition sets.
 //
 // The log-likelihood of a row is the log density of the measurement y itself, not of its
 // transformed value. For example, with Scale log10 and noise σ, log10 of y is distributed

@@ -28,8 +28,8 @@ type FitSettings struct {
 	// bounds.
 	From [][]float64
 	// Map adds the log densities of the priors to the log-likelihood. Each is the density
-	// of the value that has the prior: for parameterScaleNormal, for example, the value on
-	// the parameter's scale.
+	// of the quantity to which the prior applies: for parameterScaleNormal, for example,
+	// this is the value on the parameter's scale.
 	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
 	// relative tolerance of 10⁻⁴. Whatever the Tolerance, the final log-likelihoods are
@@ -55,9 +55,9 @@ type Optimum struct {
 	// around Theta.
 	Slope float64
 	// Left is the further rise that the expansion at Theta predicts. Kinks is the number
-	// of measurements that equal the model's values, among those with Laplace errors. The
-	// likelihood has a kink where such a measurement equals the model's value. An optimum
-	// is usually at kinks, just as a median lies at a data point.
+	// of measurements with Laplace errors that equal the model's values. The likelihood
+	// has a kink where such a measurement equals the model's value. An optimum usually
+	// lies at one or more kinks, just as a median lies at a data point.
 	Left  float64
 	Kinks int
 
@@ -74,21 +74,21 @@ type Optimum struct {
 func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 
 // Fit maximises the log-likelihood, or with Map the log posterior density, within the
-// bounds of the parameters. The starts are a Latin hypercube: each parameter is drawn
-// from its initialisation prior, or uniformly on its scale between its bounds. If a
+// bounds of the parameters. The starts form a Latin hypercube sample: each parameter is
+// drawn from its initialisation prior, or uniformly on its scale between its bounds. If a
 // parameter has neither, searches begin near its nominal value. Fit returns an Optimum
-// for each start: the best first, and failed searches last.
+// for each start, ordered from the best to the worst, with failed searches at the end.
 //
-// Each search uses Fisher's scoring with exact derivatives within a trust region, on the
+// Each search uses Fisher scoring with exact derivatives within a trust region, on the
 // scales of the parameters and within their bounds: see shape.Ascent. All searches begin
 // with the solver tolerance in the settings. Those that end near the best one continue
 // with the tighter tolerance that accurate optima need. The expansions contain the kinks
 // of Laplace errors.
 //
-// For every second drawn start the search begins at the best of five points: the start, and
-// four points that are drawn independently. If the likelihood cannot be computed at any of
-// the points, more are drawn, 25 in all. During a search the log-likelihood is −∞ wherever
-// it cannot be computed.
+// For every second drawn start the search begins at the best of five points: the start,
+// and four points that are drawn independently. If the likelihood cannot be computed at
+// any of these points, more points are drawn, up to a total of 25. During a search the
+// log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
 // If ctx ends, Fit returns the results so far and the error of ctx. That error is also
 // the Err of each unfinished search.
@@ -645,7 +645,7 @@ func (f *search) refine(a *shape.Ascent) error {
 // byProblem is a Mesh with its own tolerance for each problem.
 type byProblem map[*probode.Problem]steps
 
-// Bind calls the Bind method of the steps for p.
+// Bind calls the Bind method of the underlying mesh for p.
 func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	return b[p].Bind(ctx, s, p, at, times)
 }

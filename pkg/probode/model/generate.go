@@ -22,8 +22,8 @@ import (
 // last bit.
 //
 // It is an error if the names are not valid in Go, or if a parameter that the model uses
-// has no nominal value. Preequilibration is also an error, because Start would need a
-// solver for it.
+// has no nominal value. It is also an error if the experiment has a preequilibration,
+// because Start would need a solver for it.
 func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	// The function cannot have a name that the file itself uses.
 	own := strings.Fields("_ init main probode math bool false float64 int len make nil string true")

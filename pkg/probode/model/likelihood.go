@@ -43,8 +43,8 @@ type LikelihoodSettings struct {
 	// one for each processor. Results do not depend on it.
 	Workers int
 
-	// Progress, if not nil, is called with the number of experiments done so far and their
-	// total. Calls do not overlap.
+	// Progress, if not nil, is called with the number of experiments done so far and the
+	// total number of experiments. Calls do not overlap.
 	Progress func(done, total int)
 }
 

@@ -29,7 +29,7 @@ import (
 //
 // A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, gets
 // its own column in Data and Observe. This column contains no data. Measurements at a
-// steady state are a separate experiment, which begins in that state. An accurate solver
+// steady state form a separate experiment, which begins in that state. An accurate solver
 // finds steady states, including those of preequilibration, so they contain neither the
 // error nor the noise of Method.
 //

@@ -15,10 +15,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
-// A ProfileLikelihood is the profile likelihood of a parameter: for each of its values
-// the largest log-likelihood that the other parameters allow. The values at which the
-// profile exceeds a threshold form a confidence interval, even if the likelihood is not
-// Gaussian.
+// A ProfileLikelihood is the profile likelihood of a parameter: for each value of the
+// parameter, it gives the largest log-likelihood that can be reached by varying the other
+// parameters. The values at which the profile exceeds a threshold form a confidence
+// interval, even if the likelihood is not Gaussian.
 //
 // Source: Raue et al. (2009), Bioinformatics 25, 1923.
 type ProfileLikelihood struct {
@@ -29,9 +29,10 @@ type ProfileLikelihood struct {
 	// units of the scale. The data do not determine the parameter on that side.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
-	// Elsewhere contains points outside the interval at which the log-likelihood is below
-	// its maximum by less than the threshold, by value. If there are any, the interval
-	// covers only the part of the confidence region around the optimum.
+	// Elsewhere contains, in order of the parameter's value, points outside the interval
+	// at which the log-likelihood is less than the threshold below its maximum. If there
+	// are any, the interval covers only the part of the confidence region around the
+	// optimum.
 	Elsewhere []ProfilePoint
 	Err       error // why the profile is incomplete; an end that was not reached is then open
 }
@@ -57,17 +58,18 @@ type ProfileLikelihoods struct {
 	ByName []ProfileLikelihood
 }
 
-// Profiles computes the profiles of all estimated parameters about the best of the ends of
-// Fit, for confidence intervals of the given level. s is as for Fit; its Starts and From
-// are not used. If a profile finds a better point, a new search begins there, and the
-// profiles are computed again, at most three times.
+// Profiles computes the profiles of all estimated parameters, starting from the best
+// optimum that Fit has found, for confidence intervals of the given level. The settings s
+// have the same meaning as for Fit; Starts and From are not used. If a profile finds a
+// better point, a new search begins there, and the profiles are computed again, at most
+// three times.
 //
 // A profile follows the likelihood away from the best end, and stops once it has fallen
 // below the threshold. The other ends, and the profiles of the other parameters, tell
 // whether the likelihood is above the threshold elsewhere.
 //
-// Each end of an interval is computed to 10⁻⁴ of the threshold. If ctx ends, the error is
-// that of ctx.
+// Each end of an interval is computed so accurately that the log-likelihood there is
+// within 10⁻⁴ of the threshold. If ctx ends, the error is that of ctx.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {
 	if !(level > 0 && level < 1) {
 		return nil, fmt.Errorf("the confidence level is %g: want a number between 0 and 1", level)

@@ -18,9 +18,9 @@
 // Report.Remedies lists what could be done about the solver's error. The effect and the
 // cost of each remedy are measured on the given model. The remedies are a smaller step or
 // tolerance, another solver, frozen steps, reweighting, noise in the model, and delayed
-// acceptance, in which the coarse solver screens the proposals for a finer or the
-// accurate one. The cheapest remedy that reaches the threshold is recommended. Noise in
-// the model is not recommended if it gives worse results than ignoring the error. This
+// acceptance, in which the coarse solver screens the proposals for a finer solver or for
+// the accurate one. The cheapest remedy that reaches the threshold is recommended. Noise
+// in the model is not recommended if it gives worse results than ignoring the error. This
 // often happens, because noise with mean zero does not undo an error that always has the
 // same sign.
 package assess

@@ -14,8 +14,8 @@ const jsonVersion = 2
 
 type object = jsonfile.Object
 
-// WriteJSON writes the report for programs, as docs/json.md describes. A number that is
-// not known is null.
+// WriteJSON writes the report in the machine-readable form that docs/json.md describes. A
+// number that is not known is null.
 func (a *Report) WriteJSON(w io.Writer) error {
 	verdict, largest := Undecided, math.NaN()
 	if len(a.Asked) > 0 {

@@ -40,8 +40,8 @@ type Report struct {
 	Steps []Rung
 	Asked []int
 
-	// Largest is the largest step or tolerance with the verdict Negligible for itself and
-	// for all smaller ones. It is zero if there is none.
+	// Largest is the largest step or tolerance such that it and all smaller ones have the
+	// verdict Negligible. It is zero if there is none.
 	Largest float64
 
 	// Unseen is the mass of the largest mode, real or phantom, that may have gone
@@ -151,8 +151,8 @@ type ModeShare struct {
 	// otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom says that the reference posterior does not have this mode. Missed says that
-	// this is a mode of the reference posterior that the posterior of the step does not
-	// have.
+	// the reference posterior has this mode, but the posterior computed with this step
+	// does not.
 	Phantom, Missed bool
 	// Found is the number of searches that ended at this mode.
 	Found int

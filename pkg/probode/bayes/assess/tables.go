@@ -62,9 +62,9 @@ func (a *Report) String() string {
 	return b.String()
 }
 
-// Tables returns tables of the modes if there are several, the steps, the calibrated
-// noise scales, the effects on each parameter, the accurate posterior, and the remedies.
-// Empty tables are left out.
+// Tables returns tables of the steps, the calibrated noise scales, the effects on each
+// parameter, the accurate posterior and the remedies, preceded by a table of the modes if
+// there are several. Empty tables are left out.
 func (a *Report) Tables() []TextTable {
 	bias := func(s Shift) string { return plusMinus(s.Bias, s.BiasSE, true) }
 	ratio := func(s Shift) string { return plusMinus(s.Ratio, s.RatioSE, false) }

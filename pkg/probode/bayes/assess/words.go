@@ -376,8 +376,8 @@ func (a *Report) sizeName() string {
 	return "atol"
 }
 
-// SizeName returns words for the step sizes or tolerances of Steps, for the axis of a
-// figure.
+// SizeName returns a label for the axis of a figure that shows the step sizes or
+// tolerances of Steps.
 func (a *Report) SizeName() string {
 	return map[string]string{"h": "step h", "rtol": "relative tolerance", "atol": "absolute tolerance"}[a.sizeName()]
 }

@@ -89,10 +89,11 @@ type AtMode struct {
 	Unsolved []float64
 
 	// OwnD is the reference's own error: D between the reference and a more accurate
-	// solution. That solution has a thousandth of the tolerance of reference.Accurate, a
-	// hundredth of any other tolerance, or a tenth of the step. If many equal steps
-	// detect a pulse that the reference steps over, OwnD is at least D between the
-	// reference and these steps. OwnD is NaN if the more accurate solution fails.
+	// solution. That solution uses a smaller tolerance than the reference (a thousandth
+	// for reference.Accurate, a hundredth otherwise) or, on equal steps, a tenth of the
+	// step. If many equal steps detect a pulse that the reference steps over, OwnD is at
+	// least D between the reference and these steps. OwnD is NaN if the more accurate
+	// solution fails.
 	OwnD float64
 
 	// Found says whether Theta is a mode. If not, the climb ended before it reached one.

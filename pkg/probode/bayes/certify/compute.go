@@ -11,7 +11,8 @@ import (
 )
 
 // Compare compares a Setup with the reference at the modes of c. It also compares them at
-// the modes that the reference reaches by climbing from own, the modes of the Setup.
+// the modes of the reference's posterior that are reached by climbing from own, the modes
+// of the Setup.
 func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate, error) {
 	shared := c.modes
 	defer func() { c.modes = shared }()
@@ -22,8 +23,8 @@ func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate
 	return c.certify(coarse)
 }
 
-// Seconds returns the time that one solution takes at the first mode, the median of five
-// measurements. It is NaN if the solution fails.
+// Seconds returns the time that one solution at the first mode takes, as the median of
+// five measurements. It is NaN if the solution fails.
 func (c *Certifier) Seconds(s probode.Setup) float64 {
 	x, err := newEvaluator(c.ctx, c.p, s)
 	if err != nil {

@@ -18,7 +18,8 @@ type Certificates struct {
 // jsonVersion increases when a name in docs/json.md is removed or changes its meaning.
 const jsonVersion = 1
 
-// WriteJSON writes the certificates for programs, as docs/json.md describes.
+// WriteJSON writes the certificates in the machine-readable form that docs/json.md
+// describes.
 func (c Certificates) WriteJSON(w io.Writer) error {
 	type object = jsonfile.Object
 	reference, enough := "", any(nil)

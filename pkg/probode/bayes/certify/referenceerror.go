@@ -17,9 +17,9 @@ import (
 // pulses of f that error control may step over, whatever its tolerance.
 
 const (
-	// ManySteps is the number of equal steps, over the longest time span, of the solution
-	// with which the reference must agree. They detect every pulse of f that lasts for at
-	// least half a step.
+	// The reference must agree with a solution that takes ManySteps equal steps over the
+	// longest time span. They detect every pulse of f that lasts for at least half a
+	// step.
 	ManySteps = 1 << 16
 	// manyRounded is the relative error that rounding may cause in ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52

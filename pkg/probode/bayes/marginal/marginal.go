@@ -1,10 +1,11 @@
 // Package marginal makes posteriors in which the uncertainty of the solver is integrated
-// out: the likelihood is Fenrir or DALTON, from a Gaussian filter (see filter.Marginal).
+// out: a Gaussian filter computes the likelihood, by the Fenrir or the DALTON method (see
+// filter.Marginal).
 //
-// The result is a bayes.Posterior without noise, so fits, samplers and Laplace
-// approximations take it. Its data are the observations, and its states are the means and
-// the standard deviations of their predictive distributions. Another Setup cannot solve
-// it: compare the parameters with those of the original posterior.
+// The result is a bayes.Posterior without noise, so it can be used with fits, samplers
+// and Laplace approximations. Its data are the observations, and its states are the means
+// and the standard deviations of their predictive distributions. It cannot be solved with
+// another Setup; instead, compare its parameters with those of the original posterior.
 package marginal
 
 import (
@@ -36,8 +37,9 @@ type Settings struct {
 // integrated out. All observations must have Gaussian errors. Expected values that are not
 // linear in the state are linearised.
 //
-// A log likelihood takes one pass of the filter and one backwards for Fenrir, and two
-// passes for DALTON. A gradient takes 2p log likelihoods for p parameters.
+// An evaluation of the log likelihood takes one forward and one backward pass of the
+// filter for Fenrir, and two forward passes for DALTON. A gradient takes 2p evaluations
+// of the log likelihood for p parameters.
 func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	original := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: s.EK, Mesh: s.Mesh, Alpha: s.Diffusion.Value}, AlphaParam: s.Diffusion.Name}
 	of, err := bayes.NewDensity(ctx, original)
@@ -124,10 +126,10 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 	dst[0] = 1
 }
 
-// Describe says that there is nothing to know.
+// Describe reports that there is nothing to describe.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
-// Rand returns NaN, because the remainder of the likelihood is no observation.
+// Rand returns NaN, because the remainder of the likelihood is not an observation.
 func (term) Rand(_ float64, _ []float64, _ *rand.Rand) float64 { return math.NaN() }
 
 // Information writes 0.

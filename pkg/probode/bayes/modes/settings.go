@@ -14,12 +14,12 @@ type Settings struct {
 	// Points is the number of draws from the prior at which the density is evaluated.
 	// They are spread evenly over the prior of each parameter. Zero means 400, and a
 	// negative number means none. Starts is the number of these draws at which searches
-	// begin. Zero means 24, or more in few dimensions, and up to four times as many if
-	// the end points of the first searches suggest that there are other modes. With
-	// Starts = 0, further searches begin where the density rises again along a coordinate
-	// line through the highest end point. The number of solves is then limited. A run
-	// with the default settings makes 4 (2000 + 250 d) solves, and no search begins after
-	// a sixth of that number.
+	// begin. Zero means 24 (more if there are few dimensions), or up to four times that
+	// number if the end points of the first searches suggest that there are other modes.
+	// With Starts = 0, further searches begin where the density rises again along a
+	// coordinate line through the highest end point. The number of solves is then
+	// limited. A run with the default settings takes 4 (2000 + 250 d) solves, and no
+	// search begins once a sixth of them have been used.
 	Points, Starts int
 }
 

@@ -43,13 +43,14 @@ const (
 
 // Choose looks for the modes of p, for the cheapest solver that is accurate enough around
 // them, and for the sampler that fits what is known of the posterior: the number of its
-// modes, whether they are nearly Gaussian, and whether there are gradients. The search for
-// modes begins at the given points. If from is nil, it begins at draws from the prior in
-// up to 15 dimensions, and at the nominal point or the medians of the priors in more. Other
-// modes are then not looked for, and Why says so. Of s, Choose uses Chains, Seed and
-// Workers.
+// modes, whether they are nearly Gaussian, and whether there are gradients. The search
+// for modes begins at the given points. If from is nil, it begins at draws from the prior
+// in up to 15 dimensions; in higher dimensions it begins at the nominal point or at the
+// medians of the priors. Other modes are then not looked for, and Why says so. Choose
+// uses only the fields Chains, Seed and Workers of s.
 //
-// The choice depends on p, from and s.Seed alone, so a run can be resumed.
+// The choice depends only on p, on the points from, and on s.Seed, so a run can be
+// resumed.
 func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Settings) (*Plan, error) {
 	found, searched := p.Modes, ""
 	var err error
@@ -317,8 +318,9 @@ func (r *ruler) measure(ctx context.Context, e *bayes.Density) (at, near float64
 	return at, near
 }
 
-// Check compares the solver of the plan with an accurate one at draws of the end. It
-// returns a sentence, which begins with "caution" if the error is large enough to matter.
+// Check compares the solver of the plan with an accurate one at some of the last draws.
+// It returns a sentence, which begins with "caution" if the error is large enough to
+// matter.
 func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	const compared = 20
 	all := chains.Pooled()

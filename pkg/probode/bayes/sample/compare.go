@@ -23,8 +23,8 @@ type Measurement struct {
 	// solves for weights.
 	Solves float64
 
-	// Summary is that of Chains, and ESS is the smallest bulk effective sample size of any
-	// parameter in it.
+	// Summary is the summary of Chains, and ESS is the smallest bulk effective sample
+	// size among its parameters.
 	Summary diag.Summary
 	ESS     float64
 

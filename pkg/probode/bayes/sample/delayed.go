@@ -36,10 +36,10 @@ import (
 // part of the posterior of the second setup. Then moves into this part have no such
 // chance: the chain does not enter it, and the draws do not show that it exists. So the
 // requirement is tested while sampling: of the moves that the first stage rejects, the
-// second stage tests one in two during burn-in, and one in sixteen later. If more than
-// one in 200 of the moves that plain Metropolis would accept are less than a tenth as
-// likely to be accepted in two stages, the chain continues with only the second stage,
-// and Chains.Notes say at which iteration this began.
+// second stage tests one in two during burn-in, and one in sixteen later. Consider the
+// moves that plain Metropolis would accept. If the two stages accept more than one in 200
+// of them with less than a tenth of the probability, the chain continues with only the
+// second stage, and Chains.Notes say at which iteration this began.
 //
 // Cost: one solve of the first stage for each draw, and one of the second stage for each
 // move that the first accepts. It accepts fewer moves than Deterministic, because the two
@@ -59,14 +59,14 @@ type DelayedAcceptance struct {
 
 	// Second is the setup of the second stage, such as the one from reference.Accurate;
 	// the zero value stands for the setup of the posterior. If Second is given, the
-	// chains start at the modes of the posterior solved by Second, and Noise has no
-	// meaning.
+	// chains start at the modes of the posterior solved by Second, and Noise is ignored.
 	Second probode.Setup
 
 	// Noise makes the sampler move ξ as well.
 	Noise bool
 
-	// Proposal makes the moves of θ; nil stands for a rule that needs no tuning.
+	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
+	// tuning.
 	Proposal mcmc.Rule
 }
 

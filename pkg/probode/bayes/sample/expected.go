@@ -23,9 +23,9 @@ import (
 // conditions under which a stationary distribution exists. Unlike PseudoMarginal, it does
 // not get stuck at an estimate that is too high.
 //
-// Cost: 2M solves and 2M × N × d standard normal numbers for each draw. That is twice the
-// cost of PseudoMarginal, whose distribution is exact, with the same number of paths. Use
-// it to reproduce published results that were obtained in this way.
+// Cost: 2M solves and 2M × N × d standard normal numbers for each draw. With the same
+// number of paths, that is twice the cost of PseudoMarginal, whose distribution is exact.
+// Use it to reproduce published results that were obtained in this way.
 type ExpectedLikelihood struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.

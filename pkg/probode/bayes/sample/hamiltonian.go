@@ -13,18 +13,19 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Hamiltonian moves θ and ξ together by Hamiltonian Monte Carlo that leaves N(0, I), the
-// prior of ξ, unchanged (see mcmc.Hamiltonian). It uses the gradient of the log likelihood
-// with respect to both, which one backward pass through the steps computes.
+// Hamiltonian moves θ and ξ together by a form of Hamiltonian Monte Carlo that leaves
+// N(0, I), the prior of ξ, invariant (see mcmc.Hamiltonian). It uses the gradient of the
+// log likelihood with respect to both, which one backward pass through the steps
+// computes.
 //
-// If the noise of the solver is large, θ and ξ depend on each other so strongly that moves
-// of one with the other fixed are very slow. But the data inform only a few directions of
-// ξ: between two times of the data, ξ changes the later states through the state at the
-// second of these times alone. So for each time of the data there are no more directions
-// than components of the state (see shape.Informed), and in all others ξ follows its prior.
-// The coordinates v in the informed directions are N(0, 1) under the prior. Fisher scoring
-// finds a Gaussian approximation of the posterior of (θ, v), which sets the scales of the
-// moves.
+// If the noise of the solver is large, θ and ξ depend on each other so strongly that
+// moves of one with the other fixed are very slow. But the data inform only a few
+// directions of ξ: between two times of the data, ξ affects the later states only through
+// the state at the second of these times. So for each time of the data there are no more
+// informed directions than components of the state (see shape.Informed), and in all other
+// directions ξ follows its prior. The coordinates v in the informed directions are N(0,
+// 1) under the prior. Fisher scoring finds a Gaussian approximation of the posterior of
+// (θ, v), which sets the scales of the moves.
 //
 // The approximation is not needed for the draws to be correct. If there is none, if the
 // path of the solver has no gradient with respect to ξ, or if there are several modes,
@@ -168,8 +169,8 @@ func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	return logp, err
 }
 
-// Init places the chain at θ = x, with v from the mean of the Gaussian approximation and the
-// rest of ξ from its prior.
+// Init places the chain at θ = x, with v at the mean of the Gaussian approximation and
+// the rest of ξ drawn from its prior.
 func (k *hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	d, n := len(x), len(k.mean)
 	y := make([]float64, n+len(k.xi))

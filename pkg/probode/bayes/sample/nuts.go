@@ -94,8 +94,8 @@ func gradient(e *bayes.Density, theta, grad, u []float64) (float64, error) {
 }
 
 // Prepare takes the first metric from the mode. Later metrics come from Fisher's
-// information at the means of windows of the burn-in: a model with layers of priors has its
-// mode far from most of its mass.
+// information at the mean of each window of the burn-in, because in a hierarchical model
+// the mode is far from most of the mass.
 func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	found, err := modes()
 	if ctx.Err() != nil {

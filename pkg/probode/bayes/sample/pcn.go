@@ -23,8 +23,9 @@ import (
 // If the noise of the solver is large, these two moves by themselves mix slowly, because
 // the data determine θ only together with ξ. In every second iteration a joint move
 // replaces the move of ξ. It describes ξ by its sums v over blocks of time, scaled to be
-// N(0, I) under the prior. It is also a Crank–Nicolson move, about a Gaussian
-// approximation N(m, C) of the posterior of (θ, v), with θ on the unconstrained scale,
+// N(0, I) under the prior. Like the move of ξ, it is a Crank–Nicolson move, but about a
+// Gaussian approximation N(m, C) of the posterior of (θ, v), with θ on the unconstrained
+// scale,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  for the part of ξ that v does not determine,

@@ -28,14 +28,14 @@ import (
 // the distribution p(Z | θ, Y). lp__ holds log p̂.
 //
 // Cost: with P particles, each draw needs P solves and P × N × d standard normal numbers.
-// PseudoMarginal is an independent check of PCNWithinGibbs. It is an alternative to it if
-// the noise of the solver is large compared with the noise of the data and joint moves do
-// not help. If the variance of log p̂ depends strongly on θ, for example because σ is
+// PseudoMarginal is an independent check of PCNWithinGibbs. It can replace PCNWithinGibbs
+// if the noise of the solver is large compared with the noise of the data and joint moves
+// do not help. If the variance of log p̂ depends strongly on θ, for example because σ is
 // unknown and small, a chain sometimes gets stuck at an estimate that is far too high.
-// Check that R̂ is small, or increase Particles.
+// Check R̂, and increase Particles if it is not close to one.
 //
-// Stats.Latent counts pieces of paths: Accepted is the number that were solved, and
-// Failed is the number that failed.
+// Stats.Latent counts pieces of paths: Accepted counts the paths that could be solved,
+// and Failed counts those that could not.
 type PseudoMarginal struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.

@@ -24,8 +24,9 @@ import (
 // The largest weights are replaced by quantiles of a fitted Pareto distribution [Vehtari
 // et al. 2024]. The shape k̂ of this distribution and the effective number of draws say
 // whether the two posteriors are close enough. If they are not, the chains have Warnings,
-// and the draws need a smaller step. The equations are solved accurately only once for
-// each θ that is kept, on all cores, and not in each iteration of a chain.
+// and new draws must be made with a smaller step. The equations are solved accurately
+// once for each θ that is kept, using all cores, rather than in each iteration of a
+// chain.
 //
 // Reweight works for the draws of every sampler whose Target is Reweightable; with noise
 // in the model the weights vary more. It does not work for RedrawOnAccept and
@@ -42,8 +43,8 @@ import (
 //
 // It is an error if chains do not belong to p, if they already have weights, or if there
 // is no accurate solution at any draw. If ctx ends first, the error is ctx.Err(), and the
-// result contains only the first n draws of every chain, with the largest n for which all
-// of these have weights.
+// result contains only the first n draws of every chain, where n is the largest number
+// for which all of them have weights.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: the context, the Posterior or the Chains given to Reweight are nil")
@@ -160,14 +161,15 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 }
 
 // Reweighted is a Sampler in two stages: another sampler draws with the coarse solver of
-// the Posterior, and then the draws are reweighted to an accurate solver (see Reweight).
+// the Posterior, and then the draws are reweighted to represent the posterior of an
+// accurate solver (see Reweight).
 //
 // Distribution of the weighted draws: p₀(θ | Y) of the accurate solver, if k̂ says that
-// the weights can be trusted. Cost: the cost of Sampler, and one accurate solve for each
-// different θ among the kept draws, on all cores. Use it if the accurate solver is too
-// slow for a whole chain and the coarse one is nearly accurate enough; k̂ says whether it
-// was. A short search that begins at 60 draws from the prior looks for modes of the
-// accurate posterior that have far too few draws, and a note names them.
+// the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for each
+// distinct θ among the kept draws; these solves use all cores. Use it if the accurate
+// solver is too slow for a whole chain and the coarse one is nearly accurate enough; k̂
+// says whether it was. A short search that begins at 60 draws from the prior looks for
+// modes of the accurate posterior that have far too few draws, and a note names them.
 type Reweighted struct {
 	// Sampler makes the draws; nil stands for Deterministic.
 	Sampler Sampler
@@ -177,8 +179,8 @@ type Reweighted struct {
 	// for reference.Accurate.
 	Accurate probode.Setup
 
-	// Workers is the number of goroutines that solve for the weights; zero means the
-	// number of cores. It does not change the result.
+	// Workers is the number of goroutines that solve the equations when the weights are
+	// computed; zero means the number of cores. It does not change the result.
 	Workers int
 }
 

@@ -38,9 +38,10 @@ type Sampler interface {
 type Target struct {
 	Distribution TargetDistribution
 
-	// Reweightable says that the draws can be reweighted to another solver. This is so if
-	// each draw of θ comes with a path Z and its log likelihood, and (θ, Z) is a draw
-	// from p(θ, Z | Y). With ξ = 0, Z is the classical solution at θ.
+	// Reweightable says that the draws can be reweighted to represent the posterior of
+	// another solver. This is so if each draw of θ comes with a path Z and its log
+	// likelihood, and (θ, Z) is a draw from p(θ, Z | Y). With ξ = 0, Z is the classical
+	// solution at θ.
 	Reweightable bool
 
 	// Setup is the setup of the accurate solver, if Distribution is Accurate.
@@ -84,7 +85,7 @@ func (t Target) Noisy() bool {
 }
 
 // A Proposer is a Sampler whose user may choose the proposals of θ. If the user does so,
-// no search for modes is made to guess the shape of the posterior.
+// no search for modes is needed to guess the shape of the posterior.
 type Proposer interface {
 	Sampler
 	// Proposals returns the user's rule; nil stands for the rule of this package.

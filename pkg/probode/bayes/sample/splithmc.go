@@ -12,9 +12,10 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// SplitHMC moves θ by Hamiltonian Monte Carlo that solves the Gaussian approximation at
-// the highest mode exactly (see mcmc.SplitHMC). It uses the gradient of the log density
-// with the classical solution, ξ = 0, on the unconstrained scale, as NUTS does.
+// SplitHMC moves θ by a form of Hamiltonian Monte Carlo that solves Hamilton's equations
+// exactly for the Gaussian approximation at the highest mode (see mcmc.SplitHMC). It uses
+// the gradient of the log density with the classical solution, ξ = 0, on the
+// unconstrained scale, as NUTS does.
 //
 // Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there
 // is none. Cost: one or two solutions and gradients for each nearly independent draw, if

@@ -11,8 +11,8 @@ import (
 // widely. High counts at both ends mean that they scatter too little. A slope means that
 // they are biased.
 //
-// The bands are pointwise binomial bands with equal tails. They are just wide enough for
-// the joint probability, which is computed exactly.
+// The bands are pointwise binomial bands with equal tails. They are just wide enough to
+// contain all counts with the given joint probability, which is computed exactly.
 func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int) {
 	counts = make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {
@@ -35,9 +35,10 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 //
 // If the ranks are uniform, all differences lie between lo and hi with the given
 // probability, or with a slightly larger one, since ranks are whole numbers. The
-// differences show small systematic deviations better than a histogram. An arch means
-// that the draws are too high; a curve that rises in the middle means that they scatter
-// too widely, and one that falls in the middle means that they scatter too little.
+// differences show small systematic deviations better than a histogram does. An arch
+// means that the draws are too high; a curve that rises in the middle means that they
+// scatter too widely, and one that falls in the middle means that they scatter too
+// little.
 //
 // The bands are those of Säilynoja, Bürkner & Vehtari (2022), computed like those of
 // Histogram.

@@ -88,8 +88,8 @@ type Result struct {
 // Each data set has one chain, which starts at the θ that generated the data: the test
 // shows whether a chain stays in the right distribution, not whether it finds that
 // distribution. Each data set has random numbers of its own. So the result does not
-// depend on the number of workers, and the first n data sets do not depend on the number
-// of further ones.
+// depend on the number of workers, and the first n data sets do not depend on how many
+// follow.
 //
 // If ctx ends first, the result holds the data sets done by then, and the error
 // is ctx.Err().

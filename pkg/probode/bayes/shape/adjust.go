@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Adjust maximises the log density, within the bounds low and high of all coordinates,
-// over those coordinates that occur in no equation, such as the size of measurement
-// errors, or the scale and offset of an observation. That needs no solve. The last call
-// of Value must have been at x, and must have returned value. Adjust changes x, and
+// Adjust maximises the log density over those coordinates that occur in no equation, such
+// as the size of measurement errors or the scale and offset of an observation. low and
+// high are the bounds of all coordinates. That needs no solve. The last call to Value
+// must have been at x, and its result must be passed as value. Adjust changes x, and
 // returns the log density there. It does nothing if the log density has kinks.
 func (s *Surface) Adjust(x []float64, value float64, low, high []float64) float64 {
 	const (

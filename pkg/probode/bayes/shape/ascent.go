@@ -109,8 +109,8 @@ func (a *Ascent) Step(f Function) {
 	a.Done = true
 }
 
-// Finish climbs to the maximum, with derivatives that are computed anew at the end, until the
-// predicted rise is at most tolerance.
+// Finish climbs towards the maximum until the predicted rise is at most tolerance; at the
+// end the derivatives are computed anew.
 func (a *Ascent) Finish(f Function, tolerance float64) {
 	const most = 100 // steps
 	a.Tolerance, a.Radius, a.Known, a.Done = tolerance, 0, false, false
@@ -279,9 +279,9 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 
 // Left returns the rise that the expansion predicts within the bounds and the given
 // distance, and the largest slope with which this rise could begin: the largest component
-// of the gradient, disregarding components that point out of a bound on which X lies.
-// With kinks it is the mean slope along the path to the predicted maximum, whose length
-// is taken to be at least 10⁻⁶.
+// of the gradient, disregarding those that point outwards at a bound that X has reached.
+// With kinks it is the mean slope along the path to the predicted maximum, where the
+// length of that path is taken to be at least 10⁻⁶.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	const near = 1e-9 // of a bound
 	d, rise := a.Within(radius)

@@ -15,8 +15,8 @@ import (
 //
 // Under the prior, these sums are independent N(0, 1) variables.
 //
-// A block may also be another direction in ξ, of unit length. It then has Weights, and v =
-// Σ Weights[i] ξ[From+i] (see Informed).
+// A block may also be any other unit vector in the space of ξ. It then has Weights, and v
+// = Σ Weights[i] ξ[From+i] (see Informed).
 type Block struct {
 	From, To, By int       // elements of ξ: From, From+By, … below To
 	Scale        float64   // 1/√n_b

@@ -26,9 +26,10 @@ type Datum struct {
 }
 
 // Discrepancy returns D between two vectors of expected data, in units of the measurement
-// errors, D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ comes from data, which belong
-// to finer. Differences below rounding times the value are ignored. A datum without
-// measurement error does no harm if both values are the same; if not, D is infinite.
+// errors, D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is taken from the argument
+// data, which must be the data at the expected values finer. Differences below rounding
+// times the value are ignored. A datum without measurement error contributes nothing if
+// both values are the same; otherwise D is infinite.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range data {
@@ -52,7 +53,7 @@ func (s *Surface) Data() []Datum {
 }
 
 // DataAt returns the data for the given expected values, without Jacobians. The unknown
-// numbers of the likelihoods come from theta.
+// parameters of the likelihoods are taken from theta.
 func (s *Surface) DataAt(expected, theta []float64) []Datum {
 	fit := s.e.Expected()
 	was := slices.Clone(fit)

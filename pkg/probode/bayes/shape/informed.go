@@ -10,12 +10,12 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Informed returns the directions of ξ that the data inform, near θ and ξ, or the most
-// important ones if there are more than the given number. Between two times of the data,
-// ξ changes the states at the data through the state at the second of these times alone.
-// To first order these are as many directions as the state has components. Gradients of
-// random combinations of the states find them. The result is nil if the path has no such
-// gradients.
+// Near θ and ξ, Informed returns those directions of ξ about which the data are
+// informative, or the most important of them if there are more than the given number.
+// Between two times of the data, ξ affects the states at later data only through the
+// state at the second of these times. To first order, the number of these directions
+// equals the number of components of the state. They are found from the gradients of
+// random combinations of the states. The result is nil if the path has no such gradients.
 func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 	var blocks []Block
 	times, components := 0, 1

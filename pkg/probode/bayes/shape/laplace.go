@@ -21,11 +21,11 @@ const laplaceStep = 0.01
 const flat = 10
 
 // Laplace returns the covariance of the Gaussian approximation at the mode p.X: the
-// inverse of the second derivatives of −log density there, or nil if they are not
-// positive definite. shape is this covariance, or the nearest matrix that is a
-// covariance: axes without curvature are given a length equal to flat, and curvatures of
-// the wrong sign are replaced by their absolute values. Both are nil if the density is
-// not finite around the mode.
+// inverse of the matrix of second derivatives of −log density there, or nil if that
+// matrix is not positive definite. shape is this covariance or, failing that, a similar
+// covariance matrix: axes without curvature get the length flat, and curvatures of the
+// wrong sign are replaced by their absolute values. Both are nil if the density is not
+// finite around the mode.
 //
 // values evaluates the log density at many points at once; it is −∞ where it cannot be
 // computed. If the density has kinks it has no second derivatives, and Fisher's

@@ -13,14 +13,15 @@ import (
 // expanded about a point. All derivatives of a posterior are computed here. It is a
 // Function of the unconstrained parameters.
 //
-// The distribution of each value of the data depends on its locations: the expected
-// value, and the unknown numbers of its likelihood. Let J be the derivative of the
-// locations, s their score, and I Fisher's information. Then the gradient is Jᵀs and the
-// information is JᵀIJ, plus the contributions of the priors.
+// The distribution of each value of the data depends on its locations: the expected value
+// and the unknown parameters of its likelihood. Let J be the derivative of the locations,
+// s their score, and I Fisher's information. Then the gradient is Jᵀs and the information
+// is JᵀIJ, plus the contributions of the priors.
 //
 // J comes from derivatives of the path, if ∂f/∂θ is known, and otherwise from differences
-// between solves. An accurate solver has no derivatives. They then come from an adaptive
-// Radau method, provided that this method predicts nearly the same data there.
+// between solves. An accurate solver does not provide derivatives. They then come from an
+// adaptive Radau method, provided that it predicts nearly the same data at the point in
+// question.
 //
 // In a model of many experiments, a change of one coordinate requires new solves only for
 // the experiments whose equations depend on it. A change in the size of the measurement

@@ -61,8 +61,9 @@ func (s *Surface) along(x []float64) bool {
 	return true
 }
 
-// Smooth returns a density that agrees with e near the last point of Expand, and costs less
-// if e solves accurately: the density of the method whose derivatives are used there, or e.
+// Smooth returns a density that agrees with e near the point where Expand was last
+// called. If e uses an accurate solver, this is the cheaper density of the method whose
+// derivatives are used there; otherwise it is e itself.
 func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 	if s.lent {
 		if other, err := e.With(lender); err == nil {

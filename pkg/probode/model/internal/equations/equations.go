@@ -65,12 +65,13 @@ type Assignment struct {
 }
 
 // An Event changes states at a time that depends only on parameters and constants, or
-// whenever a condition becomes true. A measurement at that time is made after the event,
-// or before it if After is set.
+// whenever a condition becomes true. A measurement at that time precedes the event if
+// After is set; otherwise it follows the event.
 type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
-	// Trigger is the condition. If Early is Late, it counts as false before the start.
+	// Trigger is the condition. If the field Early has the value Late, the condition
+	// counts as false before the start.
 	Trigger *expr.Node
 	Early   Early
 	After   bool

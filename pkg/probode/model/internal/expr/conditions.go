@@ -61,9 +61,11 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 }
 
 // Margin returns a number that is positive exactly where the condition n is true, and
-// continuous apart from a jump by the smallest number at the thresholds of ≥ and ≤. It
-// reports false if there is none: for = and ≠, and for comparisons with functions that
-// jump, such as floor. A comparison with a piecewise is one of its values in each case.
+// that is continuous except at the thresholds of ≥ and ≤, where it jumps by the smallest
+// positive floating-point number. It reports false if there is none: for = and ≠, and for
+// comparisons with functions that jump, such as floor. A comparison that contains a
+// piecewise is treated, in each case of the piecewise, as a comparison with the value of
+// that case.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
 // margin is Margin of n, or of not n.

@@ -123,7 +123,7 @@ func Constant(name string) (float64, bool) {
 // avogadro is the value in the specification of SBML, which is older than the SI of 2019.
 const avogadro = 6.02214179e23
 
-// Boolean reports whether n is a condition, not a number.
+// Boolean reports whether n is a condition rather than a number.
 func (n *Node) Boolean() bool { return n.op.isBool() }
 
 // Const returns the value of n if n simplifies to a number or a constant condition. The
@@ -187,9 +187,9 @@ func SymbolsOf(list ...*Node) []string {
 	return names
 }
 
-// Substitute replaces all names by expressions at once, so names in the replacements are
-// not replaced. A name stands for a number, so Substitute panics if a replacement is a
-// condition or a lambda.
+// Substitute replaces all names by expressions simultaneously, so names in the
+// replacements are not replaced. A name stands for a number, so Substitute panics if a
+// replacement is a condition or a lambda.
 func (n *Node) Substitute(by map[string]*Node) *Node {
 	if len(by) == 0 {
 		return n

@@ -7,8 +7,8 @@ import (
 
 var latexEscapes = strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `)
 
-// LaTeX returns n for LaTeX's math mode. The function name returns the LaTeX of a name;
-// if it is nil, names are upright and their underscores escaped.
+// LaTeX returns n for LaTeX's math mode. The argument name is a function that returns the
+// LaTeX of a name; if it is nil, names are upright and their underscores are escaped.
 func (n *Node) LaTeX(name func(string) string) string {
 	if name == nil {
 		name = func(s string) string {

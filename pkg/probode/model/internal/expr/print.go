@@ -11,10 +11,10 @@ import (
 // the text of an expression can be far longer than the expression itself.
 const printMost = 1 << 24
 
-// String returns the text of n. [Parse] reads it back as an equal expression if it gets
-// the names of all functions that the model defines. It does not read lambdas. Names that
-// Parse would not read as names are in backquotes. Text of more than 16 MB is truncated,
-// and ends in "…".
+// String returns the text of n. [Parse] reads this text back as an equal expression,
+// provided that Parse is given the names of all functions that the model defines. It does
+// not read lambdas. Names that Parse would not read as names are in backquotes. Text of
+// more than 16 MB is truncated, and ends in "…".
 func (n *Node) String() string {
 	if n.op == opLambda {
 		return "lambda(" + strings.Join(append(n.params(), n.args[0].String()), ", ") + ")"

@@ -28,8 +28,9 @@ type Program struct {
 // value of a condition is 0 or 1. It is an error if a name is neither an input nor a
 // [Constant], if a function has not been expanded, or if an input appears twice.
 //
-// held are names of inputs that often keep their values, as parameters do along a
-// solution. What depends only on them is computed again only if one of them changes.
+// The argument held lists the inputs whose values often stay the same from call to call,
+// as those of parameters do along a solution. What depends only on them is computed again
+// only if one of them changes.
 func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error) {
 	line, err := lower(inputs, outputs)
 	if err != nil {
@@ -183,8 +184,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// Eval computes the outputs from the inputs in and writes them to dst, which may be the
-// same memory. It panics unless the lengths of dst and in are Outputs and Inputs.
+// Eval reads the inputs from in and writes the outputs to dst, which may be the same
+// memory. It panics unless dst has length Outputs() and in has length Inputs().
 func (p *Program) Eval(dst, in []float64) {
 	if len(in) != p.line.inputs || len(dst) != len(p.line.outputs) {
 		panic(fmt.Sprintf("expr: program has %d inputs and %d outputs: want %d and %d", len(in), len(dst), p.line.inputs, len(p.line.outputs)))

@@ -16,9 +16,10 @@ import (
 // states, constants and assignments, and reactions become rates of change of states.
 //
 // In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
-// or else for its concentration. The state is the same quantity, with one exception: if
-// the size of the compartment changes and the ID stands for the concentration, the state
-// is the amount, which dilution does not change. The concentration is then an assignment.
+// and for its concentration otherwise. The state is the quantity for which the ID stands,
+// with one exception: if that is the concentration and the size of the compartment
+// changes, the state is the amount, which dilution does not change. The concentration is
+// then an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")

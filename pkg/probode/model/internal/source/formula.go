@@ -31,7 +31,8 @@ func (s *File) NumberOrID(line int, what, v string) *expr.Node {
 	return expr.Sym(v)
 }
 
-// IsID reports whether s consists of letters, digits and _, with no digit first.
+// IsID reports whether s consists of letters, digits and underscores and does not begin
+// with a digit.
 func IsID(s string) bool {
 	for i, c := range s {
 		switch {
