@@ -488,6 +488,20 @@ func (f *search) coordinates(x []float64) []float64 {
 // derivatives cost little more than a value.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
+// Bend implements shape.Bender. Only profiles use it: they follow ridges that are narrow and
+// curved.
+func (f *search) Bend(p *shape.Point, d []float64) []float64 {
+	if f.held < 0 {
+		return nil
+	}
+	f.evaluations++
+	v := f.surface.Nonlinear(f.coordinates(p.X), f.coordinates(d))
+	for i := range v {
+		v[i] *= f.boxes[i].steep()
+	}
+	return v
+}
+
 const (
 	// A search continues until the predicted rise in log-likelihood is below rise. After
 	// refine it continues until the predicted rise is below fineRise. A search has

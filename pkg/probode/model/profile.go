@@ -26,7 +26,8 @@ type ProfileLikelihood struct {
 	Points    []ProfilePoint // by value, including the optimum
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
 	// profile stays above the threshold up to a bound or, if there is no bound, over ten
-	// units of the scale. The data do not determine the parameter on that side.
+	// units of the scale. The data do not determine the parameter on that side. If Err is
+	// not nil, an end that is not open may be only as far as the profile could be followed.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
 	// Elsewhere contains, in order of the parameter's value, points outside the interval
@@ -34,13 +35,13 @@ type ProfileLikelihood struct {
 	// are any, the interval covers only the part of the confidence region around the
 	// optimum.
 	Elsewhere []ProfilePoint
-	Err       error // why the profile is incomplete; an end that was not reached is then open
+	Err       error // why the profile is incomplete
 }
 
-// Identified reports whether both ends of the interval are inside the bounds, and no point
-// of the confidence region is known outside the interval.
+// Identified reports whether the profile is complete, both ends of the interval are inside
+// the bounds, and no point of the confidence region is known outside the interval.
 func (p *ProfileLikelihood) Identified() bool {
-	return !p.LowerOpen && !p.UpperOpen && len(p.Elsewhere) == 0
+	return p.Err == nil && !p.LowerOpen && !p.UpperOpen && len(p.Elsewhere) == 0
 }
 
 // A ProfilePoint is one value of a parameter.
@@ -68,8 +69,11 @@ type ProfileLikelihoods struct {
 // below the threshold. The other ends, and the profiles of the other parameters, tell
 // whether the likelihood is above the threshold elsewhere.
 //
-// Each end of an interval is computed so accurately that the log-likelihood there is
-// within 10⁻⁴ of the threshold. If ctx ends, the error is that of ctx.
+// The log-likelihood at a point of a profile is less than 0.02 below the maximum, according
+// to the expansion there, and the ends of intervals are interpolated. If ctx ends, the error
+// is that of ctx.
+//
+// Source: Transtrum & Sethna (2012), arXiv:1201.5885, for steps along curved ridges.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {
 	if !(level > 0 && level < 1) {
 		return nil, fmt.Errorf("the confidence level is %g: want a number between 0 and 1", level)
@@ -84,7 +88,7 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	if err != nil {
 		return nil, err
 	}
-	const better = 1e-3
+	const better = 0.02
 	for try := 0; ; try++ {
 		out := &ProfileLikelihoods{Best: best, Level: level, Drop: distuv.ChiSquared{K: 1}.Quantile(level) / 2, ByName: make([]ProfileLikelihood, len(problem.free))}
 		from := problem.starts()[0]
@@ -127,6 +131,7 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 
 // A side is one half of a profile, outwards from the optimum.
 type side struct {
+	from    float64     // the optimum
 	x       [][]float64 // coordinates
 	drop    []float64
 	end     float64 // of the interval, a coordinate
@@ -137,11 +142,16 @@ type side struct {
 }
 
 // side computes the profile of coordinate k in one direction, until it is below the
-// threshold.
+// threshold. From each point the next one is predicted by the expansion there, and then the
+// other coordinates are maximised. Steps are chosen so that √drop, which is linear for a
+// Gaussian likelihood, rises by a fifth of its threshold.
 func (f *search) side(from []float64, k int, sign, threshold float64) side {
 	const (
-		farthest = 10 // units from the optimum, if there is no bound
-		most     = 60 // points
+		farthest  = 10 // units from the optimum, if there is no bound
+		parts     = 5
+		most      = 4000 // evaluations
+		shortest  = 1e-7
+		tolerance = 0.02 // rise that may be left at a point of the profile
 	)
 	bound := f.boxes[k].high
 	if sign < 0 {
@@ -150,146 +160,118 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 	if math.IsInf(bound, 0) {
 		bound = from[k] + sign*farthest
 	}
-	w := &walk{side: side{open: true, end: bound, at: from}, k: k, sign: sign, bound: bound, goal: math.Sqrt(threshold),
-		inside: from[k], outside: math.NaN(), last: from}
+	s := side{from: from[k], end: from[k], at: from, open: from[k] == bound}
 	if !f.solved(steps{Tolerance: f.set.Tolerance}, from) {
-		w.err = f.failed
-		return w.side
+		s.err = f.failed
+		return s
 	}
 	base := f.Value(from)
-	// The first step comes from the curvature, if that is known.
-	w.h = 0.05
-	point := shape.Point{X: slices.Clone(from), Value: base}
-	if f.Expand(&point) {
-		if sd := 1 / math.Sqrt(point.Information.At(k, k)); sd < 1 {
-			w.h = max(1e-6, 0.5*sd)
+	last := f.around(from, base)
+	name, budget := text.Clip(f.p.Params[f.free[k]].ID), f.evaluations+most
+	h, grow, goal, r := min(1, last.Deviation(f, k)/2), 3.0, math.Sqrt(threshold), 0.0
+	for !s.open {
+		switch {
+		case f.ctx.Err() != nil:
+			s.err = f.ctx.Err()
+			return s
+		case h < shortest:
+			s.err = fmt.Errorf("the likelihood cannot be maximised beyond %s = %g", name, f.boxes[k].linear(last.X[k]))
+			return s
+		case f.evaluations > budget:
+			s.err = fmt.Errorf("it takes more than %d evaluations to go beyond %s = %g", most, name, f.boxes[k].linear(last.X[k]))
+			return s
 		}
-	}
-	for range most {
-		if w.err = f.ctx.Err(); w.err != nil {
-			break
+		if rest := math.Abs(bound - last.X[k]); h > 0.9*rest {
+			h = rest
 		}
-		to := w.next()
-		x := w.start(f, to)
-		value, ok := f.constrained(x, w.last, k, to)
-		if !ok {
-			if w.h /= 4; w.h < 1e-6 {
-				w.err = fmt.Errorf("the likelihood cannot be maximised with %s = %g", text.Clip(f.p.Params[f.free[k]].ID), f.boxes[k].linear(to))
-				break
-			}
+		next, left := f.constrained(last, k, sign*h, tolerance)
+		drop := base - next.Value
+		rise := math.Sqrt(max(0, drop)) - r
+		if left > tolerance && (rise > 0.02*goal || drop > threshold) || drop > 1.5*threshold && rise > 2*goal/parts {
+			h, grow = h/3, 1.2
 			continue
 		}
-		if w.take(x, base-value) {
-			break
+		s.add(next.X, k, drop)
+		if drop > threshold {
+			part := (goal - r) / rise
+			s.end = last.X[k] + part*(next.X[k]-last.X[k])
+			if mid, left := f.constrained(last, k, part*(next.X[k]-last.X[k]), tolerance); left <= tolerance {
+				s.add(mid.X, k, base-mid.Value)
+				x, at := next.X[k], math.Sqrt(drop)
+				if base-mid.Value < threshold {
+					x, at = last.X[k], r
+				}
+				middle := math.Sqrt(max(0, base-mid.Value))
+				if part := (goal - middle) / (at - middle); part > 0 && part < 1 {
+					s.end = mid.X[k] + part*(x-mid.X[k])
+				} else {
+					s.end = mid.X[k] // the profile is not smooth
+				}
+			}
+			return s
 		}
+		r = math.Sqrt(max(0, drop))
+		last, s.end = next, next.X[k]
+		s.open = next.X[k] == bound
+		h *= min(grow, max(0.25, goal/parts/max(rise, 0.02*goal)))
+		grow = 3
 	}
-	return w.side
+	return s
 }
 
-// A walk is a side in the making. Steps are chosen so that √drop, which is linear for a
-// Gaussian likelihood, rises by a fifth of its threshold. Once a point is below the
-// threshold, the end is found by the secant method for √drop.
-type walk struct {
-	side
-	k                 int
-	sign, bound       float64
-	goal              float64 // √threshold
-	h                 float64 // the next step
-	inside, outside   float64 // values between which the end is; outside is NaN before it is known
-	rInside, rOutside float64 // √drop there
-	last              []float64
+// add adds a point, unless it is close to the last one. k is the profile's coordinate.
+func (s *side) add(x []float64, k int, drop float64) {
+	const apart = 0.02 // of the distance from the optimum
+	if -drop > s.highest {
+		s.highest, s.at = -drop, slices.Clone(x)
+	}
+	if n := len(s.x); n > 0 && math.Abs(x[k]-s.x[n-1][k]) < apart*math.Abs(x[k]-s.from) && drop < s.drop[n-1]+apart {
+		return
+	}
+	s.x, s.drop = append(s.x, slices.Clone(x)), append(s.drop, drop)
 }
 
-func (w *walk) bracketed() bool { return w.outside == w.outside }
-
-// next returns the next value of the coordinate.
-func (w *walk) next() float64 {
-	if w.bracketed() {
-		// Away from both ends, so that every point makes progress.
-		part := (w.goal - w.rInside) / (w.rOutside - w.rInside)
-		return w.inside + min(max(part, 0.02), 0.98)*(w.outside-w.inside)
+// around returns an ascent at x that can predict other points.
+func (f *search) around(x []float64, value float64) *shape.Ascent {
+	a := &shape.Ascent{Point: shape.Point{X: slices.Clone(x), Value: value}}
+	for _, b := range f.boxes {
+		a.Low, a.High = append(a.Low, b.low), append(a.High, b.high)
 	}
-	to := w.inside + w.sign*w.h
-	if w.sign*(to-w.bound) >= 0 || math.Abs(w.bound-to) < 1e-3*w.h {
-		return w.bound
-	}
-	return to
+	return a
 }
 
-// start returns the point from which the search with the given value begins. It continues in
-// the direction of the last two points.
-func (w *walk) start(f *search, to float64) []float64 {
-	x := slices.Clone(w.last)
-	if n := len(w.x); n >= 2 && !w.bracketed() {
-		a, b := w.x[n-2], w.x[n-1]
-		step := (to - b[w.k]) / (b[w.k] - a[w.k])
-		for i := range x {
-			x[i] = min(max(x[i]+step*(b[i]-a[i]), f.boxes[i].low), f.boxes[i].high)
-		}
-	}
-	return x
-}
-
-// take adds a point to the profile, and reports whether it is the last one.
-func (w *walk) take(x []float64, drop float64) (done bool) {
+// constrained maximises with coordinate k at the given distance from the last point. left is
+// the rise that is still possible, according to the expansion; it is infinite if the
+// prediction is too far from the maximum.
+func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a *shape.Ascent, left float64) {
 	const (
-		parts    = 5
-		accuracy = 1e-4
+		most = 40 // steps
+		far  = 10 // of the prediction from what the expansion promises
 	)
-	if -drop > w.highest {
-		w.highest, w.at = -drop, slices.Clone(x)
-	}
-	w.x, w.drop = append(w.x, slices.Clone(x)), append(w.drop, drop)
-	to, r, threshold := x[w.k], math.Sqrt(max(0, drop)), w.goal*w.goal
-	switch {
-	case math.Abs(drop-threshold) <= accuracy*threshold, w.bracketed() && math.Abs(w.outside-w.inside) < 1e-9*(1+math.Abs(w.inside)):
-		w.open, w.end = false, to
-		return true
-	case drop > threshold:
-		w.outside, w.rOutside = to, r
-		return false
-	}
-	if rise := r - w.rInside; rise <= 0.02*w.goal {
-		w.h *= 4
-	} else {
-		w.h *= min(4, max(0.25, w.goal/parts/rise))
-	}
-	w.inside, w.rInside, w.last = to, r, slices.Clone(x)
-	return to == w.bound
-}
-
-// constrained maximises from x with coordinate k at the given value, and sets x to the
-// maximum. If the likelihood cannot be computed at x, the search begins at the point
-// other.
-func (f *search) constrained(x, other []float64, k int, value float64) (float64, bool) {
 	f.held = k
 	defer func() { f.held = -1 }()
-	a := shape.Ascent{Tolerance: 1e-6}
-	for i := range f.boxes {
-		low, high := f.boxes[i].low, f.boxes[i].high
-		if i == k {
-			low, high = value, value
-		}
-		a.Low, a.High = append(a.Low, low), append(a.High, high)
+	x, promised := last.Toward(f, k, h)
+	if x == nil {
+		return last, math.Inf(1)
 	}
-	for _, start := range [][]float64{x, other} {
-		a.X = slices.Clone(start)
-		a.X[k] = value
-		if a.Value = f.Value(a.X); !math.IsInf(a.Value, -1) {
-			break
-		}
+	a = f.around(x, f.Value(x))
+	if !(a.Value > promised-far) {
+		return a, math.Inf(1)
 	}
-	if math.IsInf(a.Value, -1) {
-		return a.Value, false
-	}
-	for range f.set.Iterations {
-		if a.Done || f.ctx.Err() != nil {
-			break
-		}
+	low, high := a.Low[k], a.High[k]
+	a.Low[k], a.High[k], a.Tolerance = x[k], x[k], tolerance/40
+	for n := 0; n < most && !a.Done && f.ctx.Err() == nil; n++ {
 		a.Step(f)
 	}
-	copy(x, a.X)
-	return a.Value, true
+	if !a.Known && !a.Failed {
+		a.Known = f.Expand(&a.Point)
+	}
+	left = math.Inf(1)
+	if a.Known {
+		left, _ = a.Left(1)
+	}
+	a.Low[k], a.High[k] = low, high
+	return a, left
 }
 
 // profile joins the two halves of a profile.
@@ -325,8 +307,8 @@ func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	for i := range p.ByName {
 		q, scale := &p.ByName[i], f.boxes[i].scale
 		low, high := scale.of(q.Lower), scale.of(q.Upper)
-		// An end of the interval has an error of less than 10⁻⁴ of the width.
-		margin := 1e-3 * (high - low)
+		// The ends of the interval are only accurate to about one part in a hundred.
+		margin := 1e-2 * (high - low)
 		for _, point := range points {
 			point.Value = point.Theta[f.free[i]]
 			at := scale.of(point.Value)

@@ -153,6 +153,43 @@ func TestProfilesElsewhere(t *testing.T) {
 	}
 }
 
+// With the intercept 10⁴(b − a²) and the slope a, the likelihood has a ridge along b = a²
+// that is about 10⁻⁴ wide. The interval of a is that of the slope of a line, and that of b
+// contains the squares, up to the intercept of about 1 divided by 10⁴.
+func TestProfilesAlongCurvedRidge(t *testing.T) {
+	y := []float64{0.9, 1.7, 2.2, 2.7, 3.8, 4.1}
+	line := straight(y)
+	known, err := line.Profiles(context.Background(), fitted(t, line, 3), 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := straight(y)
+	square := expr.Call("times", expr.Sym("a"), expr.Sym("a"))
+	p.Models[0].States[0].Init = expr.Call("times", expr.Num(1e4), expr.Call("plus", expr.Sym("b"), expr.Call("times", expr.Num(-1), square)))
+	p.Models[0].States[0].Rate = expr.Sym("a")
+	p.Params[0].Lower = 0
+	slope := known.ByName[1]
+	at := (slope.Lower + slope.Upper) / 2
+	ends, err := p.Fit(context.Background(), FitSettings{From: [][]float64{{at, at*at + 1e-4}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.Profiles(context.Background(), ends, 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := all.ByName[0], all.ByName[1]
+	for _, c := range [][2]float64{{a.Lower, slope.Lower}, {a.Upper, slope.Upper}, {math.Sqrt(b.Lower), slope.Lower}, {math.Sqrt(b.Upper), slope.Upper}} {
+		// A point may be 0.02 of 1.92 too low, and the intercept shifts b by 10⁻⁴.
+		if math.Abs(c[0]-c[1]) > 0.01*(slope.Upper-slope.Lower) {
+			t.Errorf("an end at %v: want %v (%v, %v)", c[0], c[1], a.Err, b.Err)
+		}
+	}
+	if !a.Identified() || !b.Identified() {
+		t.Errorf("%v, %v: want both identified", a.Err, b.Err)
+	}
+}
+
 // The starts are a Latin hypercube: each parameter has one start in each stratum.
 func TestStartsAreLatinHypercube(t *testing.T) {
 	const n = 7

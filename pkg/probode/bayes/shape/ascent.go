@@ -83,10 +83,7 @@ func (a *Ascent) Step(f Function) {
 		for k, v := range d {
 			trial[k] = min(max(a.X[k]+v, a.Low[k]), a.High[k])
 		}
-		value := f.Value(trial)
-		if adjuster, ok := f.(Adjuster); ok && !math.IsInf(value, -1) {
-			value = adjuster.Adjust(trial, value)
-		}
+		value := valueAt(f, trial)
 		if !(value > a.Value) && !a.fresh {
 			// The derivatives may be out of date.
 			if !a.expand(f) {
@@ -95,6 +92,14 @@ func (a *Ascent) Step(f Function) {
 			continue
 		}
 		ratio := (value - a.Value) / rise
+		if !(ratio > 0.25) {
+			if to := a.bent(f, d, a.damping); to != nil {
+				if at := valueAt(f, to); at > max(value, a.Value) {
+					trial, value = to, at
+					ratio = (value - a.Value) / rise
+				}
+			}
+		}
 		switch {
 		case !(ratio > 0.25):
 			a.Radius = length / 4
@@ -107,6 +112,15 @@ func (a *Ascent) Step(f Function) {
 		}
 	}
 	a.Done = true
+}
+
+// valueAt returns f at x. If f is an Adjuster, it first adjusts x.
+func valueAt(f Function, x []float64) float64 {
+	value := f.Value(x)
+	if adjuster, ok := f.(Adjuster); ok && !math.IsInf(value, -1) {
+		value = adjuster.Adjust(x, value)
+	}
+	return value
 }
 
 // Finish climbs towards the maximum until the predicted rise is at most tolerance; at the

@@ -17,6 +17,12 @@ func (s *Surface) Expand(p *Point) bool {
 		return false
 	}
 	defer s.e.Hold(s.theta)()
+	defer func() {
+		for i := range s.parts {
+			q := &s.parts[i]
+			q.origin, q.slopes = append(q.origin[:0], q.base...), append(q.slopes[:0], q.jac...)
+		}
+	}()
 	if s.exact = s.along(p.X); s.exact {
 		return s.assemble(p)
 	}

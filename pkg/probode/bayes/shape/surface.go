@@ -79,7 +79,8 @@ type part struct {
 	cells []bayes.Cell // cells of the data
 	jac   []float64    // derivative of the locations in cols, row by row; nil before it is computed
 
-	before, was []float64 // base and jac at the previous point
+	before, was    []float64 // base and jac at the previous point
+	origin, slopes []float64 // base and jac at the point of the last Expand
 }
 
 // row returns the derivatives of a location.

@@ -91,7 +91,13 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if f.set.From, err = startsOf(p, f.start); err != nil {
+	// Profiles need the ends of a fit that are near the best, each of them once.
+	const near = 5 // log-likelihood
+	below := math.Inf(1)
+	if f.profiles && f.starts == 0 && !f.set.Map {
+		below = near
+	}
+	if f.set.From, err = startsOf(p, f.start, below); err != nil {
 		return fmt.Errorf("-start %s: %w", f.start, err)
 	}
 	f.set.Starts = f.starts
@@ -281,7 +287,7 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 // is the number of searches of the fit.
 func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
-	var open, elsewhere []string
+	var open, elsewhere, unknown []string
 	for _, q := range p.ByName {
 		what := ""
 		switch {
@@ -293,7 +299,10 @@ func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int)
 			what = "upwards"
 		}
 		if q.Err != nil {
-			what = strings.TrimSpace(what + ": " + text.Printable(q.Err.Error()))
+			what = strings.TrimPrefix(what+"; incomplete: "+text.Printable(q.Err.Error()), "; ")
+		}
+		if q.Err != nil && !q.LowerOpen && !q.UpperOpen {
+			unknown = append(unknown, text.Clip(q.Parameter))
 		}
 		if q.LowerOpen || q.UpperOpen {
 			open = append(open, text.Clip(q.Parameter))
@@ -316,13 +325,17 @@ func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int)
 		fmt.Fprintf(out, "The confidence region extends beyond these intervals: the log-likelihood is less than %.3g below its best value at other points, too: %s. Each interval covers only the part around the best end point.\n",
 			p.Drop, strings.Join(elsewhere, "; "))
 	}
+	if len(unknown) > 0 {
+		fmt.Fprintf(out, "The profiles of %s are incomplete: whether the data determine them is not known.\n", strings.Join(unknown, ", "))
+	}
 	switch {
-	case len(open) == 0 && len(elsewhere) == 0 && searches == 1:
-		fmt.Fprintln(out, "The data determine all parameters within their bounds, unless there are other optima: there was only one search.")
-	case len(open) == 0 && len(elsewhere) == 0:
-		fmt.Fprintf(out, "The data determine all parameters within their bounds, as far as %d searches show.\n", searches)
 	case len(open) > 0:
 		fmt.Fprintf(out, "The data do not determine %s: all the way to a bound, the profile stays less than %.3g below the best value.\n", strings.Join(open, ", "), p.Drop)
+	case len(elsewhere)+len(unknown) > 0: // it has been said
+	case searches == 1:
+		fmt.Fprintln(out, "The data determine all parameters within their bounds, unless there are other optima: there was only one search.")
+	default:
+		fmt.Fprintf(out, "The data determine all parameters within their bounds, as far as %d searches show.\n", searches)
 	}
 }
 

@@ -75,6 +75,11 @@ func TestFitJSON(t *testing.T) {
 	if !strings.Contains(signs, "extends beyond these intervals") || strings.Contains(signs, "determine all parameters") {
 		t.Errorf("two parts of the confidence region:\n%s", signs)
 	}
+	// From the file the two optima are searched for once each.
+	if out := output(t, "fit", "-model", filepath.Join(dir, "signs.yaml"), "-start", filepath.Join(dir, "signs.json"), "-profiles"); !strings.Contains(out, "extends beyond these intervals") ||
+		!regexp.MustCompile(`(?m) 0\.00 +2 .* optimum`).MatchString(out) {
+		t.Errorf("profiles of the ends in a file:\n%s", out)
+	}
 	picture, err := os.ReadFile(filepath.Join(dir, "signs.svg"))
 	if err != nil || !bytes.Contains(picture, []byte("elsewhere")) {
 		t.Errorf("the figure shows one part of the confidence region: %v", err)

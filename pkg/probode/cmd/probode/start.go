@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/probode/bayes"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
@@ -94,8 +96,9 @@ func (m *model) optima(name string) (points [][]float64, err error) {
 }
 
 // startsOf returns the points at which the flag -start makes searches begin, as linear
-// values of all parameters.
-func startsOf(p *modelfile.File, start string) ([][]float64, error) {
+// values of all parameters. Of the ends of a fit it takes those whose log-likelihood is less
+// than below under the best; unless below is infinite, it takes equal optima only once.
+func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":
 		return nil, nil
@@ -116,10 +119,17 @@ func startsOf(p *modelfile.File, start string) ([][]float64, error) {
 		if err != nil {
 			return nil, err
 		}
+		known := func(other []float64) bool { return e.Optimum && floats.EqualFunc(theta, other, equal) }
+		if below < math.Inf(1) && (ends[0].LogLikelihood-e.LogLikelihood > below || slices.ContainsFunc(points, known)) {
+			continue
+		}
 		points = append(points, theta)
 	}
 	return points, nil
 }
+
+// equal reports whether two values of a parameter are equal to one part in a thousand.
+func equal(a, b float64) bool { return math.Abs(a-b) <= 1e-3*max(math.Abs(a), math.Abs(b)) }
 
 // readEnds reads the ends of a fit from a file of fit -json.
 func readEnds(name string) ([]modelfile.End, error) {
