@@ -151,6 +151,7 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 		parts     = 5
 		most      = 4000 // evaluations
 		shortest  = 1e-7
+		cliff     = 1e-3 // step over which the profile may fall by any amount
 		tolerance = 0.02 // rise that may be left at a point of the profile
 	)
 	bound := f.boxes[k].high
@@ -187,7 +188,7 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 		next, left := f.constrained(last, k, sign*h, tolerance)
 		drop := base - next.Value
 		rise := math.Sqrt(max(0, drop)) - r
-		if left > tolerance && (rise > 0.02*goal || drop > threshold) || drop > 1.5*threshold && rise > 2*goal/parts {
+		if left > tolerance && (rise > 0.02*goal || drop > threshold) || rise > 2*goal/parts && h > cliff {
 			h, grow = h/3, 1.2
 			continue
 		}
