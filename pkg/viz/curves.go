@@ -14,7 +14,7 @@ var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 //	y ∝ xᵖ
 //
 // labelled with p. On logarithmic axes of error against step size, p is the order of a
-// method. Dashes, markers and colours that a curve sets itself are kept.
+// method. Dashes, markers and colours that are already set for a curve are kept.
 func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	p := Panel{X: x, Y: y}
 	marks := [...]Marker{Disc, Square, Triangle, Ring}

@@ -16,10 +16,10 @@
 //
 // The same value is drawn in two ways: [PNG] and [SVG] make a static picture with
 // gonum/plot, and [HTML] makes the configuration of an interactive ECharts chart with
-// go-echarts. Both use the same layout, axis limits and colours, so that one can replace
-// the other: the fragment made by [HTML] replaces the picture by the chart if ECharts can
-// be loaded. [Frames] is a figure with a slider. All output is a function of the figure
-// alone: the same figure gives the same bytes.
+// go-echarts. Both use the same layout, axis limits and colours, so that the two are
+// interchangeable: the fragment made by [HTML] replaces the picture with the chart if
+// ECharts can be loaded. [Frames] is a figure with a slider. All output is a function of
+// the figure alone: the same figure gives the same bytes.
 //
 // All data are given as plain slices; the package knows nothing of solvers or samplers.
 // Package viz/plots turns their results into figures.

@@ -63,8 +63,8 @@ type look struct {
 	area   bool
 }
 
-// Line is one polyline, or several that are separated by NaN. They are drawn one over the
-// other, so that a translucent ensemble is darker where it is denser.
+// Line is one polyline, or several that are separated by NaN. Several polylines are drawn
+// one on top of another, so that a translucent ensemble is darker where it is denser.
 type Line struct {
 	Name    string
 	X, Y    []float64 // of the same length

@@ -33,8 +33,8 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // the page has.
 //
 // The fragment holds the picture once and the data of the chart once. The data are
-// compressed. Browsers released since 2023 can decompress them; older ones show the
-// picture.
+// compressed. The data are compressed; browsers released since 2023 can decompress them,
+// and older ones show the picture.
 //
 // The same graphic gives the same fragment. Its id is a hash of its content, so that
 // different graphics on one page do not collide.

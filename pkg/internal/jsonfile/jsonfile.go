@@ -52,7 +52,8 @@ func Named(names []string, x []float64) Object {
 	return out
 }
 
-// List returns the objects of(0), …, of(n−1); the list is empty, not nil, if n is 0.
+// List returns the results of calling the function of with 0, …, n−1; the list is empty,
+// not nil, if n is 0.
 func List(n int, of func(i int) Object) []Object {
 	out := []Object{}
 	for i := range n {

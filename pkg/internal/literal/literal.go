@@ -14,7 +14,8 @@ import (
 // written as the value to which it points, unexported fields are included, maps are
 // sorted, and numbers have all their digits. The text is the same in every process, so it
 // can be used to compare settings. Functions are written as their names, so two closures
-// of one function have the same text; so do two channels of one type.
+// made from the same function literal have the same text; so do two channels of the same
+// type.
 func Of(v any) string {
 	w := new(writer)
 	w.write(reflect.ValueOf(v), true, nil)
@@ -23,8 +24,8 @@ func Of(v any) string {
 
 // Declared is like Of, but leaves out the fields that do not belong to a declaration:
 // functions, because another build may change their names; channels; and values of types
-// from package sync, because they hold what a process has done so far. Its text serves to
-// distinguish studies.
+// from package sync, because they hold what a process has done so far. The resulting text
+// is used to distinguish studies.
 func Declared(v any) string {
 	w := &writer{declared: true}
 	w.write(reflect.ValueOf(v), true, nil)

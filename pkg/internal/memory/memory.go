@@ -1,4 +1,4 @@
-// Package memory checks that data fit in memory before they are allocated.
+// Package memory checks that data will fit in memory before the memory is allocated.
 package memory
 
 import (
@@ -50,8 +50,8 @@ func field(file, name string) (float64, bool) {
 }
 
 // Check returns an error if the memory cannot hold n floating-point numbers, where n is
-// the product of factors and may overflow an int. The first argument is the description of
-// these numbers in the error.
+// the product of factors and may overflow an int. The first argument describes these
+// numbers in the error message.
 func Check(what string, factors ...int) error {
 	bytes := 8.0
 	for _, f := range factors {

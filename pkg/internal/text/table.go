@@ -6,9 +6,9 @@ import (
 )
 
 // Table writes each row on a line, with aligned columns two spaces apart. Rows may differ
-// in length. The function left says which columns are aligned left, like words; the others
-// are aligned right, like numbers. Combining characters, such as the hat of R̂, have no
-// width.
+// in length. The argument left is a function that reports which columns are left-aligned,
+// like words; the others are right-aligned, like numbers. Combining characters, such as
+// the hat of R̂, have no width.
 func Table(rows [][]string, left func(column int) bool) string {
 	var widths []int
 	for _, row := range rows {
@@ -39,7 +39,8 @@ func Table(rows [][]string, left func(column int) bool) string {
 	return b.String()
 }
 
-// First reports whether a column is the first, for tables of names and numbers.
+// First reports whether a column is the first one; it is meant for tables with a column
+// of names followed by columns of numbers.
 func First(column int) bool { return column == 0 }
 
 // Width returns the width of s in a terminal, in characters.

@@ -20,7 +20,7 @@ import (
 type Settings struct {
 	// StepSize is h, for a uniform grid.
 	StepSize float64
-	// Mesh, if not nil, makes the grid and takes the place of StepSize.
+	// Mesh, if not nil, generates the grid and takes the place of StepSize.
 	Mesh probode.Mesh
 	// Scaling says how the size of the noise depends on the step; zero means the default
 	// for the grid. ScaleLocal gives the spread that is closest to the error: see
@@ -39,7 +39,7 @@ type Settings struct {
 	// nil means all.
 	Components []int
 	// Paths is the size of the ensemble; zero means 1000. The standard error of log α* is
-	// inversely proportional to its square root.
+	// inversely proportional to the square root of Paths.
 	Paths int
 	// Seed determines the noise, which is the same for every α.
 	Seed uint64
@@ -62,14 +62,15 @@ type NoiseScale struct {
 	// Scaling is the scaling for which α* was found. It is never ScaleDefault: see
 	// Settings.
 	Scaling probode.Scaling
-	// SETime is the standard error of α* that is due to the limited time span, computed by
-	// the jackknife over ten consecutive blocks of the points in the score. More paths do
-	// not reduce it. It is large if a few errors determine α*.
+	// SETime is the standard error of α* that is due to the limited time span, computed
+	// by the jackknife over ten consecutive blocks of the points in the score. More paths
+	// do not reduce it. It is large if α* is determined mainly by the errors at a few
+	// points.
 	SETime float64
 	// MeanSquare is the mean of E²/v over the points in the score, and Within[k] is the
-	// share of points at which |E| is below k+1 standard deviations √v. For a Gaussian
-	// error with that spread they are 1, 68 % and 95 %. An error that keeps its sign and
-	// grows is not Gaussian, so no α gives all three values.
+	// share of points at which |E| is less than k+1 times the standard deviation √v. For
+	// a Gaussian error with that spread they are 1, 68 % and 95 %. An error that keeps
+	// its sign and grows is not Gaussian, so no α gives all three values.
 	MeanSquare float64
 	Within     [2]float64
 	// Warnings are sentences that a user should read before trusting these numbers.
@@ -86,8 +87,8 @@ func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 // Run finds α* for p and m. Errors from the indicator, from ctx and from the classical
 // solution are wrapped.
 //
-// Run costs less than computing ten ensembles of this size. Up to half a gigabyte of
-// standard normal numbers are drawn once and kept in memory; the others are drawn again
+// Run costs less than computing ten ensembles of this size. Standard normal numbers are
+// drawn once and kept in memory, up to half a gigabyte of them; the rest are drawn again
 // whenever they are needed. A tenth of the paths, at most 100, is used to find the
 // neighbourhood of α*; all paths are then computed at about four values there.
 func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*NoiseScale, error) {

@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// A Criterion is the score that α* maximises: a sum over grid points and components.
-// Each term is largest if the ensemble variance v equals the squared error E² there.
+// A Criterion is the score that α* maximises: a sum over grid points and components. Each
+// term is largest if the ensemble variance v equals the squared error E² at its grid
+// point.
 type Criterion int
 
 const (

@@ -19,13 +19,14 @@ type Errors struct {
 	Accuracy []float64
 }
 
-// Richardson is an Indicator that needs no accurate solution. Its estimate is the
-// scaled difference from a solution by the same method with every step cut in half,
+// Richardson is an Indicator that needs no accurate solution. Its estimate is the scaled
+// difference between the solution and one computed by the same method with every step
+// halved,
 //
 //	E = (Z_h − Z_{h/2}) 2^q / (2^q − 1),
 //
-// where q is the order of the method. The estimate is right to leading order in h; its
-// Accuracy includes rounding errors only.
+// where q is the order of the method. The estimate is correct to leading order in h; its
+// Accuracy accounts only for rounding errors.
 func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Errors, error) {
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err

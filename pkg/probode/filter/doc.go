@@ -7,15 +7,15 @@
 // linearised at the prediction. The result is a mean and a covariance at every time, for
 // about the cost of one implicit solve.
 //
-// EK is the filter as a probode.Method: its mean is a classical method of order q, and
-// everything in this module that takes a method takes it.
+// EK is the filter in the form of a probode.Method: its mean is a classical method of
+// order q, and it can be used wherever this module takes a method.
 //
-// The filter is computed from square roots of covariances in Nordsieck coordinates [KH24],
-// and starts from the exact Taylor series of order q. So orders up to 11 and small steps
-// lose no digits.
+// The filter is computed from square roots of covariances in Nordsieck coordinates
+// [KH24], and starts from the exact Taylor series of order q. So no digits are lost at
+// orders up to 11 or with small steps.
 //
-// A Marginal is a likelihood in which the uncertain solution is integrated out: Fenrir [T22]
-// or DALTON [WL24]. Package marginal, below bayes, makes posteriors of it.
+// A Marginal is a likelihood in which the uncertain solution is integrated out: Fenrir
+// [T22] or DALTON [WL24]. Package bayes/marginal turns it into posteriors.
 //
 // References: [S19] Schober, Särkkä & Hennig, Statistics and Computing 29, 99; [T19]
 // Tronarp, Kersting, Särkkä & Hennig, Statistics and Computing 29, 1297; [KH24] Krämer &

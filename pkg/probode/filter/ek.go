@@ -309,8 +309,8 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	return nil
 }
 
-// Memory returns the length of the mean, the error, the covariance and the Jacobian of
-// each block, and of the last state.
+// Memory returns the total length of the last state and of the mean, the error, the
+// covariance and the Jacobian of every block.
 func (s *stepper) Memory() int {
 	n := len(s.out) + 2
 	for _, b := range s.blocks {

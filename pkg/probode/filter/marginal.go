@@ -17,17 +17,18 @@ type Row struct {
 	SD     []float64 // standard deviations
 }
 
-// A Marginal predicts observations while the uncertainty of the solution is integrated
-// out. Each value is predicted from the equation and from the values that were used
-// before it, so the product of the predictive densities is the likelihood p(Y | θ).
+// A Marginal predicts observations with the uncertainty of the solution integrated out.
+// Each value is predicted from the equation and from the values that were used before it,
+// so the product of the predictive densities is the likelihood p(Y | θ).
 //
-// Fenrir [T22] conditions the posterior distribution of the solution, given the equation,
-// on the data, backwards in time. The alternative is DALTON [WL24], with
+// Working backwards in time, Fenrir [T22] takes the posterior distribution of the
+// solution given the equation, and conditions it on the data. The alternative is DALTON
+// [WL24], with
 //
 //	log p(Y, Z) − log p(Z)
 //
-// from two filters forwards in time, of which the first sees the data Y and the residuals
-// Z of the equation, and the second only the residuals. Each linearises f at its own
+// from two filters that run forwards in time: the first sees the data Y and the residuals
+// Z of the equation, and the second sees only the residuals. Each linearises f at its own
 // predictions, so the data improve the linearisation. On an affine field the two agree.
 //
 // A Marginal owns its workspace and serves one goroutine.
@@ -69,8 +70,8 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 	return out, nil
 }
 
-// Predict writes, for each time and value, the mean and the standard deviation of the
-// predictive distribution to dst. The function look describes the values with index n near
+// For each time and value, Predict writes to dst the mean and the standard deviation of
+// the predictive distribution. The function look describes the values with index n near
 // the state x. The log likelihood is the sum of the log densities of all values that are
 // not missing, plus the result extra, which is zero for Fenrir. The argument alpha is the
 // diffusion κ² > 0.
@@ -112,7 +113,7 @@ func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float6
 	return m.solver.Solve(m.path, theta, nil)
 }
 
-// Work returns the number of steps of a prediction.
+// Work returns the number of steps that a prediction takes.
 func (m *Marginal) Work() int {
 	if m.dalton {
 		return 2 * m.solver.Steps()

@@ -15,7 +15,7 @@ import (
 // Settings says how Solve computes a Solution.
 type Settings struct {
 	EK
-	// Mesh makes the grid: see probode.Mesh.
+	// Mesh generates the grid: see probode.Mesh.
 	Mesh probode.Mesh
 	// Times are the times at which the solution is needed; some meshes use them.
 	Times []float64
@@ -33,8 +33,9 @@ type Settings struct {
 	// zero means 1.
 	Varying bool
 
-	// Forward asks for the distributions of the filter, which depend on the equation up to
-	// their own time only. Otherwise they are smoothed, and depend on the whole equation.
+	// Forward asks for the filtering distributions, each of which depends on the equation
+	// only up to its own time. Otherwise they are smoothed, and depend on the whole
+	// equation.
 	Forward bool
 }
 
@@ -60,8 +61,8 @@ type Solution struct {
 	kappa    []float64 // of each chain
 }
 
-// Solve computes the posterior distribution of the solution of p. It is an error if a step
-// fails; if ctx ends, it is the error of ctx.
+// Solve computes the posterior distribution of the solution of p. Solve returns an error
+// if a step fails; if ctx ends, that error is the error of ctx.
 func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, error) {
 	if s.PerComponent && s.Jacobian == Full && p.Dim() > 1 {
 		return nil, fmt.Errorf("filter: %v couples the components: want a Diagonal or Zero Jacobian for a diffusion per component", s.EK)
@@ -295,9 +296,9 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 	}
 }
 
-// Ensemble returns the solution with n paths drawn from it, in the form of the results of
-// probode.Integrate, for figures. The mean and the standard deviation are those of s, not
-// of the paths.
+// Ensemble returns the solution, together with n paths drawn from it, in the form in
+// which probode.Integrate returns its results, so that it can be plotted. The mean and
+// the standard deviation are those of s, not of the paths.
 func (s *Solution) Ensemble(n int, seed uint64) *probode.Ensemble {
 	e := &probode.Ensemble{Problem: s.Problem, Grid: s.Grid, T: s.T, Mean: s.Mean, SD: s.SD, Deterministic: s.Mean, N: n}
 	for i := range n {

@@ -88,9 +88,9 @@ func (c *Chain) Start(k Kernel) (err error) {
 	return fmt.Errorf("mcmc: chain %d found no start in %d tries; the last error: %w", c.index+1, startTries, err)
 }
 
-// Finished marks a chain as complete without starting it: all its iterations were run
-// earlier, with the given counts. Advance counts these iterations as done and runs no
-// more.
+// Finished marks a chain as complete without starting it, because all its iterations were
+// run earlier; it records the given counts of those iterations. Advance counts these
+// iterations as done and runs no more.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
@@ -113,8 +113,8 @@ func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	return err
 }
 
-// State writes everything that the future of the chain depends on, or reads it back into
-// a chain that has been started with the same kind of kernel.
+// State writes everything on which the further course of the chain depends, or reads it
+// back into a chain that has been started with the same kind of kernel.
 func (c *Chain) State(a *Archive) {
 	a.Int(&c.iteration)
 	a.Stats(&c.burnIn)
@@ -141,7 +141,7 @@ func (c *Chain) Index() int { return c.index }
 // Kernel returns the kernel of the chain, or nil if the chain has not been started.
 func (c *Chain) Kernel() Kernel { return c.kernel }
 
-// Random returns the random numbers that Start and the kernel of the chain use.
+// Random returns the random number generator that Start and the kernel of the chain use.
 func (c *Chain) Random() *rand.Rand { return c.rng }
 
 // Iteration returns the number of iterations completed.
@@ -231,12 +231,11 @@ func (c *Chain) beginTurn() {
 	}
 }
 
-// Advance moves chains to the end of a run with the settings s. Each chain must have
+// Advance runs the chains to the end of a run with the settings s. Each chain must have
 // been started, or marked as complete by Finished. Advance reports whether all of them
-// reached that end before ctx was done or a Sink stopped them. Names are the names of
-// the coordinates, for the R̂ that Progress reports; MinESS is ignored. If Progress, a
-// kernel or a Sink panics, or ends its goroutine, all chains stop and Advance returns
-// an error.
+// reached that end before ctx was done or a Sink stopped them. Names are the names of the
+// coordinates, for the R̂ that Progress reports; MinESS is ignored. If Progress, a kernel
+// or a Sink panics, or ends its goroutine, all chains stop and Advance returns an error.
 func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {
 	until := s.iterations(s.Draws)
 	report := newReporter(s.Progress, names, chains, until)

@@ -65,10 +65,10 @@ import "math/rand/v2"
 
 // A LogDensity is the logarithm of a density, up to an additive constant.
 //
-// −Inf means that x lies outside the support: a move there is rejected. An error, NaN
-// or +Inf means that the density could not be evaluated, for example because a
-// differential equation has no numerical solution at x. Such a move is rejected too,
-// and counted as failed, because failures remove a region from the posterior.
+// −Inf means that x lies outside the support: a move there is rejected. An error, NaN or
+// +Inf means that the density could not be evaluated, for example because a differential
+// equation has no numerical solution at x. Such a move is also rejected, but it is
+// counted as failed, because failures may exclude a region from the posterior.
 //
 // A LogDensity must neither change nor keep x. Chains run at the same time, so a
 // LogDensity that owns a workspace serves one chain only.

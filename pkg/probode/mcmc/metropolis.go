@@ -31,7 +31,8 @@ type Metropolis struct {
 
 var _ Kernel = (*Metropolis)(nil)
 
-// Init places the chain at a copy of x, with a proposal that has learned nothing.
+// Init places the chain at a copy of x and discards everything that the proposal has
+// learned.
 func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
 	logp, err := m.Target(x)
 	switch {

@@ -22,20 +22,21 @@ type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 //
 // by leapfrog steps, and draws the next position from the points of the path, with
 // weights e^−H. The path doubles in length, forwards or backwards at random, until it
-// makes a U-turn. This is the multinomial form of the algorithm. The test for a U-turn is
-// the generalised one, and is also made across the two halves of each doubled path
+// makes a U-turn. This is the multinomial form of the algorithm. The generalised U-turn
+// test is used, and it is also applied across the two halves of each doubled path
 // [Hoffman & Gelman 2014; Betancourt 2017].
 //
-// All learning happens in the burn-in. The step is tuned by dual averaging until the mean
-// probability of acceptance is Accept. The inverse of M is estimated from the draws in
-// windows that double in length. In up to 100 dimensions it is a full covariance matrix.
-// In more dimensions, without CovAt, only scales are estimated: those of the coordinates
-// or, if Cov is given, those of the coordinates in which Cov is the unit matrix.
+// All learning takes place during burn-in. The step size is tuned by dual averaging so
+// that the mean acceptance probability approaches Accept. The inverse of M is estimated
+// from the draws in windows that double in length. In up to 100 dimensions it is a full
+// covariance matrix. In more dimensions, without CovAt, only scales are estimated: those
+// of the coordinates or, if Cov is given, those of the coordinates in which Cov is the
+// unit matrix.
 //
 // A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
 // The step is then too long for some part of the target, and the draws may not represent
-// that part. [NUTSQuantities] records this and more for each draw, and Chains.Warnings
-// judges it.
+// that part. The quantities in [NUTSQuantities] record this and more for each draw, and
+// Chains.Warnings assesses them.
 //
 // One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
 // once and allocates no memory of its own.
@@ -53,10 +54,11 @@ type NUTS struct {
 	Cov  mat.Symmetric
 
 	// CovAt, if not nil, returns a guess of the covariance of the target from its shape
-	// near x, such as the inverse of the Fisher information there, or nil if there is none.
-	// It is called at the mean of the draws of each window, because the shape at a mode can
-	// differ from the shape where most of the mass is. The draws of the window then only
-	// correct it. The windows begin early, so that few paths are made with a bad metric.
+	// near x, such as the inverse of the Fisher information there, or nil if there is
+	// none. It is called at the mean of the draws of each window, because the shape at a
+	// mode can differ from the shape where most of the mass is. The draws of the window
+	// are then used only to correct this guess. The windows begin early, so that few
+	// paths are computed with a bad metric.
 	CovAt func(x []float64) mat.Symmetric
 
 	// Accept is the mean probability of acceptance to which the step is tuned. Zero means
@@ -137,7 +139,8 @@ type tree struct {
 	draw        draw      // one of its points, drawn with these weights
 }
 
-// Init places the chain at a copy of x, with a kernel that has learned nothing.
+// Init places the chain at a copy of x and discards everything that the kernel has
+// learned.
 func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	d := len(x)
 	if k.Target == nil || k.Mean != nil && len(k.Mean) != d || k.Cov != nil && k.Cov.SymmetricDim() != d {

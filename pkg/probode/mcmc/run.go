@@ -15,9 +15,9 @@ import (
 // So the same settings give the same bits for any number of workers, and a chain does
 // not depend on which others run with it.
 //
-// If ctx is done before the run has finished, Run returns ctx.Err() and the draws so
-// far: all chains are cut to the number of draws of the shortest, which may be zero.
-// They are the first draws of the uninterrupted run.
+// If ctx is done before the run has finished, Run returns ctx.Err() and the draws so far:
+// all chains are cut to the number of draws of the shortest, which may be zero. They are
+// the same as the first draws of an uninterrupted run.
 //
 // Run returns an error and no chains if Start is nil, if a count is out of its range,
 // or if a chain finds no point to start from. If Progress or a kernel panics, or ends
@@ -66,7 +66,7 @@ func (r *Running) Run(ctx context.Context) (*Chains, error) {
 
 // Extend continues until each chain has the given number of draws, regardless of Draws in
 // the settings. The result is the same as from a single run of that length. If the chains
-// have that many draws already, none is added.
+// already have that many draws, none are added.
 func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	if draws < 0 || draws > (math.MaxInt-r.s.BurnIn)/r.s.Thin {
 		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0 for which the number of iterations fits into an int", draws))
@@ -122,8 +122,8 @@ func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 }
 
 // CoordinateNames returns the names of the coordinates of the chains: those given, or x1,
-// x2, … if none are given. It panics if the chains differ in dimension or there is not one
-// name for each coordinate.
+// x2, … if none are given. It panics if the chains differ in dimension, or if the number
+// of names differs from the number of coordinates.
 func CoordinateNames(given []string, chains []*Chain) []string {
 	d := len(chains[0].kernel.Position())
 	for _, c := range chains {

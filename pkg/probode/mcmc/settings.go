@@ -22,18 +22,18 @@ type Settings struct {
 	// means 1000; a negative value means no burn-in.
 	BurnIn int
 
-	// Thin is the number of iterations per draw: the last position of every Thin
-	// iterations is kept. Zero means 1. Thinning only saves memory.
+	// Thin is the number of iterations per draw: of every Thin consecutive positions, the
+	// last is kept. Zero means 1. Thinning only saves memory.
 	Thin int
 
-	// Seed and the number of a chain determine all random numbers of that chain.
+	// Seed and the index of a chain together determine all random numbers of that chain.
 	Seed uint64
 
 	// Start returns the point at which a chain begins, as a new slice at each call. The
 	// starting points should be scattered more widely than the target distribution, so
-	// that agreement of the chains in the end is evidence of convergence. If the kernel
-	// cannot begin at the point, Start is called again, at most 100 times in all. It must
-	// not be nil.
+	// that eventual agreement between the chains is evidence of convergence. If the
+	// kernel cannot begin at the point, Start is called again, at most 100 times in all.
+	// It must not be nil.
 	Start func(chain int, rng *rand.Rand) []float64
 
 	// Names are the names of the parameters. Nil means x1, x2, ….
@@ -45,10 +45,10 @@ type Settings struct {
 	Generated []string
 
 	// MinESS, if positive, lets the chains run until the bulk effective sample size of
-	// all chains together is at least MinESS for every parameter. It is computed each
-	// time every chain has made as many further draws as Draws says, so the result does
-	// not depend on the number of workers. Stopping as soon as this size is large enough
-	// makes its estimate a little optimistic, so set Draws to a few hundred.
+	// all chains together is at least MinESS for every parameter. It is recomputed
+	// whenever every chain has made another Draws draws, so the result does not depend on
+	// the number of workers. Stopping as soon as this size is large enough makes its
+	// estimate a little optimistic, so set Draws to a few hundred.
 	MinESS float64
 
 	// MaxDraws is the number of draws per chain at which a run with MinESS gives up. Zero

@@ -10,22 +10,23 @@ import (
 )
 
 // SplitHMC is Hamiltonian Monte Carlo for a target π close to a known Gaussian
-// distribution, such as the posterior of many data. In coordinates in which this Gaussian
-// is N(0, I), its part of Hamilton's equations is solved exactly: the position z and the
-// momentum p turn by an angle,
+// distribution, such as a posterior given a large amount of data. In coordinates in which
+// this Gaussian is N(0, I), its part of Hamilton's equations is solved exactly: the pair
+// of position z and momentum p is rotated through an angle,
 //
 //	z → z cos φ + p sin φ,   p → p cos φ − z sin φ.
 //
 // Only the rest of the density, π(z) e^(z²/2), changes the momentum, by kicks between
 // turns [Beskos et al. 2011; Shahbaba et al. 2014]. If π is the Gaussian, every move is
-// accepted. One evaluation of the gradient then gives a nearly independent draw, in any
-// number of dimensions, where NUTS needs seven or more.
+// accepted. One evaluation of the gradient then gives a nearly independent draw in any
+// number of dimensions, whereas NUTS needs seven or more evaluations.
 //
-// The path of an iteration turns by an angle drawn uniformly from 60° to 120°, because
-// the draws of a path of 90° are the least correlated. It has as many equal parts as a
-// largest angle requires. In the burn-in this angle is tuned by dual averaging until the
-// mean probability of acceptance is Accept. Nothing else is learned. If π is far from the
-// Gaussian, the parts become small or few moves are accepted, and NUTS is better.
+// The path of an iteration turns through an angle drawn uniformly from 60° to 120°,
+// because successive draws are least correlated when the angle is 90°. It is divided into
+// equal parts, as many as are needed to keep the angle of each part below a maximum.
+// During burn-in this maximum is tuned by dual averaging so that the mean acceptance
+// probability approaches Accept. Nothing else is learned. If π is far from the Gaussian,
+// the parts become small or few moves are accepted, and NUTS is better.
 //
 // One iteration evaluates the target once for each part, at most 100 times, and allocates
 // no memory of its own.
@@ -59,7 +60,8 @@ var _ Kernel = (*SplitHMC)(nil)
 // mostParts bounds the number of parts of a path.
 const mostParts = 100
 
-// Init places the chain at a copy of x, with a kernel that has learned nothing.
+// Init places the chain at a copy of x and discards everything that the kernel has
+// learned.
 func (k *SplitHMC) Init(x []float64, _ *rand.Rand) error {
 	d := len(x)
 	if k.Target == nil || len(k.Mean) != d || k.Cov == nil || k.Cov.SymmetricDim() != d || k.BurnIn < 0 || !(k.Accept >= 0 && k.Accept < 1) {

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// An Archive writes the state of a chain, or reads it back. One method names every
+// An Archive writes the state of a chain, or reads it back. A single method lists every
 // variable of a state in order,
 //
 //	func (k *kernel) State(a *Archive) {
@@ -76,8 +76,8 @@ func (a *Archive) Float(v *float64) {
 	*v = math.Float64frombits(w)
 }
 
-// Floats writes or reads the elements of v. The length belongs to the kernel, not to
-// its state: a different length is an error.
+// Floats writes or reads the elements of v. The length is fixed by the kernel and is not
+// part of its state: a different length is an error.
 func (a *Archive) Floats(v []float64) {
 	n := len(v)
 	a.Int(&n)

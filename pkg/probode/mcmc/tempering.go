@@ -69,7 +69,8 @@ var _ Kernel = (*Tempering)(nil)
 // firstBeta is the smallest positive β at the beginning.
 const firstBeta = 1e-3
 
-// Init places the first replica at a copy of x, and the others at draws, or also at x.
+// Init places the first replica at a copy of x, and each of the others either at a random
+// draw or at x as well.
 func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	rule, n, d := k.Proposal, k.Temperatures, len(x)
 	if rule == nil {
@@ -223,10 +224,10 @@ func (k *Tempering) respace() {
 	clear(k.tries)
 }
 
-// Swaps returns statistics since the end of the burn-in: the mean probability of a swap
-// for each pair of neighbouring temperatures, beginning at β = 1, and the number of
-// points that moved from β = 0 to β = 1. If a pair almost never swaps, or if no point
-// travelled all the way, modes that are found at small β do not reach the draws.
+// Swaps returns statistics collected since the end of the burn-in: the mean probability
+// of a swap for each pair of neighbouring temperatures, beginning at β = 1, and the
+// number of points that moved from β = 0 to β = 1. If a pair almost never swaps, or if no
+// point has travelled all the way, then modes found at small β do not reach the draws.
 func (k *Tempering) Swaps() (rates []float64, trips int) {
 	for i, n := range k.tries {
 		rates = append(rates, k.swaps[i]/n)

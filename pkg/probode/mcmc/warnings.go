@@ -13,8 +13,8 @@ import (
 )
 
 // Warnings says why the draws may not be trustworthy. Each warning says what was seen,
-// what it means, and what to try. Nil means that nothing was seen, not that nothing is
-// wrong. Chains are counted from 1. The causes are
+// what it means, and what to try. Nil means that no problem was detected, not that there
+// is none. Chains are counted from 1. The causes are
 //
 //   - chains that never moved, or that accept less than one move in a hundred;
 //   - a chain at a far lower log density than another, and so in a mode of its own: the

@@ -31,10 +31,10 @@ import (
 // # Start
 //
 // With Steps = k ≥ 2 the first k steps of a segment are taken by Radau5, whose error is
-// smaller than that of the steps that follow. Radau5 also takes k steps whenever a step
-// is more than 1 + √2 times as long as the step before it, beginning with the longer one,
-// because formulas of order two and more are unstable at such a ratio. With Steps = 0 and
-// error control, each segment begins with order 1, as in the other codes.
+// smaller than that of the steps that follow. Whenever a step is more than 1 + √2 times
+// as long as the one before it, Radau5 also takes that step and the next k − 1 steps,
+// because formulas of order two or higher are unstable at such a ratio. With Steps = 0
+// and error control, each segment begins with order 1, as in the other codes.
 //
 // # Noise
 //
@@ -44,13 +44,13 @@ import (
 //
 //	Z_{i+1} = μ + √α h^{k−1/2} Γ⁻¹ J ξᵢ,   Γ = I/(γᵢh) − J,   ξᵢ ~ N(0, I),
 //
-// where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for adams.Moulton of
-// the same order. Later steps use the earlier states with their noise, so a formula of k
-// steps amplifies the noise of one step: if the components are constant, one unit of noise
-// grows to 1/γ units, with 1/γ = 1, 1.5, 1.83, 2.08 and 2.28 for k = 1 to 5 and equal
-// steps. Local errors grow in the same way. The first k steps of a path have no noise. On
-// grids of error-controlled runs the noise is scaled by local error estimates, as for any
-// other method: see probode.ScaleLocal.
+// where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for adams.Moulton
+// of the same order. Later steps use the earlier, noisy states, so a k-step formula
+// amplifies the noise of a single step: if the components are constant, the noise of a
+// step eventually grows by a factor of 1/γ, which is 1, 1.5, 1.83, 2.08 and 2.28 for k =
+// 1 to 5 and equal steps. Local errors grow in the same way. The first k steps of a path
+// have no noise. On grids of error-controlled runs the noise is scaled by local error
+// estimates, as for any other method: see probode.ScaleLocal.
 type BDF struct {
 	// Steps is k, from 1 to 5. Zero means that an error-controlled run chooses the order
 	// of each step, from 1 to 5. The grid stores the orders together with the steps. On a
@@ -389,9 +389,9 @@ func (b *bdf) forecast(dst []float64, i, n int) int {
 	return n
 }
 
-// LocalError is the leading term of the error: the error of a formula of order k is
-// γ/s_{k+1} times the difference between the next state and the polynomial through the
-// last k+1 states, the oldest of which is s_{k+1} steps away [HNW93, §III.5]. In the first
+// LocalError is the leading term of the error. For a formula of order k this is γ/s_{k+1}
+// times the difference between the next state and the polynomial through the last k+1
+// states, where the oldest of these is s_{k+1} steps away [HNW93, §III.5]. In the first
 // step there are no earlier states, and the polynomial is the line through the state with
 // slope f.
 func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
@@ -452,7 +452,7 @@ func (b *bdf) Restore(i int, src []float64) {
 	}
 }
 
-// Recall copies the past from the states of a path.
+// Recall restores the past states that a step needs from the states of a path.
 func (b *bdf) Recall(from, i int, z, _ []float64) {
 	b.begin, b.last = from, i-1
 	for j := max(from, i-bdfWindow+1); j < i; j++ {

@@ -4,8 +4,8 @@
 // problems; backward differentiation formulas of fixed and variable order; and random
 // time steps around any one-step method. Parse returns a method by its short name.
 //
-// All of them use only what package probode exports, just as your own method would.
-// Which one to choose:
+// All these integrators use only what package probode exports, just as a method of your
+// own would. Which one to choose:
 //
 //	not stiff                          DormandPrince on a frozen grid, Adams on a uniform one
 //	stiff                              Radau{Stages: 3} on a frozen grid

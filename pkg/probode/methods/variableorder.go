@@ -80,7 +80,7 @@ func (b *bdf) estimated(i, k int, bias float64, next []float64, units func([]flo
 	return longer(units(b.other), bias, float64(k+1))
 }
 
-// Chosen returns the order of the last step, if it was chosen.
+// Chosen returns the order of the last step if error control chose it.
 func (b *bdf) Chosen() int {
 	if b.choosing {
 		return b.k

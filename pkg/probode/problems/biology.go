@@ -34,8 +34,8 @@ func Logistic() *probode.Problem {
 	}
 }
 
-// ProteinActivation returns a model of the activation of a protein R by an
-// enzyme S that degrades to D,
+// ProteinActivation returns a model in which a protein R is activated by an enzyme S,
+// which itself degrades into D,
 //
 //	S′  = −k₁S − k₂ S R + k₃ RS
 //	D′  = k₁S

@@ -12,7 +12,7 @@ import (
 //
 // with θ = (σ, ρ, β) = (10, 28, 8/3), the initial state (−10, −1, 40) and t ∈ [0, 20]. It
 // is chaotic: errors grow like e^{0.9t}, by a factor of 10⁸ over the span. An ensemble
-// shows the time after which the solver can no longer predict the state.
+// shows how long the solver can predict the state.
 //
 // Source: Lorenz (1963), J. Atmospheric Sciences 20, 130.
 func Lorenz63() *probode.Problem {

@@ -9,11 +9,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Named returns the problem with the given name, as it is typed in a command: in
+// Named returns the problem with the given name, which is written as in a command: in
 // lower-case letters, digits and hyphens. In addition to the problems of All, it knows
 // some problems of the test set for initial value problem solvers, with the names,
-// parameters and spans given there: hires, rober, orego, vdpol, plei. The error lists
-// the names.
+// parameters and spans given there: hires, rober, orego, vdpol, plei. The error lists the
+// names.
 //
 // Source: Mazzia & Magherini, Test Set for Initial Value Problem Solvers,
 // release 2.4.

@@ -2,8 +2,8 @@ package problems
 
 import "github.com/probode/probode/pkg/probode"
 
-// VanDerPol returns van der Pol's oscillator in the scaling that keeps the
-// period of order one for strong damping,
+// VanDerPol returns van der Pol's oscillator, scaled such that the period remains of
+// order one as the damping becomes strong,
 //
 //	y″ = μ ((1 − y²) y′ − y),
 //
@@ -100,9 +100,9 @@ func Robertson() *probode.Problem {
 //	E′     = −PfrX′E′
 //
 // The parameters are θ = (k₁, …, k₆, k₊, k₋, k*, o) = (1.71, 0.43, 8.32, 0.69, 0.035,
-// 8.32, 280, 0.69, 0.69, 0.0007), the initial state is (1, 0, …, 0, 0.0057), and t ∈
-// [0, 321.8122]. PfrX′E + E is conserved. The problem is stiff and has a medium
-// dimension, d = 8.
+// 8.32, 280, 0.69, 0.69, 0.0007), the initial state is (1, 0, …, 0, 0.0057), and t ∈ [0,
+// 321.8122]. PfrX′E + E is conserved. The problem is stiff and of moderate dimension, d =
+// 8.
 //
 // Source: Schäfer (1975), J. Mathematical Biology 2, 41; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.10 (HIRES).

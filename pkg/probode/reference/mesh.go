@@ -13,7 +13,7 @@ import (
 // noise, for inference in which accuracy is more important than time. It does not use
 // the Method of the Setup.
 //
-// If the claimed error of a solution is large, for example because f jumps at a time
+// If the estimated error of a solution is large, for example because f jumps at a time
 // that is not an event, the solution is computed again with a tolerance a hundred times
 // smaller. If the claimed error is still large, the solve fails.
 type Accurate struct {
@@ -42,7 +42,7 @@ func (a Accurate) String() string {
 func (Accurate) NeedsMethod() bool { return false }
 
 // Bind returns a Path without noise. The times must increase. Times that lie outside the
-// span by a rounding error are moved into it.
+// span by no more than a rounding error are moved to its nearer end.
 func (a Accurate) Bind(_ context.Context, _ probode.Setup, p *probode.Problem, _, times []float64) (probode.Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

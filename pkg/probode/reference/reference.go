@@ -1,5 +1,5 @@
-// Package reference computes accurate solutions to which other solutions can be
-// compared, with an upper estimate of their error.
+// Package reference computes accurate solutions, with conservative estimates of their
+// errors, to which other solutions can be compared.
 package reference
 
 import (
@@ -42,8 +42,8 @@ type Settings struct {
 	// Theta is θ; nil means Problem.Theta.
 	Theta []float64
 
-	// MaxSteps bounds the number of steps between the start and the last time, not
-	// counting one step for each time and each event. Zero means 1e6.
+	// MaxSteps bounds the number of steps between the start and the last time; one
+	// additional step is allowed for each time and for each event. Zero means 1e6.
 	MaxSteps int
 
 	fixed family // for tests: the family of steps to use throughout
@@ -55,9 +55,9 @@ type Solution struct {
 	// component k at Times[i].
 	Times, X []float64
 
-	// Error is an upper estimate of the global error of X, of the same shape. The
-	// documentation of Solve says how it is computed, and which errors no solver can
-	// detect.
+	// Error is a conservative estimate of the global error of X and has the same shape as
+	// X. The documentation of Solve says how it is computed, and which errors no solver
+	// can detect.
 	Error []float64
 
 	// These are the numbers of accepted steps, of rejected steps, of calls of F and FJ,
@@ -81,29 +81,30 @@ type Solution struct {
 // Solve uses a linearly implicit rule, with Problem.FJ or with differences of F; it
 // tries both rules to decide.
 //
-// # What the claimed error is, and what it is not
+// # What the error estimate means, and what it does not mean
 //
 // Solve integrates twice and returns the result of the integration with Tolerance. The
 // other integration has a tolerance that is sixteen times as large (64 times if the
 // problem is stiff), different numbers nⱼ, and different step lengths. It also moves the
 // arguments of f by one unit in the last place, which shows how rounding errors grow.
 // Error is ten times the difference between the two results (thirty times if the problem
-// is stiff). A difference may be small by chance. So the estimate is the largest
-// difference over at least the last fifth of the time since t₀, and over at least three
-// of the compared times. Relative to the size of the component, it is also at least 0.3
-// times the largest relative difference in any other component. So Error is usually far
-// larger than the true error, and it exceeds the true error even for problems that
-// amplify errors. If all digits are lost, Error shows this. At t₀ it is zero.
+// is stiff). A difference may be small by chance. So the estimate at a time is the
+// largest difference over a preceding period that covers at least the last fifth of the
+// time since t₀ and contains at least three of the compared times. Relative to the size
+// of the component, it is also at least 0.3 times the largest relative difference in any
+// other component. So Error is usually far larger than the true error, and it exceeds the
+// true error even for problems that amplify errors. If all digits are lost, Error shows
+// this. At t₀ it is zero.
 //
 // Error is not a proof. A solver knows f only where it has called it. An input that
 // begins and ends between two calls, or a change of f in a region of the state that
-// neither integration has entered, affects neither X nor Error. With the default
-// MaxStep, a pulse in f(t) of 1/1000 of the span is found. Declare shorter pulses as
+// neither integration has entered, affects neither X nor Error. With the default MaxStep,
+// a pulse in f(t) whose length is 1/1000 of the span is found. Declare shorter pulses as
 // Problem.Events, or set MaxStep to at most eight times their length. If f jumps at a
 // time that is not an event, no step is short enough for a tight tolerance, and Solve
 // returns an error instead of guessing on which side the solution continues. Error does
-// not include errors in f itself, such as a formula that cancels nearly all digits, a
-// wrong Autonomous, or a parameter that is not known exactly.
+// not include errors in f itself, such as those due to a formula in which nearly all
+// digits cancel, a wrong value of Autonomous, or a parameter that is not known exactly.
 //
 // Both integrations find the times of events with a Trigger, each on its own solution, up
 // to rounding. So Error includes the errors of these times.

@@ -50,9 +50,9 @@ type Law struct {
 // the last s+1 rows.
 //
 // The method must be implicit, such as adams.Moulton. Step i must have noise scaled by
-// ScaleStep. It must not be an event or one of the first steps of a multistep method.
-// The error is a *probode.SolveError if Γ is singular or Newton's method does not
-// converge. New panics if a length or i is wrong.
+// ScaleStep. It must not be an event step or one of the first steps of a multistep
+// method. The error is a *probode.SolveError if Γ is singular or Newton's method does not
+// converge. New panics if a slice has the wrong length or if i is out of range.
 //
 // A singular J is not an error here, since the Gaussian approximation exists; Moments
 // reports it.

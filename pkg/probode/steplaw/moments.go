@@ -17,10 +17,10 @@ type Moments struct {
 	Skewness      []float64 // of each component
 }
 
-// Moments computes the moments of the exact distribution by quadrature, for d ≤ 2. A
-// box around all roots that were found grows until the density at its edges is below
-// e⁻⁵⁰ of its maximum, and its cells are divided until 6-point Gauss product rules on a
-// cell and on its parts of half the width agree to 10⁻¹⁰ of the integral. Moments
+// Moments computes the moments of the exact distribution by quadrature, for d ≤ 2. A box
+// around all the roots found is enlarged until the density at its edges is below e⁻⁵⁰ of
+// its maximum, and its cells are subdivided until 6-point Gauss product rules applied to
+// a cell and to its half-width subcells agree to within 10⁻¹⁰ of the integral. Moments
 // returns an error if d > 2, if the exact distribution does not exist (ErrSingularH,
 // ErrImproper), or if 2¹⁸ cells are not enough.
 func (s *Law) Moments() (*Moments, error) {

@@ -9,7 +9,7 @@
 //	z = μ + Lζ,   L = Γ⁻¹JS,   u(z) = (JS)⁻¹ r(z),   H = JS²Jᵀ.
 //
 // Then the Gaussian approximation is ζ ~ N(0, I), the exact density is exp(−½‖u‖²) =
-// exp(−½ rᵀH⁻¹r), and its density relative to the approximation is
+// exp(−½ rᵀH⁻¹r), and the ratio of the exact density to the approximate one is
 //
 //	exp(−Φ(ζ)),   Φ(ζ) = ½‖u‖² − ½‖ζ‖².
 //
@@ -19,9 +19,9 @@
 // [Cotter et al. 2013; T18, §2.4].
 //
 // This move works badly if the distribution has heavier tails than the approximation:
-// e^{−Φ} is then not bounded, and far away every contraction is rejected. So it
-// alternates with a random walk, which is accepted or rejected according to ½‖u‖² and
-// has no such problem.
+// e^{−Φ} is then not bounded, and far away every contraction is rejected. This move
+// therefore alternates with a random walk, which is accepted or rejected according to
+// ½‖u‖² and does not have this problem.
 package steplaw
 
 import (
@@ -32,9 +32,8 @@ import (
 )
 
 var (
-	// ErrSingularH says that H = JS²Jᵀ has no inverse, because det J = 0 up to rounding
-	// error, as in a problem that conserves something, or because a component has no
-	// noise.
+	// ErrSingularH says that H = JS²Jᵀ has no inverse: either det J = 0 up to rounding
+	// error, as in a problem with a conserved quantity, or a component has no noise.
 	ErrSingularH = errors.New("the matrix H has no inverse, because det J = 0 or a noise scale is 0: use adams.Moulton itself, which does not need the inverse, or eliminate the quantities that the problem conserves")
 	// ErrImproper says that the integral of exp(−½ rᵀH⁻¹r) is infinite.
 	ErrImproper = errors.New("the exact density cannot be normalised, because r(z) does not grow in some direction: try a smaller step, or adams.Moulton itself")

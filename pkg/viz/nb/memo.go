@@ -47,14 +47,15 @@ func init() {
 // source of this library. If any of them changes, the result is computed again. Variables
 // of the cell that are used by compute must be among the inputs, since Memo does not
 // otherwise see their values: Memo("fan", []any{h, alpha}, func() …). Inputs are compared
-// by their text, written out in full, so functions among them are compared only by their
-// names. Where there is no source, as in a program built with -trimpath, the program
-// itself takes its place: only the same program reads a result back.
+// by their text, in which values are written out in full; functions, however, appear only
+// by name and are compared only by name. Where there is no source, as in a program built
+// with -trimpath, the program itself takes its place: only the same program reads a
+// result back.
 //
-// Compute is a function literal or a declared function of the notebook. Memo panics,
-// before it computes, for a method value such as m.Run and for an instance of a generic
-// function, because their source contains neither the receiver nor the type. Write func()
-// … { return m.Run() }, with m among the inputs.
+// Compute is a function literal or a declared function of the notebook. If compute is a
+// method value such as m.Run, or an instance of a generic function, Memo panics before
+// computing anything, because the source of such a function contains neither the receiver
+// nor the type. Write func() … { return m.Run() }, with m among the inputs.
 //
 // T must be plain data or a figure, so that encoding/gob can store it without loss. It
 // must not contain functions or unexported fields. For other types Memo panics before it
@@ -98,8 +99,8 @@ func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 	return v
 }
 
-// Forget removes the results of these names, so that they are computed again. Without
-// names it removes all results, and the unfinished files of interrupted cells.
+// Forget removes the results with the given names, so that they are computed again.
+// Without names it removes all results, and the unfinished files of interrupted cells.
 func Forget(names ...string) {
 	patterns := []string{"*.gob", "*.tmp"}
 	if len(names) > 0 {

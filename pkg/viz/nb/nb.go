@@ -1,6 +1,6 @@
 // Package nb has helpers for the cells of a GoNB notebook. It shows figures and tables,
-// shows the progress of long computations and stops them when the reader interrupts the
-// cell, and keeps results that take long to compute.
+// shows the progress of long computations, stops these when the reader interrupts the
+// cell, and stores results that take a long time to compute.
 //
 //	fhn := problems.FitzHughNagumo()
 //	ens := nb.Must(probode.Integrate(nb.Context(), fhn, adams.Moulton{}, 500,
@@ -8,7 +8,7 @@
 //	nb.Show(plots.Bands(ens, nil))
 //
 // Each cell is a process of its own, so values do not reach the next cell; see [Memo].
-// Outputs contain no times and no file paths of this machine: a notebook that runs again
+// Outputs contain no times and no file paths of this machine, so running a notebook again
 // gives the same bytes. Outside a notebook everything is printed as plain text.
 package nb
 
@@ -36,8 +36,8 @@ const echarts = "environment/echarts/echarts.min.js"
 
 // Context returns the context of the cell. It ends when the reader interrupts the cell;
 // five seconds later the kernel kills what is still running. If a call to this library is
-// given this context and no Progress hook, and takes longer than a second, it shows a
-// progress bar until it is done.
+// given this context but no Progress hook, and takes longer than a second, the cell shows
+// a progress bar until the call returns.
 func Context() context.Context { return cell() }
 
 var cell = sync.OnceValue(func() context.Context {
@@ -46,9 +46,9 @@ var cell = sync.OnceValue(func() context.Context {
 	return progress.With(ctx, watched)
 })
 
-// Check ends the cell if err is not nil, with err as its message. The error that long
-// work returns after an interrupt does not end the cell: a line says that what follows
-// is incomplete, and the cell goes on with the partial result.
+// If err is not nil, Check ends the cell and shows err as the message. The error that a
+// long computation returns after an interrupt does not end the cell: a line says that
+// what follows is incomplete, and the cell continues with the partial result.
 func Check(err error) {
 	closeBars()
 	if err == nil {

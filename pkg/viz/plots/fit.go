@@ -10,9 +10,10 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Fit draws a fit against the data of one experiment, with a panel for each column, as
-// File.Curves returns them. The first curve is the fit. If there are others, such as those
-// of ProfileLikelihoods.Within, a band contains all of them.
+// Fit draws a fit against the data of one experiment, with a panel for each column; it
+// takes the curves in the form that File.Curves returns. The first curve is the fit. If
+// there are others, such as those of ProfileLikelihoods.Within, a band contains all of
+// them.
 func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	if len(q.Fit) == 0 {
 		panic("plots: a fit without curves")
@@ -43,8 +44,8 @@ func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 }
 
 // ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its
-// confidence interval, and with the points of the confidence region that are known outside
-// the interval.
+// confidence interval and with those known points of the confidence region that lie
+// outside the interval.
 func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	f := viz.Figure{Columns: 3}
 	for _, q := range all.ByName {

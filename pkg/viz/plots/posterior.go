@@ -11,10 +11,10 @@ import (
 )
 
 // Pairs returns a figure of the posteriors of several runs, with a panel for every
-// parameter and every pair of parameters: densities on the diagonal, contours of 50 % and
-// 90 % below it. All panels of a column share their axis. The runs are named, and must
-// have the same parameters. The true values may be nil. The errors are as for
-// [viz.Contours].
+// parameter and every pair of parameters: the densities are on the diagonal, and the
+// contours enclosing 50 % and 90 % are below it. All panels in a column share the same
+// horizontal axis. The runs are named, and must have the same parameters. The true values
+// may be nil. The errors are as for [viz.Contours].
 func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
 	if err != nil {

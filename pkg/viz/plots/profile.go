@@ -8,11 +8,11 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// LogLikelihoodProfile returns a figure of the log likelihood, computed with several
-// setups, against one parameter. The upper panel shows the log likelihood. The lower
-// panel, in which jumps can be seen, shows its difference from the log likelihood of the
-// last setup, which is the reference. The differences are shifted so that they are zero
-// in the middle.
+// LogLikelihoodProfile returns a figure that plots the log likelihood against one
+// parameter, for each of several setups. The upper panel shows the log likelihood. The
+// lower panel, in which jumps can be seen, shows its difference from the log likelihood
+// of the last setup, which is the reference. The differences are shifted so that they are
+// zero at the middle of the parameter range.
 func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 	x := viz.Axis{Label: p.Param}
 	all := viz.Panel{Title: "log likelihood", X: x, Y: viz.Axis{Label: "log p(Y | θ)"}}

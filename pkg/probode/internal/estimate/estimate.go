@@ -14,8 +14,8 @@
 // indicator 1{y ≤ q}. The density f at a quantile is estimated by the difference
 // quotient of the quantiles around it, with the width of Bofinger (1975).
 //
-// For a part of the posterior, the influence is zero outside of the part and is divided
-// by the share of the part.
+// For a part of the posterior, the influence is zero outside the part and is divided by
+// the share of the draws that lie in the part.
 //
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
 //     Australian Journal of Statistics 17(1), 1–7.
@@ -222,14 +222,15 @@ func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) 
 // the draws x[c][k] for which in[c][k] is 1. It returns the difference of the centres, in
 // units of the parameter, and the ratio of the spreads. Let φ and ψ be the influence
 // functions of the plain draws, and φ_w and ψ_w those of the weighted draws. Then the
-// errors are the errors of the means of φ − w φ_w and ψ − w ψ_w.
+// errors of the two results are those of the means of φ − w φ_w and ψ − w ψ_w.
 //
 // Weighed also returns the accurate centre and spread. The accurate centre is all.Center,
-// the centre of all draws, minus this difference; the accurate spread is found in the same
-// way on a logarithmic scale. The two terms are correlated, because the draws x are among
-// all draws. So the errors are the errors of the means of center − (φ − w φ_w) and log −
-// (ψ − w ψ_w), where center and log are the influences of the draws since the previous
-// weighed one. If all draws are weighed, these are w φ_w and w ψ_w.
+// the centre of all draws, minus this difference; the accurate spread is found in the
+// same way on a logarithmic scale. The two terms are correlated, because the draws x are
+// a subset of all draws. Hence their errors are those of the means of center − (φ − w
+// φ_w) and log − (ψ − w ψ_w), where center and log are the influences of all draws since
+// the previous draw that has a weight. If all draws have weights, these expressions
+// reduce to w φ_w and w ψ_w.
 func (by Measure) Weighed(x, w, in, center, log [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

@@ -1,8 +1,8 @@
 // Package normal draws standard normals in bulk: the same numbers, bit for bit, as
 // rand.New(rand.NewPCG(hi, lo)).NormFloat64(), in half the time.
 //
-// Every solve of a path draws its noise again, and most of the cost of a draw in
-// math/rand/v2 is an interface call for each word. Here the generator, PCG-DXSM with
+// The noise is drawn again each time a path is computed, and most of the cost of a draw
+// in math/rand/v2 is an interface call for each word. Here the generator, PCG-DXSM with
 // 128 bits of state [O'Neill 2014], and the ziggurat of 128 strips [Marsaglia & Tsang
 // 2000] run on local variables.
 package normal

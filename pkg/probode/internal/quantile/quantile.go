@@ -3,8 +3,8 @@
 //
 // For up to Exact vectors these are sample quantiles. For more, they come from a
 // histogram of each element over twice the range of the first Exact vectors, so that
-// memory is bounded. Elements are independent, and workers process them in tiles the size
-// of a cache line; the result does not depend on the number of workers.
+// memory is bounded. Elements are processed independently, by workers and in tiles of the
+// size of a cache line; the result does not depend on the number of workers.
 package quantile
 
 import (
@@ -70,7 +70,8 @@ func (s *Sketch) Add(row []float64) {
 // Quantiles returns the quantiles of all elements, [level][element]. They are NaN if
 // there are no vectors. With n ≤ Exact vectors, level p lies at position p(n−1) of the
 // sorted values, counted from 0 and interpolated linearly between two positions. With
-// more vectors it is interpolated within a bin; it is NaN if the range is above 1e308.
+// more vectors, the quantile is interpolated within a bin; it is NaN if the range exceeds
+// 1e308.
 func (s *Sketch) Quantiles() [][]float64 {
 	out := make([][]float64, len(s.levels))
 	for l := range out {

@@ -37,7 +37,7 @@ const (
 	chain = 1000
 )
 
-// A Watch knows which of its conditions are true in the course of a solution.
+// A Watch keeps track of which of its conditions are true as a solution proceeds.
 type Watch struct {
 	Fired []Firing // so far
 
@@ -48,12 +48,14 @@ type Watch struct {
 	count []int     // how often it became true shortly after the time before
 }
 
-// New returns a Watch of conditions along solutions over a time of the given length.
+// New returns a Watch for the given conditions along solutions that cover a time span of
+// the given length.
 func New(list []Condition, span float64) *Watch {
 	return &Watch{list: list, span: span, on: make([]bool, len(list)), last: make([]float64, len(list)), count: make([]int, len(list))}
 }
 
-// Begin begins a solution with the state x, and makes the jumps at its start.
+// Begin starts a solution from the state x and performs any jumps that occur at its
+// start.
 func (w *Watch) Begin(t float64, x, theta []float64) error {
 	w.Fired = w.Fired[:0]
 	for k := range w.list {
@@ -75,8 +77,8 @@ func (w *Watch) value(k int, t float64, x, theta []float64) (float64, error) {
 	return g, nil
 }
 
-// Excess returns the largest value of the conditions that were false: it is positive if
-// one of them is true for the state x.
+// Excess returns the largest G among the conditions that were false: it is positive if
+// one of these conditions is true for the state x.
 func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	most := math.Inf(-1)
 	for k := range w.list {
@@ -92,10 +94,11 @@ func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	return most, nil
 }
 
-// Within returns the end of the part of a step from a to b at whose end a condition that
-// was false is true, given the state x at b. The part is the whole step, or it ends just
-// before b: a condition such as x > 1 && t < 4 can become false again where the step ends.
-// ok is false if there is no such part.
+// Within looks for a part of the step from a to b, starting at a, such that a condition
+// that was false is true at the end of the part; it returns that end, given the state x
+// at b. The part is either the whole step or ends just before b, because a condition such
+// as x > 1 && t < 4 can become false again exactly at the end of the step. The result ok
+// is false if there is no such part.
 func (w *Watch) Within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
 	for _, end := range []float64{b, math.Nextafter(b, a)} {
 		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {
@@ -105,8 +108,9 @@ func (w *Watch) Within(a, b float64, x, theta []float64) (end float64, ok bool, 
 	return b, false, nil
 }
 
-// Happen makes the jumps of the conditions that are true for the state x and were false
-// before, and of those that become true by these jumps. It is called at the end of a step.
+// Happen performs the jumps of the conditions that are true for the state x and were
+// false before, and of those that become true as a result of these jumps. It is called at
+// the end of a step.
 func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	var which []int
 	for first := 0; ; {
@@ -140,7 +144,7 @@ func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	return w.accumulate(which, t)
 }
 
-// Pass notes which conditions have become false at the end of a step at which none has
+// Pass records which conditions have become false by the end of a step in which none has
 // become true.
 func (w *Watch) Pass(t float64, x, theta []float64) {
 	for k, on := range w.on {
@@ -165,8 +169,9 @@ func (w *Watch) accumulate(which []int, t float64) error {
 }
 
 // Locate returns the time in (a, b] at which the function excess, which is not positive
-// at a and positive at b, becomes positive. At the result it is positive, and a few units
-// in the last place before it is not. The last call of excess is at the result.
+// at a and positive at b, becomes positive. The function is positive at the result, and
+// is not positive a few units in the last place earlier. The last call of excess is at
+// the result.
 func Locate(a, b float64, excess func(t float64) (float64, error)) (float64, error) {
 	least := 4 * 0x1p-52 * max(math.Abs(a), math.Abs(b))
 	below, above := math.NaN(), math.NaN() // of the values at a and b

@@ -2,11 +2,11 @@
 // sample sizes, Monte Carlo standard errors, Pareto smoothed importance weights, and a
 // table of all of them. It takes draws from any source.
 //
-// The diagnostics are those of Vehtari et al. (2021). They compute two numbers from m
-// sequences of n draws that should all have the same distribution: R̂ compares the
-// spread between the sequences with the spread within them, and the effective sample
-// size is the number of independent draws that would determine the mean equally well.
-// Before that, the draws are transformed:
+// The diagnostics are those of Vehtari et al. (2021). They consist of two numbers,
+// computed from m sequences of n draws that should all have the same distribution: R̂
+// compares the spread between the sequences with the spread within them, and the
+// effective sample size is the number of independent draws that would determine the mean
+// equally well. The draws are transformed first:
 //
 //   - each chain is cut into two halves, so that a drift shows up as a difference
 //     between sequences;
@@ -15,12 +15,12 @@
 //   - draws are folded about the median, to compare scales, or replaced by indicators of
 //     quantiles, for the tails.
 //
-// The functions take x[c][k], draw k of chain c; one chain is enough. They panic if the
-// chains differ in length. They return NaN for fewer than four draws per chain, and for
-// a draw that is NaN or infinite. Draws that are all equal, such as those of a
-// parameter that never moved, say nothing about mixing: R̂ is NaN. As in ArviZ, the
-// effective sample size is then the number of draws, and the standard error of the mean
-// is zero.
+// The functions take an argument x in which x[c][k] is draw k of chain c; a single chain
+// is enough. They panic if the chains differ in length. They return NaN for fewer than
+// four draws per chain, and for a draw that is NaN or infinite. Draws that are all equal,
+// such as those of a parameter that never moved, say nothing about mixing: R̂ is NaN. As
+// in ArviZ, the effective sample size is then the number of draws, and the standard error
+// of the mean is zero.
 //
 // # References
 //

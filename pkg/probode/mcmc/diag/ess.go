@@ -10,8 +10,8 @@ import (
 )
 
 // BulkESS returns the effective sample size of the normal scores of the draws in all
-// chains together. It applies to the middle of the distribution. With S draws in all it
-// is S/τ,
+// chains together. It applies to the middle of the distribution. For a total of S draws,
+// it is S/τ,
 //
 //	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
 //

@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// ParetoSmooth replaces raw importance weights by weights of finite variance, and
-// measures how far they can be trusted [Vehtari et al. 2024]. It smooths the tail of
-// the S weights. The tail contains those of the M largest weights that exceed the S − M
-// others, where
+// ParetoSmooth replaces raw importance weights with weights of finite variance, and
+// measures how far the latter can be trusted [Vehtari et al. 2024]. It smooths the tail
+// of the S weights. The tail consists of those among the M largest weights that exceed
+// all of the other S − M weights, where
 //
 //	M = ⌈min(S/5, 3 √S)⌉
 //
@@ -23,15 +23,15 @@ import (
 // otherwise only an enormous S would make it reliable.
 //
 // The tail excludes weights that are equal to the largest of the S − M others. So equal
-// weights at this cut, such as those of a position where a chain stayed, remain equal.
-// The fit shrinks k̂ a little towards ½.
+// weights at this cut, such as those of repeated draws at a position where the chain
+// stayed for several iterations, remain equal. The fit shrinks k̂ a little towards ½.
 //
 // The slice logw holds the logarithms of the raw weights up to a constant. Both −Inf and
 // NaN stand for a weight of zero. The smoothed log weights are in the order of logw, and
 // the smoothed weights sum to one. If M < 5, or if the tail contains 1 to 4 weights,
 // nothing is smoothed and k̂ is +Inf. If M ≥ 5 and the tail is empty, the largest weights
-// are equal and k̂ is −Inf. If all weights are zero, or one is infinite, the result and k̂
-// are NaN.
+// are equal and k̂ is −Inf. If all weights are zero, or if any weight is infinite, the
+// smoothed weights and k̂ are NaN.
 func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	smoothed = slices.Clone(logw)
 	for i, w := range smoothed {

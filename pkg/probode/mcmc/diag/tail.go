@@ -67,18 +67,17 @@ func excess(sorted []float64, m int) []float64 {
 // since squares have twice the index [Vehtari et al. 2024].
 const heavy = 0.35
 
-// HeavyTails reports whether the tails of the draws are so heavy that means and
-// standard deviations do not describe them, or do not exist. The test is whether
-// tailIndex exceeds 0.35 by more than chance alone would cause in one case out of
-// twenty,
+// HeavyTails reports whether the tails of the draws are so heavy that means and standard
+// deviations do not describe them, or do not exist. The test is whether tailIndex exceeds
+// 0.35 by a margin that chance alone would produce in only one case out of twenty,
 //
 //	k̂ > 0.35 + 1.645 × 1.35/√m,   m = min(S/5, 3 √S).
 //
 // With 4000 draws the limit is 0.51. A Cauchy distribution gives k̂ = 0.98 ± 0.15. A
-// log-normal distribution whose logarithm has standard deviation 1 gives 0.25 ± 0.10, and
-// is reported in about one case in 200. Student's distribution with two degrees of
-// freedom, whose variance just fails to exist, gives 0.47 ± 0.12; more draws are needed
-// to detect it.
+// log-normal distribution with a standard deviation of 1 on the log scale gives 0.25 ±
+// 0.10, and is reported as heavy-tailed in about one case in 200. Student's t
+// distribution with two degrees of freedom, which only just lacks a finite variance,
+// gives 0.47 ± 0.12; more draws are needed to detect it.
 func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	khat = tailIndex(x)
 	n := 0.0

@@ -182,8 +182,8 @@ func Read(dir string) (*mcmc.Chains, error) {
 	return out, nil
 }
 
-// Length returns the number of draws that each chain of the study in dir has, or will have
-// when it is finished. It is 0 if there is no study.
+// Length returns the number of draws that each chain of the study in dir will have once
+// the study is finished, whether or not it is finished now. It is 0 if there is no study.
 func Length(dir string) int {
 	longest := 0
 	for _, suffix := range []string{".csv", ".csv" + partSuffix} {
@@ -200,9 +200,9 @@ func Length(dir string) int {
 // Merge collects the chains that one run has written to several directories, for example
 // because every chain ran on a machine of its own, and copies them to dst. It copies the
 // files unchanged, together with the states from which the study can be extended. It
-// makes dst if necessary; chains that are already in dst count as well. Merge returns an
-// error and copies nothing if a chain is missing, if a file is damaged, or if the files
-// are not from the same run.
+// creates dst if necessary, and takes chains that are already in dst into account. Merge
+// returns an error and copies nothing if a chain is missing, if a file is damaged, or if
+// the files are not from the same run.
 func Merge(dst string, src ...string) error {
 	dirs := slices.Clone(src)
 	if _, err := os.Stat(dst); err == nil {

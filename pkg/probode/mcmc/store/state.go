@@ -119,9 +119,9 @@ func decodeState(data []byte) (*state, error) {
 	return s, nil
 }
 
-// A Noter is a Kernel that can describe its chain in sentences, for example to say
-// which sizes it has tuned. Run writes each note, on one line, below the draws. Notes
-// must depend on nothing but the State of the kernel.
+// A Noter is a Kernel that can describe its chain in sentences, for example to report the
+// step sizes to which it has been tuned. Run writes each note, on one line, below the
+// draws. Notes must depend on nothing but the State of the kernel.
 type Noter interface {
 	Notes() []string
 }

@@ -18,12 +18,12 @@ import (
 // Options say what Run writes in addition to the draws, and how often it saves the
 // state.
 type Options struct {
-	// Meta describes the model and whatever else a reader of the draws should know.
-	// Each field becomes a comment line of the files, # key = value, which ArviZ
-	// lists among the attributes of the data. A key consists of letters, digits and
-	// _, and differs from the keys that Run writes itself; a value is one line
-	// without control characters. The key "note", which may occur several times, is
-	// for whole sentences: Read returns them as Chains.Notes.
+	// Meta describes the model and whatever else a reader of the draws should know. Each
+	// field becomes a comment line in the files, of the form "# key = value"; ArviZ lists
+	// these lines among the attributes of the data. A key consists of letters, digits and
+	// _, and differs from the keys that Run writes itself; a value is one line without
+	// control characters. The key "note", which may occur several times, is for whole
+	// sentences: Read returns them as Chains.Notes.
 	//
 	// A chain is resumed only if Meta has not changed.
 	Meta []mcmc.Field
@@ -36,13 +36,13 @@ type Options struct {
 	Checkpoint time.Duration
 }
 
-// Run draws as mcmc.Run does and writes the draws to the files dir/chain-1.csv,
-// dir/chain-2.csv and so on, so that memory use does not grow with the length of the
-// run and an interruption loses nothing. Calling Run again with the same arguments
-// resumes the run in dir. In the end the files are the same, to the last byte, as after
-// an uninterrupted run, no matter whether the run was stopped by ctx, by kill -9 or by
-// a loss of power. A chain does not depend on which other chains are drawn with it: see
-// Settings.Only and Merge.
+// Run makes draws in the same way as mcmc.Run and writes them to the files
+// dir/chain-1.csv, dir/chain-2.csv and so on, so that memory use does not grow with the
+// length of the run and an interruption loses nothing. Calling Run again with the same
+// arguments resumes the run in dir. In the end the files are identical, byte for byte, to
+// those of an uninterrupted run, no matter whether the run was stopped by ctx, by kill -9
+// or by a power failure. A chain does not depend on which other chains are drawn with it:
+// see Settings.Only and Merge.
 //
 // The files have the format of CmdStan. They can be read by Read, ArviZ and pandas:
 //
@@ -54,10 +54,11 @@ type Options struct {
 // does not allow; Read restores them.
 //
 // Until a chain is finished its draws are in chain-1.csv.part. The file chain-1.state
-// holds everything that the future of the chain depends on; it is saved at intervals of
-// Options.Checkpoint, and when ctx is done. In the latter case Run returns ctx.Err(). Once
-// all chains of the call are finished, it returns nil; if they were finished before, it
-// returns at once. A process that draws the chain holds a lock on chain-1.lock.
+// holds everything on which the continuation of the chain depends; it is saved at
+// intervals of Options.Checkpoint and when ctx is done. In the latter case Run returns
+// ctx.Err(). Once all chains of the call are finished, it returns nil; if they were
+// finished before, it returns at once. The process that runs the chain holds a lock on
+// chain-1.lock.
 //
 // A run with more Draws than the one in dir, finished or not, extends it: Run draws
 // what is missing, and the files become those of a run of the new length.
@@ -67,10 +68,10 @@ type Options struct {
 // other settings, names or fields of Meta; or if another process is at work on a chain.
 // Before a chain is resumed, its log density is compared with the saved one (see
 // [Evaluator]), and the iterations of its last milliseconds are repeated: the chain
-// continues only if everything is the same, bit for bit. So a changed program that
-// computes the same numbers resumes the chain of an earlier version, and a note in the
-// file says so. A program that computes different numbers does not resume the chain, and
-// the error says whether rounding can explain the difference.
+// continues only if everything is the same, bit for bit. A changed program that computes
+// the same numbers can therefore resume a chain begun by an earlier version, and a note
+// in the file says so. A program that computes different numbers does not resume the
+// chain, and the error says whether rounding can explain the difference.
 //
 // It is an error if a chain finds no point to start from, or if the disk fails; what
 // was saved before remains valid. It is also an error if a setting is out of its range.

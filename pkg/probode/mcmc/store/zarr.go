@@ -19,22 +19,22 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// WriteZarr writes draws as a Zarr store. This is a folder like those that ArviZ itself
-// saves; every version of ArviZ since 0.11 can open it:
+// WriteZarr writes draws as a Zarr store. This is a folder in the layout that ArviZ
+// itself uses; every version of ArviZ since 0.11 can open it:
 //
 //	arviz.from_zarr("lynx.zarr")
 //
-// Its groups are posterior, with the parameters and the generated quantities;
-// sample_stats, with the quantities whose names end in __, without that ending; and
-// log_likelihood, with the quantities log_lik.1, log_lik.2 and so on, if there are any.
-// Every variable has the dimensions chain and draw, and one for each of its indices.
-// Names are changed in the same way as the names of columns: see Run. A variable whose
-// name was changed keeps the original in its attribute long_name. Numbers are 64-bit,
-// neither rounded nor compressed.
+// Its groups are "posterior", with the parameters and the generated quantities;
+// "sample_stats", with the quantities whose names end in __, which is removed from the
+// name; and "log_likelihood", with the quantities log_lik.1, log_lik.2 and so on, if
+// there are any. Every variable has the dimensions chain and draw, and one for each of
+// its indices. Names are changed in the same way as the names of columns: see Run. A
+// variable whose name was changed keeps the original in its attribute long_name. Numbers
+// are 64-bit, neither rounded nor compressed.
 //
-// The folder appears only when all of it has been written. It replaces an earlier
-// folder of that name, which must be a store that WriteZarr wrote. It is an error if
-// the draws have weights, which ArviZ would ignore.
+// The folder appears only once it has been written completely. It replaces an earlier
+// folder of that name, which must be a store that WriteZarr wrote. It is an error if the
+// draws have weights, which ArviZ would ignore.
 //
 // The format is version 2 of Zarr's specification (zarr-specs.readthedocs.io), with the
 // consolidated metadata of Zarr for Python and with dimensions named as xarray expects.
