@@ -140,7 +140,7 @@ func paletteOffset(lin string) int {
 }
 
 // alphaCurve computes the curves whose maxima are α*. The LaTeX source of the paper
-// contains a figure of these curves, commented out.
+// contains a commented-out figure of these curves.
 var alphaCurve = experiment{
 	name: "alphacurve", title: "Log-probability curves of α", tables: []string{"alphacurve"},
 	compute: computeAlphaCurve, section: alphaCurveSection,

@@ -11,7 +11,7 @@ import (
 
 // The built-in data are the FitzHugh–Nagumo solution for θ = (0.2, 0.2, 3) at t = 1, …,
 // 20, with Gaussian errors of variance 0.01 in both components. The data of the paper are
-// not published. A test checks the file against a new solution.
+// not published. A test computes the solution again and compares it with the file.
 //
 //go:embed data.csv
 var builtInData string

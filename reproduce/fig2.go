@@ -23,10 +23,11 @@ var fig2 = experiment{
 	compute: computeFig2, section: fig2Section,
 }
 
-// The appendix does not give the proposal, although the distribution that its scheme
-// samples depends on it. The rule used here is a Gaussian random walk. For the first 1000
-// iterations its covariance is (2.38²/3) diag(.02, .07, .05)²; after that it is 2.38²/3
-// times the running covariance of the chain plus 1e-8 I, refreshed every 10 iterations.
+// The appendix does not give the proposal, although the proposal affects the distribution
+// that the scheme samples. The rule used here is a Gaussian random walk. For the first
+// 1000 iterations its covariance is (2.38²/3) diag(.02, .07, .05)²; after that it is
+// 2.38²/3 times the running covariance of the chain plus 1e-8 I, refreshed every 10
+// iterations.
 var proposal = mcmc.AdaptiveMetropolis{Scale: []float64{.02, .07, .05}, AdaptAfter: 1000, Every: 10, Epsilon: 1e-8}
 
 const (
@@ -98,8 +99,9 @@ func computeFig2(ctx context.Context, s *study) error {
 					n := min(len(kept), keptDraws)
 					for i := range n {
 						d := kept[(i+1)*len(kept)/n-1]
-						// Five decimals, three more than the width of the posterior
-						// needs, are enough for figures and halve the size of the file.
+						// Five decimal places, three more than are needed to resolve the
+						// width of the posterior, are enough for figures and halve the
+						// size of the file.
 						draws.add(m.name, scheme.String(), h, chain+1, i+1, short(d[0]), short(d[1]), short(d[2]))
 					}
 				}
@@ -107,8 +109,8 @@ func computeFig2(ctx context.Context, s *study) error {
 		}
 	}
 
-	// Run the scheme of the appendix with two other proposals, which do not adapt: with
-	// steps of the initial length, and with steps 30 times shorter. Run the correct
+	// Run the scheme of the appendix with two other, non-adaptive proposals: one with
+	// steps of the initial length, and one with steps 30 times shorter. Run the correct
 	// scheme as well, for comparison.
 	for _, scale := range []float64{1, 1. / 30} {
 		fixed := mcmc.AdaptiveMetropolis{AdaptAfter: -1}
@@ -232,8 +234,8 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 
 func short(v float64) string { return strconv.FormatFloat(v, 'f', 5, 64) }
 
-// limits returns the range of x without a thousandth of the values at either end, with a
-// margin added.
+// limits returns the range of x after dropping a thousandth of the values at each end and
+// adding a margin.
 func limits(x []float64) (lo, hi float64) {
 	x = slices.Sorted(slices.Values(x))
 	lo, hi = x[len(x)/1000], x[len(x)-1-len(x)/1000]

@@ -35,8 +35,8 @@ type study struct {
 	took       map[string]time.Duration
 }
 
-// paths returns the number of paths of an ensemble: the number for a full or for a quick
-// run, but at least the value of -paths.
+// paths returns the size of an ensemble: the size for a full run or a quick one, but no
+// less than the value of -paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {
 		full = quick

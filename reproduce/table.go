@@ -103,8 +103,7 @@ func number(cell string) float64 {
 	return v
 }
 
-// cell formats a number in the way that tables do, so that it can be used to look up
-// rows.
+// cell formats a number as it appears in tables, so that it can be used to look up rows.
 func cell(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
 // save writes the table to the output directory.

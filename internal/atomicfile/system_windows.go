@@ -9,9 +9,9 @@ import (
 
 const nonBlocking = 0
 
-// rename tries again for two seconds. Windows neither moves nor replaces a file that
-// another program, such as a virus scanner, has open, and such programs rarely keep a
-// file open for long.
+// rename keeps retrying for up to two seconds. Windows neither moves nor replaces a file
+// that another program, such as a virus scanner, has open, and such programs rarely keep
+// a file open for long.
 func rename(from, to string) error {
 	const sharingViolation = syscall.Errno(32)
 	for wait := time.Millisecond; ; wait *= 2 {

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// This file computes the gradient of a function of a path. Derivatives along each
-// parameter would be too expensive if there are many parameters, and so would derivatives
+// This file computes the gradient of a function of a path. If there are many parameters,
+// computing derivatives along each of them is too expensive, and so is computing them
 // along each of the normals ξ. The adjoint of the discrete scheme goes through the steps
 // once, backwards. Let Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and let wᵢ be the gradient of the
 // function with respect to Zᵢ alone. Then the gradient λᵢ with respect to Zᵢ, including

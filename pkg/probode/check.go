@@ -9,11 +9,11 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Problem makes promises: that FJ returns the Jacobian of F and Pullback the same
-// derivatives, that no entry lies outside Band, that f does not depend on t if Autonomous
-// is set, that it is 0 for the components in Noiseless, and that F sets every element of
-// dst. They are checked at the start, and at a few
-// points of the first path of a Solver. Later paths need no checks.
+// A Problem makes promises: that FJ returns the Jacobian of F, that Pullback agrees with
+// it, that no entry lies outside Band, that f does not depend on t if Autonomous is set,
+// that f is 0 for the components in Noiseless, and that F sets every element of dst. They
+// are checked at the start, and at a few points of the first path of a Solver. Later
+// paths need no checks.
 
 // checkSteps returns an error if the step size is not positive and finite, if it exceeds
 // the span, or if a path with that many steps does not fit in memory.
@@ -37,8 +37,8 @@ func (p *Problem) fits(g *Grid, n Noise) error {
 	return nil
 }
 
-// mostElements is the largest number of elements of a Jacobian, those outside the Band not
-// counted. With more of them one step of an implicit method takes many seconds.
+// mostElements is the largest number of elements of a Jacobian, not counting those
+// outside the Band. With more of them one step of an implicit method takes many seconds.
 const mostElements = 4096 * 4096
 
 // CheckDense returns an error if the Jacobian has more than 4096² elements, or if the given

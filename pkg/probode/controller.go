@@ -87,7 +87,7 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	return c, err
 }
 
-// again prepares the controller for a run at another θ.
+// The method again prepares the controller for a run at another θ.
 func (c *controller) again(theta []float64, fixed *Grid) {
 	c.theta, c.fixed = theta, fixed
 	c.g.t, c.local, c.orders = c.g.t[:0], c.local[:0], c.orders[:0]
@@ -153,7 +153,8 @@ func (c *controller) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// happen makes the jumps of triggers that have become true at the present time.
+// happen applies the jumps of the events whose triggers have become true at the present
+// time.
 func (c *controller) happen(cause int) error {
 	if c.watch == nil {
 		return nil
@@ -167,8 +168,8 @@ func (c *controller) happen(cause int) error {
 	return nil
 }
 
-// locate reports whether a trigger becomes true in step i, which has just been made. If
-// so, the step is made again, and ends where that happens first.
+// locate reports whether a trigger becomes true in step i, which has just been taken. If
+// so, the step is repeated so that it ends where this first happens.
 func (c *controller) locate(i int) (bool, error) {
 	end, ok, err := c.watch.Within(c.g.t[i], c.g.t[i+1], c.next, c.theta)
 	if !ok {
@@ -190,8 +191,8 @@ func (c *controller) locate(i int) (bool, error) {
 	return true, err
 }
 
-// grid returns the grid of the last run for p at θ. This is the problem and the θ of the
-// run, or a problem that has the events that were located as events with known times.
+// grid returns the grid of the last run for p at θ. Here p and θ are those of the run, or
+// p is a problem in which the events that the run located have known times.
 func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	g, err := NewGrid(p, theta, slices.Clone(c.times))
 	if err != nil {
@@ -365,8 +366,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 	}
 }
 
-// reason returns an error that says why no step from t is short enough. The argument err
-// is the error of the last step, if it failed.
+// reason returns an error that says why every step from t fails, however short. The
+// argument err is the error of the last step, if it failed.
 func (c *controller) reason(err error, t, to float64) error {
 	for _, at := range [2]float64{t, to} {
 		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {

@@ -243,7 +243,7 @@ func (w *window) move(theta []float64) {
 	}
 }
 
-// moved holds the segment before move.
+// moved holds the segment as it was before move changed it.
 type moved struct {
 	now segment
 	ok  bool

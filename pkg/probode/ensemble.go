@@ -147,7 +147,7 @@ type worker struct {
 	z, xi  []float64
 }
 
-// A block is the result of some consecutive paths.
+// A block holds the results for several consecutive paths.
 type block struct {
 	moments moments.Vector
 	values  [][]float64 // of each path at the times, nil for one that failed
@@ -347,8 +347,8 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	go func() {
 		defer close(tickets)
 		for i := range n {
-			// Without this check, select would start more work in half of the cases after
-			// the context has ended.
+			// Without this check, once the context has ended, select would still start
+			// more work half of the time.
 			if inner.Err() != nil {
 				return
 			}

@@ -13,8 +13,8 @@ import (
 // so small that with practical steps the error of the interpolation would dominate. One
 // more point is enough for all methods up to order 4. A path then has the order of its
 // method at every time, and steps need not end at the times of the data. Hermite
-// interpolation needs fewer points, but f at each of them, and on a stiff problem f
-// multiplies the error of a state by the stiffness.
+// interpolation needs fewer points, but it also needs f at each of them, and on a stiff
+// problem f multiplies the error of a state by the stiffness.
 
 // An Interpolator gives paths at times that need not be grid points. Its value at time t
 // is Lagrange's polynomial
@@ -155,10 +155,10 @@ func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weight
 // respect to t_j is −P′(t_j) w_j(t): the polynomial that moves with t_j differs from P by
 // −P′(t_j) at t_j, and by nothing at the other points.
 
-// still subtracts from ddst the part that comes from the movement of the points. Before
-// the call, ddst holds the derivatives of the states at moving points; after it, the
-// derivatives at fixed times. The argument dt holds the derivatives of the times of all
-// grid points.
+// The function still subtracts from ddst the part that is due to the movement of the
+// points. Before the call, ddst holds the derivatives of the states at moving points;
+// after it, the derivatives at fixed times. The argument dt holds the derivatives of the
+// times of all grid points.
 func (p *Interpolator) still(ddst, z, dt []float64) {
 	rate := make([]float64, p.d)
 	for n := range p.first {
@@ -182,9 +182,10 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	}
 }
 
-// scatter is the transpose of At and still. Given the gradient w with respect to the
-// states at all times, it adds the gradient with respect to the states of the path z to
-// dz, and the one with respect to the times of the grid to dt, unless dt is nil.
+// scatter is the transpose of the functions At and still. Given the gradient w with
+// respect to the states at all times, it adds the gradient with respect to the states of
+// the path z to dz, and the one with respect to the times of the grid to dt, unless dt is
+// nil.
 func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	if dt != nil && p.slope == nil {
 		p.slope = make([]float64, p.d)
@@ -205,8 +206,8 @@ func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 }
 
 // rate writes P′(tᵢ) = Σ_j (Z_j − Zᵢ) ℓ_j′(tᵢ) to dst, where P is the polynomial that is
-// used at the time with index n. If that time is the time of grid point i, P is the
-// polynomial that is used next to it.
+// used at the time with index n. If that time coincides with grid point i, P is the
+// polynomial that is used in the neighbourhood of that point.
 func (p *Interpolator) rate(dst, z []float64, n, i int) {
 	seg := &p.g.seg[p.g.segment(i)]
 	degree := min(p.degree, seg.to-seg.from)

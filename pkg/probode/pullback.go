@@ -270,8 +270,8 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 	})
 }
 
-// timeDifference calls the function at with the coefficients and times of a difference of
-// second order that lies inside the segment. Its increment is relative to the time.
+// timeDifference calls at, a function, with the coefficients and times of a second-order
+// difference that lies inside the segment. Its increment is relative to the time.
 func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))
 	from, to := math.Inf(-1), math.Inf(1)

@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// errOtherEvents says that other events happen at this θ than at the θ of Hold.
+// errOtherEvents says that the events at this θ differ from those at the θ of Hold.
 var errOtherEvents = errors.New("other events happen than at the θ for which the steps were held: hold them at this θ")
 
 // The derivative of a path with triggers. The times τ of the events that a run has located
@@ -21,15 +21,16 @@ var errOtherEvents = errors.New("other events happen than at the θ for which th
 //
 //	gₙ(τₙ, x(τₙ; θ, τ), θ) = 0,   n = 1, 2, …,
 //
-// for the triggers g, where x(τₙ) is the numerical solution just before event n. It depends
-// only on the times up to τₙ, so the derivative of these equations with respect to τ is a
-// lower triangular matrix. The states and their derivatives are those of the numerical
-// solution on that grid, jumps of the derivatives at the events included.
+// for the triggers g, where x(τₙ) is the numerical solution just before event n. It
+// depends only on the times up to τₙ, so the derivative of these equations with respect
+// to τ is a lower triangular matrix. The states and their derivatives, including the
+// jumps of the derivatives at the events, are those of the numerical solution on that
+// grid.
 
-// located returns a copy of p in which the events with triggers happen as they have
-// fired in a run: those at crossings at times that are parameters after those of p. It
-// also returns these crossings, and by the number of each event of the copy the triggers
-// that become positive at it.
+// located returns a copy of p in which the events with triggers happen as they did in a
+// run; the times of those that happened at crossings are additional parameters, after
+// those of p. It also returns these crossings and, for the number of each event of the
+// copy, the triggers that become positive at that event.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64
@@ -84,8 +85,8 @@ func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigg
 	return q, crossings, which
 }
 
-// joined returns functions that make the jumps of all events, one after the other, and that
-// pull gradients back through them. pullback is nil if an event has no JumpPullback.
+// joined returns functions that apply the jumps of all events, one after the other, and
+// that pull gradients back through them.
 func joined(all []Event) (jump func(x []float64, t float64, theta []float64), pullback func(lambda, dtheta, x []float64, t float64, theta []float64) float64) {
 	all = slices.DeleteFunc(all, func(e Event) bool { return e.Jump == nil })
 	jump = func(x []float64, t float64, theta []float64) {

@@ -17,7 +17,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model"
 )
 
-// methodNames and tolerances are what is tried, the loosest tolerance first.
+// methodNames and tolerances list the methods and tolerances to try, with the loosest
+// tolerance first.
 var (
 	methodNames = []string{"bdf", "radau5", "dp5"}
 	tolerances  = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8}
@@ -28,9 +29,9 @@ const (
 	// matter. smallD is the D that guarantees it to first order, noise scales included.
 	threshold = 0.1
 	smallD    = threshold / math.Sqrt2
-	// near is the difference in log-likelihood up to which an end of a search counts as an
-	// answer, beside the best one. Ends whose log-likelihoods differ by less than same count
-	// as one end.
+	// near is the largest difference in log-likelihood from the best end of a search at
+	// which another end also counts as an answer. Ends count as one end if their
+	// log-likelihoods differ by less than the constant same.
 	near = 10
 	same = 0.01
 	// mostStarts is the largest number of random starts of searches.
@@ -52,7 +53,7 @@ type result struct {
 	Problem                                      string  `json:",omitempty"` // why there is no more
 }
 
-// byMethod is what one method does to a problem.
+// byMethod contains the results of one method on a problem.
 type byMethod struct {
 	Method string
 	Losses []loss // by tolerance, at the best point; those that were computed in time
@@ -83,7 +84,7 @@ type budget struct {
 	begin, limit time.Duration
 }
 
-// errTime is the cause of the end of a context that a budget has ended.
+// errTime is the cause that a context reports if a budget ended it.
 var errTime = errors.New("not done in time")
 
 // until returns a context that ends when the given share of the time is used up.
@@ -106,8 +107,8 @@ func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// judge computes what it can about a problem within the limit. The time that a part of the
-// work does not need is left to the next part.
+// judge computes what it can about a problem within the limit. Time that one part of the
+// work does not use is available to the next part.
 func judge(ctx context.Context, file string, limit time.Duration) *result {
 	clock := &budget{ctx, used(), limit}
 	r := &result{Name: nameOf(file)}
@@ -158,9 +159,9 @@ func nominal(p *model.File) (theta []float64) {
 	return theta
 }
 
-// search returns the best point and the other ends of searches whose log-likelihoods are
-// near the best one. The first search starts at theta, the others at random. An end is
-// better than theta only if the difference is clear.
+// search returns the best point, and those other ends of searches at which the
+// log-likelihood is close to that at the best point. The first search starts at theta,
+// the others at random. An end is better than theta only if the difference is clear.
 func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
 	ctx, cancel := clock.until(0.5)
 	defer cancel()
@@ -191,8 +192,8 @@ func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float
 	return points
 }
 
-// settings returns those of a method with a relative tolerance. As in most programs the
-// length of the steps has no limit of its own.
+// settings returns the settings of a method with a relative tolerance. As in most
+// programs, there is no separate limit on the length of the steps.
 func settings(name string, tolerance float64) model.LikelihoodSettings {
 	method, err := methods.Parse(name)
 	if err != nil {
@@ -201,8 +202,9 @@ func settings(name string, tolerance float64) model.LikelihoodSettings {
 	return model.LikelihoodSettings{Method: method, Tolerance: probode.Tolerance{Relative: tolerance}, MaxStep: math.Inf(1)}
 }
 
-// lose measures the losses of all methods at a point, in the share of the time up to until.
-// It reports whether the accurate log-likelihood was computed.
+// lose measures the losses of all methods at a point, and stops when the share of the
+// time given by until is used up. It reports whether the accurate log-likelihood was
+// computed.
 func (r *result) lose(p *model.File, theta []float64, clock *budget, until float64) bool {
 	r.Methods = nil
 	var all []model.LikelihoodSettings
@@ -243,8 +245,8 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget, until float
 	return true
 }
 
-// loosest returns the loosest tolerance at which, and at all tighter ones, D is below a
-// limit. It is zero if there is none.
+// loosest returns the loosest tolerance such that D is below a limit at this and all
+// tighter tolerances. It is zero if there is none.
 func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	for _, l := range slices.Backward(b.Losses) {
 		if l.Failed != "" || !(l.D < limit) {
@@ -261,7 +263,7 @@ func (b *byMethod) unused() bool {
 }
 
 // certify searches for the loosest tolerance that is certified, among those at which D is
-// below the threshold. It uses the share of the time up to until.
+// below the threshold. It stops when the share of the time given by until is used up.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()
@@ -297,7 +299,8 @@ func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until 
 	}
 }
 
-// notNear is the reason if the point of a certificate is not near a mode.
+// notNear is the reason given when a tolerance is not certified because the point of the
+// certificate is not near a mode.
 const notNear = "the best point is not near a mode of the posterior"
 
 // certificate returns the reason why a tolerance is not certified, or "" if it is.
@@ -326,7 +329,8 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	return fmt.Sprintf("at %.0e the bound is %.2g", tolerance, m.Bound)
 }
 
-// elsewhere counts the other points at which the tolerance is enough, judged by D.
+// The function elsewhere counts the other points at which D indicates that the tolerance
+// is tight enough.
 func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	tolerance := cmp.Or(b.Enough, b.SmallD)
 	if tolerance == 0 {

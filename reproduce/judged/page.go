@@ -137,7 +137,7 @@ func logLikelihood(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// cell returns the tolerance that is enough, in the notation that about explains.
+// cell returns the tolerance that is enough, in the notation explained by the text about.
 func (b *byMethod) cell() string {
 	var s string
 	switch {
@@ -154,8 +154,8 @@ func (b *byMethod) cell() string {
 	return s
 }
 
-// reasons returns why something is missing. A reason that several methods have is given
-// once.
+// reasons returns the reasons why something is missing. A reason that applies to several
+// methods is given only once.
 func (r *result) reasons() string {
 	var list []string
 	if r.Problem != "" {

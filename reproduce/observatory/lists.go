@@ -117,7 +117,7 @@ func ruleNamed(name string) *rule {
 	return &rules[slices.IndexFunc(rules, func(r rule) bool { return r.name == name })]
 }
 
-// quickly returns a few entries of each list, for tests.
+// The function quickly returns only a few entries of each list, for tests.
 func quickly() ([]subject, []entrant) {
 	var es []entrant
 	for _, e := range entrants {

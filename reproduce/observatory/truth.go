@@ -10,8 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A truth is a problem with accurate solutions at twenty times: at its own θ, which comes
-// first, and at several other values of θ, at which calibrations are judged.
+// A truth is a problem with accurate solutions, each at twenty times: the first for the
+// problem's own θ, the others for several other values of θ, at which calibrations are
+// judged.
 type truth struct {
 	p     *probode.Problem
 	kind  string
@@ -61,7 +62,7 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 
 // coarsest finds the smallest number of steps of the form 20 × 2ⁿ at which the root mean
 // square error of the trapezoidal rule (AM1) is at most 10 % of the size of a component.
-// Steps half and a quarter as long are also used.
+// Steps of half and a quarter of that length are also used.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {

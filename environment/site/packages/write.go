@@ -208,7 +208,7 @@ func (w *writer) exampleSource(e *doc.Example) string {
 	var node any = &printer.CommentedNode{Node: e.Code, Comments: e.Comments}
 	body := true
 	if e.Play != nil {
-		// An example that is a whole file may need the declarations beside its function.
+		// An example that is a whole file may need the other declarations in that file.
 		for _, d := range e.Play.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name != "main" {
 				node, body = e.Play, false

@@ -162,7 +162,7 @@ func (p *Posterior) at(x *Experiment) []float64 {
 	return theta
 }
 
-// on makes r use path from now on.
+// The method on makes r use path in all later evaluations.
 func (r *Part) on(path probode.Path) {
 	r.path = path
 	r.grid, _ = path.(probode.Gridded)

@@ -115,8 +115,8 @@ func newBackward(r *Part, p int) *backward {
 	return b
 }
 
-// differentiate adds the derivatives of the log likelihood of the part to dtheta, writes
-// those in ξ to back.Xi, and returns the log likelihood.
+// differentiate adds the derivatives of the part's log likelihood with respect to θ to
+// dtheta, writes those with respect to ξ to back.Xi, and returns the log likelihood.
 func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Reversible)
@@ -149,7 +149,8 @@ func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error
 	return ll, nil
 }
 
-// backwardWork is the cost of going backwards through a path, in solutions.
+// backwardWork is the cost of going backwards through a path, as a multiple of the cost
+// of one solution.
 const backwardWork = 2
 
 // forward reports whether derivatives along the parameters cost less than going backwards
@@ -308,8 +309,9 @@ func (e *Density) priorSlope(k int, u, theta float64) float64 {
 	if s, ok := logSlope(e.p.Params[k].Prior, theta); ok {
 		return curve + s*slope
 	}
-	// This is a difference of fourth order. Its error is of the order of 1e-12 times the
-	// size of the log density, if the log density is smooth over a thousandth of its width.
+	// This is a fourth-order finite difference. Its error is of the order of 1e-12 times
+	// the size of the log density, if the log density is smooth over a thousandth of its
+	// width.
 	h := 1e-3
 	if e.transforms[k] == identity {
 		h *= e.PriorQuantile(k, 0.75) - e.PriorQuantile(k, 0.25)

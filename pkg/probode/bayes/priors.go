@@ -80,8 +80,8 @@ func Positive(mu, sigma float64) Truncated {
 	return Truncated{Of: distuv.Normal{Mu: mu, Sigma: sigma}, Max: math.Inf(1)}
 }
 
-// draw returns a draw from d. It excludes the uniform number zero, which would give the
-// lower end of the support.
+// draw returns a draw from d. It never uses zero as the uniform random number, because
+// zero would give the lower end of the support.
 func draw(d Distribution, rng *rand.Rand) float64 {
 	return d.Quantile((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
 }

@@ -131,8 +131,8 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	}
 }
 
-// slope writes the derivatives of the expected values of a row along (dx, dtheta), stride
-// elements apart.
+// slope writes the derivatives, along (dx, dtheta), of the expected values of a row, at
+// intervals of stride elements.
 func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
 	r.row0 = row
 	c := len(r.errors)

@@ -179,7 +179,7 @@ func (v *validator) column(x *Experiment, k int) error {
 	if !described {
 		return nil
 	}
-	// An unknown number is tried with a small and with a large value.
+	// For an unknown number, a small value and a large value are tried.
 	numbers := make([]float64, len(about.Own))
 	possible := func(y, m, unknown float64) bool {
 		for i, own := range of.Own() {

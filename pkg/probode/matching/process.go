@@ -84,7 +84,8 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 		}
 	}
 
-	// The data get the points between, and a column of zeros for each residual.
+	// The grid points between the observations are added to the data, with a column of
+	// zeros for each residual.
 	data := &bayes.Data{Time: x.Data.Time}
 	count := 0
 	for i, t := range x.Data.T {
@@ -179,7 +180,8 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 			for j, u := range times {
 				state, cross, left := k.at(t, u)
 				if i == j {
-					// A relative error of 1e-9 of the variances keeps the factors stable.
+					// Increasing the variances by a relative 1e-9 keeps the
+					// factorisations stable.
 					state *= 1 + 1e-9
 					left = left*(1+1e-9) + m.Mismatch
 				}
@@ -226,8 +228,8 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 	return q.Clone(), nil
 }
 
-// A component holds the matrices of a component: x = mean + root ξ, and the residual is
-// scaled f − slope ξ.
+// A component holds the matrices for one component of the state: x = mean + root ξ, and
+// the residual is f, suitably scaled, minus slope ξ.
 type component struct {
 	mean                float64
 	root, slope, scaled *mat.Dense
@@ -256,7 +258,7 @@ func (q *path) Clone() probode.Path {
 func (q *path) NoiseLen() int { return len(q.x) }
 func (q *path) Work() int     { return len(q.times) }
 
-// normals returns the part of ξ of component k, which is zero if xi is nil.
+// normals returns the part of ξ that belongs to component k, or zeros if xi is nil.
 func (q *path) normals(xi []float64, k int) *mat.VecDense {
 	n := len(q.times)
 	if xi == nil {

@@ -60,9 +60,9 @@ func Sample(ctx context.Context, p *bayes.Posterior, s mcmc.Settings) (*mcmc.Cha
 }
 
 // inverseInformation returns the inverse of I + JᵀWJ at x = (θ, ξ), where J is the
-// derivative of the states, by differences, and W holds the precisions of the residuals and
-// of data with Gaussian errors of known size. It returns nil where the states cannot be
-// computed.
+// derivative of the states, computed by finite differences, and W holds the precisions of
+// the residuals and of those data whose errors are Gaussian with known size. It returns
+// nil where the states cannot be computed.
 func inverseInformation(e *bayes.Density, x []float64) mat.Symmetric {
 	const h = 1e-6
 	d := e.Dim()
@@ -85,7 +85,7 @@ func inverseInformation(e *bayes.Density, x []float64) mat.Symmetric {
 			if k >= both/2 {
 				weight[i*both+k] = 1
 			}
-			// A column with the name of the state
+			// The column has the name of the state.
 			for c := range columns {
 				g, ok := experiment.Errors[c].(bayes.Gaussian)
 				if ok && g.Sigma.Name == "" && experiment.Data.Names[c] == experiment.Problem.StateName(k) && !math.IsNaN(row[c]) {

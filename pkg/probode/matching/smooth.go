@@ -130,7 +130,7 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 	for range 4 {
 		q.knots = append(q.knots, t[len(t)-1])
 	}
-	// Gauss's rule with three points in each piece
+	// This is the three-point Gauss rule in each piece.
 	for i := 3; i < len(q.knots)-4; i++ {
 		a, h := q.knots[i], q.knots[i+1]-q.knots[i]
 		for j, w := range []float64{5. / 18, 8. / 18, 5. / 18} {
@@ -161,8 +161,8 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 	return q, nil
 }
 
-// basis returns the four basis functions that are not zero at t, with their derivatives,
-// and the index of the first, by the recursion of Cox and de Boor.
+// basis uses the Cox–de Boor recursion to compute the four basis functions that are not
+// zero at t, their derivatives, and the index of the first of them.
 func (q *spline) basis(t float64) (at int, b, db [4]float64) {
 	i, _ := slices.BinarySearch(q.knots, t)
 	for i = min(max(i, 4), len(q.knots)-4) - 1; i+5 < len(q.knots) && q.knots[i+1] <= t; i++ {
@@ -206,15 +206,15 @@ func (q *spline) misfit() (sum float64) {
 	return sum
 }
 
-// fit finds the coefficients for θ by the method of Gauss, Newton, Levenberg and Marquardt,
-// from the present ones. It reports whether it has found a minimum.
+// Starting from the present coefficients, fit finds those for θ by the Gauss–Newton
+// method with Levenberg–Marquardt damping. It reports whether it has found a minimum.
 func (q *spline) fit(theta []float64) bool {
 	const steps = 200
 	d, n := q.p.Dim(), len(q.c)
 	lin, jac := probode.NewLinearizer(q.p), q.p.NewJacobian()
 	x, f := make([]float64, d), make([]float64, d)
-	// system returns the criterion at c, and half its gradient and Fisher's information if
-	// they are needed.
+	// system returns the criterion at c and, if they are needed, half of its gradient and
+	// the Fisher information.
 	system := func(c []float64, grad []float64, info *mat.SymBandDense) (sum float64) {
 		add := func(r, weight float64, at int, row []float64) {
 			sum += weight * r * r

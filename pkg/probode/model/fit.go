@@ -158,8 +158,8 @@ func (p *File) Size() (parameters, measurements int) {
 	return len(p.estimated()), measurements
 }
 
-// better sorts optima: the best first, failed searches last, and equal ones by their
-// number.
+// better defines the order of optima: the best come first, those of failed searches last,
+// and equal optima are in the order of their numbers.
 func better(a, b Optimum) int {
 	switch {
 	case a.Err == nil && b.Err == nil && a.value() != b.value():
@@ -291,8 +291,8 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	return b, nil
 }
 
-// at returns the coordinate at which the distribution of the starts has the probability
-// u, a little inside the bounds if both are finite.
+// at returns the u-quantile of the distribution of the starts, as a coordinate that is
+// slightly inside the bounds if both are finite.
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u
 	if f := familyNamed(b.start.Type); f.name != "" {
@@ -507,7 +507,7 @@ const (
 	// refine it continues until the predicted rise is below fineRise. A search has
 	// converged if Optimum.Left ≤ short and Optimum.Slope ≤ flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
-	// Searches that end further below the best one are not refined.
+	// Searches that end more than this far below the best one are not refined.
 	reach = 20
 	// A measurement counts as equal to the model's value if the absolute residual, in
 	// units of the noise scale, is less than the constant met.
@@ -536,12 +536,13 @@ func (f *search) rough(e *end) {
 	e.Evaluations, e.Err = f.evaluations, f.ctx.Err()
 }
 
-// begin sets the point at which the search begins. For every second drawn start that is
-// the best of several points, because the likelihood may be almost constant over a large
-// part of the box, and no search leaves that part. An example is an oscillator observed with
-// an unknown scale: where it does not oscillate, the best scale is often zero. For the others
-// it is e.from, because the best of several points is more often near a broad local optimum.
-// If the likelihood cannot be computed at any of these points, more points are drawn.
+// begin sets the point at which the search begins. For every second drawn start, the
+// search begins at the best of several points, because the likelihood may be almost
+// constant over a large part of the box, and no search leaves that part. An example is an
+// oscillator observed with an unknown scale: where it does not oscillate, the best scale
+// is often zero. For the others it is e.from, because the best of several points is more
+// often near a broad local optimum. If the likelihood cannot be computed at any of these
+// points, more points are drawn.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1

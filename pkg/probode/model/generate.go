@@ -127,8 +127,7 @@ func (g *generator) problem(name string) string {
 	return b.String()
 }
 
-// event writes event k of the problem. The numbers of switches come before those of
-// events.
+// event writes event k of the problem. Switches are numbered before events.
 func (g *generator) event(b *strings.Builder, k int) {
 	e := g.q.Events[k]
 	fmt.Fprintf(b, "{Name: %q, SeenAfter: %v", e.Name, e.SeenAfter)
@@ -174,8 +173,8 @@ func (g *generator) event(b *strings.Builder, k int) {
 	b.WriteString("},\n")
 }
 
-// jumpPullback writes the JumpPullback of an event. If two jumps set one state, the later
-// one counts.
+// jumpPullback writes the JumpPullback of an event. If two jumps set the same state, the
+// later one takes effect.
 func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
 	var values []*expr.Node
 	for _, j := range jumps {
@@ -189,10 +188,10 @@ func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
 	fmt.Fprintf(b, "%s}", g.gradient(values, "weight", "lambda", false))
 }
 
-// gradient returns statements that add the derivatives of a weighted sum of expressions to
-// the slices dx, whose name is given, and dtheta, and return the derivative with respect to
-// t. weight is the name of the slice of weights. If check is true, the statements return NaN
-// and add nothing where a derivative is NaN.
+// gradient returns statements that add the derivatives of a weighted sum of expressions
+// to two slices, dtheta and the one whose name is dx, and that return the derivative with
+// respect to t. If check is true, the statements return NaN and add nothing where a
+// derivative is NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.e.states {

@@ -12,8 +12,8 @@ import (
 // a formula and its value at the previous measurement, or at the start if there is none.
 // An additional state holds the previous value. It is constant between measurements, and
 // an event just after each measurement sets it to the value of the formula. If the model
-// has events, so does one that comes last at the start: a dose at the start is then no
-// part of the first increase.
+// has events, another event does the same at the start, after all others, so that a dose
+// at the start is not part of the first increase.
 
 // An increase is a formula whose increase is measured.
 type increase struct {

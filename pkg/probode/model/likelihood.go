@@ -439,8 +439,8 @@ func (v *InstanceValue) add(observable string, density float64) {
 }
 
 // An impossibleError says that a measurement has no density under the model. There are
-// three possible reasons: its noise is not positive; its formula is not positive,
-// although it is a count or its scale is logarithmic; or a number is not finite.
+// three possible reasons: the noise is not positive; the measurement is a count or has a
+// logarithmic scale, but its formula is not positive; or a number is not finite.
 type impossibleError struct {
 	model, condition, observable string
 	time                         float64

@@ -267,7 +267,7 @@ func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatte
 	})
 }
 
-// weightName is the beginning of the name of each weight. No other name has a blank.
+// weightName is the beginning of the name of each weight. No other name contains a space.
 const weightName = "weight "
 
 // weights returns the names of n weights.
@@ -412,8 +412,8 @@ func (c *compiled) events(q *probode.Problem, s *system, inputs []string) error 
 		q.Events = append(q.Events, e)
 		return nil
 	}
-	// The switches come first, so that a jump at the time of a switch is made after the
-	// switch.
+	// The switches come first, so that a jump at the time of a switch is applied after
+	// the switch.
 	for _, n := range s.switches {
 		never := func(t float64) float64 {
 			if t != t { // 0/0: the condition never changes
@@ -466,8 +466,8 @@ func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta
 	}, err
 }
 
-// jump returns an event with its Jump and JumpPullback. If two jumps set one state, the
-// later one counts.
+// jump returns an event with its Jump and JumpPullback. If two jumps set the same state,
+// the later one takes effect.
 func (c *compiled) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event, err error) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {

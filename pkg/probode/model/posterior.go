@@ -100,9 +100,9 @@ func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta
 // is so flat near an edge that a search on an unbounded scale would not leave it.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
-// inside returns the parameters of Posterior, and moves values that are at most near from
-// an edge of the support to the given distance from it. Both are fractions of the width of
-// the support.
+// inside returns the parameters of Posterior; values whose distance from an edge of the
+// support is at most near are moved to the given distance from that edge. Both are
+// fractions of the width of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(p.Params))

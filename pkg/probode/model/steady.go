@@ -42,7 +42,7 @@ func (r *rest) within(ctx context.Context) {
 	r.ctx = ctx
 }
 
-// failed returns why the last search found no steady state.
+// failed returns the reason why the last search found no steady state.
 func (r *rest) failed() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -150,9 +150,9 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 // implicit returns the derivatives of the steady state x from the equation f(x, θ) = 0: J
 // dx = −∂f/∂θ dθ. If J is singular because combinations ℓᵀx of the states are conserved,
 // their derivatives at the start complete the equations, ℓᵀdx = ℓᵀdx₀. It returns nil if
-// it cannot be sure of the result: if f depends on time, if J has an eigenvalue with a
-// positive real part, and if it is singular for another reason or nearly so. Then the
-// derivatives follow from solves towards the steady state, which takes far longer.
+// the result is uncertain: if f depends on time, if J has an eigenvalue with a positive
+// real part, or if J is singular, or nearly so, for another reason. The derivatives are
+// then computed by integrating to the steady state, which takes far longer.
 func (r *rest) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)

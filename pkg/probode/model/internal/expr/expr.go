@@ -273,8 +273,8 @@ func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	return list
 }
 
-// rebuild makes a new expression from n. It calls f with each node and its already
-// rebuilt arguments. f must not keep that slice.
+// rebuild makes a new expression from n. It calls f with each node and the slice of its
+// rebuilt arguments, which f must not keep.
 func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
 	return rebuildAll([]*Node{n}, f)[0]
 }

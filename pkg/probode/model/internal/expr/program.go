@@ -110,8 +110,8 @@ func (s *straightLine) fuse() {
 	for _, o := range s.outputs {
 		use(o, 2) // an output is never fused
 	}
-	// The result of only is the instruction that computes v if that instruction has the
-	// code c and v is used only once, and nil otherwise.
+	// If the instruction that computes v has the code c, and v is used only once, the
+	// function only returns that instruction; otherwise it returns nil.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil
@@ -296,10 +296,10 @@ type run struct {
 
 // schedule groups instructions with the same code. An instruction is ready when its
 // operands are computed. schedule takes all ready instructions with one code. This can
-// make further instructions with the same code ready, which it takes as well. Then it
-// continues with another code, always the one with the most ready instructions, so the
-// runs are few and long. The instructions in early, whose number of runs it returns as
-// well, come first.
+// make further instructions with the same code ready, and schedule takes those too. Then
+// it continues with another code, always the one with the most ready instructions, so the
+// runs are few and long. The instructions in early come first; schedule also returns the
+// number of runs that they form.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)

@@ -70,9 +70,9 @@ func (p *pool) collect(terms []*Node) []term {
 }
 
 // add returns the sum of terms, with equal terms combined. A sum among the terms loses
-// its brackets if some terms can then be combined. Otherwise it keeps them, because its
-// author may have set them for accuracy. The first term can always lose its brackets,
-// because a sum is computed from the left.
+// its brackets if some terms can then be combined. Otherwise it keeps them, because the
+// author may have put them there for accuracy. The first term can always lose its
+// brackets, because a sum is computed from the left.
 func (p *pool) add(terms ...*Node) *Node {
 	var open, flat []*Node
 	for i, t := range terms {

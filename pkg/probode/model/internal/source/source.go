@@ -36,7 +36,7 @@ func (e *Error) Error() string {
 }
 
 // These limits are far above what any published problem needs. They are low enough that a
-// file made to exhaust memory or the stack gives an error.
+// file designed to exhaust memory or the stack causes an error.
 const (
 	MaxTable    = 64 << 20 // bytes of a table
 	MaxXML      = 32 << 20 // bytes of an SBML file

@@ -26,7 +26,7 @@ type Element struct {
 	Text []string
 }
 
-// With these limits, a file made to exhaust memory or the stack gives an error.
+// With these limits, a file designed to exhaust memory or the stack causes an error.
 const (
 	maxElements = 1 << 20
 	maxDepth    = 10000
