@@ -56,7 +56,7 @@ const (
 
 	// Predictor linearises once, at the result of the Adams–Bashforth method of max(s, 1)
 	// steps. It has order s+1 at the cost of one factorisation. On a stiff problem the
-	// predictor is far off, and so is the step.
+	// predictor is inaccurate, and so is the result of the step.
 	Predictor
 )
 
@@ -280,7 +280,7 @@ func (a *moulton) residual(dst, z, fz []float64) {
 // solveNewton sets next to the solution of r(z) = 0 plus noise.
 //
 // An update is halved until it brings r closer to zero, as measured by the next update
-// with the same Γ [Deuflhard 2004, §3.3], so that the iteration does not end at a
+// with the same Γ [Deuflhard 2004, §3.3]; this prevents the iteration from ending at a
 // distant root. If no halving is needed, the test costs one solve, and often saves a
 // factorisation, because the next update is then accurate enough to be the last one.
 func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
@@ -329,8 +329,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 				return probode.ErrNewton
 			}
 		}
-		// After such a last update, the remaining error is the update times left/size, the
-		// rate of convergence; 1e-8 × small is below rounding error.
+		// After such a final update, the remaining error is the update multiplied by the
+		// rate of convergence, left/size; 1e-8 × small is below rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil

@@ -82,7 +82,7 @@ func segments(g *probode.Grid) (list []segment) {
 }
 
 // evenAt reports whether step i is as long as the earlier steps that it uses. The
-// argument first is the index of the earliest grid point at which a step that counts
+// argument first gives the index of the earliest grid point at which a relevant step
 // begins.
 func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)

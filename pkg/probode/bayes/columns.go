@@ -2,7 +2,7 @@ package bayes
 
 import "slices"
 
-// This file connects a column of the data with its likelihood. Each number of the
+// This file links each column of the data to its likelihood. Each number of the
 // likelihood is known, is a parameter, or is the expected value of another column.
 
 // columnErrors is the likelihood of one column, with the values of the numbers in Own.
@@ -16,8 +16,8 @@ type columnErrors struct {
 	exact  SlopedLikelihood // the Likelihood if it has derivatives in closed form, else nil
 }
 
-// at returns the numbers of the likelihood for a row of the data whose expected values
-// are row.
+// at returns the numbers of the likelihood for a row of the data; the argument row holds
+// the expected values of that row.
 func (l *columnErrors) at(row []float64) []float64 {
 	for i, k := range l.column {
 		if k >= 0 {

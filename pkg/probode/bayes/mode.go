@@ -81,9 +81,10 @@ func (m *Modes) Missed() string {
 	if 10*m.Once > m.Searches && m.Searches > 1 {
 		out += fmt.Sprintf("; a fraction of about %.2g of further searches would end in other modes", float64(m.Once)/float64(m.Searches))
 	}
-	// With probability e⁻³, none of n independent searches ends in a mode in which 3/n of
-	// all searches end. At most a quarter of the searches are not independent of the
-	// others, because they begin at points that others have found.
+	// If a search ends in a certain mode with probability 3/n, the probability that none
+	// of n independent searches ends there is about e⁻³. At most a quarter of the
+	// searches are not independent of the others, because they begin at points that
+	// others have found.
 	if n := m.Searches / 4; n > 1 {
 		out += fmt.Sprintf("; a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
 	} else {

@@ -48,8 +48,8 @@ func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &block{stepper: s, f: make([]float64, s.d)}, nil
 }
 
-// root returns the rows of a root of the covariance of the states after the first, given
-// all derivatives.
+// root returns rows of a square root of the conditional covariance, given all
+// derivatives, of the states after the first.
 func (r *regression) root() [][]float64 {
 	var root cholesky
 	var known [][]float64
@@ -59,7 +59,7 @@ func (r *regression) root() [][]float64 {
 		for j := range c {
 			c[j] = r.states(at, r.tau[j+1]) - dot(known[i], known[j])
 		}
-		// A millionth more variance keeps the factor stable.
+		// Increasing the variance by one millionth keeps the factorisation stable.
 		root = root.add(c, (r.states(at, at)-dot(known[i], known[i]))*(1+1e-6))
 	}
 	return root

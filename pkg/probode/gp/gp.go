@@ -35,8 +35,8 @@ const (
 	maxLength = 1.5  // with 1.75 and more, paths of Interrogation grow without bound
 )
 
-// A regression conditions the process on its derivative at times τ, which are measured in
-// steps from the start of the segment, for α = 1.
+// A regression conditions the process, for α = 1, on its derivative at times τ, measured
+// in steps from the start of the segment.
 type regression struct {
 	length float64
 	tau    []float64
@@ -82,8 +82,9 @@ func (r *regression) states(t, u float64) float64 {
 	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
 }
 
-// observe adds the derivative at the next time to the conditions. The covariance with
-// derivatives at a distance of more than nine length scales is below rounding errors.
+// observe conditions the process on the derivative at the next time as well. The
+// covariance with derivatives more than nine length scales away is smaller than the
+// rounding error.
 func (r *regression) observe() {
 	n := len(r.chol)
 	var c []float64
@@ -108,8 +109,8 @@ func (r *regression) state(t float64) []float64 {
 	return c
 }
 
-// weights returns L⁻ᵀc for a c of state. The conditional mean of the state, minus the
-// initial state, is the sum of weights times derivatives.
+// weights returns L⁻ᵀc for a vector c as returned by state. The conditional mean of the
+// state, minus the initial state, is the sum of weights times derivatives.
 func (r *regression) weights(c []float64) []float64 {
 	w := slices.Clone(c)
 	for i := len(w) - 1; i >= 0; i-- {
@@ -127,8 +128,9 @@ func (r *regression) weights(c []float64) []float64 {
 // diagonal; those before them are zero.
 type cholesky [][]float64
 
-// add appends a row for a number with the variance v and the covariances c with the last
-// numbers before it. What is left of the variance is kept above rounding errors.
+// add appends a row for a random variable that has variance v and covariances c with the
+// variables just before it. The remaining variance is kept larger than the rounding
+// error.
 func (l cholesky) add(c []float64, v float64) cholesky {
 	first := len(l) - len(c)
 	for i := range c {
@@ -139,7 +141,7 @@ func (l cholesky) add(c []float64, v float64) cholesky {
 	return append(l, append(c, math.Sqrt(max(v-dot(c, c), 1e-14*v))))
 }
 
-// forward writes L⁻¹v to v, for a v with an element for each of the first rows.
+// forward replaces v by L⁻¹v, where v has one element for each of the first rows.
 func (l cholesky) forward(v []float64) {
 	for i := range v {
 		m := len(l[i]) - 1
@@ -154,8 +156,8 @@ func dot(a, b []float64) (s float64) {
 	return s
 }
 
-// A stepper holds what both methods remember of a segment: the initial state and one vector
-// for each grid point.
+// A stepper holds the data that both methods store for a segment: the initial state and
+// one vector for each grid point.
 type stepper struct {
 	p      *probode.Problem
 	g      *probode.Grid
@@ -167,8 +169,8 @@ type stepper struct {
 	rows     []float64 // row-major
 }
 
-// A table is the part of the computation that depends on the grid alone, in units of a
-// step.
+// A table is the part of the computation, in units of a step, that depends only on the
+// grid.
 type table struct {
 	weights [][]float64 // a row of weights of f for each state after the first
 	root    [][]float64 // a row of factors of ξ for each state after the first
@@ -215,7 +217,7 @@ func (s *stepper) h() float64 {
 	return (t[s.to] - t[s.from]) / float64(s.to-s.from)
 }
 
-// mean writes to dst the sum of the first state and the rows times h and the weights.
+// mean sets dst to the first state plus h times the weighted sum of the rows.
 func (s *stepper) mean(dst, weights []float64) {
 	copy(dst, s.first)
 	h := s.h()

@@ -60,8 +60,8 @@ func (c *Chains) Parameter(i int) [][]float64 {
 // [k][i] is parameter i of draw k. The draws are shared, not copied.
 func (c *Chains) Pooled() [][]float64 { return slices.Concat(c.Draws...) }
 
-// minBulkESS returns the smallest bulk ESS of all parameters. It is NaN if one of them
-// is NaN.
+// minBulkESS returns the smallest bulk ESS of any parameter. It is NaN if one of them is
+// NaN.
 func (c *Chains) minBulkESS() float64 {
 	least := math.Inf(1)
 	for i := range c.Names {

@@ -199,8 +199,8 @@ func (k *Hamiltonian) Step(rng *rand.Rand) {
 	}
 }
 
-// move proposes a path of some steps, or only a rotation if there are none, and returns the
-// probability of accepting it.
+// move proposes a path of several steps, or only a rotation if there are no steps, and
+// returns the probability of accepting it.
 func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	k.stats.Proposed++
 	copy(k.q, k.z)
@@ -208,7 +208,7 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 		k.p[i] = rng.NormFloat64()
 	}
 	start := k.energy(k.q, k.p, k.logp)
-	// A path of random length is no period of any coordinate.
+	// A random path length avoids paths that last exactly one period of a coordinate.
 	length := 0.8 + 0.4*rng.Float64()
 	var logp float64
 	if steps == 0 {
@@ -232,8 +232,8 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	return math.Exp(min(0, ratio))
 }
 
-// follow moves (q, p) along a path, and returns the log density at its end. It returns NaN
-// or −∞ if the path leads to where there is no density.
+// follow moves (q, p) along a path, and returns the log density at its end. It returns
+// NaN or −∞ if the path leads to a point at which the density is zero or undefined.
 func (k *Hamiltonian) follow(steps int, size float64) (logp float64) {
 	if !k.known {
 		k.evaluate(k.force, k.z)

@@ -89,7 +89,7 @@ func (g *modeAtWork) whiten(dst, x []float64) float64 {
 	return square
 }
 
-// place sets dst to at + s L z.
+// place sets dst to the point at, displaced by s L z.
 func (g *modeAtWork) place(dst, at, z []float64, s float64) {
 	for i := range dst {
 		v := 0.0

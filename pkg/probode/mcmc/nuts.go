@@ -190,7 +190,7 @@ func (k *NUTS) workspace(d int) {
 	}
 }
 
-// evaluate writes the gradient at the whitened point z and returns the log density. It
+// evaluate stores the gradient at the whitened point z and returns the log density. It
 // returns NaN if the target cannot be evaluated.
 func (k *NUTS) evaluate(g, z []float64) float64 {
 	k.white.from(k.place, z)
@@ -283,7 +283,8 @@ func (k *NUTS) Step(rng *rand.Rand) {
 		if !ok {
 			break
 		}
-		// The new half is preferred, because that makes the moves longer.
+		// The draw is taken from the new half with higher probability, because this makes
+		// the moves longer.
 		if k.half.weight-w.weight >= -rng.ExpFloat64() {
 			w.draw, k.half.draw = k.half.draw, w.draw
 			moved = true
@@ -358,8 +359,8 @@ func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 
 // straight reports whether a path makes no U-turn. The first part of the path has the
 // momenta outer and inner at its ends and the given sum of momenta; r is the second part,
-// which begins where the first one ends. The test is made for the whole path, and for each
-// part together with the nearest point of the other part.
+// which begins where the first one ends. The test is applied to the whole path, and to
+// each part together with the nearest point of the other part.
 func straight(outer, inner, sum []float64, r *tree) bool {
 	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
 	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&

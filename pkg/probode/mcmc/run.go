@@ -80,9 +80,8 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	return r.until(ctx, draws, draws)
 }
 
-// until runs each chain until it has n draws. As long as the effective sample size is
-// below MinESS, each chain then generates s.Draws further draws at a time, up to the
-// limit.
+// until continues each chain to n draws. As long as the effective sample size is below
+// MinESS, each chain then generates s.Draws further draws at a time, up to the limit.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {

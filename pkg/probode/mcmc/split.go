@@ -138,7 +138,8 @@ func (k *SplitHMC) Step(rng *rand.Rand) {
 	}
 }
 
-// turn makes one part of a path: half a kick, a turn by the angle φ, and half a kick.
+// turn advances by one part of a path: a half kick, a rotation by the angle φ, and
+// another half kick.
 func (k *SplitHMC) turn(s *phase, φ float64) {
 	floats.AddScaled(s.p, φ/2, s.g)
 	sin, cos := math.Sincos(φ)

@@ -198,15 +198,16 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	}
 }
 
-// respace moves all β except the first and the last so that the sum of the rejection
-// rates from β = 1 down to each of them grows in equal steps. It interpolates linearly.
+// respace moves every β except the first and the last so that the cumulative rejection
+// rate, summed from β = 1 downwards, increases by the same amount from each β to the
+// next. It interpolates linearly.
 func (k *Tempering) respace() {
 	n := len(k.replicas)
 	sum, beta := make([]float64, n), make([]float64, n)
 	for i, r := range k.replicas {
 		beta[i] = r.beta
 		if i > 0 {
-			// A pair counts with a rejection rate of at least 0.01, so that the sum
+			// Each pair contributes a rejection rate of at least 0.01, so that the sum
 			// grows even where all swaps are accepted.
 			sum[i] = sum[i-1] + max(0.01, 1-k.swaps[i-1]/max(1, k.tries[i-1]))
 		}

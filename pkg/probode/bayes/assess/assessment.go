@@ -18,7 +18,7 @@ type assessment struct {
 
 	// Each of these slices has one element per step. They hold the errors of the
 	// solution, the noise scales, the deterministic runs, and the runs with noise in the
-	// model. A run that was not made is nil.
+	// model. A run that was not performed is nil.
 	paths       []float64
 	scales      []scale
 	runs, noisy []*draws

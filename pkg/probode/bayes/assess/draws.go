@@ -50,23 +50,23 @@ type draws struct {
 	shifts       [measures][]estimate.Difference
 	accurate     [measures][]CenterSpread
 
-	// The field in gives, for each draw in the field all, the index of the mode of the
-	// reference posterior to which the draw belongs. The field fewIn does the same for
-	// few. Both are nil if the posterior has only one part.
+	// For each draw in all, the field in gives the index of the mode of the reference
+	// posterior to which the draw belongs. The field fewIn does the same for few. Both
+	// are nil if the posterior has only one part.
 	in, fewIn [][]int
 
-	// Each draw in few ends a stretch of draws of its chain. The fields center and log
-	// hold the contribution of each stretch to the errors of the centre and of the log
-	// spread. They are indexed by measure, quantity, chain and draw in few. See
-	// estimate.Measure.Stretches.
+	// Each draw in the field few is the last of a stretch of draws from its chain. The
+	// fields center and log hold the contribution of each stretch to the errors of the
+	// centre and of the log spread. They are indexed by measure, quantity, chain and draw
+	// in few. See estimate.Measure.Stretches.
 	center, log [measures][][][]float64
 }
 
 // size returns the number of draws as a multiple of the initial number.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
-// thousand returns the time, in seconds, for 1000 effective draws, or NaN if it is not
-// known.
+// thousand returns the time, in seconds, needed to generate 1000 effective draws, or NaN
+// if it is not known.
 func (d *draws) thousand() float64 {
 	if s := 1000 * d.drawing / (d.summed.ESSPerSecond * d.summed.Seconds); s > 0 && !math.IsInf(s, 0) {
 		return s

@@ -8,15 +8,17 @@ import (
 // With Settings.Auto an assessment adds draws as long as a step is undecided. An interim
 // analysis judges all steps. The current standard errors predict how many draws a verdict
 // on an undecided step needs. The chains of this step are then extended to that many
-// draws, but to at least twice as many as before. There are up to four analyses, as far
-// as the budget allows. Repeated analyses are more likely to find effects that do not
-// exist, so the analyses share the error probability. Each uses the confidence level
+// draws, or to twice as many as before if that is more. There are up to four analyses, as
+// far as the budget allows. Repeated analyses are more likely than a single one to report
+// an effect that does not exist, so they share the error probability. Each uses the
+// confidence level
 //
 //	1 − (1 − Confidence)/4
 //
-// [Bonferroni], no matter how many analyses are made in the end. For a confidence of
-// 95 %, an interval is then ±2.50 standard errors instead of ±1.96. The chains continue
-// where they stopped, so the results are the same as if all draws had been made at once.
+// [Bonferroni], no matter how many analyses are made in the end. At a confidence level of
+// 95 %, an interval then extends ±2.50 standard errors instead of ±1.96. The chains
+// continue where they stopped, so the results are the same as if all draws had been made
+// at once.
 
 // interim adds draws until all steps are decided or the budget is used up.
 func (a *assessment) interim() error {

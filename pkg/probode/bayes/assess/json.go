@@ -51,8 +51,9 @@ func (a *Report) WriteJSON(w io.Writer) error {
 	}.Write(w)
 }
 
-// judgedBy returns the centre and the spread that JSON calls mean and sd. It also says
-// what they are: moments, or quantiles if the tails are too heavy for moments.
+// judgedBy returns the centre and the spread that are called mean and sd in the JSON
+// output. It also says what they are: moments, or quantiles if the tails are too heavy
+// for moments.
 func (q *AccurateMarginal) judgedBy() (string, CenterSpread) {
 	if q.HeavyTails {
 		return "quantiles", q.Median

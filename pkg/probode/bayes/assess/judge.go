@@ -210,8 +210,8 @@ func (inf *Inference) needed(threshold float64) float64 {
 	return math.Min(least, most)
 }
 
-// gravest returns the shift that is farthest beyond the threshold, in the whole posterior
-// or within a mode. part is the index of that mode, or −1 for the whole posterior.
+// gravest returns the shift that exceeds the threshold most, in the whole posterior or
+// within a mode. part is the index of that mode, or −1 for the whole posterior.
 func (e Effect) gravest(threshold float64) (worst Shift, part int) {
 	worst, part = e.Median, -1
 	for k, w := range e.Within {

@@ -2,8 +2,8 @@ package assess
 
 // The limits that determine verdicts.
 const (
-	// In remarks that are not verdicts, an effect counts as detected if it is larger than
-	// its Monte Carlo standard error multiplied by decisive.
+	// In remarks other than verdicts, an effect counts as detected if it exceeds decisive
+	// times its Monte Carlo standard error.
 	decisive = 2
 	// Standard errors are not trusted if R̂ is above the limit mixed, or if the number of
 	// effective draws is below the limit fewest.
@@ -18,9 +18,9 @@ const (
 	// errors of the second. A larger difference occurs by chance once in 16,000 cases.
 	astray = 4
 
-	// A mode is listed if its mass is above the limit listed. If its mass is above the
-	// limit minor, its draws and its counterpart are checked. If only one of two
-	// posteriors has a mode with a mass above wrongMass, the posteriors count as
+	// A mode is listed if its mass is above the value of the constant listed. If its mass
+	// is above the limit minor, its draws and its counterpart are checked. If only one of
+	// two posteriors has a mode with a mass above wrongMass, the posteriors count as
 	// different for any threshold. A mode with a mass below rightMass cannot move a
 	// median or a central interval far enough to matter. Between rightMass and wrongMass
 	// there is no verdict, because the Monte Carlo error of the mass might decide it.

@@ -55,8 +55,8 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 // missedAround makes Metropolis moves for the reference posterior, starting from some of
 // the draws. It returns twice the share of moves that are accepted and lead to points at
 // which the posterior of the draws has almost no density. If a part of the posterior is
-// cut off, the returned value is approximately the missed mass. The reference solves the
-// equations only for moves to such points.
+// cut off, the returned value is approximately the mass of that part. The reference
+// solves the equations only for moves to such points.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -139,9 +139,8 @@ func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// unseen returns the mass that a mode must have for the probability that it contains no
-// draws to be 5 %, either in the run or among the draws that represent the reference
-// posterior.
+// unseen returns the mass at which the probability that a mode contains no draws is 5 %,
+// either in the run or among the draws that represent the reference posterior.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {

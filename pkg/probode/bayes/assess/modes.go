@@ -36,8 +36,7 @@ type pairing struct {
 	err   error        // why there are no modes
 }
 
-// add adds the modes that a search has found to the field known, unless their mass is
-// tiny.
+// add appends to the field known those modes found by a search whose mass is not tiny.
 func (f *found) add(m *bayes.Modes) {
 	for _, k := range m.Modes {
 		if k.Mass > 1e-6 {
@@ -100,8 +99,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// pair finds out which modes in m, the modes of p, and which modes in reference are
-// counterparts. reference may be nil.
+// pair finds out which modes in m (the modes of p) are counterparts of which modes in
+// reference. reference may be nil.
 func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
@@ -142,7 +141,8 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 		out.own[k].Phantom = again.Modes[k].Mass > listed && matched[k] < counterpart*again.Modes[k].Mass
 	}
 	out.own = append(out.own, missed...)
-	// Steps are compared at the counterpart of the first mode of the reference.
+	// Steps are compared at their counterparts of the first mode of the reference
+	// posterior.
 	if end := again.Ends[own]; end >= 0 {
 		out.first = again.Modes[end].Theta
 	}

@@ -89,8 +89,8 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	return pl, nil
 }
 
-// add adds a level. For equal steps it takes the step size from the grid, which may
-// differ slightly from the requested size.
+// add adds a level. For equal steps it takes the step size from the grid, because this
+// size may differ slightly from the requested one.
 func (pl *plan) add(l level) error {
 	d, err := bayes.NewDensity(context.Background(), pl.by(l.setup))
 	if err != nil {
@@ -163,7 +163,7 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // frozen returns the posterior for the deterministic inference at step i. Under error
-// control, the steps are chosen at the point mode and then frozen.
+// control, the steps are chosen at the point given by the argument mode and then frozen.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {
@@ -211,8 +211,8 @@ func (pl *plan) search(from [][]float64) modes.Settings {
 	return s
 }
 
-// small limits a search: unless it begins only at given points, it has the given
-// numbers of draws from the prior and of searches that begin there.
+// small limits the numbers of draws from the prior, and of searches that begin at them,
+// to the given numbers, unless a search begins only at given points.
 func small(s modes.Settings, points, starts int) modes.Settings {
 	if s.Points >= 0 {
 		s.Points, s.Starts = points, starts

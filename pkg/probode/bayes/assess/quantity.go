@@ -8,9 +8,9 @@ import (
 // The posterior of a parameter is judged by its centre and its spread. The median and
 // half the width of the central 68 % interval come first, because a mode that is too
 // small to have draws does not move them. The mean and the standard deviation come
-// second. Most papers report these, and for a normal distribution the two pairs are
-// equal. But a distant mode with a thousandth of the mass can change the mean and the
-// standard deviation.
+// second. Most papers report these, and for a normal distribution they equal the median
+// and the half-width. But a distant mode with a thousandth of the mass can change the
+// mean and the standard deviation.
 
 const (
 	byQuantiles = estimate.Quantiles
@@ -51,7 +51,7 @@ func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	return out
 }
 
-// belong returns 1 for each draw that belongs to a part and 0 for each other draw. It
+// belong returns 1 for each draw that belongs to a part and 0 for every other draw. It
 // returns nil for the whole posterior.
 func belong(in [][]int, part int) [][]float64 {
 	if part < 0 {

@@ -169,8 +169,8 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	return all
 }
 
-// measured returns the remedy that a run measured. It reaches the threshold if the
-// verdict is Negligible and the checks of the run find nothing wrong.
+// measured returns the remedy whose effect a run has measured. It meets the threshold if
+// the verdict is Negligible and the checks of the run find nothing wrong.
 func (j *judge) measured(t trial) Remedy {
 	inf := t.run.summed
 	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)
@@ -192,8 +192,9 @@ func (j *judge) measured(t trial) Remedy {
 	return r
 }
 
-// noise returns noise in the model as a remedy. This remedy does not reach the threshold
-// unless it is better than trusting the solver at the same step.
+// noise returns the remedy that consists of including noise in the model. This remedy
+// does not reach the threshold unless it is better than trusting the solver at the same
+// step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
@@ -211,9 +212,9 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	return r
 }
 
-// span returns a lower and an upper limit for the size of the worst effect, and then the
-// size itself. The limits follow from its Monte Carlo error. All are in units of the
-// threshold.
+// span returns three numbers: a lower and an upper limit for the size of the worst
+// effect, and the size itself. The limits follow from its Monte Carlo error. All are in
+// units of the threshold.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
 	for _, e := range inf.Effects {
 		s, _ := e.gravest(j.threshold)

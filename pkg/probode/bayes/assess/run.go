@@ -99,8 +99,8 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// A climb under the reference posterior that starts at a phantom mode of the step
-		// ends far away. The certificate then reports the phantom.
+		// A climb of the reference posterior ends far away if it starts at a phantom mode
+		// of the step. The certificate then reports the phantom.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)

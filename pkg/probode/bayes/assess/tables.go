@@ -77,8 +77,8 @@ func (a *Report) Tables() []TextTable {
 	return slices.DeleteFunc(all, func(t TextTable) bool { return t.Rows == nil && (t.Header != nil || t.Notes == nil) })
 }
 
-// modeTable lists the modes of all steps and of the reference, if there are several;
-// otherwise it says what the search at the first step may have missed.
+// If there is more than one mode, modeTable lists the modes of all steps and of the
+// reference; otherwise it says what the search at the first step may have missed.
 func (a *Report) modeTable() TextTable {
 	several := len(weighty(a.ReferenceModes)) > 1
 	for _, st := range a.Steps {
@@ -254,7 +254,7 @@ func (a *Report) accurateTable() TextTable {
 	return t
 }
 
-// reach returns the time of the cheapest remedy of the given kind that reaches the
+// reach returns the time that the cheapest remedy of the given kind takes to meet the
 // threshold, or NaN if none does.
 func (a *Report) reach(kind string) float64 {
 	for _, r := range a.Remedies { // they are sorted by cost

@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
 
-// This file holds all sentences of a report.
+// This file contains all the sentences that may appear in a report.
 
 // The sentences of rows.
 const (
@@ -152,8 +152,8 @@ func (a *Report) doubt() string {
 }
 
 // sayCertificate writes the certificate of the largest step such that this step and all
-// smaller ones are certified. If not even the smallest step is certified,
-// it says why, for that step. It writes nothing if there are no certificates.
+// smaller ones are certified. If not even the smallest step is certified, it says why
+// that step is not. It writes nothing if there are no certificates.
 func (a *Report) sayCertificate(b *strings.Builder) {
 	at := len(a.Steps) - 1
 	for i := at; i >= 0 && a.Claim("certificate", a.Steps[i].String(), "").Verdict == Negligible; i-- {

@@ -94,8 +94,8 @@ func influenza(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// fitzHughNagumo returns the model of the paper's §3.2. The data have two columns, which
-// are V and R with Gaussian errors of variance 0.01. The prior is flat on (0, 10)³, and
+// fitzHughNagumo returns the model of the paper's §3.2. The data have two columns, V and
+// R, both with Gaussian errors of variance 0.01. The prior is flat on (0, 10)³, and
 // samplers move on the untransformed scale, as in the paper. The solver is the backward
 // Euler method, linearised at the current state, with h = 0.05 and α = 0.2.
 func fitzHughNagumo(data *bayes.Data) *bayes.Posterior {

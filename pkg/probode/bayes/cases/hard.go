@@ -17,8 +17,8 @@ import (
 // 1), observed at t = 0.5, 1, …, 5 with sd 0.1. Its solver is RK4 with h = 0.5, and its
 // priors are log-normal with parameters (ln 10, 2) and (0, 2). Each step multiplies the
 // distance from equilibrium by R(z) = 1 − z + z²/2 − z³/6 + z⁴/24 at z = hβ1. R is not
-// monotone, so a second value, β1 = 4.911, fits the data equally well. The solver has a
-// mode there that the exact posterior does not have.
+// monotone, so a second value, β1 = 4.911, fits the data equally well. The solver's
+// posterior has a mode there that the exact posterior does not have.
 //
 // Source: O'Brien et al. (2025), arXiv:2502.11510.
 func dragonsLogNormal(data *bayes.Data) *bayes.Posterior {
@@ -49,8 +49,8 @@ func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior
 
 // alias returns the oscillator y″ = −ω² y with y(0) = 1, y′(0) = 0 and the true ω = 1.3,
 // observed at t = 1, 2, …, 10 with sd 0.1. The prior of ω is uniform on (0, 2π). The
-// values ω and 2π − ω give the same data, so that the posterior has two modes, each with
-// half of the mass.
+// values ω and 2π − ω give the same data, so the posterior has two modes, each with half
+// of the mass.
 func alias(data *bayes.Data) *bayes.Posterior {
 	return &bayes.Posterior{
 		Model: bayes.Model{

@@ -25,8 +25,8 @@ import (
 // each draw represents an equal share of the mass of the prior. For d parameters all of
 // this takes at most 50 + 20 d solves, counting both setups.
 //
-// The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). In these the
-// prior is N(0, I), so a few units cover any prior, however heavy its tails.
+// The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). In these
+// scores the prior is N(0, I), so a few units cover any prior, however heavy its tails.
 
 const (
 	firstStep  = 1.5 // in standard deviations; each further step doubles the distance
@@ -35,7 +35,7 @@ const (
 	outermost  = 6 // largest |z| of a point
 )
 
-// A look compares two setups away from a mode.
+// A look is a comparison of two setups away from a mode.
 type look struct {
 	fine, coarse *evaluator
 	at           *expansion
@@ -114,11 +114,11 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 	return theta, prior
 }
 
-// probe solves the equations with both setups at t standard deviations along a direction.
-// As in a sampler, the density under a setup is zero where that setup fails. So the
-// failure of one setup matters only where the density under the other setup counts.
-// Failure does not matter at points where the solution itself ceases to exist, for
-// example because it grows without bound in finite time.
+// probe solves the equations with both setups at the point that is t standard deviations
+// from the mode in the given direction. As in a sampler, the density under a setup is
+// zero where that setup fails. So the failure of one setup matters only where the density
+// under the other setup counts. Failure does not matter at points where the solution
+// itself ceases to exist, for example because it grows without bound in finite time.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -196,8 +196,8 @@ func (k *look) diagonal(w []float64) line {
 }
 
 // away returns the largest shift, in standard deviations, that a line or the draws show
-// for any of the given parameters. where is the point, on that line or among the draws,
-// at which the densities differ most.
+// for any of the given parameters. The result where is the point, on that line or among
+// those draws, at which the densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {
@@ -226,8 +226,8 @@ func (k *look) away(params []int) (shift float64, where probe) {
 }
 
 // draws returns the largest difference between the means of the two densities, in
-// standard deviations. Each mean is taken over a stratified sample from the prior to
-// which the mode is added as a point with the mass of its Gaussian approximation.
+// standard deviations. Each mean is taken over a stratified sample from the prior; the
+// mode is added to this sample as a point with the mass of its Gaussian approximation.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky

@@ -111,8 +111,8 @@ const (
 	// noDifference is the D below which two setups differ only by rounding errors.
 	noDifference = 1e-12
 	// beyond and noticed are limits for a shift that is found away from the mode. The
-	// shift replaces the bound if it exceeds the product of beyond and the bound, and is
-	// not less than the limit noticed.
+	// shift replaces the bound if it exceeds beyond times the bound and is at least
+	// noticed.
 	beyond, noticed = 1.5, 0.01
 	// minor is a mass. Modes with this mass or less are ignored.
 	minor = 0.01

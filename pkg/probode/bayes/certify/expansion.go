@@ -138,9 +138,9 @@ func (l *expansion) average() {
 // cross returns the mixed second derivatives of the negative log likelihood with respect
 // to one of the likelihood's own parameters and another parameter, −Σᵢ ∂²log p(yᵢ |
 // mᵢ)/∂own∂m ∂mᵢ/∂u. Averaged over data sets, they are zero. At a mode they balance the
-// prior: if σ grows, the prior pulls the other parameters farther. For data with kinks,
-// some of these derivatives jump at a mode. For such data cross uses the average, which
-// is zero.
+// prior: if σ grows, the prior pulls the other parameters farther from the values that
+// the data favour. For data with kinks, some of these derivatives jump at a mode. For
+// such data, cross uses the average of these derivatives, which is zero.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)

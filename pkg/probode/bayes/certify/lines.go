@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A point counts only if its log density is above the log density at the mode minus
-// fallen.
+// A point counts only if its log density is less than fallen below the log density at the
+// mode.
 const fallen = 8
 
 // A probe is a point on a line through a mode, t standard deviations from it, with the
@@ -76,8 +76,8 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 }
 
 // shift returns the absolute difference between the means of a function of t under the
-// two densities. The unit is the standard deviation of the function under the reference
-// density, or the argument most if that is smaller.
+// two densities. The unit is the smaller of the standard deviation of the function under
+// the reference density and the argument most.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

@@ -9,15 +9,16 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// D ignores that two setups also differ in the derivatives of their expected values.
-// Together with the residuals of the data, the difference m' − m moves the mode by
+// D does not take into account that two setups also differ in the derivatives of their
+// expected values. Together with the residuals of the data, the difference m' − m moves
+// the mode by
 //
 //	C (∂(m' − m)/∂u)ᵀ s,   s = ∂ log p(y | m)/∂m.
 //
 // Averaged over data sets, this shift is zero. For data that the model explains, its size
 // is about D times the relative error of the derivatives. If the model does not explain
 // the data, this shift can be larger than all others. This happens, for example, if the
-// model leaves out effects and assumes errors that are too small to cover them.
+// model omits effects and its assumed errors are too small to account for them.
 
 // misfits reports whether the data are farther from the expected values of the reference
 // than their errors allow, by more than four standard deviations of χ².

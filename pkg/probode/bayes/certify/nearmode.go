@@ -23,10 +23,11 @@ const (
 )
 
 // expandNear expands the posterior at u without a climb. near says whether u is as near
-// to a mode as a typical draw from the posterior. If g is the gradient of a Gaussian log
-// density, gᵀ C g at its draws has a χ² distribution with one degree of freedom for each
-// coordinate. Being as near as a draw is enough, because the shift of the mode of a
-// Gaussian posterior is the same wherever the posterior is expanded.
+// to a mode as a typical draw from the posterior. If g is the gradient of the log density
+// of a Gaussian with covariance C, then gᵀ C g, evaluated at draws from this Gaussian,
+// has a χ² distribution with one degree of freedom for each coordinate. Being as near as
+// a draw is enough, because the shift of the mode of a Gaussian posterior is the same
+// wherever the posterior is expanded.
 //
 // The gradient is zero and the information is positive at a minimum and at a saddle as
 // well. So the density must also fall along each axis of the Gaussian.
@@ -136,8 +137,8 @@ func (l *expansion) largerInside(k int) bool {
 
 // saddle reports whether the log density rises in the direction in which the indefinite
 // precision predicts the largest rise. The prediction may be wrong, because this
-// precision lacks a part of the mixed derivatives with respect to two of the likelihood's
-// own parameters.
+// precision does not include some of the mixed derivatives with respect to pairs of the
+// likelihood's own parameters.
 func (l *expansion) saddle() bool {
 	if l.indefinite == nil {
 		return false

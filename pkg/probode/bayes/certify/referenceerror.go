@@ -57,13 +57,13 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 	return most, err
 }
 
-// steppedOver returns D between the reference and many equal steps if the reference has
-// stepped over a pulse, and zero otherwise. expected holds the expected data of the
-// reference, of the many steps, and of a quarter as many steps. A jump of f causes a
-// first-order error in the solution with many steps. So the difference between the
-// solutions with a quarter as many and with many steps is three times the difference
-// between the reference and the solution with many steps. A pulse that the reference
-// steps over does not follow this pattern.
+// steppedOver returns D between the reference and the solution with many equal steps if
+// the reference has stepped over a pulse, and zero otherwise. expected holds the expected
+// data of the reference, of the solution with many steps, and of the one with a quarter
+// as many. A jump of f causes a first-order error in the solution with many steps. So the
+// solution with a quarter as many steps differs from the one with many steps by three
+// times as much as the reference does. A pulse that the reference steps over does not
+// follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -154,9 +154,9 @@ func ownError(at *expansion) float64 {
 	return max(d, unseen(at, steps))
 }
 
-// unseen returns the D at a mode between a reference of type reference.Accurate and a
-// solution with the given number of equal steps, if the reference has stepped over a
-// pulse. Otherwise it returns zero.
+// If the reference is of type reference.Accurate and has stepped over a pulse, unseen
+// returns D at a mode between the reference and a solution with the given number of equal
+// steps. Otherwise it returns zero.
 func unseen(at *expansion, steps float64) float64 {
 	p := at.x.density.Posterior()
 	if _, ok := p.Mesh.(reference.Accurate); !ok {

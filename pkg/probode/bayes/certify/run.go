@@ -74,8 +74,9 @@ func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Set
 	return out, nil
 }
 
-// searchAndCertify certifies a Setup at the modes of the settings. If the settings have
-// none, it searches for modes first. Certificate.Seconds does not include the search.
+// searchAndCertify certifies a Setup at the modes given in the settings. If the settings
+// have none, it searches for modes first. Certificate.Seconds does not include the
+// search.
 func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certificate, error) {
 	from := s.Modes
 	if from == nil {

@@ -75,8 +75,8 @@ func accurateTolerance(a reference.Accurate) float64 {
 
 // finer returns a setup that is more accurate than s: s with a hundredth of the
 // tolerance, s with a tenth of the step, or reference.Accurate. The mesh
-// reference.Accurate repeats a doubtful solution with a hundredth of its tolerance, so a
-// more accurate solution needs a thousandth.
+// reference.Accurate recomputes a doubtful solution with a hundredth of its tolerance, so
+// a more accurate solution needs a thousandth.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)
@@ -115,8 +115,8 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 	return shortest, longest
 }
 
-// describe describes a Setup in words. Unless the steps are frozen, a tolerance means
-// that error control chooses them anew at every θ.
+// describe describes a Setup in words. If a Setup has a tolerance and its steps are not
+// frozen, error control chooses the steps anew at every θ.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

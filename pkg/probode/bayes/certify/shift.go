@@ -11,15 +11,16 @@ import (
 // This file computes how far the mode of an expanded posterior moves if another solver
 // computes the expected data, and how far it can move at most.
 
-// focus returns the largest possible ratio of the shift of a parameter, in standard
-// deviations, to D, or 1 if that ratio is smaller. Let cᵢ be the curvature and wᵢ the
-// information of datum i, aᵢ the covariance of its expected value with the parameter, and
-// s the standard deviation of the parameter. By the Cauchy–Schwarz inequality
+// focus returns the largest possible value of (shift of a parameter in standard
+// deviations)/D, but at least 1. Let cᵢ be the curvature and wᵢ the information of datum
+// i, aᵢ the covariance of its expected value with the parameter, and s the standard
+// deviation of the parameter. By the Cauchy–Schwarz inequality
 //
 //	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
 //
-// If c = w, the root is at most 1, except where the mixed derivatives with the
-// likelihood's own parameters, such as σ, leave a direction with almost no precision.
+// If c = w, the root is at most 1, except where the mixed derivatives involving the
+// likelihood's own parameters, such as σ, make the precision in some direction almost
+// zero.
 func (l *expansion) focus(params []int) float64 {
 	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
 	for i, o := range l.data {
@@ -48,8 +49,8 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 		delta := expected[o.At] - l.m[o.At]
 		w := o.Information
 		if o.Certain && delta != 0 {
-			// For the reference this datum is certain, so use the information at the
-			// values of the other solver.
+			// Under the reference this datum has probability one, so use the information
+			// at the values of the other solver.
 			if w = l.x.surface.DataAt(expected, l.theta)[i].Information; w == 0 {
 				w = math.Inf(1)
 			}

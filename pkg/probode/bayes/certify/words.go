@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// This file holds all sentences of certificates.
+// This file contains all the sentences that appear in certificates.
 
 // String returns the answer for the largest setting that is certified, and a table of all
 // settings. If no setting is certified, the answer is that for the last one.

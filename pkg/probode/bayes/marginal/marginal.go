@@ -68,8 +68,9 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	return out, nil
 }
 
-// predictive returns the experiment whose states are the means and the standard deviations
-// of the predictive distributions of the data of x, and a remainder of the log likelihood.
+// predictive returns two things: the experiment whose states are the means and standard
+// deviations of the predictive distributions of the data of x, and the remaining part of
+// the log likelihood.
 func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
 	c := len(x.Data.Y[0])
 	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
@@ -138,7 +139,7 @@ func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	return true
 }
 
-// A mesh solves the problems of predictive distributions.
+// A mesh solves the initial value problems whose solutions are predictive distributions.
 type mesh struct {
 	Settings
 	of        *bayes.Density           // of the original posterior

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// The whole search may cost these fractions of the solves of a run with the default
-// settings. Its cost includes the work that turns the ends into modes.
+// The whole search may use these fractions of the number of solves in a run with the
+// default settings. Its cost includes the work that turns the ends into modes.
 const (
 	sharePlanned = 0.165 // no search begins beyond this share,
 	shareMore    = 0.15  // and no additional search beyond this one;
@@ -29,8 +29,8 @@ const (
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
-	// room returns the number of searches, up to a group, that fit in a fraction of the
-	// work of a run.
+	// room returns the number of searches, at most one group, that fit within a fraction
+	// of the work of a run.
 	room := func(share float64) int {
 		if !q.free {
 			return group
@@ -77,9 +77,9 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 }
 
 // solvesLeft returns how many solves are left for searches if the whole search may cost
-// the given share of a run. It subtracts the solves already made, and those that will
-// turn the ends into modes. These are a polish and a Hessian for each end that may count,
-// and the checks that the ends are distinct.
+// the given share of a run. It subtracts the solves already performed, and those that
+// will be needed to turn the ends into modes. These are the solves for a final refinement
+// and a Hessian at each end that may count, and for checking that the ends are distinct.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	highest := math.Inf(-1)
 	for _, c := range ends {

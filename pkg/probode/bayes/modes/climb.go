@@ -23,7 +23,7 @@ type climb struct {
 // at returns an ascent that begins at u, where the log density is f.
 func at(u []float64, f float64) shape.Ascent { return shape.Ascent{Point: shape.Point{X: u, Value: f}} }
 
-// with makes the surface of c use e, and returns the surface.
+// with sets the evaluator of the surface of c to e, and returns the surface.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)

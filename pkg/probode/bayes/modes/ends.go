@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A foundMode is a mode, with the indices of those starts in Settings.From whose searches
-// ended there.
+// A foundMode is a mode together with the indices, in Settings.From, of the starting
+// points whose searches ended there.
 type foundMode struct {
 	*bayes.Mode
 	from []int
@@ -95,7 +95,7 @@ func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (r
 	}
 }
 
-// distinct unites ends without a barrier between them. There is no barrier if, along a
+// distinct merges ends that have no barrier between them. There is no barrier if, along a
 // straight or a bent line, the density does not fall below e^−½ times the lower of the
 // densities at the two ends.
 func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error) {
@@ -214,7 +214,7 @@ func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	return true
 }
 
-// A plane is a surface of whose expansions only the part in a plane is used.
+// A plane is a surface that uses only the part of each expansion that lies in a plane.
 type plane struct {
 	*shape.Surface
 	normal []float64

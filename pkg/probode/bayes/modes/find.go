@@ -14,10 +14,11 @@ import (
 )
 
 // The search for modes begins at draws from the prior: some with the highest densities,
-// and some others. A few searches run first. A later search stops if the density on the
-// way to a known end shows that the search leads there. Other searches begin at local
-// maxima on the coordinate lines through the highest end. More searches follow as long as
-// many of the ends are new. Ends that no barrier separates count as one mode.
+// and some others. A few searches run first. A later search stops early if the density
+// along the way to a known endpoint shows that the search would end there. Other searches
+// begin at local maxima on the coordinate lines through the highest end. More searches
+// follow as long as many of the ends are new. Endpoints that are not separated by a
+// barrier count as one mode.
 
 // Find searches for the modes of the posterior with ξ = 0, without solver noise. It is an error if the
 // density is zero at all draws from the prior and at all points of s.From; the error

@@ -9,21 +9,22 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Two modes often differ in few parameters. Examples are initial values from which a fast
-// transient leads to the same orbit, and frequencies for which the solution is the same
-// at the times of the data. Draws from the prior rarely find the second mode if its basin
-// is small, but the density along a coordinate line through the first mode reveals it.
+// Two modes often differ in only a few parameters. Examples are initial values from which
+// a fast transient leads to the same orbit, and frequencies for which the solution is the
+// same at the times of the data. Draws from the prior rarely find the second mode if its
+// basin is small, but the density along a coordinate line through the first mode reveals
+// it.
 
-// scanned holds the probabilities of the prior at whose quantiles the density is
-// evaluated. Most are in the middle, for uniform priors; two are far out, for priors with
-// tails.
+// scanned holds probabilities; the density is evaluated at the corresponding quantiles of
+// the prior. Most are in the middle, which suits uniform priors; two are far out, which
+// suits priors with tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
 // scan evaluates the density along each coordinate line through the highest end, unless
 // it has done so for this end before. It returns searches that begin at the highest
-// summits that a valley separates from the end. The argument most limits their number. It
-// leaves out summits that are not above the highest draw from the prior, because they are
-// not better starts.
+// summits that are separated from the end by a valley. Their number is limited by the
+// argument most. It leaves out summits that are not above the highest draw from the
+// prior, because they are not better starts.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {

@@ -26,8 +26,8 @@ type Settings struct {
 const (
 	modePoints = 400
 	modeStarts = 24
-	// together is the distance, in standard deviations, below which two searches count as
-	// one.
+	// Two searches count as one if the distance between them, in standard deviations, is
+	// less than together.
 	together = 0.5
 	// barrier is the amount by which the log density must fall between two modes.
 	barrier = 0.5

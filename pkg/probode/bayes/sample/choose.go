@@ -27,10 +27,11 @@ type Plan struct {
 }
 
 const (
-	// If the prediction of the data is off by D measurement errors in all, each parameter
-	// is off by at most D posterior standard deviations, to first order. An error of 0.1
-	// matters. A solver is enough if its D is a tenth of that at the modes, and a half at
-	// draws of their Gaussian approximations.
+	// If the prediction of the data is off by a total of D measurement errors, each
+	// parameter is off by at most D posterior standard deviations, to first order. An
+	// error of 0.1 matters. A solver is accurate enough if its D is at most a tenth of
+	// that at the modes, and at most half of it at draws from their Gaussian
+	// approximations.
 	mattersD = 0.1
 	roughD   = 10 * mattersD // for a climb
 
@@ -141,9 +142,9 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (%.0f %% of draws from the approximation are effective)", d, 100*share), nil
 }
 
-// gaussianShare returns the effective share of draws from a Student t distribution with
-// 5 degrees of freedom and the location and shape of a mode, as a sample from the
-// posterior. In few dimensions it is near 0.8 if the posterior is Gaussian.
+// gaussianShare takes draws from a Student t distribution with 5 degrees of freedom and
+// the location and shape of a mode, and returns the effective share of them as a sample
+// from the posterior. In few dimensions it is near 0.8 if the posterior is Gaussian.
 func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	const degrees = 5
 	d := e.Dim()
@@ -185,9 +186,10 @@ func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square f
 	return square, true
 }
 
-// accurateEnough returns p with the cheapest of some setups whose D is at most a tenth of
-// matters at the modes and half of it around them, and says in words what the error is.
-// The result is nil if no setup is accurate enough; the words then say why.
+// accurateEnough returns p with the cheapest setup, among several, whose D is at most a
+// tenth of matters at the modes and at most half of matters around them. It also
+// describes the error in words. The result is nil if no setup is accurate enough; the
+// words then say why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64) (*bayes.Posterior, string, error) {
 	best := found.Highest()
 	if best.U == nil {
@@ -228,7 +230,8 @@ func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes,
 	return least, words, ctx.Err()
 }
 
-// A candidate is a setup with the cost of a step, in steps of an explicit method.
+// A candidate is a setup together with the cost of one of its steps, measured in steps of
+// an explicit method.
 type candidate struct {
 	probode.Setup
 	cost float64
@@ -273,8 +276,8 @@ type ruler struct {
 	data     [][]shape.Datum
 }
 
-// newRuler solves accurately at the points. Points other than the modes at which that
-// fails are left out.
+// newRuler solves accurately at the points. Points at which that fails are left out,
+// unless they are modes.
 func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes int) (*ruler, error) {
 	fine, err := e.With(probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {

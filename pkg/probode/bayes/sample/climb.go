@@ -108,9 +108,9 @@ func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mo
 	return m, c.Information, nil
 }
 
-// invert sets the shape of a mode from the information there, and returns the logarithm of
-// the determinant of the shape. Directions in which the standard deviation is above
-// widestSD are cut to it, and the mode then has no Cov.
+// invert sets the shape of a mode from the information there, and returns the logarithm
+// of the determinant of the shape. In directions in which the standard deviation is above
+// widestSD, it is reduced to widestSD, and the mode then has no Cov.
 func invert(m *bayes.Mode, information *mat.SymDense) (logDet float64) {
 	d := len(m.U)
 	var eigen mat.EigenSym

@@ -43,8 +43,8 @@ type Measurement struct {
 	job *job // the job that made it, for More
 }
 
-// rate returns the number of effective draws per second, preparation and burn-in
-// included.
+// rate returns the number of effective draws per second; the time includes preparation
+// and burn-in.
 func (r Measurement) rate() float64 { return r.ESS / r.Seconds }
 
 // A Comparison holds the results of several samplers.

@@ -160,8 +160,8 @@ type delayed struct {
 
 	// These fields test the first stage. plain sums the probabilities with which plain
 	// Metropolis would accept the moves. lost sums them over the moves that are less than
-	// a tenth as likely in two stages, and refused counts these moves. alone is the first
-	// iteration without the first stage, or zero while the first stage is used.
+	// a tenth as likely in two stages, and refused counts these moves. alone is the
+	// iteration from which the first stage is no longer used, or zero while it is used.
 	plain, lost float64
 	refused     int
 	alone       int
@@ -169,7 +169,7 @@ type delayed struct {
 
 const (
 	// Of the moves that the first stage rejects, one in soonTested is tested during
-	// burn-in, and one in laterTested later.
+	// burn-in and one in laterTested after it.
 	soonTested, laterTested = 2, 16
 	// mostLost is the largest fraction of moves that may be lost. At least leastRefused
 	// lost moves must have been seen before the first stage is given up.
@@ -294,9 +294,9 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 }
 
 // right returns the log likelihood at theta for corrected predictions, or −Inf if it is
-// NaN. coarse holds the predictions of the first stage at theta. The correction is the
-// difference between fine and elsewhere, the predictions of the second and of the first
-// stage at another θ.
+// NaN. coarse holds the predictions of the first stage at theta. The correction is fine −
+// elsewhere, where fine holds the predictions of the second stage at another θ, and
+// elsewhere those of the first stage there.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

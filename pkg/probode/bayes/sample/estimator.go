@@ -193,8 +193,8 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 			}
 		}
 		// If the weights are nearly equal, resampling only adds variance, so it is left
-		// out. This condition would make the estimate jump as a function of θ and U, so
-		// correlated estimates always resample.
+		// out. This condition would make the estimate a discontinuous function of θ and
+		// U, so correlated estimators always resample.
 		if last || !s.any || !m.correlated && 2*squares*float64(m.particles) < 4 {
 			continue
 		}

@@ -93,8 +93,8 @@ func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	return sum, nil
 }
 
-// meanOf returns the logarithm of the mean for one experiment, and leaves the expected
-// values of one of the paths in r.Expected.
+// meanOf returns the logarithm of the mean likelihood for one experiment, and leaves the
+// expected values of one of the paths in r.Expected.
 func (k *expected) meanOf(r *bayes.Part, theta []float64) (float64, error) {
 	xi, chosen := k.xi[:r.NoiseLen()], k.chosen[:len(r.Expected())]
 	total, solved := math.Inf(-1), 0
@@ -111,7 +111,8 @@ func (k *expected) meanOf(r *bayes.Part, theta []float64) (float64, error) {
 		if math.IsInf(ll, -1) {
 			continue
 		}
-		// The path becomes the chosen one with probability w_j/(w₁ + … + w_j).
+		// The path is chosen, replacing the previous choice, with probability w_j/(w₁ + …
+		// + w_j).
 		total = logAdd(total, ll)
 		if k.chance.accept(ll-total, k.latent) {
 			copy(chosen, r.Expected())

@@ -55,8 +55,8 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	}
 	e, p := d.Clone(), d.Posterior()
 	defer e.Bind(ctx)()
-	// An error that is not the end of ctx does not stop the run, because the caller may
-	// have given the starts.
+	// An error other than the cancellation of ctx does not stop the run, because the
+	// caller may have supplied the starting points.
 	found, err := modes()
 	switch {
 	case ctx.Err() != nil:
@@ -89,9 +89,10 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 const mostInformed = 90
 
 // findInformed searches for the Gaussian approximation from the mode u of the posterior
-// without noise. The informed directions are those at a point (θ, ξ), and are found anew
-// when the search has come to another point. It returns nil if there is no approximation,
-// because the density is not smooth or does not determine all parameters.
+// without noise. The informed directions are computed at a point (θ, ξ), and are
+// recomputed whenever the search has moved to another point. It returns nil if there is
+// no approximation, because the density is not smooth or does not determine all
+// parameters.
 func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *gaussian) {
 	const rounds = 3
 	theta, xi := make([]float64, e.Dim()), make([]float64, e.NoiseLen())
@@ -126,8 +127,8 @@ func (s Hamiltonian) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kern
 }
 
 // hamiltonian is the kernel of Hamiltonian. Its coordinates are (θ, v, ζ), where ζ has as
-// many elements as ξ. The part of ζ in the directions of v is not used, and the rest is
-// the rest of ξ.
+// many elements as ξ. The part of ζ in the directions of v is not used; the remainder of
+// ζ is the remainder of ξ.
 type hamiltonian struct {
 	mcmc.Hamiltonian
 	natural

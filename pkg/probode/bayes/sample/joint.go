@@ -64,7 +64,7 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 	return &gaussian{blocks, x, chol.RawU().(*mat.TriDense).RawTriangular()}
 }
 
-// both is implemented by rules that propose joint moves of θ and ξ.
+// The interface both is implemented by rules that propose joint moves of θ and ξ.
 type both interface {
 	// propose writes the move from (u, xi) to (uNew, next). It returns log q of the
 	// reverse move minus log q of the move, plus the log ratio of the priors of ξ.

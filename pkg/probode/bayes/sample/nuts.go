@@ -75,8 +75,8 @@ func differentiable(s Sampler, d *bayes.Density, by probode.Setup) error {
 	return nil
 }
 
-// solvedBy returns the density d with the argument by as its setup, or d itself if that
-// setup is zero.
+// solvedBy returns the density d with its setup replaced by the argument by, or d itself
+// if that argument is zero.
 func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 	if by.Equal(probode.Setup{}) {
 		return d, nil

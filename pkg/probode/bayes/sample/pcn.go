@@ -81,8 +81,8 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes fun
 	if blocks <= 0 {
 		return s, nil, nil
 	}
-	// An error other than the end of ctx does not stop the run, because the caller may
-	// have given the starts.
+	// An error other than the cancellation of ctx does not stop the run, because the
+	// caller may have supplied the starting points.
 	found, err := modes()
 	if err == nil && found.Highest().U != nil {
 		s.gaussian = findGaussian(ctx, e, found.Highest().U, shape.Blocks(e, blocks))
@@ -135,7 +135,7 @@ func (k *pcn) Step(rng *rand.Rand) {
 	k.moveXi()
 }
 
-// moveXi makes a move of ξ. Every second time it moves θ together with ξ.
+// moveXi makes a move of ξ. On every other call it moves θ together with ξ.
 func (k *pcn) moveXi() {
 	if k.joint != nil {
 		k.turn = 1 - k.turn

@@ -214,8 +214,8 @@ func (k *pseudoMarginal) tune() {
 		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)
 	}
 	k.count = 0
-	// With few particles the variance falls faster than in inverse proportion to their
-	// number, and with many it falls more slowly.
+	// As the number N of particles grows, the variance falls faster than 1/N if N is
+	// small, and more slowly if N is large.
 	n := float64(k.particles)
 	want = min(max(want, math.Ceil(n/3), fewestParticles), 6*n, mostParticles)
 	k.resize(int(want))

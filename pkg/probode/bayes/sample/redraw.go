@@ -48,7 +48,7 @@ func (k *redraw) Step(rng *rand.Rand) {
 	k.stats.Latent.Proposed++
 	ll, err := k.e.LogLikelihood(k.theta, k.xi)
 	if err != nil || math.IsNaN(ll) {
-		// In the paper's notation φ[k+1,k+1] is zero now, so the next move that can be
+		// In the paper's notation, φ[k+1,k+1] is now zero, so the next move that can be
 		// evaluated is accepted.
 		k.stats.Latent.Failed++
 		k.ll = math.Inf(-1)

@@ -166,12 +166,13 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 	return 1000 + 250*len(p.Params)
 }
 
-// grace is the time that an iteration has to finish after the context has ended. Most
-// iterations finish within this time; the others are stopped and do not count.
+// grace is the time within which an iteration may still finish after the context has
+// ended. Most iterations finish within this time; the others are stopped and do not
+// count.
 const grace = 100 * time.Millisecond
 
-// guarded returns the context of the chains, which ends with ctx or after a panic. It
-// also prepares the context of the paths.
+// guarded returns a context for the chains; it ends when ctx ends or when a chain panics.
+// It also prepares the context of the paths.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -249,10 +250,10 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	return chains, err
 }
 
-// visits reports the share of the draws in each mode with more than leastMass. It warns
-// of modes without draws. For the Classical target it also warns of modes with far more
-// or far fewer draws than their Gaussian approximations predict. For other targets it
-// does not, because noise may shift modes or fill the valleys between them.
+// visits reports the share of the draws in each mode whose mass is above leastMass. It
+// warns of modes without draws. For the Classical target it also warns of modes with far
+// more or far fewer draws than their Gaussian approximations predict. For other targets
+// it does not, because noise may shift modes or fill the valleys between them.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil
@@ -362,8 +363,8 @@ func (j *job) solves() float64 {
 	return float64(steps) / float64(j.full)
 }
 
-// A guard wraps a kernel. It recovers panics of the functions of the model and of the
-// kernel, and does not count an iteration that was stopped.
+// A guard wraps a kernel. It recovers from panics in the functions of the model and of
+// the kernel, and does not count an iteration that was stopped.
 type guard struct {
 	mcmc.Kernel
 	d    *bayes.Density

@@ -130,7 +130,8 @@ type Tuned interface {
 	Tuned() (what, value string)
 }
 
-// chosen returns the rule of the user, or the rule of this package if there is none.
+// chosen returns the rule given by the user, or the default rule of this package if none
+// is given.
 func chosen(users, ours mcmc.Rule) mcmc.Rule {
 	if users != nil {
 		return users

@@ -61,8 +61,8 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 		}
 		found = &bayes.Modes{Modes: []*bayes.Mode{{}}} // the caller's starts may still work
 	}
-	// Chains of an accurate posterior start at its modes. But if a Finisher weights the
-	// draws, the chains use the Setup of p.
+	// Chains that sample an accurate posterior start at its modes. But if a Finisher
+	// weights the draws, the chains use the Setup of p.
 	target := sampler.Target()
 	if _, weighs := sampler.(Finisher); target.Distribution == Accurate && !weighs {
 		return refined(ctx, p, found, target.Setup, s)
@@ -128,8 +128,8 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (sta
 	return start, describe(found, p) + ", with twice the standard deviations of the Gaussian approximation there", nil
 }
 
-// inside moves coordinates of u whose parameter was rounded to an end of its support,
-// because a mode lies there, back into the support.
+// If a mode lies at an end of a parameter's support, rounding may put the parameter on
+// that end; inside moves such coordinates of u back into the support.
 func inside(e *bayes.Density, theta, u []float64) {
 	check := make([]float64, len(u))
 	for range 100 * len(u) {
@@ -145,9 +145,9 @@ func inside(e *bayes.Density, theta, u []float64) {
 }
 
 // refined returns the modes of the posterior with an accurate setup. The search begins at
-// the given modes and at a few draws from the prior, because some accurate modes may be
-// missing from the given ones, and some given modes may not exist in the accurate
-// posterior. It returns the given modes if the search fails.
+// the given modes and at a few draws from the prior, because some modes of the accurate
+// posterior may be missing from the given ones, and some given modes may not exist in it.
+// It returns the given modes if the search fails.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, by probode.Setup, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {

@@ -36,9 +36,9 @@ type state struct {
 	like   func(theta, xi []float64) (float64, error) // log p(Y | Z(θ, ξ)), or an estimate of log p(Y | θ)
 }
 
-// A chance makes the random decisions of the kernels, except those of the proposals. To
-// compute the probabilities of a kernel's moves, tests use an implementation that takes
-// all branches.
+// A chance is a source of randomness that makes the random decisions of the kernels,
+// except those of the proposals. To compute the probabilities of a kernel's moves, tests
+// use an implementation that takes all branches.
 type chance interface {
 	// accept decides on a move. The probability of acceptance is min(1, eʳ) with r =
 	// logRatio, or zero if r is NaN. accept always takes the same number of random
@@ -52,7 +52,7 @@ type chance interface {
 	perturb(dst, xi []float64, beta float64, rng *rand.Rand)
 }
 
-// random is the chance that is used outside tests.
+// random is the implementation of chance that is used outside tests.
 type random struct{}
 
 func (random) accept(logRatio float64, rng *rand.Rand) bool {

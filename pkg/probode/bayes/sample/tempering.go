@@ -81,7 +81,7 @@ func newNatural(e *bayes.Density) natural {
 	return natural{e, make([]float64, e.Dim()), make([]float64, e.Dim())}
 }
 
-// init calls the Init of a kernel at the unconstrained point of x.
+// init calls the Init of a kernel at the unconstrained point that corresponds to x.
 func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *rand.Rand) error) error {
 	u := make([]float64, len(x))
 	if err := n.e.Unconstrain(u, x); err != nil {
@@ -142,5 +142,5 @@ func (k *tempering) Tuned() (what, value string) {
 	return "swap rates of neighbouring temperatures, beginning at the posterior, and number of points that came all the way from the prior", value
 }
 
-// A rate of swaps below leastSwaps gives a warning.
+// A swap rate below leastSwaps triggers a warning.
 const leastSwaps = 0.1

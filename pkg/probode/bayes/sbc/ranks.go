@@ -56,8 +56,9 @@ func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	return z, diff, lo, hi
 }
 
-// widest returns the largest level at which uniform ranks lie within all pointwise bands
-// with at least the given probability. The largest level gives the narrowest bands.
+// widest returns the largest pointwise level at which, with at least the given
+// probability, uniform ranks lie within all the bands. The largest level gives the
+// narrowest bands.
 func widest(probability float64, joint func(level float64) float64) float64 {
 	a, b := 0.0, 1-probability
 	for range 20 {
@@ -92,7 +93,8 @@ func (r *Result) P(k int) float64 {
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 
-// cumulated returns the numbers of ranks ≤ i for i = 0, …, L−1.
+// cumulated returns the cumulative counts of ranks, that is, how many ranks are ≤ i, for
+// i = 0, …, L−1.
 func (r *Result) cumulated(k int) []int {
 	c := make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {

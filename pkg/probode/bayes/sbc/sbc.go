@@ -147,7 +147,7 @@ type set struct {
 	short   bool
 }
 
-// redraws is the number of successive draws of θ that may fail.
+// redraws is the largest number of successive draws of θ that are allowed to fail.
 const redraws = 1000
 
 func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s *Settings, i uint64) error {
@@ -197,7 +197,8 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sample
 	return nil
 }
 
-// below returns 1 if a < b and, with probability ½, if they are equal.
+// below returns 1 if a < b, returns 1 with probability ½ if they are equal, and otherwise
+// returns 0.
 func below(a, b float64, rng *rand.Rand) int {
 	if a < b || a == b && rng.Uint64()&1 == 0 {
 		return 1

@@ -71,7 +71,8 @@ func (a *Ascent) Step(f Function) {
 		a.Gain = rise
 		if rise <= a.Tolerance && length < 0.99*a.Radius || rise <= negligible*a.Tolerance || length == 0 {
 			// Near the maximum, errors in the gradient may dominate its changes, and the
-			// curvature learnt from them then hides a rise.
+			// curvature learnt from them may then prevent the search from finding a
+			// further rise.
 			if a.fresh && !a.corrected {
 				break
 			}
@@ -260,7 +261,7 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 	for k := range g {
 		largest = max(largest, curvature.At(k, k))
 	}
-	// The longest step that is short enough has a damping between these two.
+	// The damping that gives the longest permitted step lies between these two values.
 	least, most := 1e-13*largest+1e-300, norm(g)/radius+negative
 	d, ok := boxed(curvature, g, least, low, high)
 	if ok && norm(d) <= radius {
@@ -322,10 +323,10 @@ func (a *Ascent) length(d []float64) float64 {
 func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }
 
 // boxed returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H + λI)d, where low ≤
-// 0 ≤ high. It moves from one face of the box to another: on each face it solves for the
-// coordinates that are free and stops at the first bound in the way; once it has reached
-// the maximum on the face, it releases the coordinate at a bound whose release promises
-// the largest rise.
+// 0 ≤ high. It moves from one face of the box to another. On each face it solves for the
+// free coordinates and stops at the first bound in the way; once it has reached the
+// maximum on the face, it releases, among the coordinates at a bound, the one whose
+// release promises the largest rise.
 func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	n := len(g)
 	d = make([]float64, n)
@@ -365,9 +366,9 @@ func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d
 	return d, !slices.ContainsFunc(d, func(v float64) bool { return v-v != 0 })
 }
 
-// onFace moves d to the maximum over the coordinates that are free, or up to the first bound
-// in the way, whose coordinate it returns; otherwise it returns −1. ok is false if the
-// curvature is not positive.
+// onFace moves d to the maximum over the free coordinates, or up to the first bound in
+// the way. It returns the coordinate of that bound, or −1 if no bound was reached. ok is
+// false if the curvature is not positive.
 func onFace(d []float64, h *mat.SymDense, lambda float64, low, high []float64, free []bool, slope func(k int) float64) (hit int, ok bool) {
 	var in []int
 	for k, is := range free {

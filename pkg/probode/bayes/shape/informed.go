@@ -23,7 +23,7 @@ func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 		times += len(x.Data.T)
 		components = max(components, x.Problem.Dim())
 	}
-	// If there are too many directions, several times share them.
+	// If there are too many directions, each direction is shared by several time points.
 	together := (times*components + most - 1) / most
 	at := 0
 	for i := range e.Posterior().Experiments {
@@ -85,8 +85,8 @@ func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, togeth
 	return blocks, nil
 }
 
-// span returns an orthonormal basis of the space of the columns of m, or of its main part
-// if it has more than most dimensions.
+// span returns an orthonormal basis of the column space of m; if that space has more
+// dimensions than the argument most, it returns a basis of its main part.
 func span(m *mat.Dense, most int) (basis [][]float64) {
 	const negligible = 1e-6
 	var svd mat.SVD

@@ -7,12 +7,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// slack is the smallest damping if the density has kinks. With few kinks, some directions
-// have no curvature, and the damping prevents steps of more than ten standard deviations.
+// slack is the smallest damping if the density has kinks. If there are few kinks, some
+// directions have no curvature; the damping then prevents steps of more than ten standard
+// deviations.
 const slack = 1e-2
 
 // sharpest is the final width of the hyperbolas that replace the absolute values. If the
-// maximum lies at a kink, the distance of the result from the kink is of this size.
+// maximum lies at a kink, the result is about this far from the kink.
 const sharpest = 1e-10
 
 // bentStep returns the step d to the maximum of the expansion, with its kinks and within
@@ -20,10 +21,10 @@ const sharpest = 1e-10
 // diagonal of Information is added to the curvature. ok is false if a number is not
 // finite.
 //
-// The absolute values |r| become √(r² + ε²), and Newton's method follows the maximum as
-// ε shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as further
-// unknowns. This converges if the maximum lies at kinks, where Newton's method for d
-// alone does not [Chan, Golub & Mulet (1999), SIAM J. Sci. Comput. 20, 1964].
+// The absolute values |r| become √(r² + ε²), and Newton's method follows the maximum as ε
+// shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as further
+// unknowns. This converges even if the maximum lies at kinks, where Newton's method for d
+// by itself does not [Chan, Golub & Mulet (1999), SIAM J. Sci. Comput. 20, 1964].
 func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gain float64, ok bool) {
 	n := len(p.X)
 	h := mat.NewSymDense(n, nil)
@@ -110,9 +111,9 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 	return d, gain, !math.IsNaN(gain) && !math.IsInf(gain, 0)
 }
 
-// walls returns the kinks, with one more for each finite bound. This kink is a penalty
-// that is steeper than the density, K max(0, t) = K|t|/2 + Kt/2, where t is the distance
-// beyond the bound.
+// walls returns the kinks, plus one additional kink for each finite bound. This kink is a
+// penalty that is steeper than the density, K max(0, t) = K|t|/2 + Kt/2, where t is the
+// distance beyond the bound.
 func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) (us []float64, js []*mat.VecDense) {
 	n := len(p.X)
 	steepest := make([]float64, n)

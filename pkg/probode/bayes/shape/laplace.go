@@ -9,11 +9,12 @@ import (
 
 // The second derivatives at a mode are computed by differences along the principal axes
 // of the posterior, with steps of laplaceStep standard deviations. On a ridge the
-// curvatures differ by many powers of ten, and steps along other directions do not work:
-// the error of a difference is proportional to the largest curvature along its direction,
-// but it must be small compared with the smallest curvature. The error has two parts:
-// O(laplaceStep²) times the deviation of the density from a Gaussian, and the rounding
-// error of the log density divided by laplaceStep², which is about 1e-14 |f|/1e-4.
+// curvatures differ by many powers of ten, and differences along other directions are
+// useless: the error of a difference is proportional to the largest curvature along its
+// direction, but must be small compared with the smallest curvature. The error has two
+// parts: O(laplaceStep²) times the deviation of the density from a Gaussian, and the
+// rounding error of the log density divided by laplaceStep², which is about 1e-14
+// |f|/1e-4.
 const laplaceStep = 0.01
 
 // flat is the standard deviation, on the unconstrained scale, above which a direction

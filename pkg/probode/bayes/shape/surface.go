@@ -62,7 +62,8 @@ type Surface struct {
 	exact     bool      // the last derivatives are those of a path
 	lent      bool      // of another method
 
-	// The point of the last Value, its density, and the work of the density after it.
+	// These are the point of the last call of Value, the density there, and the count of
+	// work of the density after that call.
 	last []float64
 	by   *bayes.Density
 	work int
@@ -181,7 +182,8 @@ func (s *Surface) Value(x []float64) float64 {
 	return lp + ll
 }
 
-// again does the same as Value, without a solve if the last one was at x.
+// again does the same as Value, but does not solve the equations again if they were last
+// solved at x.
 func (s *Surface) again(x []float64) float64 {
 	if s.by == s.e && s.work == s.e.Work() && slices.Equal(x, s.last) {
 		return s.unmoved(x)

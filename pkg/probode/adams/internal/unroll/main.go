@@ -42,7 +42,8 @@ func generate() ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// each returns n copies of pattern: in copy k, counted from 0, k replaces #.
+// each returns n copies of pattern, numbered from 0, in which # is replaced by the number
+// of the copy.
 func each(n int, pattern string) []string {
 	out := make([]string, n)
 	for k := range out {
@@ -98,8 +99,8 @@ func inverse(d int) string {
 	return fmt.Sprintf("%s, ok = probode.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
 }
 
-// singular returns the condition under which inv × I − jac has no inverse, or one that
-// cannot be trusted.
+// singular returns the condition under which inv × I − jac has no inverse, or has an
+// inverse that cannot be trusted.
 func singular(d int) string {
 	if d < 3 {
 		return "det == 0 || det-det != 0"
