@@ -134,11 +134,12 @@ func (s *Solver) eventGradient(dtheta, times, theta []float64) error {
 // A reverseRun goes backwards through the steps of a Solver.
 type reverseRun struct {
 	Adjoint
-	s     *Solver
-	xi    []float64 // gradient of the normals of a step, if nobody asks for them
-	scale []float64
-	clean []float64 // a state without noise
-	marks []float64 // gradients with respect to the times of events, in order of time
+	s       *Solver
+	stepper Reverser  // nil if the method has none
+	xi      []float64 // gradient of the normals of a step, if nobody asks for them
+	scale   []float64
+	clean   []float64 // a state without noise
+	marks   []float64 // gradients with respect to the times of events, in order of time
 
 	x, theta, left, right []float64
 	exact                 []float64 // ∂x₀/∂θ
@@ -151,6 +152,7 @@ func newReverseRun(s *Solver) *reverseRun {
 		*v = make([]float64, d)
 	}
 	r.xi, r.scale = make([]float64, n), make([]float64, n)
+	r.stepper, _ = s.step.(Reverser)
 	return r
 }
 
@@ -172,6 +174,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 		r.xi, r.scale = make([]float64, n), make([]float64, n)
 	}
 	clear(r.marks)
+	clear(r.scale)
 	r.Theta, r.Path, r.Moves = g.Theta, z, s.g.moving
 	copy(r.X, row(w, i, d))
 	active := !zero(r.X) // before the last point at which w is not zero, all gradients are zero
@@ -187,7 +190,9 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 				return s.Fail(i, theta, row(z, i, d), s.cause())
 			}
 			r.Next, r.X = r.X, r.Next
-			copy(r.X, row(w, i, d))
+			for k, v := range w[i*d : (i+1)*d] { // faster than copy if d is small
+				r.X[k] = v
+			}
 			if !active {
 				active = !zero(r.X)
 				continue
@@ -207,10 +212,11 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 			if xi != nil {
 				normals = xi[i*n : (i+1)*n]
 				r.Xi, r.Scale = r.xi, r.scale
-				if clear(r.xi); g.Xi != nil {
+				if g.Xi != nil {
 					r.Xi = g.Xi[i*n : (i+1)*n]
+				} else {
+					clear(r.xi)
 				}
-				clear(r.scale)
 			}
 			if err := r.step(g, i, j, z, theta, normals); err != nil {
 				return s.Fail(i, theta, row(z, i, d), err)
@@ -249,7 +255,7 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 		}
 		normals, scales := r.Xi, r.Scale
 		r.Xi, r.Scale = nil, nil
-		if err := s.step.(Reverser).Reverse(&r.Adjoint, i, x, next, theta, nil, nil); err != nil {
+		if err := r.stepper.Reverse(&r.Adjoint, i, x, next, theta, nil, nil); err != nil {
 			return err
 		}
 		r.Xi, r.Scale = normals, scales
@@ -257,13 +263,14 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 		if xi == nil {
 			scale = nil
 		}
-		if err := s.step.(Reverser).Reverse(&r.Adjoint, i, x, next, theta, xi, scale); err != nil {
+		if err := r.stepper.Reverse(&r.Adjoint, i, x, next, theta, xi, scale); err != nil {
 			return err
 		}
 	}
 	var along float64 // derivative with respect to the logarithm of all scales
 	for k, v := range r.Scale {
 		along += v * s.scale[k]
+		r.Scale[k] = 0
 	}
 	if xi != nil && s.alpha > 0 {
 		g.Alpha += along / (2 * s.alpha)

@@ -16,6 +16,10 @@ func runProblems() []*probode.Problem {
 		F: func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[0] * x[0] * (1 - x[0]/theta[1]) },
 		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
 			f[0], jac[0] = theta[0]*x[0]*(1-x[0]/theta[1]), theta[0]*(1-2*x[0]/theta[1])
+		},
+		FTheta: func(dst []float64, _ float64, x, theta []float64) {
+			q := x[0] / theta[1]
+			dst[0], dst[1] = x[0]*(1-q), theta[0]*q*q
 		}}
 	forced := &probode.Problem{Name: "forced", X0: []float64{0.1}, Span: [2]float64{0, 8},
 		F: func(dst []float64, t float64, x, _ []float64) { dst[0] = math.Sin(t) - x[0]*x[0]*x[0] },
@@ -32,6 +36,11 @@ func runProblems() []*probode.Problem {
 			f[0] = theta[2] * (x[0] - v2*x[0]/3 + x[1])
 			f[1] = -(x[0] - theta[0] + theta[1]*x[1]) * over
 			jac[0], jac[1], jac[2], jac[3] = theta[2]*(1-v2), theta[2], -over, -theta[1]*over
+		},
+		FTheta: func(dst []float64, _ float64, x, theta []float64) {
+			over := 1 / theta[2]
+			dst[2] = x[0] - x[0]*x[0]*x[0]/3 + x[1]
+			dst[3], dst[4], dst[5] = over, -x[1]*over, (x[0]-theta[0]+theta[1]*x[1])*over*over
 		}}
 	duffing := &probode.Problem{Name: "Duffing", X0: []float64{1, 0}, Span: [2]float64{0, 8},
 		F: func(dst []float64, t float64, x, _ []float64) {
@@ -287,4 +296,94 @@ func BenchmarkRun(b *testing.B) {
 			})
 		}
 	}
+}
+
+// The gradients by the unrolled code are those by reverseOnce, with and without Pullback.
+func TestReverseFused(t *testing.T) {
+	for _, p := range runProblems() {
+		d, n := p.Dim(), len(p.Theta)
+		dense := *p
+		if n == 0 {
+			dense.FTheta = func([]float64, float64, []float64, []float64) {}
+		}
+		pulled := dense
+		pulled.Pullback = func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
+			f, jac, ftheta := make([]float64, d), make([]float64, d*d), make([]float64, d*n)
+			p.FJ(f, jac, t, x, theta)
+			dense.FTheta(ftheta, t, x, theta)
+			for i, v := range lambda {
+				addScaled(dx, v, jac[i*d:])
+				addScaled(dtheta, v, ftheta[i*n:])
+			}
+			return 0
+		}
+		for _, p := range []*probode.Problem{&pulled, &dense} {
+			for steps := range 4 {
+				for _, noisy := range []bool{false, true} {
+					if p.Name == "Robertson" && steps > 1 {
+						continue // the path is not stable
+					}
+					name := fmt.Sprintf("%s, %d steps, Pullback %t, noise %t", p.Name, steps, p.Pullback != nil, noisy)
+					small, slow := reversed(t, p, steps, noisy, true), reversed(t, p, steps, noisy, false)
+					var most float64
+					for _, v := range slow {
+						most = max(most, math.Abs(v))
+					}
+					for k, v := range slow {
+						// A difference has an error of about 1e-10, or 1e-8 if a component is near 0.
+						if !(math.Abs(small[k]-v) <= 1e-8*most) {
+							t.Fatalf("%s: element %d is %g: want %g", name, k, small[k], v)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// reversed returns the gradient of a function of a path, with or without the unrolled code.
+func reversed(t *testing.T, p *probode.Problem, steps int, noisy, fused bool) []float64 {
+	g, err := probode.UniformGrid(p, p.Theta, 0.02)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alpha := 1e-3
+	if p.Name == "Robertson" {
+		alpha = 1e-12
+	}
+	s, err := probode.NewSolver(p, reverseMethod{Moulton{Steps: steps, Linearize: Current}, fused}, g, alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, w, xi := make([]float64, s.PathLen()), make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+	probode.DrawNoise(w, 1, 1)
+	probode.DrawNoise(xi, 1, 2)
+	if !noisy {
+		xi = nil
+	}
+	if err := s.Solve(z, p.Theta, xi); err != nil {
+		t.Fatal(err)
+	}
+	to := &probode.Gradient{Theta: make([]float64, len(p.Theta)), Xi: make([]float64, s.NoiseLen())}
+	if err := s.Gradient(to, w, z, p.Theta, xi); err != nil {
+		t.Fatal(err)
+	}
+	return append(append(to.Xi, to.Theta...), to.Alpha)
+}
+
+// A reverseMethod may do without the unrolled code.
+type reverseMethod struct {
+	Moulton
+	fused bool
+}
+
+func (m reverseMethod) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+	s, err := m.Moulton.Stepper(p, g)
+	if a, ok := s.(*moulton); ok {
+		a.transpose = newReverseMoulton(a)
+		if !m.fused {
+			a.transpose.small = nil
+		}
+	}
+	return s, err
 }

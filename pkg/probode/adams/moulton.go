@@ -142,6 +142,7 @@ type moulton struct {
 
 	// The following fields belong to the present step.
 	t1       float64
+	length   float64   // h
 	inv      float64   // (h β₋₁)⁻¹
 	invNext  float64   // β₋₁⁻¹
 	betaPast []float64 // β₀, …, β_{s−1}
@@ -175,8 +176,12 @@ func (a *moulton) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 
 // set computes the coefficients of step i.
 func (a *moulton) set(i int) {
+	h := a.g.H(i)
+	if a.t1 = a.g.Times()[i+1]; a.beta.even && h == a.length {
+		return
+	}
 	beta := a.beta.at(i)
-	a.t1, a.inv, a.invNext, a.betaPast = a.g.Times()[i+1], 1/(a.g.H(i)*beta[0]), 1/beta[0], beta[1:]
+	a.length, a.inv, a.invNext, a.betaPast = h, 1/(h*beta[0]), 1/beta[0], beta[1:]
 }
 
 // startNoise adds the noise of a starting step after an event, with J evaluated at the
@@ -532,6 +537,30 @@ type reverseMoulton struct {
 	mu, dc, dv []float64
 	slope      []float64 // gradient with respect to f at the centre
 	none       []float64 // zeros
+
+	// small is the unrolled code of reverseOnce, or nil if there is none for the problem.
+	// It uses pull, which is Problem.Pullback or, if that is nil, returns NaN.
+	small smallReverse
+	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
+}
+
+// A smallReverse goes back through a step that is linearised at the current state, on a
+// grid that does not move. If it returns false, it has done nothing.
+type smallReverse func(a *moulton, to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool
+
+func newReverseMoulton(a *moulton) *reverseMoulton {
+	b := &reverseMoulton{none: make([]float64, a.d), t: a.jac.Transpose(nil), pull: a.p.Pullback}
+	for _, v := range []*[]float64{&b.mu, &b.dc, &b.dv, &b.slope} {
+		*v = make([]float64, a.d)
+	}
+	b.lu = probode.NewLU(b.t)
+	if a.lin == Current && a.d <= 3 && a.eval.Exact() && !a.jac.Banded && (b.pull != nil || a.p.FTheta != nil) {
+		b.small = [...]smallReverse{(*moulton).reverse1, (*moulton).reverse2, (*moulton).reverse3}[a.d-1]
+	}
+	if b.pull == nil {
+		b.pull = func(_, _, _ []float64, _ float64, _, _ []float64) float64 { return math.NaN() }
+	}
+	return b
 }
 
 // Reverse propagates gradients back through the equation of the step: if λ is the gradient
@@ -540,13 +569,7 @@ type reverseMoulton struct {
 func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.transpose == nil {
-		b := &reverseMoulton{none: make([]float64, a.d)}
-		for _, v := range []*[]float64{&b.mu, &b.dc, &b.dv, &b.slope} {
-			*v = make([]float64, a.d)
-		}
-		b.t = a.jac.Transpose(nil)
-		b.lu = probode.NewLU(b.t)
-		a.transpose = b
+		a.transpose = newReverseMoulton(a)
 	}
 	a.set(i)
 	if a.starting(i) {
@@ -559,7 +582,7 @@ func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale 
 	var err error
 	if a.lin == Newton {
 		err = a.reverseNewton(to, i, x, next, theta, xi, scale)
-	} else {
+	} else if small := a.transpose.small; small == nil || to.Moves || !small(a, to, i, x, next, theta, xi, scale) {
 		err = a.reverseOnce(to, i, x, next, theta, xi, scale)
 	}
 	if err == nil && (len(a.betaPast) > 0 && !(a.lin == Current && a.currentIsOld) || a.lin == Predictor) {

@@ -164,6 +164,75 @@ step:
 	return to, nil
 }
 
+// reverse1 goes back through a step that is linearised at the current state x: see
+// reverseOnce. It returns false, and does nothing, if Γ has no accurate inverse.
+func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
+	f, jac, t, inv := (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.t1, a.inv
+	*jac = [1 * 1]float64{}
+	a.p.FJ(f[:], jac[:], t, x, theta)
+	var a0 float64
+	det := inv - jac[0]
+	a0 = 1 / det
+	if det == 0 || det-det != 0 {
+		return false
+	}
+	x, next, dx, lambda := x[:1], next[:1], to.X[:1], to.Next[:1]
+	l0 := lambda[0]
+	m0 := a0 * l0
+	x0 := x[0]
+	u0 := next[0] - x0
+	if xi != nil {
+		xi, scale, dxi, dscale := xi[:1], scale[:1], to.Xi[:1], to.Scale[:1]
+		j0 := jac[0]
+		v0 := j0 * m0
+		u0, dxi[0], dscale[0] = u0+scale[0]*xi[0], dxi[0]+scale[0]*v0, dscale[0]+xi[0]*v0
+	}
+	s0 := m0
+	point, slope := (*[1]float64)(a.c), (*[1]float64)(a.transpose.slope)
+	if len(a.betaPast) > 0 {
+		for j, b := range a.betaPast {
+			back := (*[1]float64)(a.backRow(i - j))
+			b *= a.invNext
+			back[0] += b * m0
+		}
+		if a.currentIsOld { // Fᵢ is f at x
+			back := (*[1]float64)(a.backRow(i))
+			s0 = s0 + back[0]
+			*back = [1]float64{}
+		}
+	}
+	// The gradient with respect to x is λ plus that of sᵀf + μᵀJu, for constant s, μ and u.
+	// A difference along u gives the second term, as in Adjoint.SecondField.
+	dx[0] += l0
+	floor := 1e-3 * math.Abs(x0)
+	if floor == 0 {
+		floor = 1
+	}
+	r0 := u0 / larger(x0, floor)
+	most := math.Abs(r0)
+	if most == 0 {
+		*slope = [1]float64{s0}
+		to.Field(dx, slope[:], t, 1, x, theta)
+		return true
+	}
+	const increment = 0x1p-17 // about ε^{1/3}
+	eps, half := increment/most, most/(2*increment)
+	u0 = eps * u0
+	m0 = half * m0
+	pull := a.transpose.pull
+	*point = [1]float64{x0 + u0}
+	*slope = [1]float64{s0/2 + m0}
+	if dt := pull(dx, to.Theta, slope[:], t, point[:], theta); dt != dt {
+		to.Field(dx, slope[:], t, 1, point[:], theta)
+	}
+	*point = [1]float64{x0 - u0}
+	*slope = [1]float64{s0/2 - m0}
+	if dt := pull(dx, to.Theta, slope[:], t, point[:], theta); dt != dt {
+		to.Field(dx, slope[:], t, 1, point[:], theta)
+	}
+	return true
+}
+
 // current2 takes steps that are linearised at the current state.
 func (a *moulton) current2(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
@@ -332,6 +401,80 @@ step:
 	return to, nil
 }
 
+// reverse2 goes back through a step that is linearised at the current state x: see
+// reverseOnce. It returns false, and does nothing, if Γ has no accurate inverse.
+func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
+	f, jac, t, inv := (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.t1, a.inv
+	*jac = [2 * 2]float64{}
+	a.p.FJ(f[:], jac[:], t, x, theta)
+	var a0, a1, a2, a3 float64
+	g0, g3 := inv-jac[0], inv-jac[3]
+	det := g0*g3 - jac[1]*jac[2]
+	over := 1 / det
+	a0, a1, a2, a3 = g3*over, jac[1]*over, jac[2]*over, g0*over
+	if det == 0 || det-det != 0 {
+		return false
+	}
+	x, next, dx, lambda := x[:2], next[:2], to.X[:2], to.Next[:2]
+	l0, l1 := lambda[0], lambda[1]
+	m0, m1 := a0*l0+a2*l1, a1*l0+a3*l1
+	x0, x1 := x[0], x[1]
+	u0, u1 := next[0]-x0, next[1]-x1
+	if xi != nil {
+		xi, scale, dxi, dscale := xi[:2], scale[:2], to.Xi[:2], to.Scale[:2]
+		j0, j1, j2, j3 := jac[0], jac[1], jac[2], jac[3]
+		v0, v1 := j0*m0+j2*m1, j1*m0+j3*m1
+		u0, dxi[0], dscale[0] = u0+scale[0]*xi[0], dxi[0]+scale[0]*v0, dscale[0]+xi[0]*v0
+		u1, dxi[1], dscale[1] = u1+scale[1]*xi[1], dxi[1]+scale[1]*v1, dscale[1]+xi[1]*v1
+	}
+	s0, s1 := m0, m1
+	point, slope := (*[2]float64)(a.c), (*[2]float64)(a.transpose.slope)
+	if len(a.betaPast) > 0 {
+		for j, b := range a.betaPast {
+			back := (*[2]float64)(a.backRow(i - j))
+			b *= a.invNext
+			back[0] += b * m0
+			back[1] += b * m1
+		}
+		if a.currentIsOld { // Fᵢ is f at x
+			back := (*[2]float64)(a.backRow(i))
+			s0, s1 = s0+back[0], s1+back[1]
+			*back = [2]float64{}
+		}
+	}
+	// The gradient with respect to x is λ plus that of sᵀf + μᵀJu, for constant s, μ and u.
+	// A difference along u gives the second term, as in Adjoint.SecondField.
+	dx[0] += l0
+	dx[1] += l1
+	floor := 1e-3 * larger(x0, x1)
+	if floor == 0 {
+		floor = 1
+	}
+	r0, r1 := u0/larger(x0, floor), u1/larger(x1, floor)
+	most := larger(r0, r1)
+	if most == 0 {
+		*slope = [2]float64{s0, s1}
+		to.Field(dx, slope[:], t, 1, x, theta)
+		return true
+	}
+	const increment = 0x1p-17 // about ε^{1/3}
+	eps, half := increment/most, most/(2*increment)
+	u0, u1 = eps*u0, eps*u1
+	m0, m1 = half*m0, half*m1
+	pull := a.transpose.pull
+	*point = [2]float64{x0 + u0, x1 + u1}
+	*slope = [2]float64{s0/2 + m0, s1/2 + m1}
+	if dt := pull(dx, to.Theta, slope[:], t, point[:], theta); dt != dt {
+		to.Field(dx, slope[:], t, 1, point[:], theta)
+	}
+	*point = [2]float64{x0 - u0, x1 - u1}
+	*slope = [2]float64{s0/2 - m0, s1/2 - m1}
+	if dt := pull(dx, to.Theta, slope[:], t, point[:], theta); dt != dt {
+		to.Field(dx, slope[:], t, 1, point[:], theta)
+	}
+	return true
+}
+
 // current3 takes steps that are linearised at the current state.
 func (a *moulton) current3(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
@@ -477,4 +620,79 @@ step:
 		}
 	}
 	return to, nil
+}
+
+// reverse3 goes back through a step that is linearised at the current state x: see
+// reverseOnce. It returns false, and does nothing, if Γ has no accurate inverse.
+func (a *moulton) reverse3(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
+	f, jac, t, inv := (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.t1, a.inv
+	*jac = [3 * 3]float64{}
+	a.p.FJ(f[:], jac[:], t, x, theta)
+	var a0, a1, a2, a3, a4, a5, a6, a7, a8 float64
+	var ok bool
+	a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = probode.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
+	if !ok {
+		return false
+	}
+	x, next, dx, lambda := x[:3], next[:3], to.X[:3], to.Next[:3]
+	l0, l1, l2 := lambda[0], lambda[1], lambda[2]
+	m0, m1, m2 := a0*l0+a3*l1+a6*l2, a1*l0+a4*l1+a7*l2, a2*l0+a5*l1+a8*l2
+	x0, x1, x2 := x[0], x[1], x[2]
+	u0, u1, u2 := next[0]-x0, next[1]-x1, next[2]-x2
+	if xi != nil {
+		xi, scale, dxi, dscale := xi[:3], scale[:3], to.Xi[:3], to.Scale[:3]
+		j0, j1, j2, j3, j4, j5, j6, j7, j8 := jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8]
+		v0, v1, v2 := j0*m0+j3*m1+j6*m2, j1*m0+j4*m1+j7*m2, j2*m0+j5*m1+j8*m2
+		u0, dxi[0], dscale[0] = u0+scale[0]*xi[0], dxi[0]+scale[0]*v0, dscale[0]+xi[0]*v0
+		u1, dxi[1], dscale[1] = u1+scale[1]*xi[1], dxi[1]+scale[1]*v1, dscale[1]+xi[1]*v1
+		u2, dxi[2], dscale[2] = u2+scale[2]*xi[2], dxi[2]+scale[2]*v2, dscale[2]+xi[2]*v2
+	}
+	s0, s1, s2 := m0, m1, m2
+	point, slope := (*[3]float64)(a.c), (*[3]float64)(a.transpose.slope)
+	if len(a.betaPast) > 0 {
+		for j, b := range a.betaPast {
+			back := (*[3]float64)(a.backRow(i - j))
+			b *= a.invNext
+			back[0] += b * m0
+			back[1] += b * m1
+			back[2] += b * m2
+		}
+		if a.currentIsOld { // Fᵢ is f at x
+			back := (*[3]float64)(a.backRow(i))
+			s0, s1, s2 = s0+back[0], s1+back[1], s2+back[2]
+			*back = [3]float64{}
+		}
+	}
+	// The gradient with respect to x is λ plus that of sᵀf + μᵀJu, for constant s, μ and u.
+	// A difference along u gives the second term, as in Adjoint.SecondField.
+	dx[0] += l0
+	dx[1] += l1
+	dx[2] += l2
+	floor := 1e-3 * larger(larger(x0, x1), x2)
+	if floor == 0 {
+		floor = 1
+	}
+	r0, r1, r2 := u0/larger(x0, floor), u1/larger(x1, floor), u2/larger(x2, floor)
+	most := larger(larger(r0, r1), r2)
+	if most == 0 {
+		*slope = [3]float64{s0, s1, s2}
+		to.Field(dx, slope[:], t, 1, x, theta)
+		return true
+	}
+	const increment = 0x1p-17 // about ε^{1/3}
+	eps, half := increment/most, most/(2*increment)
+	u0, u1, u2 = eps*u0, eps*u1, eps*u2
+	m0, m1, m2 = half*m0, half*m1, half*m2
+	pull := a.transpose.pull
+	*point = [3]float64{x0 + u0, x1 + u1, x2 + u2}
+	*slope = [3]float64{s0/2 + m0, s1/2 + m1, s2/2 + m2}
+	if dt := pull(dx, to.Theta, slope[:], t, point[:], theta); dt != dt {
+		to.Field(dx, slope[:], t, 1, point[:], theta)
+	}
+	*point = [3]float64{x0 - u0, x1 - u1, x2 - u2}
+	*slope = [3]float64{s0/2 - m0, s1/2 - m1, s2/2 - m2}
+	if dt := pull(dx, to.Theta, slope[:], t, point[:], theta); dt != dt {
+		to.Field(dx, slope[:], t, 1, point[:], theta)
+	}
+	return true
 }

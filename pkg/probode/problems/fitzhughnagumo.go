@@ -57,11 +57,12 @@ func fitzHughNagumoPullback(dx, dtheta, lambda []float64, _ float64, x, theta []
 	_, _, _, _, _ = dx[1], dtheta[2], lambda[1], x[1], theta[2]
 	v, r := x[0], x[1]
 	a, b, c := theta[0], theta[1], theta[2]
-	l, m := lambda[0], lambda[1]/c
+	inv := 1 / c
+	l, m := lambda[0], lambda[1]*inv
 	dx[0] += l*(c-c*v*v) - m
 	dx[1] += l*c - m*b
 	dtheta[0] += m
 	dtheta[1] -= m * r
-	dtheta[2] += l*(v-v*v*v*(1./3)+r) - m*(a-v-b*r)/c
+	dtheta[2] += l*(v-v*v*v*(1./3)+r) - m*(a-v-b*r)*inv
 	return 0
 }

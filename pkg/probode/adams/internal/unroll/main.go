@@ -1,6 +1,7 @@
 // Command unroll writes the loops over the steps of Adams–Moulton methods in one, two
-// and three dimensions, in which each number has its own variable. The command go
-// generate runs it in the folder of package adams.
+// and three dimensions, and the way back through a step that is linearised at the current
+// state. Each number has its own variable. The command go generate runs it in the folder
+// of package adams.
 package main
 
 import (
@@ -30,7 +31,7 @@ func main() {
 // generate returns the formatted code.
 func generate() ([]byte, error) {
 	t, err := template.New("loops").Funcs(template.FuncMap{
-		"list": list, "lines": lines, "all": all, "matrix": matrix, "product": product, "largest": largest, "inverse": inverse, "singular": singular,
+		"list": list, "lines": lines, "all": all, "matrix": matrix, "product": product, "transposed": transposed, "largest": largest, "inverse": inverse, "singular": singular,
 	}).Parse(loops)
 	if err != nil {
 		return nil, err
@@ -61,12 +62,18 @@ func matrix(d int, pattern string) string { return list(d*d, pattern) }
 
 // product returns code for the components of the product of a matrix with elements a0,
 // a1, … and a vector with elements x0, x1, …
-func product(d int, a, x string) string {
+func product(d int, a, x string) string { return products(d, d, 1, a, x) }
+
+// transposed is like product, with the transpose of the matrix.
+func transposed(d int, a, x string) string { return products(d, 1, d, a, x) }
+
+// products is product for a matrix in which element (i, k) has the number i row + k column.
+func products(d, row, column int, a, x string) string {
 	rows := make([]string, d)
 	for i := range rows {
 		terms := make([]string, d)
 		for k := range terms {
-			terms[k] = fmt.Sprintf("%s%d*%s%d", a, i*d+k, x, k)
+			terms[k] = fmt.Sprintf("%s%d*%s%d", a, i*row+k*column, x, k)
 		}
 		rows[i] = strings.Join(terms, "+")
 	}
