@@ -22,7 +22,7 @@ import (
 //
 // The JSON contains no functions and is safe inside a script element. The script of
 // [HTML] supplies the functions: it formats numbers, and it draws the series of type
-// custom, whose renderItem is the name "band".
+// custom, which have the name "band" as their renderItem.
 //
 // Numbers are rounded to 1e-4 of their axis, and vertices that change the curve by less
 // than a third of a pixel are left out. Only every kth path or point of a large ensemble
@@ -232,8 +232,8 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		Icon      string         `json:"icon,omitempty"`
 		ItemStyle map[string]any `json:"itemStyle,omitempty"`
 	}
-	// Each row is a legend of its own, because ECharts has a single setting for the gap
-	// between rows and between entries.
+	// Each row is a separate legend, because ECharts has only one setting for both the
+	// gap between rows and the gap between entries.
 	for i, k := range p.legend {
 		e := entry{Name: k.name, Icon: k.icon(), ItemStyle: map[string]any{"color": css(k.solid()), "borderWidth": 0}}
 		if name, ok := names[k.name]; ok {

@@ -43,8 +43,7 @@ func (g surface) contour(level float64) (x, y []float64) {
 	return x, y
 }
 
-// An edge is the side of a cell that leads from grid point (i, j) to the right, or
-// upwards.
+// An edge is the side of a cell that goes to the right or upwards from grid point (i, j).
 type edge struct {
 	i, j int
 	up   bool
@@ -110,8 +109,8 @@ func (t *tracer) cell(i, j int) {
 	case 14:
 		add(w, s)
 	case 5, 10:
-		// A saddle: the mean of the corners decides whether the two high
-		// ones are connected.
+		// In a saddle, the mean of the corners decides whether the two high corners are
+		// connected.
 		joined := (sw+se+ne+nw)/4 >= t.level
 		switch {
 		case above == 5 && joined:

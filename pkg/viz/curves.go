@@ -37,9 +37,8 @@ func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	if x0 >= x1 {
 		return p
 	}
-	// All guides start from one point under the left end of the lowest curve
-	// and fan out, over at most two decades so that steep ones do not
-	// stretch the axis.
+	// All guides fan out from one point under the left end of the lowest curve; they
+	// cover at most two decades, so that steep ones do not stretch the axis.
 	end := min(x1, x0*100)
 	for _, s := range slopes {
 		p.Layers = append(p.Layers, Line{

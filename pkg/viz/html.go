@@ -14,10 +14,10 @@ import (
 //go:embed loader.js
 var source string
 
-// loader is the script without comments and indentation, as one line, which takes less
-// space in a notebook. Every figure contains it, because no figure knows whether there
-// are others. The statements of the script must end with semicolons, so that they can be
-// joined into one line.
+// loader is the script without comments and indentation, joined into one line so that it
+// takes less space in a notebook. Every figure contains it, because no figure knows
+// whether there are others. The statements of the script must end with semicolons, so
+// that they can be joined into one line.
 var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, ""), "\n", " ")
 
 // HTML returns a fragment of a page, or the output of a notebook cell, that shows the

@@ -26,8 +26,8 @@ type surface struct {
 //
 // The grid has m × m points, where 0 means 128, and reaches four standard deviations of
 // the kernel beyond the sample, so that it contains all of the mass. The function kde2
-// panics if the lengths differ or f or m is negative. Fewer than three points, values that
-// are not finite, and points on one line are errors.
+// panics if the lengths differ or f or m is negative. It returns an error for fewer than
+// three points, for values that are not finite, and for points that all lie on one line.
 func kde2(x, y []float64, f float64, m int) (surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
 		panic(fmt.Sprintf("viz: density of %d by %d values with factor %v on %d points", len(x), len(y), f, m))
@@ -83,9 +83,9 @@ func kde2(x, y []float64, f float64, m int) (surface, error) {
 //
 //	h = f n^(−1/5) σ̂
 //
-// (Scott's rule) at m points, where f = 0 means 1 and m = 0 means 256. It panics
-// if f or m is negative; fewer than two values, values that are not finite, and
-// values that are all equal are errors.
+// This is Scott's rule; the density is computed at m points, where f = 0 means 1 and m =
+// 0 means 256. It panics if f or m is negative; fewer than two values, values that are
+// not finite, and values that are all equal are errors.
 func kde1(x []float64, f float64, m int) (at, density []float64, err error) {
 	if f < 0 || m < 0 {
 		panic(fmt.Sprintf("viz: density with factor %v on %d points", f, m))
@@ -131,7 +131,7 @@ func drawable(least int, xs ...[]float64) error {
 }
 
 // span returns m equally spaced points that cover x and extend past its ends by the
-// distance given by beyond.
+// distance beyond.
 func span(x []float64, beyond float64, m int) []float64 {
 	m = max(m, 2)
 	lo, hi := slices.Min(x)-beyond, slices.Max(x)+beyond

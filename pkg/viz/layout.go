@@ -109,8 +109,8 @@ func limit(ps []*page) error {
 					if !math.IsNaN(x) {
 						b.x0, b.x1 = min(b.x0, x), max(b.x1, x)
 					}
-					// A band that reaches 0, or an error bar, cannot set
-					// the lower end of a logarithmic axis.
+					// A band or an error bar that reaches 0 cannot set the lower end of a
+					// logarithmic axis.
 					if !math.IsNaN(y) && !(ylog && (y <= 0 || band && y == math.SmallestNonzeroFloat64)) {
 						b.y0, b.y1 = min(b.y0, y), max(b.y1, y)
 					}

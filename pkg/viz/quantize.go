@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Figures have few colours, and nobody can distinguish the many shades at the edges of
-// lines and letters; with a palette, a picture is a quarter of the size.
+// Figures have few colours, and the many shades at the edges of lines and letters cannot
+// be distinguished; a palette reduces a picture to a quarter of its size.
 const (
 	paletteSize = 64
 	paletteStep = 18 // the least difference of two colours of a palette, in some channel

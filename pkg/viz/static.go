@@ -109,8 +109,8 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 }
 
-// solid returns the colour for the legend, in which a single translucent line of an
-// ensemble must be visible by itself.
+// solid returns the colour for the legend, where even a single translucent line of an
+// ensemble must be visible.
 func (k look) solid() color.NRGBA {
 	n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 	if !k.area {
@@ -256,7 +256,7 @@ func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 // labelRoom is the height of an axis label, including the space around it.
 const labelRoom = (labelSize + 6) * px
 
-// labels draws the labels of the axes beyond the tick labels.
+// labels draws the axis labels outside the tick labels.
 func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	out := vg.Length(0)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// maxVertices is the largest number of vertices in all frames of one interactive graphic
-// together. A vertex takes two or three bytes after compression.
+// maxVertices is the largest total number of vertices in all frames of one interactive
+// graphic. A vertex takes two or three bytes after compression.
 const maxVertices = 48000
 
 // A vertex nearer than this to the straight line between its neighbours is left out. The
@@ -65,8 +65,8 @@ func thinned(ps []*page, every int) map[string]string {
 	return names
 }
 
-// Only layers of many paths or points are thinned. The few contours of a density, and
-// observations, are not.
+// Only layers of many paths or points are thinned. Observations and the few contours of a
+// density are not thinned.
 
 func (l Line) every(k int) int {
 	if monotone(l.X) || runs(l.X, l.Y) < 2*k {

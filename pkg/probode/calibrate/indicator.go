@@ -44,8 +44,8 @@ func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Error
 	if err := fine.Solve(y, theta, nil); err != nil {
 		return nil, err
 	}
-	// The difference contains a few rounding errors of the largest state, and nothing else
-	// if the method is exact.
+	// If the method is exact, the difference contains only a few rounding errors of the
+	// largest state.
 	rounding := make([]float64, d)
 	for i, v := range z {
 		rounding[i%d] = max(rounding[i%d], 8*epsilon*math.Abs(v))

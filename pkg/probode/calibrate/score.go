@@ -162,11 +162,11 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	return c.solver.MoveTo(c.theta)
 }
 
-// choose finds the points that enter the score, and the errors there. It leaves out points
-// with very small errors: because the score depends on ratios, a few points at which an
-// error crosses zero or a state has decayed could otherwise determine α* by themselves. It
-// also leaves out errors that are not known to within 1 %, because they say little. The
-// initial point and the start-up are left out because they have no noise.
+// choose finds the points that enter the score, and the errors there. It leaves out
+// points with very small errors: because the score depends on ratios, α* could otherwise
+// be determined by only a few points, at which an error crosses zero or a state has
+// decayed. It also leaves out errors that are not known to within 1 %, because they say
+// little. The initial point and the start-up are left out because they have no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {
@@ -212,7 +212,7 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if ratio := c.halved(ctx); ratio < math.Sqrt(usual) || ratio > usual*usual*usual {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the error falls by a factor of %.2g when the steps are halved, instead of about %g as for a smooth f, so alpha* = %.3g holds only for these steps: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
 	}
-	// A few points at which an error crosses zero are normal.
+	// It is usual that an error crosses zero at a few points.
 	if n := c.left.small + c.left.uncertain; 10*n > n+len(c.used) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are not in the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",
 			n, n+len(c.used), c.left.small, c.left.uncertain))

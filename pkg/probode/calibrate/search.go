@@ -10,10 +10,10 @@ import (
 )
 
 // This file finds α*. First, a scan over many decades with few paths finds the
-// neighbourhood of α*. Then all paths are computed at three values of log α there, and the
-// variances at values in between are interpolated: their logarithms are nearly linear in
-// log α, with slope one as long as the noise is small. To find the maximum of the score
-// with these variances, no further paths are needed.
+// neighbourhood of α*. Then all paths are computed at three values of log α in this
+// neighbourhood, and the variances in between are interpolated: their logarithms are
+// nearly linear in log α, with slope one as long as the noise is small. To find the
+// maximum of the score with these variances, no further paths are needed.
 
 // A scan is the score on a grid of log α, computed from few paths.
 type scan struct {
@@ -56,9 +56,8 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 			s.best = i
 		}
 	}
-	// The width says on which side the maximum lies, even if the score does not, for
-	// example if the noise is below the rounding errors of the path, or no path can be
-	// computed.
+	// The width says on which side the maximum lies, even when the score does not, as
+	// when the noise is below the rounding errors of the path or no path can be computed.
 	const most = 94 * perDecade // to 1e100, and 1e-100
 	for i := n + 1; i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
 		c.total++
@@ -193,7 +192,7 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	return nil, failed
 }
 
-// maximum returns the point in [−reach, reach], to within tol, at which the score for the
+// maximum returns, to within tol, the point in [−reach, reach] at which the score for the
 // errors loge2 is largest. The argument set is a function that writes the logarithms of
 // the variances at a point.
 func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []float64), loge2 []float64) float64 {
@@ -208,11 +207,11 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 // errors returns the standard errors of log α* by the jackknife over groups of paths and
 // over tenths of the points in time, from the variances at three values of log α that are
 // delta apart. It leaves out each part in turn and searches for the optimum again. If a
-// group of paths is left out, it searches only within a factor of about two. The reason is
-// that the score may be flat or have kinks, as with a few paths far from the others; the
-// vertex of a parabola through it may then lie anywhere. The tenth of the time that is
-// left out may contain nearly all of the error; α* may then change by orders of magnitude,
-// so the search goes further.
+// group of paths is left out, it searches only within a factor of about two. The reason
+// is that the score may be flat or have kinks, for example if a few paths are far from
+// the others; the vertex of a parabola through it may then lie anywhere. The omitted
+// tenth of the time may contain nearly all of the error, and α* may then change by orders
+// of magnitude, so the search covers a wider range.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()

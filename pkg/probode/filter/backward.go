@@ -14,8 +14,8 @@ type backward struct {
 	a   []float64 // triangular factor of the joint covariance, with n+len(z) columns
 	sum []float64
 	y   []float64
-	// rest is the number of rows of the factor of the covariance given the next point,
-	// which begin at row n of a; they are multiplied by grow.
+	// rest is the number of rows of the factor of the covariance given the next point;
+	// these rows begin at row n of a and are multiplied by grow.
 	rest int
 	grow float64
 	step bool
@@ -64,9 +64,9 @@ func (k *backward) before(c *chain, p *point, i int) {
 	clearBelow(k.a, min(rows+noise, columns), columns)
 }
 
-// mean writes the conditional mean of the error to dst, given that the error of the next
-// point, in terms of the prediction from the mean of the filter, is e. If e is a row of
-// the factor of a covariance, so is dst.
+// mean writes to dst the conditional mean of the error, given the error e of the next
+// point, which is expressed in terms of the prediction from the mean of the filter. If e
+// is a row of the factor of a covariance, so is dst.
 func (k *backward) mean(dst, e []float64) {
 	y := k.y[:k.n]
 	copy(y, e)

@@ -55,8 +55,8 @@ func (b *block) toUnit(z []float64, c float64) {
 	}
 }
 
-// grow returns ratio^{q+1/2}, by which the noise of the step is larger than that of a step
-// of length unit.
+// grow returns ratio^{q+1/2}, the factor by which the noise of the step exceeds that of a
+// step of length unit.
 func (b *block) grow() float64 {
 	if b.ratio == 1 {
 		return 1

@@ -15,8 +15,8 @@ type Jacobian int
 const (
 	// Full is EK1, the extended Kalman filter, for any problem. A step takes O((qd)³).
 	Full Jacobian = iota
-	// Diagonal uses only ∂fₖ/∂xₖ. A step takes O(d q³), and the components of the state
-	// are independent given the mean.
+	// Diagonal uses only ∂fₖ/∂xₖ. A step takes O(d q³) operations, and the components of
+	// the state are independent given the mean.
 	Diagonal
 	// Zero is EK0, which does not use the Jacobian. It is as cheap as Diagonal, but it is
 	// not suited to stiff problems.
@@ -124,7 +124,8 @@ func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	return e, nil
 }
 
-// begin sets the exact state at time t. The step that follows has about the length unit.
+// begin sets the exact state at time t. The length of the step that follows is
+// approximately unit.
 func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	if err := e.start.at(e.z, unit, t, x, theta); err != nil {
 		return err

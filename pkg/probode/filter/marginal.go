@@ -158,9 +158,9 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 	return nil
 }
 
-// condition conditions a distribution with mean z on the data in m.row, one value after
-// another, and returns the rows of the new factor. In DALTON the rows are those of a
-// block, without z₁.
+// condition replaces a distribution with mean z by its conditional distribution given the
+// data in m.row, one value after another, and returns the rows of the new factor. In
+// DALTON the rows are those of a block, without z₁.
 func (m *Marginal) condition(b *block, n int, z, rows, x []float64) []float64 {
 	r, d, c, active := &m.row, len(x), len(m.row.Y), m.pass.run.active
 	root := b.scale(m.kappa)

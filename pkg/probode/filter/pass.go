@@ -8,7 +8,8 @@ import (
 )
 
 // A pass is an EK whose Stepper keeps the distributions at all grid points. A
-// probode.Solver makes the pass, so grids, events and failures are those of any method.
+// probode.Solver performs the pass, so grids, events and failures are handled as for any
+// other method.
 type pass struct {
 	EK
 	perComponent, varying bool
@@ -58,7 +59,7 @@ type recording struct {
 	logDet float64   // Σ log det S^{1/2} of all blocks
 }
 
-// An evidence is the length of a step and its part of the sum of square.
+// An evidence holds the length of a step and its part of the sum of squares.
 type evidence struct{ h, square float64 }
 
 // A chain holds the distributions of one block at the grid points.
@@ -170,9 +171,9 @@ func (s *recording) keep(i int, h float64, jumps [][]float64, x []float64) error
 	return nil
 }
 
-// pastEvent begins again in the state x after the events at time t. The errors of the
-// state before the event, of which the blocks have the covariance, move through the jump
-// and through the Taylor series of the solution. It returns the derivatives of the jump
+// pastEvent restarts the filter from the state x after the events at time t. The errors
+// of the state before the event, whose covariance the blocks hold, are propagated through
+// the jump and the Taylor series of the solution. It returns the derivatives of the jump
 // for each block.
 func (s *recording) pastEvent(t float64, x, theta []float64) ([][]float64, error) {
 	d, unit := len(x), s.blocks[0].unit

@@ -38,8 +38,8 @@ func rescale(z []float64, w int, ratio, c float64) {
 }
 
 // wiener returns the factor L of Q = L Lᵀ, row-major, with L[i*(q+1)+n] = 0 for i+n > q.
-// It follows from the expansion of tᵐ in the orthonormal Legendre polynomials on [0, 1],
-// so no digits are lost to the bad condition of Q.
+// It is computed from the expansion of tᵐ in the orthonormal Legendre polynomials on [0,
+// 1], so no digits are lost although Q is ill-conditioned.
 func wiener(q int) []float64 {
 	n := q + 1
 	l := make([]float64, n*n)

@@ -106,8 +106,8 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 }
 
 // decided returns an error if the diffusion is decided by very short steps. In the first
-// steps of an error-controlled run the residual is a rounding error, which looks like a
-// huge diffusion, and while the steps grow, the next ones inherit it.
+// steps of an error-controlled run the residual is a rounding error that looks like a
+// huge diffusion; while the steps grow, later steps inherit this diffusion.
 func (s *recording) decided() error {
 	long := slices.Clone(s.steps)
 	slices.SortFunc(long, func(a, b evidence) int { return cmp.Compare(b.h, a.h) })

@@ -8,12 +8,12 @@ import (
 )
 
 // The filter begins with the exact derivatives of the solution up to order q, without
-// uncertainty. They follow one from another: if x is known up to order k as a polynomial
-// in t, then f(t, x(t)) is known up to order k, and so is x up to order k+1. The
-// coefficients of f along the polynomial come from its interpolation at Chebyshev points
-// of an interval around the start, which is so short that the last coefficients of the
-// interpolation are rounding errors, but not much shorter than a step. So F may be any
-// smooth function.
+// uncertainty. Each follows from the previous one: if x is known up to order k as a
+// polynomial in t, then f(t, x(t)) is known up to order k, and so x is known up to order
+// k+1. The coefficients of f along the polynomial come from its interpolation at
+// Chebyshev points of an interval around the start, which is so short that the last
+// coefficients of the interpolation are rounding errors, but not much shorter than a
+// step. So F may be any smooth function.
 
 var errTaylor = errors.New("F has no Taylor series here: want F to be smooth after the start and after each event")
 
@@ -89,8 +89,8 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	return c
 }
 
-// at writes to z the Nordsieck coordinates, for steps of length h, of the solution that
-// is x at time t.
+// at writes to z the Nordsieck coordinates of the solution with the value x at time t,
+// for steps of length h.
 func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	d := len(x)
 	best := math.Inf(1)

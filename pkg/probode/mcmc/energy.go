@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A hamiltonian summarises the quantities of NUTSQuantities.
+// A hamiltonian summarises the quantities that NUTSQuantities lists.
 type hamiltonian struct {
 	draws     int
 	divergent int

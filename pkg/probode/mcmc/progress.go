@@ -21,9 +21,9 @@ type status struct {
 	rate          float64       // iterations per second of all chains together; 0 if not yet known
 
 	// rHat is the largest R̂ of all parameters, and worst is the parameter that has it.
-	// They may be a few seconds old, and use at most recordLength evenly spaced draws of
-	// each chain. If there are fewer than four draws per chain, or all draws are equal,
-	// they are NaN and "".
+	// They may be a few seconds old; they are computed from at most recordLength evenly
+	// spaced draws of each chain. If there are fewer than four draws per chain, or all
+	// draws are equal, rHat is NaN and worst is "".
 	rHat  float64
 	worst string
 

@@ -184,10 +184,10 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 }
 
 // pileUp returns an end of the range of x, and the share of x that lies near this end.
-// Near means within a hundredth of the distance between the end and the median. The
-// share is 0.5 % for a uniform distribution, 0.7 % for an exponential one, and tens of
-// per cent for a density that grows like the inverse of the distance. Draws that are
-// all equal do not pile up.
+// Near means within a hundredth of the distance between the end and the median. The share
+// is 0.5 % for a uniform distribution, 0.7 % for an exponential one, and tens of per cent
+// for a density that grows like the inverse of the distance. If all draws are equal, they
+// do not count as piled up.
 func pileUp(x []float64) (end, share float64) {
 	if !finite(x) || len(x) < 100 {
 		return 0, 0

@@ -147,9 +147,8 @@ func (l *learner) add(n int, z []float64) bool {
 //
 // A window of n draws gives a poor covariance unless n is much larger than the dimension
 // d. So it only corrects the whitening: the logarithms of the scales are shrunk towards
-// zero, which counts as much as 5 draws, and the correlations of the whitened draws
-// towards zero, which counts as much as d(d+1)/2 + 5 draws. A shape that was right before
-// remains nearly right.
+// zero with the weight of 5 draws, and the correlations of the whitened draws with the
+// weight of d(d+1)/2 + 5 draws. A shape that was right before remains nearly right.
 func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)

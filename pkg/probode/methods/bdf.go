@@ -85,8 +85,8 @@ func (m BDF) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(m.top()) - 0.5, Quiet: m.start()}
 }
 
-// start returns the number of steps that another method takes before a formula of fixed
-// order can be used.
+// start returns the number of steps that must be taken by another method before a formula
+// of fixed order can be used.
 func (m BDF) start() int {
 	if m.top() == 1 {
 		return 0
@@ -411,7 +411,7 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 
 // doubled estimates the error of a starting step by step doubling. The estimate of
 // Radau5's embedded formula, of order 3, would be larger than the errors of all later
-// steps, and so would noise scaled by it.
+// steps, and noise scaled by it would be too large as well.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	if b.doubling == nil {
 		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)
@@ -502,8 +502,8 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 // Error control notices that; a grid that the user gives has to be checked in advance.
 
 // checkGrid checks a grid that was given by the user. It returns an error if no step
-// follows the start, so that BDF would take no step, or if errors grow without bound. Let
-// eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the root 1, because
+// follows the start-up, so that BDF would take no step, or if errors grow without bound.
+// Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the root 1, because
 // errors add up; the recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does not have it:
 //
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.

@@ -6,7 +6,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// factors are those of the matrices of a table's modes, for one Jacobian.
+// factors holds the factors of the matrices that belong to a table's modes, for one
+// Jacobian.
 type factors struct {
 	real []*probode.LU // nil for a mode with a complex eigenvalue
 	pair []*probode.ComplexLU
@@ -311,9 +312,9 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
-// norms returns the largest element of the update u in two units. The first result, each,
-// is relative to the size of the same component; the second, all, is relative to the size
-// of the largest component.
+// norms returns the largest element of the update u in two units. The first result, named
+// each, is relative to the size of the same component; the second, named all, is relative
+// to the size of the largest component.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
 	for k, v := range x {

@@ -37,8 +37,8 @@ type RandomStep struct {
 	Power float64
 }
 
-// errStepSize is the error of a step whose noise scale is so large that the length of the
-// step could be zero or negative.
+// errStepSize is the error that is returned if the noise scale is so large that the
+// length of a step could be zero or negative.
 var errStepSize = errors.New("the noise scale is too large: random steps could be negative: want a smaller alpha or a smaller step")
 
 func (m RandomStep) method() probode.Method {

@@ -2,13 +2,13 @@ package methods
 
 import "math"
 
-// Error control of BDF. As in the other codes of the family, the step length and the
-// order are kept for k+1 steps after a change, because the formulas and the error
-// estimates assume equal steps, and it takes that many steps until the assumption holds.
-// Then the code chooses the order among k−1, k and k+1 that allows the longest step. Each
-// length is divided by the safety factor that these codes use: 1.2 for the present order,
-// 1.3 for the lower and 1.4 for the higher one. The step is increased only if the
-// increase is at least a tenth (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
+// Error control of BDF. As in related codes, the step length and the order are kept for
+// k+1 steps after a change, because the formulas and the error estimates assume equal
+// steps, and this assumption holds only after that many steps. Then the code chooses the
+// order among k−1, k and k+1 that allows the longest step. Each length is divided by the
+// safety factor that these codes use: 1.2 for the present order, 1.3 for the lower and
+// 1.4 for the higher one. The step is increased only if the increase is at least a tenth
+// (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
 // longer returns the factor by which to multiply the step so that an error of the given
 // size becomes one, if the error is proportional to h^q. The factor is divided by the

@@ -44,7 +44,7 @@ func Names() []string {
 	return names
 }
 
-// testSet has the problems of the test set, and short names in common use.
+// testSet lists the problems of the test set under their common short names.
 var testSet = map[string]func() *probode.Problem{
 	"hires": HIRES,
 	"rober": func() *probode.Problem { return over(Robertson(), 0, 1e11) },

@@ -215,7 +215,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, 
 			local.Relative = max(local.Relative, 1e-15)
 		}
 		if err := sol.twice(ctx, p, c, local); err != nil {
-			// The solution does not end where an integration with larger tolerances went on.
+			// If an integration with larger tolerances continued past this time, the
+			// solution does not end here.
 			if stuck := stuckError(""); before != nil && errors.As(err, &stuck) {
 				return before
 			}

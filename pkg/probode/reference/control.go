@@ -30,9 +30,10 @@ func (e *integration) restart() {
 	e.fresh = false
 	for _, r := range e.rules {
 		if r != nil {
-			// The natural step is the one that error control alone would choose. If
-			// output times cut every step short, the natural step is measured by trial
-			// steps, one for each time interval as long as the natural step.
+			// The natural step is the one that error control would choose if nothing else
+			// limited the step. If output times cut every step short, the natural step is
+			// measured by trial steps, one for each time interval as long as the natural
+			// step.
 			r.natural, r.renew = 0, e.t
 		}
 	}
@@ -120,8 +121,8 @@ func (e *integration) reach(target float64, i int) error {
 func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }
 
 // divides reports whether a step that is cut short is taken in two parts. The error of
-// implicit steps may depend on their length alone. If every step went from one output
-// time to the next, both integrations would have the same error.
+// implicit steps may depend only on their length. If every step went from one output time
+// to the next, both integrations would have the same error.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }

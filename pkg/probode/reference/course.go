@@ -94,9 +94,9 @@ func (e *integration) follow(c *course, out []float64) error {
 	return nil
 }
 
-// begin begins the segment after the given number of events. Within it, f is never
-// evaluated at the time of an event: if a step begins or ends there, t is moved into
-// the segment by one unit in the last place.
+// begin starts the segment that follows the given number of events. Within it, f is never
+// evaluated at the time of an event: if a step begins or ends there, t is moved into the
+// segment by one unit in the last place.
 func (e *integration) begin(c *course, passed int, end float64) {
 	e.from, e.to, e.end = math.Inf(-1), math.Inf(1), end
 	if passed > 0 && c.events[passed-1].inside {
@@ -108,7 +108,8 @@ func (e *integration) begin(c *course, passed int, end float64) {
 	e.restart()
 }
 
-// happen applies an event to the state, and then those whose triggers it makes positive.
+// happen applies an event to the state, and then the events whose triggers become
+// positive as a result.
 func (e *integration) happen(h happening) error {
 	if !h.inside || h.event.Jump == nil {
 		return nil
@@ -122,7 +123,7 @@ func (e *integration) happen(h happening) error {
 	})
 }
 
-// jump replaces the state by the one to which the function change changes it.
+// jump replaces the state by the result of applying the function change to it.
 func (e *integration) jump(what string, t float64, change func(x []float64) error) error {
 	after := e.at
 	copy(after, e.x)

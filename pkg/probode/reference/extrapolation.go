@@ -229,8 +229,8 @@ const epsilon = 0x1p-52
 // more accurately.
 const shortest = 16
 
-// leaves reports whether component k has been zero so far and the step H is at most the
-// given number of units in the last place of t.
+// leaves reports whether component k has been zero so far and the length of step H is no
+// more than the given number of units in the last place of t.
 func (e *integration) leaves(k int, H, units float64) bool {
 	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
 }

@@ -60,8 +60,8 @@ type Solution struct {
 	// can detect.
 	Error []float64
 
-	// These are the numbers of accepted steps, of rejected steps, of calls of F and FJ,
-	// and of accepted linearly implicit steps, in all integrations together.
+	// These count the accepted steps, the rejected steps, the calls of F and FJ, and the
+	// accepted linearly implicit steps, over all integrations.
 	steps, rejected, evaluations, implicit int
 }
 

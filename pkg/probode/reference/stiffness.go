@@ -30,9 +30,10 @@ const (
 	trialRun  = 5   // steps; each may be up to ten times as long as the one before
 )
 
-// gauge estimates ρ at the end of an explicit step. There f is known at two neighbouring
-// points, the result and the end of the last row, which differ most in the stiffest
-// direction. The estimate is infinite if the two points differ only by rounding error.
+// gauge estimates ρ at the end of an explicit step. At that point f is known at two
+// neighbouring states, the result and the end of the last row, whose difference is
+// largest in the stiffest direction. The estimate is infinite if the two points differ
+// only by rounding error.
 func (e *integration) gauge() {
 	var df, dx float64
 	for k, f := range e.f0 {
@@ -138,8 +139,8 @@ func (e *integration) consider(H float64, cut bool) {
 	}
 }
 
-// disappointed counts a rejected step. Rejected steps are also a sign of stiffness:
-// with some tolerances every second step of an explicit rule is rejected.
+// disappointed counts a rejected step. Rejected steps are also a sign of stiffness: with
+// some tolerances, every second step of an explicit rule is rejected.
 func (e *integration) disappointed() {
 	s := &e.stiff
 	switch {

@@ -27,8 +27,8 @@ type cell struct {
 	mass      float64    // ∫ over the cell, in ζ, of density / e^top
 }
 
-// A mark is a point that a coarse rule might miss: cells that contain it are divided
-// until they are no wider than width.
+// A mark is a point that a coarse rule might miss; each cell that contains it is divided
+// until the cell is no wider than width.
 type mark struct {
 	at    [2]float64
 	width float64

@@ -6,9 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// An elimination brings G = cI − J to triangular form, to compute its determinant and
-// to find out whether the determinant can be trusted. It is slower than a probode.LU,
-// which may hold an inverse instead, or factors in an order that suits a solve.
+// An elimination brings G = cI − J to triangular form, to compute its determinant and to
+// find out whether the determinant can be trusted. It is slower than a probode.LU, which
+// may hold an inverse instead, or may factorise in an order that is convenient for
+// solving.
 type elimination struct {
 	d, low, up, stride int
 	a, terms           []float64 // elements, and for each the sum of the magnitudes of its terms

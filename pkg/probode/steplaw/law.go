@@ -101,8 +101,8 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	return step, nil
 }
 
-// newLaw returns the distribution of step i from x, for a stepper that holds the
-// earlier steps. It returns errors of the step unchanged.
+// newLaw returns the distribution of step i from x, for a stepper that holds the earlier
+// steps. If the step returns an error, newLaw returns it unchanged.
 func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x, theta, scale []float64) (*Law, error) {
 	var m probode.ImplicitStep
 	if err := from.Implicit(&m, i, x, theta); err != nil {

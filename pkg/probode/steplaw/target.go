@@ -87,8 +87,8 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.base, g.mu)
 		g.p.F(g.fbase, g.t, g.base, theta)
 		for k, f := range g.fbase {
-			// If r(μ) is below the rounding error of its terms, it is taken as zero, its value
-			// at the exact μ.
+			// If r(μ) is below the rounding error of its terms, it is set to zero, which
+			// is its value at the exact μ.
 			r := s.Inv*g.mu[k] - s.Known[k] - f
 			if math.Abs(r) > 4*epsilon*(s.Inv*math.Abs(g.mu[k])+math.Abs(s.Known[k])+math.Abs(f)) {
 				g.fbase[k] += r
@@ -100,8 +100,8 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 	}
 	// A singular J gives a pivot that is not zero but a rounding error: it is the
 	// difference of two terms and has 10⁻¹⁶ times their size, or 10⁻⁸ times their size if
-	// J is approximated by differences. A pivot is trusted if it is at least 10⁴ or 10²
-	// times as large, respectively.
+	// J is approximated by differences. A pivot is trusted if it is larger than this
+	// rounding error by a factor of at least 10⁴ or 10², respectively.
 	least := 1e-12
 	if g.p.FJ == nil {
 		least = 1e-6

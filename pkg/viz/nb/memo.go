@@ -146,8 +146,8 @@ func fileName(name string) string {
 }
 
 // encode returns the bytes that restore reads: a SHA-256 hash, followed by v as encoded
-// by gob. It decodes the result again, because gob changes some values without an error,
-// and because a decoding error must appear now and not in the next cell.
+// by gob. It decodes the result as a check, because gob changes some values without
+// reporting an error and a decoding error must appear now rather than in a later cell.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
 		// A value that took a long time to compute must not be lost because its own

@@ -115,9 +115,9 @@ func pause() {
 	}
 }
 
-// synchronise waits until the kernel has forwarded everything that was sent to it, because
-// the kernel drops the rest when the process ends. Package gonbui would wait even if the
-// pipe is broken.
+// synchronise waits until the kernel has forwarded everything that was sent to it,
+// because the kernel drops the rest when the process ends. Package gonbui would wait even
+// if the pipe were broken.
 func synchronise() {
 	if !gonbui.IsNotebook || gonbui.Error() != nil {
 		return

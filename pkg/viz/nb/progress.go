@@ -12,8 +12,8 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// A bar shows the progress of one piece of work, with its rate and the remaining time.
-// It appears when the work has taken a second, moves ten times a second, and leaves
+// A bar shows the progress of one piece of work, with its rate and the remaining time. It
+// appears once the work has taken a second, is updated ten times a second, and leaves
 // nothing behind.
 type bar struct {
 	id, label string

@@ -18,7 +18,7 @@ func AssessmentHTML(a *assess.Report, title string) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "<h1>Does the error of %s matter for the posterior of %s?</h1>\n", html.EscapeString(a.Method), html.EscapeString(title))
-	// The first line of each part is the answer.
+	// The first line of each part gives the answer.
 	for _, part := range strings.Split(strings.TrimSpace(a.Answer()+"\n"+a.Advice()), "\n\n") {
 		class := " class=answer"
 		for _, line := range strings.Split(part, "\n") {

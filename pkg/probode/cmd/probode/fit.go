@@ -104,7 +104,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	return f.run(ctx, p, out)
 }
 
-// run searches, and writes the results.
+// run performs the search and writes the results.
 func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) error {
 	show := display("searches")
 	f.set.Progress = func(done, total int) { show(done, total, "") }
@@ -282,9 +282,8 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 }
 
-// writeProfiles writes the confidence intervals, names the parameters whose interval is
-// only a part of the confidence region, and those that the data do not determine. searches
-// is the number of searches of the fit.
+// writeProfiles writes the confidence intervals and names the parameters whose interval
+// is only a part of the confidence region and those that the data do not determine.
 func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
 	var open, elsewhere, unknown []string

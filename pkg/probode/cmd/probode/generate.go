@@ -28,7 +28,7 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 	file := flags.String("out", "", "`file` for the Go code; default: the terminal")
 	name := flags.String("model", "", "`file` of the model, as for other commands")
 	outside := flags.Bool("outside", false, outsideHelp)
-	// The model may come before or after the flags.
+	// The name of the model may be given before or after the flags.
 	var names []string
 	for rest := args; len(rest) > 0; {
 		if err := parse(flags, rest, generateHelp, out); err != nil {

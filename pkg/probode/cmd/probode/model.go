@@ -297,8 +297,8 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 // title returns the name of the model as the flags give it.
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
 
-// checkCounts checks the numbers of iterations and chains. Their product must fit into
-// an int. So must a hundred times the number of draws, because a run with -min-ess
+// checkCounts checks the numbers of iterations and chains. Their product must fit into an
+// int. A hundred times the number of draws must also fit, because a run with -min-ess
 // gives up only after that many.
 func (m *model) checkCounts(burnIn, thin int) error {
 	if err := first(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {

@@ -127,7 +127,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	if s.Only, err = chainList(*only, s.Chains); err != nil {
 		return err
 	}
-	// A scheme that trusts the solver needs no α, whose calibration takes time.
+	// A scheme that trusts the solver needs no α, so the slow calibration is skipped.
 	build := func(ctx context.Context) (*bayes.Posterior, error) { return model.posterior(ctx) }
 	if !sampler.Target().Noisy() {
 		build = func(context.Context) (*bayes.Posterior, error) { return model.build() }
@@ -254,10 +254,10 @@ const firstDraws, lastDraws = 1000, 32_000
 const fewDraws = 250
 
 // sufficient reports whether every parameter has 400 effective draws, or 100 for each
-// chain if that is more, and an R̂ below 1.01. If not, hopeless says whether lastDraws draws
-// of each chain would have too few effective draws at the present rate. The result words
-// describes the draws, and names the parameters with too few effective draws or too large
-// an R̂.
+// chain if that is more, and an R̂ below 1.01. If not, hopeless says whether, at the
+// present rate, even lastDraws draws per chain would give too few effective draws. The
+// result words describes the draws, and names the parameters with too few effective draws
+// or too large an R̂.
 func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	const listed = 6
 	wanted := float64(max(400, 100*len(c.Draws)))

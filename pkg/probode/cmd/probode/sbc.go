@@ -42,7 +42,7 @@ within the bands with probability 0.95.
 const maxSets = 1_000_000
 
 // leastRanks is the smallest number of draws allowed. With fewer draws, a rank shows
-// little more than the side of the draws on which the parameter lies.
+// little more than whether the parameter lies below or above the draws.
 const leastRanks = 3
 
 // sbcVerb runs simulation-based calibration of schemes.

@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A solving holds the flags of a command that say how equations are solved. A command
-// defines the flags that it takes, and setups reads them.
+// A solving (the settings of a solver) holds the flags of a command that say how
+// equations are solved. A command defines the flags that it takes, and setups reads them.
 type solving struct {
 	flags             *flag.FlagSet
 	method, linearize string
@@ -193,8 +193,8 @@ func (s *solving) list(name, value, want string, allowed func(v float64) bool) (
 	return all, nil
 }
 
-// noiseScale reads -alpha. It reports whether the value is a number; a value that is not
-// a number is auto, or the prior of α.
+// noiseScale reads -alpha. It reports whether the value is a number; otherwise the value
+// is auto or the prior of α.
 func noiseScale(value string) (alpha float64, is bool, err error) {
 	v, notNumber := strconv.ParseFloat(value, 64)
 	if notNumber == nil && (!(v >= 0) || math.IsInf(v, 1)) {

@@ -393,8 +393,8 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 	})
 }
 
-// located returns the rows of a solution whose events the state triggers. Its steps are
-// chosen by error control.
+// located returns the rows of a solution with events that are triggered by the state. Its
+// steps are chosen by error control.
 func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times []float64) ([][]float64, error) {
 	if f, ok := setup.Mesh.(probode.Frozen); ok {
 		setup.Mesh = probode.Adaptive(f)
@@ -433,8 +433,8 @@ func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([
 }
 
 // afterEnd names the first of the events that change the state after the end of the span,
-// and says how many more there are. It is "" if there are none. Without -span the reader of
-// the model has named those at fixed times.
+// and says how many more there are. It is "" if there are none. Without -span, the code
+// that reads the model has already named the events at fixed times.
 func (s *solution) afterEnd(p *probode.Problem) string {
 	first, name, n := math.Inf(1), "", 0
 	for k := range p.Events {

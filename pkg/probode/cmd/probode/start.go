@@ -13,7 +13,8 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// mostEnds is the number of ends of a fit, the best first, at which searches begin.
+// mostEnds is the largest number of ends of a fit, taken from the best downwards, at
+// which searches begin.
 const mostEnds = 8
 
 // starts returns the parameters at which the search for modes begins: the ends of a fit,
@@ -52,9 +53,9 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 	return from, nil
 }
 
-// startsAt returns starts of chains at the given points, or nil if chains can start around
-// the modes: if there are no points, or if the best mode has a Gaussian shape. found is nil
-// if no modes were found.
+// startsAt returns starts of chains at the given points. It returns nil if chains can
+// start around the modes, that is, if there are no points or if the best mode has a
+// Gaussian shape; found is nil if no modes were found.
 func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Rand) []float64 {
 	if from == nil || found != nil && found.Highest().Cov != nil {
 		return nil

@@ -153,8 +153,8 @@ func (q weightedQuantiles) slope(p float64) float64 {
 
 // part summarises the draws x[c][k] for which in[c][k] is 1, with weights w. If the
 // argument in is nil, it uses all draws; if w is nil, the weights are equal. It also
-// returns the influence of draw k of chain c, times its weight and divided by the share of
-// the part.
+// returns the influence of draw k of chain c, multiplied by the weight of the draw and
+// divided by the share of the part.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {

@@ -28,10 +28,10 @@ const (
 )
 
 const (
-	// close is the part of the span within which a condition that becomes true again and
-	// again counts as one whose times accumulate.
+	// close is a fraction of the span: if a condition becomes true again and again within
+	// it, its times are taken to accumulate.
 	close = 1e-10
-	// repeats is the number of such times at which a run ends.
+	// repeats is the number of such times after which a run ends.
 	repeats = 3
 	// chain is the largest number of jumps at one time.
 	chain = 1000
@@ -152,8 +152,8 @@ func (w *Watch) Pass(t float64, x, theta []float64) {
 	}
 }
 
-// accumulate returns an error if the times at which a condition becomes true seem to have
-// a limit, as those of a ball that bounces lower and lower.
+// accumulate returns an error if the times at which a condition becomes true seem to
+// approach a limit, as they do for a ball that bounces lower and lower.
 func (w *Watch) accumulate(which []int, t float64) error {
 	for _, k := range which {
 		if t > w.last[k] && t-w.last[k] < close*w.span {

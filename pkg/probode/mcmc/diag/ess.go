@@ -41,7 +41,8 @@ func tailESS(x [][]float64) float64 {
 	return math.Min(quantileESS(x, Quantile(sorted, 0.05)), quantileESS(x, Quantile(sorted, 0.95)))
 }
 
-// quantileESS returns the effective sample size for the probability of at most q.
+// quantileESS returns the effective sample size for the probability that a draw is at
+// most q.
 func quantileESS(x [][]float64, q float64) float64 {
 	return ess(split(transform(x, func(v float64) float64 {
 		if v <= q {

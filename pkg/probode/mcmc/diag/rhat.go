@@ -24,7 +24,7 @@ func RHat(x [][]float64) float64 {
 	return rank(x).rHat()
 }
 
-// A ranked holds draws with what several diagnostics of them share.
+// A ranked holds draws and the quantities that several of their diagnostics share.
 type ranked struct {
 	halves, scores [][]float64 // half-chains, and the normal scores of their draws
 	sorted         []float64   // draws of the half-chains

@@ -8,12 +8,12 @@ import (
 )
 
 // tailIndex returns the shape k̂ of the heavier of the two tails of the draws. It takes
-// the ⌈min(S/5, 3 √(S/r))⌉ largest, or smallest, of S draws, where r is the effective
-// sample size divided by S, and fits a generalised Pareto distribution to their
-// excesses [Vehtari et al. 2024]. Moments of orders up to 1/k exist: a mean requires k
-// < 1, and a standard deviation k < 1/2. The index is 1/ν for Student's distribution
-// and at most zero for tails that fall exponentially; for a log-normal distribution the
-// estimate is too large.
+// the m largest (or smallest) of the S draws, where m = ⌈min(S/5, 3 √(S/r))⌉ and r is the
+// effective sample size divided by S, and fits a generalised Pareto distribution to their
+// excesses [Vehtari et al. 2024]. Moments of orders up to 1/k exist: a mean requires k <
+// 1, and a standard deviation k < 1/2. The index is 1/ν for Student's distribution and at
+// most zero for tails that fall exponentially; for a log-normal distribution the estimate
+// is too large.
 //
 // It is NaN for fewer than four draws per chain or 25 in all, and for draws that are not
 // finite or all equal.

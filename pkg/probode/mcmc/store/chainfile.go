@@ -217,9 +217,9 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	return t, nil
 }
 
-// restore resets a started chain to its saved state. It checks that it is still the same
-// chain: the log density at its position must be the same, and its last turn, repeated,
-// must lead to this position.
+// restore resets a started chain to its saved state. It checks that the chain is still
+// the same: the log density at its position must be the same, and its last turn, when
+// repeated, must lead to this position.
 func (f *file) restore(here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {
@@ -321,7 +321,8 @@ func (f *file) begin() error {
 	return nil
 }
 
-// cut shortens the .part file to the given size. The next draw is written there.
+// cut shortens the .part file to the given size. The next draw is written at the new end
+// of the file.
 func (f *file) cut(size int64) error {
 	err := f.f.Truncate(size)
 	if err == nil {

@@ -55,9 +55,9 @@ func newLayout(names, quantities []string) (*layout, error) {
 // columnNames turns names into column names for a file. It keeps letters of any script.
 // The following characters are replaced by _: those that separate columns, quote text or
 // begin a comment, and those that divide a path in the formats of ArviZ. ArviZ reads a
-// number after a dot as an index. So the dots of names that form a complete array, such
-// as y.1, y.2 and y.3, or a.1.1 and a.1.2, remain; other dots become _, too. The elements
-// names[from:to] are the names of parameters.
+// number after a dot as an index. So dots remain in names that form a complete array,
+// such as y.1, y.2 and y.3, or a.1.1 and a.1.2; other dots are also replaced by _. The
+// elements names[from:to] are the names of parameters.
 func columnNames(names []string, from, to int) []string {
 	out := make([]string, len(names))
 	type array struct {

@@ -15,9 +15,9 @@ import (
 type mismatch struct{ key, a, b string }
 
 // difference returns the first setting in which two headers differ, or nil if there is
-// none. It ignores the number of the chain and the versions that made the files. It
-// compares notes and the length of the chain last, because they follow from other
-// settings. Columns that are nil are not known, and are not compared.
+// none. It ignores the number of the chain and the versions of the programs that made the
+// files. It compares notes and the length of the chain last, because they follow from
+// other settings. Columns that are nil are not known, and are not compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch
@@ -87,8 +87,8 @@ func clip(key, a, b string) *mismatch {
 	return &mismatch{text.Clip(key), text.Clip(a), text.Clip(b)}
 }
 
-// roundingHint returns a remark for two files that differ in a computed number, if they
-// were begun by programs or on processors that differ in how they round.
+// roundingHint returns a remark for two files that differ in a computed number, if the
+// programs or the processors with which they were begun round differently.
 func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""

@@ -20,8 +20,8 @@ func openForReading(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// openForWriting opens a regular file, or creates it. A link is an error, and so is a
-// file with a second name, because both may lead to the file of another program.
+// openForWriting opens a regular file, or creates it. It is an error if the file is a
+// link or has a second name, because both may lead to the file of another program.
 func openForWriting(path string) (*os.File, error) {
 	if _, err := plain(path, os.Lstat); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err

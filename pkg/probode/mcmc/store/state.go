@@ -25,8 +25,8 @@ type state struct {
 	// density holds the numbers that an Evaluator computes at the position.
 	density []float64
 
-	// now is everything that the future of the chain depends on. The field turn is the
-	// same, recorded a few milliseconds earlier; the iterations between the two are
+	// now is everything that the future of the chain depends on. The field turn holds the
+	// same data, recorded a few milliseconds earlier; the iterations between the two are
 	// replayed. If there are no such iterations, turn is empty.
 	turn, now []byte
 }

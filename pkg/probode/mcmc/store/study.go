@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A study holds the settings that all chains of a run share, and the description that
-// each file begins with.
+// A study holds the settings that all chains of a run share, and the description at the
+// beginning of each file.
 type study struct {
 	mcmc.Settings
 	meta  []mcmc.Field
