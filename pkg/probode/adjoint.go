@@ -190,9 +190,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 				return s.Fail(i, theta, row(z, i, d), s.cause())
 			}
 			r.Next, r.X = r.X, r.Next
-			for k, v := range w[i*d : (i+1)*d] { // faster than copy if d is small
-				r.X[k] = v
-			}
+			copy(r.X, w[i*d:(i+1)*d])
 			if !active {
 				active = !zero(r.X)
 				continue
