@@ -39,8 +39,8 @@ func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 }
 
 // Densities returns a panel that compares samples of one quantity, X, by their kernel
-// density estimates. The true value, if given as a slice of one, is drawn as a dashed
-// black line.
+// density estimates. The true value, if given as a slice with one element, is drawn
+// as a dashed black line.
 func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 1 {
 		panic(fmt.Sprintf("viz: %d true values of one quantity", len(truth)))

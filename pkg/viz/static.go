@@ -89,7 +89,7 @@ func (p *page) draw(c draw.Canvas) {
 	}
 }
 
-// key draws the sample of a layer beside its name in the legend.
+// key draws the symbol of a layer beside its name in the legend.
 func (k look) key(c draw.Canvas, at vg.Point) {
 	w := vg.Length(keyWidth) * px
 	if k.area {

@@ -265,8 +265,8 @@ func (Binomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return distuv.Binomial{N: n, P: m / n, Src: rng}.Rand()
 }
 
-// A Describer is a Likelihood that describes the numbers that Own returns, and its
-// observations. The package uses the descriptions to find mistakes and to make reports
+// A Describer is a Likelihood that describes its observations and the numbers that Own
+// returns. The package uses the descriptions to find mistakes and to make reports
 // more specific. All likelihoods of this package are Describers.
 type Describer interface {
 	Likelihood

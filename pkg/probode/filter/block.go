@@ -2,8 +2,9 @@ package filter
 
 import "math"
 
-// A block is the filter of w components of the state that the Jacobian couples: all of
-// them for a full Jacobian, one for a diagonal Jacobian or none.
+// A block is the filter of w components of the state that the Jacobian couples. These are
+// all components if the filter uses the full Jacobian. If it uses the diagonal, or no
+// Jacobian, each component has a block of its own.
 //
 // The coordinates are those of steps of length unit. The covariance is
 // κ² unit^{2q+1} RᵀR, with the rows of R in the coordinates z₀, z₂, …, z_q. After a step

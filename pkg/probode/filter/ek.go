@@ -124,8 +124,8 @@ func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	return e, nil
 }
 
-// begin sets the exact state at time t. The length of the step that follows is
-// approximately unit.
+// begin sets the exact state at time t. The argument unit is the approximate length of the
+// step that follows.
 func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	if err := e.start.at(e.z, unit, t, x, theta); err != nil {
 		return err

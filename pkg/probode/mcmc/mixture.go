@@ -320,7 +320,7 @@ func (p *mixture) learn() {
 }
 
 // choose sets the probability of each move to leastChance plus a share of the remaining
-// probability. The share is proportional to the gain per try of the move.
+// probability. The share is proportional to the mean gain of an attempt of the move.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64

@@ -52,7 +52,7 @@ func (f *files) load(name string) (p *File, err error) {
 	case y.ByKey["odes"] != nil:
 		p = f.modelFile(s, y)
 	default:
-		s.Failf(y.Line, "found neither the key odes (of a model file) nor the key problems (of PEtab): the keys are %s", strings.Join(y.Keys, ", "))
+		s.Failf(y.Line, "found neither the key “odes” of a model file nor the key “problems” of a PEtab problem: the keys are %s", strings.Join(y.Keys, ", "))
 	}
 	p.check()
 	list, err := p.Instances()

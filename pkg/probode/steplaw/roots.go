@@ -12,9 +12,9 @@ import (
 // Newton's method is started from Zᵢ, from Mean, from the Adams–Bashforth value, and from
 // points around these. For d = 2 these points lie in 16 directions, at distances that
 // double from one standard deviation to a hundred times the size of the state. For d = 1
-// the search finds every change of sign of r over such distances, in steps of 5 %. If
-// there is more than one root, the exact distribution may have several modes, and
-// Newton's method may find the wrong root.
+// r is also evaluated at distances that grow by 5 % up to the same limit, and each change
+// of its sign gives a root. If there is more than one root, the exact distribution may
+// have several modes, and Newton's method may find the wrong root.
 func (s *Law) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots

@@ -139,7 +139,8 @@ func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	return true
 }
 
-// A mesh solves the initial value problems whose solutions are predictive distributions.
+// A mesh is the probode.Mesh of such a posterior. Its paths hold the means and standard
+// deviations of the predictive distributions instead of states.
 type mesh struct {
 	Settings
 	of        *bayes.Density           // of the original posterior

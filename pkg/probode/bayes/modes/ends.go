@@ -78,8 +78,8 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 }
 
 // hold makes the smooth densities of s use the grids that error control chooses at theta,
-// until release is called. Workers that begin later would choose grids of their own, so hold
-// makes all densities that the workers need.
+// until release is called. A worker that created its density later would choose a grid of its
+// own, so hold creates the densities of all workers in advance.
 func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (release func()) {
 	for len(q.all) < cmp.Or(q.s.Workers, runtime.GOMAXPROCS(0)) {
 		q.idle = append(q.idle, q.another(ctx))

@@ -31,7 +31,7 @@ import (
 // this description in the files.
 //
 // All chains of a study must be drawn on the same kind of processor. If processors
-// compute exp or a fused product in different ways, the numbers differ in their last
+// compute exp or a fused multiply-add in different ways, the numbers differ in their last
 // digits, and so does log_density; the error says so.
 func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string, s mcmc.Settings, o store.Options) error {
 	job, err := prepare(ctx, p, sampler, s)

@@ -293,8 +293,8 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 }
 
 // Left returns the rise that the expansion predicts within the bounds and the given
-// distance, and the largest slope with which this rise could begin: the largest component
-// of the gradient, disregarding those that point outwards at a bound that X has reached.
+// distance, and the largest slope at X. The slope is the largest component of the
+// gradient; a component that points outwards at a bound that X has reached does not count.
 // With kinks it is the mean slope along the path to the predicted maximum, where the
 // length of that path is taken to be at least 10⁻⁶.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {

@@ -62,7 +62,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
 	outside := flags.Bool("outside", false, outsideHelp)
 	flags.IntVar(&f.starts, "starts", 20, "`number` of searches from randomly drawn starts; with -start the default is 0")
-	flags.StringVar(&f.start, "start", "", "where further searches begin: nominal, or a `file` of an earlier fit -json")
+	flags.StringVar(&f.start, "start", "", "where further searches begin: nominal, or a `file` written by an earlier run with -json")
 	flags.Uint64Var(&f.set.Seed, "seed", 1, "seed of the starts")
 	flags.BoolVar(&f.set.Map, "map", false, "maximise the posterior density instead: add the log densities of the priors")
 	flags.BoolVar(&f.profiles, "profiles", false, "compute the profile likelihood of each parameter")

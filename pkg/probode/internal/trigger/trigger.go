@@ -77,8 +77,8 @@ func (w *Watch) value(k int, t float64, x, theta []float64) (float64, error) {
 	return g, nil
 }
 
-// Excess returns the largest G among the conditions that were false: it is positive if
-// one of these conditions is true for the state x.
+// Excess considers the conditions that were false so far, and returns the largest of their
+// values G at the state x. It is positive if one of them has become true.
 func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	most := math.Inf(-1)
 	for k := range w.list {

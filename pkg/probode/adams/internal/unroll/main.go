@@ -67,7 +67,7 @@ func product(d int, a, x string) string { return products(d, d, 1, a, x) }
 // transposed is like product, with the transpose of the matrix.
 func transposed(d int, a, x string) string { return products(d, 1, d, a, x) }
 
-// products is product for a matrix in which element (i, k) has the number i row + k column.
+// products is product for a matrix whose element (i, k) has the index i × row + k × column.
 func products(d, row, column int, a, x string) string {
 	rows := make([]string, d)
 	for i := range rows {

@@ -1,0 +1,36 @@
+package diag
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+)
+
+// The parameters are summarised in parallel, and the result is the same with any number of
+// goroutines.
+func TestSummarizeInParallel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 2))
+	const chains, n, d = 3, 60, 17
+	draws, logWeights := make([][][]float64, chains), make([][]float64, chains)
+	names := make([]string, d)
+	for c := range draws {
+		for range n {
+			x := make([]float64, d)
+			for i := range x {
+				x[i] = rng.NormFloat64()
+				names[i] = fmt.Sprint("x", i)
+			}
+			draws[c], logWeights[c] = append(draws[c], x), append(logWeights[c], rng.NormFloat64())
+		}
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, w := range [][][]float64{nil, logWeights} {
+		runtime.GOMAXPROCS(1)
+		one := fmt.Sprint(Summarize(names, draws, w))
+		runtime.GOMAXPROCS(4)
+		if four := fmt.Sprint(Summarize(names, draws, w)); four != one {
+			t.Errorf("with four goroutines\n%s\nand with one\n%s", four, one)
+		}
+	}
+}
