@@ -33,7 +33,7 @@ func TestErrors(t *testing.T) {
 		{"log data", Figure{Panels: []Panel{{Title: "P", X: Axis{Log: true}, Layers: []Layer{Line{X: []float64{-1, 0}, Y: []float64{1, 1}}}}}}, "no value that can be drawn"},
 		{"no frames", Frames{Label: "h"}, "without frames"},
 		{"names", Frames{Label: "h", Names: []string{"1", "2"}, Figures: []Figure{panel(line)}}, "2 names for 1 frames"},
-		{"show", Frames{Label: "h", Names: []string{"1"}, Figures: []Figure{panel(line)}, Show: 1}, "shows frame 1 of 1"},
+		{"show", Frames{Label: "h", Names: []string{"1"}, Figures: []Figure{panel(line)}, Show: 1}, "begins with frame 1: want a number from 0 to 0"},
 		{"unlike frames", Frames{Label: "h", Names: []string{"1", "2"}, Figures: []Figure{panel(line), {Panels: make([]Panel, 2)}}}, "frame 1 has 2 panels, but the first has 1"},
 	} {
 		for _, f := range []func(Graphic) error{
