@@ -23,9 +23,11 @@ type assessment struct {
 	scales      []scale
 	runs, noisy []*draws
 
-	y     *standard // nil if the accurate posterior is not known
-	own   referenceError
-	tried []trial // remedies that are not steps of the ladder
+	y      *standard // nil if the accurate posterior is not known
+	common bool      // the draws of y also represent the steps of the ladder (see share)
+	slow   string    // why share has given up; the assessment then ends without draws
+	own    referenceError
+	tried  []trial // remedies that are not steps of the ladder
 }
 
 // A trial holds a remedy and the run that measured its effect.

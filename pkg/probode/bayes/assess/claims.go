@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -144,7 +145,7 @@ func (a *assessment) against(i int) string {
 func (a *assessment) claimReference(r *rows, j *judge) {
 	y := a.y
 	if y == nil {
-		r.warn("reference", "", saidNoReference)
+		r.warn("reference", "", cmp.Or(a.slow, saidNoReference))
 		return
 	}
 	r.limit("k̂", "", "", y.khat, y.limit, y.khat <= y.limit, fmt.Sprintf(saidKHat, y.khat, y.by, y.limit))

@@ -6,6 +6,15 @@
 // which an accurate solver defines, and reaches a verdict for each step. Package certify
 // bounds the effect without sampling.
 //
+// # Gradients
+//
+// A random walk does not sample every posterior in a reasonable time. If sample.Choose
+// recommends a sampler with gradients, Run draws from the accurate posterior only, and
+// gives these draws weights for each step. Both posteriors then share the draws, and a
+// thousand effective draws are usually enough for a verdict. A step whose posterior has
+// modes of its own, or is too far away for weights, is sampled by itself. Noise in the model
+// and remedies are not tried at a step that shares the draws.
+//
 // # Tolerances
 //
 // With Settings.Tolerances the solver chooses its steps anew at every θ, as adaptive

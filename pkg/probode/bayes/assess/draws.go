@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
@@ -38,6 +39,11 @@ type draws struct {
 	first  int // initial number of draws in each chain
 	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
+
+	// The weights lead to the posterior with the setup to: the reference or, if shared is
+	// true, a step of the ladder (see sampling.weighted).
+	to     probode.Setup
+	shared bool
 
 	// raw holds the log weights that have been computed for the draws in few. weights
 	// holds the smoothed weights, whose mean is 1. Both are nil at first. Two kinds of
@@ -105,7 +111,7 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	if err := s.ctx.Err(); err != nil {
 		return nil, err // with many draws the code below takes seconds
 	}
-	d := &draws{p: p, pair: f, target: sampler.Target().Distribution, first: len(r.Chains.Draws[0]), khat: math.NaN(), limit: math.NaN()}
+	d := &draws{p: p, pair: f, target: sampler.Target().Distribution, first: len(r.Chains.Draws[0]), to: s.s.Accurate, khat: math.NaN(), limit: math.NaN()}
 	if err := s.take(d, r); err != nil {
 		return nil, err
 	}

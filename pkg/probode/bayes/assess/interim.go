@@ -35,6 +35,9 @@ func (a *assessment) interim() error {
 			return nil
 		}
 		for _, d := range append([]*draws{a.y.draws}, a.trusted()...) {
+			if d.shared {
+				continue
+			}
 			if changed, err := a.more(d, want[d]); err != nil {
 				return err
 			} else if changed {
@@ -45,7 +48,14 @@ func (a *assessment) interim() error {
 			}
 		}
 		for i, d := range a.runs {
-			if d != nil {
+			if d != nil && d.shared {
+				if d, err := a.weighted(a.y.draws, i, d.raw); err == nil {
+					a.runs[i] = d
+				} else if a.ctx.Err() != nil {
+					return a.ctx.Err()
+				}
+			}
+			if d := a.runs[i]; d != nil {
 				a.out.Steps[i].Deterministic = d.summed
 			}
 		}

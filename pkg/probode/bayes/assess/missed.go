@@ -23,11 +23,14 @@ const (
 	unreached = 5
 )
 
-// missed estimates the share of the reference posterior that the draws of d do not
-// reach.
+// missed estimates the share of the posterior with the setup d.to, usually the reference,
+// that the draws of d do not reach.
 func (s *sampling) missed(d *draws) (mass float64, err error) {
 	around, err := s.missedAround(d)
 	reference := s.modes.reference
+	if d.shared {
+		reference = d.pair.modes
+	}
 	if err != nil || reference == nil || len(reference.Modes) < 2 {
 		return around, err
 	}
@@ -52,17 +55,17 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 	return math.Max(mass, around), nil
 }
 
-// missedAround makes Metropolis moves for the reference posterior, starting from some of
-// the draws. It returns twice the share of moves that are accepted and lead to points at
-// which the posterior of the draws has almost no density. If a part of the posterior is
-// cut off, the returned value is approximately the mass of that part. The reference
+// missedAround makes Metropolis moves for the posterior with the setup d.to, starting from
+// some of the draws. It returns twice the share of moves that are accepted and lead to
+// points at which the posterior of the draws has almost no density. If a part of it is
+// cut off, the returned value is approximately the mass of that part. The setup d.to
 // solves the equations only for moves to such points.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
 		return 0, err
 	}
-	fine, err := bayes.NewDensity(s.ctx, s.p.SolvedBy(s.s.Accurate))
+	fine, err := bayes.NewDensity(s.ctx, s.p.SolvedBy(d.to))
 	if err != nil {
 		return 0, err
 	}

@@ -16,6 +16,9 @@ import (
 
 // try measures, with short runs, the remedies that are not steps of the ladder.
 func (a *assessment) try() error {
+	if a.sharing() {
+		return nil
+	}
 	a.say("remedies")
 	for _, one := range []func() error{a.tryDelayed, a.tryFrozen, a.tryOthers} {
 		if err := one(); err != nil {
@@ -120,8 +123,8 @@ func (a *assessment) tryOthers() error {
 // remedies lists the remedies: the recommended one first, then the others that reach the
 // threshold, then the rest. Within each group the cheapest comes first.
 func (a *assessment) remedies(j *judge) (all []Remedy) {
-	if !j.allowed {
-		return nil // there is no posterior to compare with
+	if !j.allowed || a.sharing() {
+		return nil // there is no posterior to compare with, or the time of a run is not known
 	}
 	first := math.Inf(1) // size of the first requested step
 	if a.asked != nil {

@@ -23,7 +23,8 @@ import (
 //
 //   - finds the modes of the deterministic posterior, and calibrates α at one of them and
 //     at three draws, unless α is a parameter, which is then sampled;
-//   - samples with the samplers Deterministic and s.Sampler;
+//   - samples with the samplers Deterministic and s.Sampler, or gives weights to draws of
+//     the accurate posterior (see the package documentation);
 //   - compares medians and central 68 % intervals, and then means and standard
 //     deviations, with those of the accurate posterior. The weighted deterministic draws
 //     at the smallest step represent the accurate posterior. If their k̂ is above its
@@ -123,6 +124,9 @@ func (a *assessment) certify() error {
 // step it also determines the accurate posterior, and the error of the solution at every
 // step.
 func (a *assessment) deterministic() error {
+	if err := a.share(); err != nil || a.slow != "" {
+		return err
+	}
 	for i := a.finest(); i >= 0; i-- {
 		if a.modes.steps[i].modes == nil {
 			a.advance(2)
@@ -141,14 +145,16 @@ func (a *assessment) deterministic() error {
 		if i < a.finest() {
 			continue
 		}
-		y, err := a.accuratePosterior(a.runs[i], a.modes.steps[i].first)
-		if y != nil {
-			if err := a.measureBy(y); err != nil {
+		if a.y == nil {
+			y, err := a.accuratePosterior(a.runs[i], a.modes.steps[i].first)
+			if y != nil {
+				if err := a.measureBy(y); err != nil {
+					return err
+				}
+			}
+			if err != nil {
 				return err
 			}
-		}
-		if err != nil {
-			return err
 		}
 		for k := range a.ladder {
 			a.paths = append(a.paths, a.pathError(a.of(k), a.modes.steps[i].first))
@@ -162,6 +168,17 @@ func (a *assessment) deterministic() error {
 
 // deterministicAt samples at step i, weights the draws, and calibrates α.
 func (a *assessment) deterministicAt(i int) error {
+	if a.shares(i) {
+		d, err := a.weighted(a.y.draws, i, nil)
+		if err != nil && a.ctx.Err() != nil {
+			return a.ctx.Err()
+		}
+		if err == nil && a.usable(d) && d.whole() {
+			a.runs[i], a.out.Steps[i].Deterministic = d, d.summed
+			a.out.Steps[i].Err = fmt.Sprintf(saidNoNoise, a.y.summed.Sampler, a.plan.s.Sampler)
+			return a.advance(2)
+		}
+	}
 	d, err := a.sample(a.of(i), &a.modes.steps[i], sample.Deterministic{}, a.plan.s.Chains, a.seed(uint64(i)))
 	if err != nil {
 		return err

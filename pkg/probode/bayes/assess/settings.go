@@ -51,7 +51,8 @@ type Settings struct {
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
 	// draws as without Auto. MaxTime, if positive, is a second budget: after this time
 	// Run adds no further draws. With MaxTime, the number of draws and the results depend
-	// on the machine.
+	// on the machine. If sampling needs gradients, Run gives up after MaxTime, or after
+	// four minutes if it is zero, and the Report says why.
 	MaxDraws int
 	MaxTime  time.Duration
 

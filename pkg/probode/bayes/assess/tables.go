@@ -242,8 +242,10 @@ func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell fun
 }
 
 func (a *Report) accurateTable() TextTable {
-	t := TextTable{Name: "accurate", Header: []string{"accurate posterior", "median", "half of 68 %", "mean", "sd", "largest " + strings.TrimPrefix(a.SizeName(), "step ") + " that is small enough"}, Left: []int{0},
-		Notes: []string{fmt.Sprintf("from %s; k̂ = %.2f", a.ReferenceBy, a.Claim("k̂", "", "").Value)}}
+	t := TextTable{Name: "accurate", Header: []string{"accurate posterior", "median", "half of 68 %", "mean", "sd", "largest " + strings.TrimPrefix(a.SizeName(), "step ") + " that is small enough"}, Left: []int{0}}
+	if a.ReferenceBy != "" {
+		t.Notes = []string{fmt.Sprintf("from %s; k̂ = %.2f", a.ReferenceBy, a.Claim("k̂", "", "").Value)}
+	}
 	for j, q := range a.Params {
 		row := []string{q.Name, text.Number("%.4g", q.Median.Center), text.Number("%.3g", q.Median.Spread), "–", "–", a.sayLargest(j)}
 		if !q.HeavyTails {

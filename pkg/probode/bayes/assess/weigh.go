@@ -72,7 +72,7 @@ func (s *sampling) rawWeights(d *draws) error {
 	if len(rest.Draws[0]) == 0 {
 		return nil
 	}
-	w, err := sample.Reweight(s.ctx, d.p, &rest, s.s.Accurate, s.s.Chains.Workers)
+	w, err := sample.Reweight(s.ctx, d.p, &rest, d.to, s.s.Chains.Workers)
 	if err != nil {
 		return err
 	}

@@ -111,11 +111,12 @@ func TestPanicOfASampler(t *testing.T) {
 // iteration that was broken off does not count.
 func TestContextWithinAPath(t *testing.T) {
 	p := decayPosterior(0, decayY)
+	p.Mesh = probode.Uniform(0.02)
 	f := p.Experiments[0].Problem.F
 	slow := false
 	p.Experiments[0].Problem.F = func(dst []float64, t float64, x, theta []float64) {
 		if slow {
-			time.Sleep(100 * time.Millisecond) // 16 steps take 1.6 s
+			time.Sleep(40 * time.Millisecond) // 100 steps take 4 s, and the check of the first one half a second
 		}
 		f(dst, t, x, theta)
 	}

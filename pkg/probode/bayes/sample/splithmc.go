@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -41,7 +42,7 @@ func (s SplitHMC) Check(d *bayes.Density) error { return differentiable(s, d, s.
 func (s SplitHMC) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	found, err := modes()
 	if err != nil || ctx.Err() != nil {
-		return nil, nil, err
+		return nil, nil, cmp.Or(err, ctx.Err())
 	}
 	m := found.Highest()
 	if m.Cov == nil {

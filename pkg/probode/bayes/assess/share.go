@@ -1,0 +1,129 @@
+package assess
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/internal/estimate"
+)
+
+// The random walk of sample.Deterministic is too slow for some posteriors, and gradients
+// of a solver that chooses its steps again at every θ are expensive. For such posteriors
+// the accurate posterior is sampled with gradients, on a grid that is accurate enough for
+// it. The same draws then get weights twice: for the reference, and for each step of the
+// ladder. Since both posteriors share the draws, the difference between them has a smaller
+// Monte Carlo error than the difference between two runs.
+//
+// Weights do not show modes that only the posterior of a step has, or other regions
+// without draws. So a step is sampled by itself if the search for modes has found such a
+// mode, if moves for its posterior lead to regions without draws (see missedAround), or if
+// k̂ is too large.
+
+const (
+	// manyParameters is the smallest number of parameters with which the random walk may
+	// be too slow. With fewer it does well for most shapes of the posterior.
+	manyParameters = 5
+	// patience is the time, since the beginning of Run, after which share gives up if
+	// Settings.MaxTime is zero.
+	patience = 4 * time.Minute
+)
+
+// share samples the accurate posterior with gradients if sample.Choose recommends that.
+// Otherwise, or if this sampling fails, it does nothing. If the time is not sufficient, it
+// says so in the field slow.
+func (a *assessment) share() error {
+	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
+		return nil
+	}
+	q := a.p.SolvedBy(a.plan.s.Accurate)
+	q.Modes = a.modes.reference
+	a.say("choice of the sampler")
+	best, err := sample.Choose(a.ctx, q, nil, a.plan.s.Chains)
+	if err != nil {
+		return a.ctx.Err()
+	}
+	switch best.Sampler.(type) {
+	case sample.NUTS, sample.SplitHMC:
+	default:
+		return nil
+	}
+	// Differences over the same draws need fewer draws than differences between runs.
+	chains := a.plan.s.Chains
+	chains.Draws, chains.MinESS = min(chains.Draws, 500), math.Min(chains.MinESS, 1000)
+	q = best.Posterior
+	limit := cmp.Or(a.plan.s.MaxTime, patience)
+	ctx, cancel := context.WithCancel(a.ctx)
+	timer := time.AfterFunc(limit-time.Since(a.begin), cancel)
+	within := *a.sampling
+	within.work = &work{ctx: ctx, show: a.show, done: a.done, total: a.total}
+	d, err := within.sample(q, &pairing{modes: q.Modes}, best.Sampler, chains, a.seed(5000))
+	timer.Stop()
+	if err != nil {
+		if ctx.Err() != nil {
+			a.slow = fmt.Sprintf(saidSlow, limit, best.Why)
+		}
+		return a.ctx.Err()
+	}
+	a.say("accurate solutions")
+	if err := a.weigh(d); err != nil {
+		return a.ctx.Err()
+	}
+	if y := a.standard(d, fmt.Sprintf("the weighted draws made with %v, %s, by %v", q.Method, setting(q), best.Sampler)); y.usable && y.whole() {
+		a.common = true
+		return a.measureBy(y)
+	}
+	return a.ctx.Err()
+}
+
+// sharing reports whether draws of the accurate posterior represent a step.
+func (a *assessment) sharing() bool {
+	return slices.ContainsFunc(a.runs, func(d *draws) bool { return d != nil && d.shared })
+}
+
+// shares reports whether weighted draws of the accurate posterior can represent step i:
+// both posteriors must have the same modes.
+func (a *assessment) shares(i int) bool {
+	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
+}
+
+// weighted gives the draws y of the accurate posterior weights for the posterior at step
+// i. The log weights raw have been computed before; nil means none. Let q be the posterior
+// of the draws. Then the effects of step i are the differences between q and the reference,
+// which the draws have already, minus the differences between q and step i.
+func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
+	s.say("solutions at the draws, %v", &s.ladder[i])
+	d := *y
+	d.pair, d.to, d.shared, d.raw, d.weights = &s.modes.steps[i], s.ladder[i].setup, true, raw, nil
+	before := s.weighing
+	if err := s.weigh(&d); err != nil {
+		return nil, err
+	}
+	for by := range measures {
+		d.estimates[by] = slices.Clone(d.accurate[by])
+		for k, to := range d.shifts[by] {
+			from := y.shifts[by][k]
+			ratio := from.Ratio / to.Ratio
+			d.shifts[by][k] = estimate.Difference{
+				Center: from.Center - to.Center, CenterSE: math.Hypot(from.CenterSE, to.CenterSE),
+				Ratio: ratio, RatioSE: ratio * math.Hypot(from.RatioSE/from.Ratio, to.RatioSE/to.Ratio),
+			}
+		}
+		d.accurate[by] = y.accurate[by]
+	}
+	d.visited = nil // these are shares of the draws without weights
+	inf := *y.summed
+	inf.Sampler += ", weighted"
+	inf.Summary = slices.Clone(inf.Summary)
+	for k := range inf.Summary {
+		inf.Summary[k].BulkESS *= d.kish()
+	}
+	inf.Solves, inf.Seconds = len(d.few.Draws)*len(d.few.Draws[0]), s.weighing-before
+	inf.ESSPerSecond *= d.kish()
+	d.drawing, d.summed = math.NaN(), &inf
+	return &d, nil
+}
