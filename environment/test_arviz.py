@@ -123,7 +123,7 @@ class FromFiles(Opened, unittest.TestCase):
         """The settings of the run are stored as attributes and as comments."""
         attributes = self.data.posterior.attrs
         self.assertIn("probode", attributes)
-        for key, value in {"scheme": "pcn,PCNWithinGibbs", "method": "AM1", "step": "0.25", "alpha": "0.05", "model": "lynx_and_hare",
+        for key, value in {"scheme": "hamiltonian,Hamiltonian", "method": "AM1", "step": "0.25", "alpha": "0.05", "model": "lynx_and_hare",
                            "prior_1": "theta1~Truncated", "data": "21_rows_of_2", "seed": "3", "thin": "20", "go": "go1.",
                            "proposed": "10000", "failed": "0"}.items():
             with self.subTest(key=key):
