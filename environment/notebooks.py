@@ -241,7 +241,7 @@ def inspect(notebook, seconds):
             # The HTML contains the picture, which the chart replaces; a second copy is not needed.
             if d["text/html"].count("data:image/png") != 1 or d["text/html"].count("<div data-probode=") != 1 or "image/png" in d:
                 found.append("has a figure that is not one picture and one chart")
-        memo = any("kept on disk for the next time" in d.get("text/plain", "") for d in data)
+        memo = any("kept on disk for next time" in d.get("text/plain", "") for d in data)
         limit = MEMO_SECONDS if memo else CELL_SECONDS
         if s > limit:
             found.append(f"takes {s:.1f} s: want at most {limit}")
