@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Block is the solver of Hennig and Hauberg [HH14], after an idea of Skilling [S91]. The
@@ -25,7 +26,10 @@ type Block struct {
 
 func (m Block) String() string { return describe("block", m.Length) }
 
-// Order returns 1.
+// Order returns 1. This is the order for small steps. On the oscillator x″ = sin 2t − x of
+// [C16], the errors at t = 10 are .0037, .0025, .0014 and .0008 for h = .2, .1, .05 and
+// .025: they fall more slowly at first. A local error estimated by halving the step is
+// then too small.
 func (Block) Order() int { return 1 }
 
 func (Block) Noise(d int) probode.Noise { return probode.Noise{Normals: d, Exponent: 1.5} }
@@ -57,10 +61,10 @@ func (r *regression) root() [][]float64 {
 		known = append(known, r.state(at))
 		c := make([]float64, i, i+1)
 		for j := range c {
-			c[j] = r.states(at, r.tau[j+1]) - dot(known[i], known[j])
+			c[j] = r.states(at, r.tau[j+1]) - vector.Dot(known[i], known[j])
 		}
 		// Increasing the variance by one millionth keeps the factorisation stable.
-		root = root.add(c, (r.states(at, at)-dot(known[i], known[i]))*(1+1e-6))
+		root = root.add(c, (r.states(at, at)-vector.Dot(known[i], known[i]))*(1+1e-6))
 	}
 	return root
 }

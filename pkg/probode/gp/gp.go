@@ -28,6 +28,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 const (
@@ -136,24 +137,17 @@ func (l cholesky) add(c []float64, v float64) cholesky {
 	for i := range c {
 		row := l[first+i]
 		m := min(len(row)-1, i)
-		c[i] = (c[i] - dot(row[len(row)-1-m:len(row)-1], c[i-m:i])) / row[len(row)-1]
+		c[i] = (c[i] - vector.Dot(row[len(row)-1-m:len(row)-1], c[i-m:i])) / row[len(row)-1]
 	}
-	return append(l, append(c, math.Sqrt(max(v-dot(c, c), 1e-14*v))))
+	return append(l, append(c, math.Sqrt(max(v-vector.Dot(c, c), 1e-14*v))))
 }
 
 // forward replaces v by L⁻¹v, where v has one element for each of the first rows.
 func (l cholesky) forward(v []float64) {
 	for i := range v {
 		m := len(l[i]) - 1
-		v[i] = (v[i] - dot(l[i][:m], v[i-m:i])) / l[i][m]
+		v[i] = (v[i] - vector.Dot(l[i][:m], v[i-m:i])) / l[i][m]
 	}
-}
-
-func dot(a, b []float64) (s float64) {
-	for i, v := range a {
-		s += v * b[i]
-	}
-	return s
 }
 
 // A stepper holds the data that both methods store for a segment: the initial state and

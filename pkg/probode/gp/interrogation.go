@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Interrogation is the solver of Chkrebtii et al. At each grid point it evaluates f at the
@@ -41,7 +42,7 @@ func (m Interrogation) Stepper(p *probode.Problem, g *probode.Grid) (probode.Ste
 			r.observe()
 			c := r.state(next)
 			t.weights = append(t.weights, r.weights(c))
-			t.root = append(t.root, []float64{math.Sqrt(max(0, r.states(next, next)-dot(c, c)))})
+			t.root = append(t.root, []float64{math.Sqrt(max(0, r.states(next, next)-vector.Dot(c, c)))})
 		}
 		return t
 	})

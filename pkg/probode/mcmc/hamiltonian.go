@@ -160,11 +160,10 @@ func (k *Hamiltonian) energy(z, p []float64, logp float64) float64 {
 }
 
 // rotate turns (q, p) by an angle.
-func (k *Hamiltonian) rotate(angle float64) {
+func rotate(q, p []float64, angle float64) {
 	sin, cos := math.Sincos(angle)
-	for i, q := range k.q {
-		p := k.p[i]
-		k.q[i], k.p[i] = cos*q+sin*p, cos*p-sin*q
+	for i, v := range q {
+		q[i], p[i] = cos*v+sin*p[i], cos*p[i]-sin*v
 	}
 }
 
@@ -212,7 +211,7 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	length := 0.8 + 0.4*rng.Float64()
 	var logp float64
 	if steps == 0 {
-		k.rotate(length * math.Pi / 2)
+		rotate(k.q, k.p, length*math.Pi/2)
 		logp = k.evaluate(nil, k.q)
 	} else {
 		logp = k.follow(steps, size*length)
@@ -242,7 +241,7 @@ func (k *Hamiltonian) follow(steps int, size float64) (logp float64) {
 	copy(k.g, k.force)
 	floats.AddScaled(k.p, size/2, k.g)
 	for i := range steps {
-		k.rotate(size)
+		rotate(k.q, k.p, size)
 		if logp = k.evaluate(k.g, k.q); math.IsNaN(logp) || math.IsInf(logp, -1) {
 			return logp
 		}

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/internal/moments"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // AdaptiveMixture is the [Rule] for targets with up to about twenty-five correlated
@@ -177,7 +178,7 @@ func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 		f := math.Exp(p.logWalk)
 		p.distance = 0
 		for i := range d {
-			dst[i] = x[i] + f*dot(p.axes[i*d:(i+1)*d], p.z)
+			dst[i] = x[i] + f*vector.Dot(p.axes[i*d:(i+1)*d], p.z)
 			p.distance += f * f * p.z[i] * p.z[i]
 		}
 		return 0
@@ -194,7 +195,7 @@ func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 	b := math.Exp(p.logPull)
 	keep, f := math.Sqrt(1-b*b), b*math.Sqrt((pullDegrees+qx)/chi2)
 	for i := range d {
-		dst[i] = p.mean[i] + keep*(x[i]-p.mean[i]) + f*dot(p.axes[i*d:(i+1)*d], p.z)
+		dst[i] = p.mean[i] + keep*(x[i]-p.mean[i]) + f*vector.Dot(p.axes[i*d:(i+1)*d], p.z)
 	}
 	qy := p.squaredDistance(dst)
 	p.distance = 0
@@ -208,14 +209,6 @@ func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 	return (pullDegrees + float64(d)) / 2 * (math.Log1p(qy/pullDegrees) - math.Log1p(qx/pullDegrees))
 }
 
-func dot(a, b []float64) float64 {
-	var sum float64
-	for i, v := range a {
-		sum += v * b[i]
-	}
-	return sum
-}
-
 // squaredDistance returns ‖A⁻¹(x − m)‖².
 func (p *mixture) squaredDistance(x []float64) float64 {
 	d := len(p.mean)
@@ -224,7 +217,7 @@ func (p *mixture) squaredDistance(x []float64) float64 {
 	}
 	var sum float64
 	for k := range d {
-		v := dot(p.white[k*d:(k+1)*d], p.dev)
+		v := vector.Dot(p.white[k*d:(k+1)*d], p.dev)
 		sum += v * v
 	}
 	return sum

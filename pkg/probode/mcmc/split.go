@@ -142,10 +142,7 @@ func (k *SplitHMC) Step(rng *rand.Rand) {
 // another half kick.
 func (k *SplitHMC) turn(s *phase, φ float64) {
 	floats.AddScaled(s.p, φ/2, s.g)
-	sin, cos := math.Sincos(φ)
-	for i, z := range s.z {
-		s.z[i], s.p[i] = z*cos+s.p[i]*sin, s.p[i]*cos-z*sin
-	}
+	rotate(s.z, s.p, φ)
 	if k.evaluate(s); !math.IsNaN(s.logp) {
 		floats.AddScaled(s.p, φ/2, s.g)
 	}
