@@ -2,6 +2,7 @@ package matching
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -15,8 +16,14 @@ import (
 // Sample draws θ from a posterior of GaussianProcess. It moves θ and ξ together with
 // mcmc.NUTS, using a metric based on the Fisher information. The chains begin at draws of
 // θ from the prior and at ξ = 0, unless s.Start is set; its points are then on the
-// unconstrained scale, and contain θ and ξ. A zero s.BurnIn means 600 iterations.
+// unconstrained scale, and contain θ and ξ. A zero s.BurnIn means 600 iterations. The
+// result includes the quantities of mcmc.NUTSQuantities, so that Chains.Warnings reports
+// divergent paths.
 func Sample(ctx context.Context, p *bayes.Posterior, s mcmc.Settings) (*mcmc.Chains, error) {
+	if _, ok := p.Setup.Mesh.(process); !ok {
+		return nil, fmt.Errorf("matching: the mesh of the posterior is %v: want a posterior that GaussianProcess has made", p.Setup.Mesh)
+	}
+	s.Generated = mcmc.NUTSQuantities()
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,6 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/matching"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // With f linear in x, the density is Gaussian in ξ for each θ. The mean and the standard
@@ -39,6 +41,9 @@ func TestSample(t *testing.T) {
 	draws, err := matching.Sample(context.Background(), post, mcmc.Settings{Draws: 1000, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.Equal(draws.Quantities, mcmc.NUTSQuantities()) || len(draws.Generated) != len(draws.Draws) {
+		t.Errorf("the quantities are %q: want those of NUTS, since warnings of divergent paths rest on them", draws.Quantities)
 	}
 	rates := slices.Concat(draws.Parameter(0)...)
 
@@ -98,5 +103,13 @@ func TestSample(t *testing.T) {
 	}
 	if got := stat.StdDev(rates, nil); math.Abs(got/sd-1) > 0.12 {
 		t.Errorf("sd %.4f: want %.4f", got, sd)
+	}
+}
+
+func TestSampleRefusesOtherPosteriors(t *testing.T) {
+	m := fitzHughNagumo(t, 0.05)
+	post := &bayes.Posterior{Model: m, Setup: probode.Setup{Mesh: reference.Accurate{}}}
+	if _, err := matching.Sample(context.Background(), post, mcmc.Settings{Draws: 10}); err == nil || !strings.Contains(err.Error(), "GaussianProcess") {
+		t.Errorf("a posterior of another mesh gave %v: want an error that names GaussianProcess", err)
 	}
 }

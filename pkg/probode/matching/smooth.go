@@ -95,9 +95,12 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case found == nil || math.IsInf(found.F, 0):
-		return nil, fmt.Errorf("matching: no spline fits at θ = %.4g: %w", start, err)
+		return nil, fmt.Errorf("matching: no spline fits at θ = %.4g: want another Start", start)
+	case err != nil:
+		return nil, fmt.Errorf("matching: the search ended at θ = %.4g: %w", found.X, err)
+	case !q.fit(found.X):
+		return nil, fmt.Errorf("matching: the spline at θ = %.4g is not a minimum after %d steps: want another Lambda or Start", found.X, fitSteps)
 	}
-	q.fit(found.X)
 	return &Smoothing{Theta: found.X, Misfit: q.misfit(), spline: q}, nil
 }
 
@@ -206,10 +209,12 @@ func (q *spline) misfit() (sum float64) {
 	return sum
 }
 
+// fitSteps is the largest number of steps in one fit of the spline.
+const fitSteps = 200
+
 // Starting from the present coefficients, fit finds those for θ by the Gauss–Newton
 // method with Levenberg–Marquardt damping. It reports whether it has found a minimum.
 func (q *spline) fit(theta []float64) bool {
-	const steps = 200
 	d, n := q.p.Dim(), len(q.c)
 	lin, jac := probode.NewLinearizer(q.p), q.p.NewJacobian()
 	x, f := make([]float64, d), make([]float64, d)
@@ -270,7 +275,7 @@ func (q *spline) fit(theta []float64) bool {
 	}
 	damping := 1e-3
 	grad, next, step := make([]float64, n), make([]float64, n), mat.NewVecDense(n, nil)
-	for range steps {
+	for range fitSteps {
 		info := mat.NewSymBandDense(n, 4*d-1, nil)
 		clear(grad)
 		value := system(q.c, grad, info)
@@ -303,5 +308,5 @@ func (q *spline) fit(theta []float64) bool {
 			}
 		}
 	}
-	return true
+	return false
 }

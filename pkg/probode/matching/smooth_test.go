@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
@@ -72,5 +73,18 @@ func TestSmoothFitzHughNagumo(t *testing.T) {
 	got.States(x, 3.3)
 	if got.States(x, 20); math.Abs(x[0]-m.Experiments[0].Data.Y[40][0]) > 0.3 {
 		t.Errorf("V(20) = %.3f, and the datum is %.3f", x[0], m.Experiments[0].Data.Y[40][0])
+	}
+}
+
+// The equation is not finite at the start, or nowhere near any θ.
+func TestSmoothSaysThatNothingFits(t *testing.T) {
+	p := &probode.Problem{Name: "undefined", Params: []string{"rate"}, X0: []float64{1}, Theta: []float64{1}, Span: [2]float64{0, 3},
+		F: func(f []float64, _ float64, x, theta []float64) { f[0] = math.Sqrt(-theta[0] * theta[0]) }}
+	data := &bayes.Data{T: []float64{0, 1, 2, 3}, Y: [][]float64{{1}, {1}, {1}, {1}}}
+	m := bayes.Model{Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}}}}
+	if got, err := matching.Smooth(context.Background(), m, matching.SmoothSettings{Lambda: 1}); err == nil {
+		t.Errorf("the fit is %v: want an error", got)
+	} else if strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "nil") {
+		t.Errorf("the error is %q: want one line without nil", err)
 	}
 }
