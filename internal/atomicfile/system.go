@@ -2,13 +2,7 @@
 
 package atomicfile
 
-import (
-	"os"
-	"syscall"
-)
-
-// nonBlocking makes it an error to open a pipe that nobody reads from.
-const nonBlocking = syscall.O_NONBLOCK
+import "os"
 
 func rename(from, to string) error { return os.Rename(from, to) }
 

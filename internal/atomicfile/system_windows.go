@@ -7,8 +7,6 @@ import (
 	"time"
 )
 
-const nonBlocking = 0
-
 // rename keeps retrying for up to two seconds. Windows neither moves nor replaces a file
 // that another program, such as a virus scanner, has open, and such programs rarely keep
 // a file open for long.
