@@ -203,6 +203,9 @@ func (s *sampling) summarise(d *draws, r sample.Measurement) {
 		Sampler: r.Sampler.String(), Summary: r.Summary, Draws: len(c.Draws[0]), Chains: len(c.Draws),
 		Solves: int(math.Round(r.Work)), Seconds: r.Seconds,
 	}
+	if _, ok := r.Sampler.(sample.Replacer); ok {
+		d.summed.replaced = r.Sampler.String()
+	}
 	d.drawing, d.failed, d.notes = r.Drawing, 0, nil
 	for _, note := range c.Notes {
 		if warning, ok := strings.CutPrefix(note, "warning: "); ok {

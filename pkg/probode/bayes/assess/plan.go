@@ -14,6 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
 // A plan says what an assessment does: it holds the posterior, the settings and the
@@ -86,7 +87,28 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	for _, size := range sizes {
 		pl.asked = append(pl.asked, pl.nearest(size))
 	}
-	return pl, nil
+	return pl, pl.checkReplaced()
+}
+
+// checkReplaced returns an error if the sampler is a sample.Replacer that has no posterior
+// for one of the steps, so that nobody waits for a run that will fail.
+func (pl *plan) checkReplaced() error {
+	r, ok := pl.s.Sampler.(sample.Replacer)
+	if !ok {
+		return nil
+	}
+	for i := range pl.ladder {
+		p := pl.frozen(i, pl.p.GridAt)
+		p.Alpha = 1
+		q, err := r.Replace(context.Background(), p)
+		if err == nil {
+			_, err = bayes.NewDensity(context.Background(), q)
+		}
+		if err != nil {
+			return fmt.Errorf("assess: %v: %w", &pl.ladder[i], err)
+		}
+	}
+	return nil
 }
 
 // add adds a level. For equal steps it takes the step size from the grid, because this

@@ -148,7 +148,7 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 		}
 		all = append(all, r)
 		if noisy := a.noisy[i]; noisy != nil {
-			all = append(all, j.noise(trial{"noise in the model", "noise in the model, " + l.String(), noisy}, d))
+			all = append(all, j.noise(trial{"noise in the model", noisy.summed.includes() + ", " + l.String(), noisy}, d))
 		}
 		switch {
 		case j.trusted(d):

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -177,7 +178,12 @@ type Inference struct {
 	// ESSPerSecond is the smallest bulk effective sample size among the assessed
 	// parameters, per second.
 	ESSPerSecond float64
+
+	replaced string // name of the sampler if it is a sample.Replacer
 }
+
+// includes says how the inference includes the error of the solver.
+func (inf *Inference) includes() string { return cmp.Or(inf.replaced, "noise in the model") }
 
 // marginal returns the summary of a parameter's draws.
 func (inf *Inference) marginal(name string) diag.Marginal {

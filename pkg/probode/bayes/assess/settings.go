@@ -27,7 +27,7 @@ type Settings struct {
 	Tolerances []probode.Tolerance
 
 	// Sampler is the sampler for the inference with the solver's error in the model; nil
-	// means PCNWithinGibbs.
+	// means PCNWithinGibbs. With marginal.Integrated the error is integrated out.
 	Sampler sample.Sampler
 
 	// Threshold is the limit below which an error does not matter. The error of the

@@ -215,7 +215,7 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 	if part >= 0 && part < len(f.Within) {
 		f = f.Within[part]
 	}
-	fmt.Fprintf(b, "With noise in the model (α = %.3g) %s", a.Claim("α", st.String(), "").Value, saySize("median", name, f.Median))
+	fmt.Fprintf(b, "With %s (α = %.3g) %s", q.includes(), a.Claim("α", st.String(), "").Value, saySize("median", name, f.Median))
 	if k := q.gravest(a.Threshold); k != j {
 		g, _ := q.Effects[k].gravest(a.Threshold)
 		if bias, ratio := g.sizes(a.Threshold); bias > ratio {
@@ -356,14 +356,15 @@ func (a *Report) Advice() string {
 	} else {
 		b.WriteString("None of the measured remedies is known to reach the threshold.\n")
 	}
-	bad := 0
+	bad, name := 0, ""
 	for _, r := range a.Remedies {
 		if strings.HasPrefix(r.Note, worseThanNothing) {
 			bad++
+			name, _, _ = strings.Cut(r.Name, ",")
 		}
 	}
 	if bad > 0 {
-		fmt.Fprintf(&b, "At %d of the steps, noise in the model is worse than ignoring the error.\n", bad)
+		fmt.Fprintf(&b, "At %d of the steps, %s is worse than ignoring the error.\n", bad, name)
 	}
 	return b.String()
 }

@@ -4,7 +4,8 @@
 //
 // The result is a bayes.Posterior without noise, so it can be used with fits, samplers
 // and Laplace approximations. Its data are the observations, and its states are the means
-// and the standard deviations of their predictive distributions. It cannot be solved with
+// and the standard deviations of their predictive distributions (for log-normal errors, the
+// median, and the standard deviation of the logarithm). It cannot be solved with
 // another Setup; instead, compare its parameters with those of the original posterior.
 package marginal
 
@@ -34,8 +35,9 @@ type Settings struct {
 }
 
 // Posterior returns the posterior of the model m whose likelihood has the solution
-// integrated out. All observations must have Gaussian errors. Expected values that are not
-// linear in the state are linearised.
+// integrated out. All observations must have Gaussian or log-normal errors. Expected
+// values that are not linear in the state are linearised; with log-normal errors it is
+// their logarithms that are linearised.
 //
 // An evaluation of the log likelihood takes one forward and one backward pass of the
 // filter for Fenrir, and two forward passes for DALTON. A gradient takes 2p evaluations
@@ -77,17 +79,22 @@ func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.
 	var errs, spreads []bayes.Likelihood
 	var sds []string
 	for k := range c {
-		of := x.Errors[min(k, len(x.Errors)-1)]
-		if _, ok := of.(bayes.Gaussian); !ok {
-			return nil, fmt.Errorf("column %d has errors of type %T: want bayes.Gaussian", k+1, of)
-		}
 		name := fmt.Sprintf("y%d", k+1)
 		if x.Data.Names != nil {
 			name = x.Data.Names[k]
 		}
 		sd := "predictive sd of " + name
+		var predicted bayes.Likelihood
+		switch of := x.Errors[min(k, len(x.Errors)-1)].(type) {
+		case bayes.Gaussian:
+			predicted = bayes.Gaussian{Sigma: bayes.Unknown(sd)}
+		case bayes.LogNormal:
+			predicted = bayes.LogNormal{Sigma: bayes.Unknown(sd)}
+		default:
+			return nil, fmt.Errorf("column %d has errors of type %T: want bayes.Gaussian or bayes.LogNormal", k+1, of)
+		}
 		data.Names, sds = append(data.Names, name), append(sds, sd)
-		errs, spreads = append(errs, bayes.Gaussian{Sigma: bayes.Unknown(sd)}), append(spreads, bayes.Gaussian{Sigma: bayes.Known(1)})
+		errs, spreads = append(errs, predicted), append(spreads, bayes.Gaussian{Sigma: bayes.Known(1)})
 	}
 	data.Names, errs = append(data.Names, sds...), append(errs, spreads...)
 	if dalton {
@@ -170,7 +177,11 @@ func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	if !slices.Equal(times, x.Data.T) {
 		return nil, errors.New("marginal: predictive distributions exist only at the times of the data")
 	}
-	path := &path{mesh: m, number: i, data: x.Data, params: len(p.Theta)}
+	path := &path{mesh: m, number: i, data: x.Data}
+	for k := range x.Data.Y[0] {
+		_, logarithm := x.Errors[min(k, len(x.Errors)-1)].(bayes.LogNormal)
+		path.logarithm = append(path.logarithm, logarithm)
+	}
 	path.on(m.of)
 	if at == nil {
 		at = p.Theta
@@ -193,10 +204,11 @@ type path struct {
 	number  int
 	part    *bayes.Part // of a density of its own
 	data    *bayes.Data
-	params  int
 	of      *filter.Marginal
 	make    func() (*filter.Marginal, error)
 	predict []float64
+
+	logarithm []bool // columns with log-normal errors, which are predicted on the log scale
 }
 
 // on gives the path a density of its own.
@@ -233,6 +245,12 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 		for k := range mean {
 			copy(r.Slopes[k*d:(k+1)*d], slopes[k*(d+len(theta)):])
 			r.SD[k] = own[k][0]
+			if p.logarithm[k] {
+				r.Y[k], r.Mean[k] = math.Log(r.Y[k]), math.Log(mean[k])
+				for j := range d {
+					r.Slopes[k*d+j] /= mean[k]
+				}
+			}
 		}
 	})
 	if err != nil {
@@ -244,6 +262,9 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 		row := dst[n*width : (n+1)*width]
 		for k := range c {
 			row[k], row[c+k] = p.predict[2*(n*c+k)], p.predict[2*(n*c+k)+1]
+			if p.logarithm[k] {
+				row[k] = math.Exp(row[k])
+			}
 		}
 		if p.DALTON {
 			row[2*c] = extra

@@ -76,12 +76,21 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	if ctx == nil {
 		return nil, errors.New("sample: the context is nil")
 	}
+	if sampler == nil {
+		return nil, errors.New("sample: the sampler is nil: want Deterministic, PCNWithinGibbs or another sampler")
+	}
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if sampler == nil {
-		return nil, errors.New("sample: the sampler is nil: want Deterministic, PCNWithinGibbs or another sampler")
+	drawn := p // the posterior of which the kernels know the density
+	if r, ok := sampler.(Replacer); ok {
+		if drawn, err = r.Replace(ctx, p); err != nil {
+			return nil, err
+		}
+		if e, err = bayes.NewDensity(ctx, drawn); err != nil {
+			return nil, err
+		}
 	}
 	if err := sampler.Check(e); err != nil {
 		return nil, err
@@ -114,7 +123,12 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		j.notes = append(j.notes, held)
 	}
 	if s.Start == nil || j.rule == nil {
-		if j.modes, err = findModes(ctx, p, sampler, s, s.Start == nil); err != nil {
+		if drawn != p && p.Modes != nil {
+			if drawn.Modes, err = refined(ctx, drawn, p.Modes, s); err != nil {
+				return nil, err
+			}
+		}
+		if j.modes, err = findModes(ctx, drawn, sampler, s, s.Start == nil); err != nil {
 			return nil, err
 		}
 		if j.rule == nil {

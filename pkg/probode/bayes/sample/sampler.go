@@ -12,7 +12,8 @@ import (
 
 // A Sampler is a way to draw θ, with or without ξ. Every Sampler, from this package or
 // from outside, works with Run, Store, Compare, and the checks of package assess. A
-// Sampler may also be a Proposer, a Preparer or a Finisher, and its kernels may be Tuned.
+// Sampler may also be a Proposer, a Replacer, a Preparer or a Finisher, and its kernels may
+// be Tuned.
 type Sampler interface {
 	// String returns a short name for tables.
 	String() string
@@ -99,6 +100,14 @@ type Preparer interface {
 	// kernels get clones of the density d. modes searches for the modes of the
 	// deterministic posterior, or returns the known ones.
 	Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error)
+}
+
+// A Replacer is a Sampler that draws from another posterior with the same parameters. The
+// modes are searched for in that posterior, and its density is passed to Check and Kernel.
+type Replacer interface {
+	Sampler
+	// Replace returns the posterior that takes the place of p.
+	Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Posterior, error)
 }
 
 // A Finisher is a Sampler that processes the chains after they are complete.

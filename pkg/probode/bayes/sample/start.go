@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -65,7 +64,7 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 	// weights the draws, the chains use the Setup of p.
 	target := sampler.Target()
 	if _, weighs := sampler.(Finisher); target.Distribution == Accurate && !weighs {
-		return refined(ctx, p, found, target.Setup, s)
+		return refined(ctx, p.SolvedBy(target.Setup), found, s)
 	}
 	return found, nil
 }
@@ -144,18 +143,18 @@ func inside(e *bayes.Density, theta, u []float64) {
 	}
 }
 
-// refined returns the modes of the posterior with an accurate setup. The search begins at
-// the given modes and at a few draws from the prior, because some modes of the accurate
-// posterior may be missing from the given ones, and some given modes may not exist in it.
-// It returns the given modes if the search fails.
-func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, by probode.Setup, s mcmc.Settings) (*bayes.Modes, error) {
+// refined returns the modes of p if the argument found holds those of the same model with
+// another solver. The search begins at the given modes and at a few draws from the prior,
+// because some modes of p may be missing from the given ones, and some given modes may not
+// exist in it. It returns the given modes if the search fails.
+func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {
 		if m.Theta != nil {
 			search.From = append(search.From, m.Theta)
 		}
 	}
-	fine, err := modes.Find(ctx, p.SolvedBy(by), search)
+	fine, err := modes.Find(ctx, p, search)
 	if err != nil {
 		return found, ctx.Err()
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes/marginal"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -24,6 +25,8 @@ var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Noise: true},
 	sample.ExpectedLikelihood{},
 	sample.RedrawOnAccept{},
+	marginal.Integrated{},
+	marginal.Integrated{DALTON: true},
 }
 
 // samplerName returns the name of a scheme as it is written in flags.

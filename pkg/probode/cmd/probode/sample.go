@@ -65,6 +65,9 @@ or -step alone, an accurate solver checks each move that this solver accepts
 the paper (hamiltonian, or pcn where that needs gradients that the solver does not have):
 that widens the posterior and does not correct it.
 
+With -method ek0 or ek1, -scheme fenrir and dalton integrate the solution out. -alpha is the
+diffusion κ². The measurement errors must be Gaussian or log-normal.
+
 With -start fit.json the search for modes begins at the ends of an earlier probode fit,
 so that nothing is searched for twice.
 

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,7 +49,8 @@ const leastRanks = 3
 // sbcVerb runs simulation-based calibration of schemes.
 func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sbc", flag.ContinueOnError)
-	all := append(samplers[:len(samplers):len(samplers)], sample.Reweighted{})
+	all := append(slices.Clone(samplers), sample.Reweighted{})
+	all = slices.DeleteFunc(all, func(s sample.Sampler) bool { _, needsFilter := s.(sample.Replacer); return needsFilter })
 	var names []string
 	for _, s := range all {
 		names = append(names, samplerName(s))
