@@ -186,7 +186,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 		}
 		started := false
 		for i = seg.to - 1; i >= seg.from; i-- {
-			if s.stop.Load() {
+			if s.stop.Ended() {
 				return s.Fail(i, theta, row(z, i, d), s.cause())
 			}
 			r.Next, r.X = r.X, r.Next

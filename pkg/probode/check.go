@@ -91,7 +91,7 @@ func (s *Solver) checkPath(z, theta []float64) error {
 	const points = 5
 	n := s.Steps()
 	for k := 1; k <= points; k++ {
-		if s.stop.Load() {
+		if s.stop.Ended() {
 			return s.Fail(n, theta, nil, s.cause())
 		}
 		i := (2*k - 1) * n / (2 * points)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
@@ -50,6 +51,7 @@ type controller struct {
 	orders []uint8   // one for each step and event
 	hit    []float64 // states at the points of fixed
 	tried  int       // steps, rejected ones included
+	pause  func()    // see progress.Pausing; may be nil
 }
 
 func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid) (*controller, error) {
@@ -95,7 +97,7 @@ func (c *controller) again(theta []float64, fixed *Grid) {
 }
 
 func (c *controller) run(ctx context.Context) (err error) {
-	c.at, c.tried = c.p.Span[0], 0
+	c.at, c.tried, c.pause = c.p.Span[0], 0, progress.Pause(ctx)
 	d := c.p.Dim()
 	if n := len(c.fixed.t) * d; len(c.hit) != n {
 		c.hit = make([]float64, n)
@@ -253,7 +255,10 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		if c.at = t; t == end {
 			return h, before, nil
 		}
-		if err := ctx.Err(); err != nil {
+		if c.pause != nil {
+			c.pause()
+		}
+		if ctx.Err() != nil {
 			return 0, 0, context.Cause(ctx)
 		}
 		if i >= c.set.MaxSteps || c.tried >= 4*c.set.MaxSteps { // or too many rejected steps

@@ -181,7 +181,7 @@ func (s *Solver) eachLocal(errs localizer, theta []float64, do func(i int, local
 		}
 		for i := seg.from; i < seg.to; i++ {
 			x, next := row(z, i, s.d), row(z, i+1, s.d)
-			if at = s.g.t[i]; s.stop.Load() {
+			if at = s.g.t[i]; s.stop.Ended() {
 				return s.Fail(i, theta, x, s.cause())
 			}
 			if err := s.step.Step(next, i, x, theta, nil, nil); err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -37,8 +37,8 @@ type Solver struct {
 
 	f       []float64 // f at the state of a failure
 	jac     *Matrix
-	now     *segment     // the segment for which F may be called
-	stop    *atomic.Bool // set when the context of Bind ends; shared by clones
+	now     *segment       // the segment for which F may be called
+	stop    *progress.Stop // of the context of Bind; shared by clones
 	cause   func() error
 	checked bool // the promises of the problem were checked
 
@@ -67,7 +67,7 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	case !(alpha >= 0) || math.IsInf(alpha, 1):
 		return nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.Title(), alpha)
 	}
-	s := &Solver{p: p, m: m, d: p.Dim(), noise: m.Noise(p.Dim()), alpha: alpha, stop: new(atomic.Bool)}
+	s := &Solver{p: p, m: m, d: p.Dim(), noise: m.Noise(p.Dim()), alpha: alpha, stop: new(progress.Stop)}
 	if err := p.fits(g, s.noise); err != nil {
 		return nil, err
 	}
@@ -164,12 +164,9 @@ func (s *Solver) MemoryLen() int {
 // restores the earlier context; if Bind is called several times, the release functions
 // must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
-	stop, before, cause := new(atomic.Bool), s.stop, s.cause
+	before, cause := s.stop, s.cause
+	stop, end := progress.NewStop(ctx)
 	s.stop, s.cause = stop, func() error { return context.Cause(ctx) }
-	end := context.AfterFunc(ctx, func() { stop.Store(true) })
-	if ctx.Err() != nil {
-		stop.Store(true)
-	}
 	return func() {
 		end()
 		if s.stop == stop { // stop does not belong to a later call
@@ -315,7 +312,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 			}
 		}
 		for end := min(to, seg.to); i < end; {
-			if s.stop.Load() {
+			if s.stop.Ended() {
 				return s.Fail(i, theta, row(z, i, d), s.cause())
 			}
 			if tangents != nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
 )
 
@@ -70,13 +70,13 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
 	before := sol.implicit
-	var stop atomic.Bool
-	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
+	stop, release := progress.NewStop(ctx)
+	defer release()
 	once := func(run int, s Settings, nudge bool, out []float64) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at t = %.6g: %w", c.t[0], err)
 		}
-		e := newIntegration(p, s, run, &stop)
+		e := newIntegration(p, s, run, stop)
 		if nudge {
 			e.nudge = slices.Repeat([]float64{1}, d)
 		}

@@ -48,7 +48,7 @@ func (e *integration) reach(target float64, i int) error {
 			return nil
 		}
 		switch {
-		case e.stop.Load():
+		case e.stop.Ended():
 			return errStopped
 		case e.steps >= e.set.MaxSteps+i:
 			return stuckError(fmt.Sprintf("more than %d steps up to t = %.6g, x = %s: the solution may end here; otherwise try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, short(e.x)))
@@ -244,7 +244,7 @@ func (e *integration) differentiate(rest float64) error {
 		e.p.F(e.f0, e.t, e.at, e.theta)
 	}
 	if !vector.Finite(e.f0) || !ok {
-		if e.stop.Load() {
+		if e.stop.Ended() {
 			return errStopped
 		}
 		what := "F"
@@ -298,7 +298,7 @@ func (e *integration) move() bool {
 
 // stuck returns an error that says why no step is short enough.
 func (e *integration) stuck() error {
-	if e.stop.Load() {
+	if e.stop.Ended() {
 		return errStopped
 	}
 	if e.badT == e.badT {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
-	"sync/atomic"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
@@ -33,7 +33,7 @@ type integration struct {
 
 	// The functions of p use the following fields.
 	from, to float64 // t is kept in this interval
-	stop     *atomic.Bool
+	stop     *progress.Stop
 	evals    int
 
 	t, tLow float64
@@ -65,7 +65,7 @@ type integration struct {
 
 // newIntegration sets up integration 0, the looser one, or integration 1, the accurate
 // one.
-func newIntegration(p *probode.Problem, s Settings, run int, stop *atomic.Bool) *integration {
+func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop) *integration {
 	d := p.Dim()
 	e := &integration{problem: p, triggers: watchTriggers(p), theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
 	for _, v := range []*[]float64{&e.x, &e.low, &e.peak, &e.left, &e.f0, &e.before, &e.prev, &e.f, &e.at, &e.endX, &e.endF, &e.badX} {
@@ -93,7 +93,7 @@ func (e *integration) watch() *probode.Problem {
 	p := e.problem
 	q := *p
 	q.F = func(dst []float64, t float64, x, theta []float64) {
-		if e.stop.Load() {
+		if e.stop.Ended() {
 			dst[0] = math.NaN()
 			return
 		}
@@ -102,7 +102,7 @@ func (e *integration) watch() *probode.Problem {
 	}
 	if p.FJ != nil {
 		q.FJ = func(f, jac []float64, t float64, x, theta []float64) {
-			if e.stop.Load() {
+			if e.stop.Ended() {
 				f[0] = math.NaN()
 				return
 			}

@@ -1,0 +1,48 @@
+package progress
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+type pauseKey struct{}
+
+// Pausing returns a context whose long computations call pause every few steps, from any
+// of their goroutines. It may block, so that a computation can share a single thread.
+func Pausing(ctx context.Context, pause func()) context.Context {
+	return context.WithValue(ctx, pauseKey{}, pause)
+}
+
+// Pause returns the function that was given to Pausing, or nil.
+func Pause(ctx context.Context) func() {
+	pause, _ := ctx.Value(pauseKey{}).(func())
+	return pause
+}
+
+// A Stop says whether a context has ended. It costs less than Err of the context, and it
+// is where a computation under Pausing pauses.
+type Stop struct {
+	ctx   context.Context
+	pause func()
+	ended atomic.Bool
+}
+
+// NewStop returns the Stop of ctx. The function release frees its resources; the Stop then
+// does not notice the end of ctx anymore.
+func NewStop(ctx context.Context) (s *Stop, release func()) {
+	s = &Stop{ctx: ctx, pause: Pause(ctx)}
+	end := context.AfterFunc(ctx, func() { s.ended.Store(true) })
+	if ctx.Err() != nil {
+		s.ended.Store(true)
+	}
+	return s, func() { end() }
+}
+
+// Ended reports whether the context has ended.
+func (s *Stop) Ended() bool {
+	if s.pause != nil {
+		s.pause()
+		return s.ctx.Err() != nil // AfterFunc needs a thread
+	}
+	return s.ended.Load()
+}
