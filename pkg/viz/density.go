@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
 // Contours returns a panel that compares samples of two quantities, X and Y, by the
@@ -19,14 +21,14 @@ func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 	}
 	p := Panel{X: x, Y: y}
 	for i, s := range samples {
-		g, err := kde2(s.X, s.Y, 0, 0)
+		g, err := kde.Plane(s.X, s.Y, 0, 0)
 		if err != nil {
 			return p, fmt.Errorf("%w (sample %q)", err, s.Name)
 		}
 		c := Palette[i%len(Palette)]
-		levels := g.levels(0.5, 0.9)
+		levels := g.Levels(0.5, 0.9)
 		for k, width := range []float64{2, 1.2} {
-			cx, cy := g.contour(levels[k])
+			cx, cy := g.Contour(levels[k])
 			p.Layers = append(p.Layers, Line{Name: s.Name, X: cx, Y: cy, Color: c, Width: width, Opacity: 1 - 0.3*float64(k), Dash: dashes[i%len(dashes)]})
 		}
 	}
@@ -47,7 +49,7 @@ func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 	}
 	p := Panel{X: x, Y: Axis{Label: "density"}}
 	for i, s := range samples {
-		cx, cy, err := kde1(s.X, 0, 0)
+		cx, cy, err := kde.Line(s.X, 0, 0)
 		if err != nil {
 			return p, fmt.Errorf("%w (sample %q)", err, s.Name)
 		}

@@ -282,3 +282,14 @@ func TestFrames(t *testing.T) {
 		}
 	}
 }
+
+// Draws without a density are an error.
+func TestNoDensity(t *testing.T) {
+	same := Points{Name: "a", X: []float64{2, 2, 2}, Y: []float64{2, 2, 2}}
+	if _, err := Contours(Axis{}, Axis{}, nil, same); err == nil {
+		t.Error("contours of equal draws")
+	}
+	if _, err := Densities(Axis{}, nil, same); err == nil {
+		t.Error("a density of equal draws")
+	}
+}

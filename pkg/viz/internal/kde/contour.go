@@ -1,14 +1,14 @@
-package viz
+package kde
 
 import "math"
 
-// contour returns the curves on which the density equals level, as closed polylines with
+// Contour returns the curves on which the density equals level, as closed polylines with
 // a NaN between them. It uses marching squares with linear interpolation along the edges
 // of the cells. Beyond the grid the density counts as zero, so that all curves are
 // closed. It panics if level is not positive.
-func (g surface) contour(level float64) (x, y []float64) {
+func (g Surface) Contour(level float64) (x, y []float64) {
 	if !(level > 0) {
-		panic("viz: contour at a level that is not positive")
+		panic("kde: contour at a level that is not positive")
 	}
 	t := tracer{g: g, level: level, next: map[edge][]edge{}}
 	nx, ny := len(g.X), len(g.Y)
@@ -50,7 +50,7 @@ type edge struct {
 }
 
 type tracer struct {
-	g     surface
+	g     Surface
 	level float64
 	order []edge          // where segments start, in the order found
 	next  map[edge][]edge // where they lead

@@ -1,4 +1,4 @@
-package viz
+package kde
 
 import (
 	"math"
@@ -31,7 +31,7 @@ func TestKDE2(t *testing.T) {
 		for _, f := range []float64{1, 1.5} {
 			n := 4000
 			x, y := lattice(n, mx, my, sx, sy, r)
-			g, err := kde2(x, y, f, 0)
+			g, err := Plane(x, y, f, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +42,7 @@ func TestKDE2(t *testing.T) {
 			}
 			s := 1 + f*f*math.Pow(float64(n), -1.0/3)
 			ps := []float64{0.5, 0.9}
-			levels := g.levels(ps...)
+			levels := g.Levels(ps...)
 			for k, p := range ps {
 				want := (1 - p) / (2 * math.Pi * s * sx * sy * math.Sqrt(1-r*r))
 				// What is left of the lattice's discrepancy after
@@ -50,8 +50,9 @@ func TestKDE2(t *testing.T) {
 				if math.Abs(levels[k]/want-1) > 0.05 {
 					t.Errorf("r = %v, f = %v: level of %v is %v, want %v", r, f, p, levels[k], want)
 				}
-				cx, cy := g.contour(levels[k])
-				if c := runs(cx, cy); c != 1 {
+				cx, cy := g.Contour(levels[k])
+				c := 0
+				if pieces(cx, cy, func(_, _ int) { c++ }); c != 1 {
 					t.Errorf("r = %v, f = %v: %d contours of one hill", r, f, c)
 				}
 				radius := math.Sqrt(-2 * math.Log(1-p) * s)
@@ -78,7 +79,7 @@ func TestKDE1(t *testing.T) {
 		x = append(x, 3+2*distuv.UnitNormal.Quantile((float64(i)+0.5)/float64(n)))
 	}
 	for _, f := range []float64{1, 2} {
-		at, density, err := kde1(x, f, 0)
+		at, density, err := Line(x, f, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,24 +102,32 @@ func TestKDE1(t *testing.T) {
 func TestKDEErrors(t *testing.T) {
 	for _, tt := range []struct{ x, y []float64 }{
 		{[]float64{1, 2}, []float64{1, 3}},
-		{[]float64{1, 2, nan}, []float64{1, 3, 2}},
+		{[]float64{1, 2, math.NaN()}, []float64{1, 3, 2}},
 		{[]float64{1, 2, 3}, []float64{2, 4, 6}},
 		{[]float64{1, 1, 1}, []float64{2, 4, 7}},
 	} {
-		if _, err := kde2(tt.x, tt.y, 0, 0); err == nil {
-			t.Errorf("no error for %v, %v", tt.x, tt.y)
-		}
-		if _, err := Contours(Axis{}, Axis{}, nil, Points{Name: "a", X: tt.x, Y: tt.y}); err == nil {
+		if _, err := Plane(tt.x, tt.y, 0, 0); err == nil {
 			t.Errorf("no error for %v, %v", tt.x, tt.y)
 		}
 	}
-	for _, x := range [][]float64{{1}, {1, inf}, {2, 2, 2}} {
-		if _, _, err := kde1(x, 0, 0); err == nil {
+	for _, x := range [][]float64{{1}, {1, math.Inf(1)}, {2, 2, 2}} {
+		if _, _, err := Line(x, 0, 0); err == nil {
 			t.Errorf("no error for %v", x)
 		}
-		if _, err := Densities(Axis{}, nil, Points{Name: "a", X: x}); err == nil {
-			t.Errorf("no error for %v", x)
+	}
+}
+
+// pieces calls f with the ends [i, j) of every run of x and y without NaN.
+func pieces(x, y []float64, f func(i, j int)) {
+	start := 0
+	for i := range x {
+		if math.IsNaN(x[i]) || math.IsNaN(y[i]) {
+			f(start, i)
+			start = i + 1
 		}
+	}
+	if start < len(x) {
+		f(start, len(x))
 	}
 }
 
@@ -133,8 +142,8 @@ func shoelace(x, y []float64) (a float64) {
 	return a
 }
 
-func sample(n int, lo, hi float64, f func(x, y float64) float64) surface {
-	g := surface{Z: make([]float64, 0, n*n)}
+func sample(n int, lo, hi float64, f func(x, y float64) float64) Surface {
+	g := Surface{Z: make([]float64, 0, n*n)}
 	for i := range n {
 		g.X = append(g.X, lo+(hi-lo)*float64(i)/float64(n-1))
 	}
@@ -156,7 +165,7 @@ func TestContour(t *testing.T) {
 	checker := func(x, y float64) float64 { return 1 + math.Sin(3*x)*math.Sin(3*y) }
 	for _, tt := range []struct {
 		name     string
-		g        surface
+		g        Surface
 		level    float64
 		contours int
 		area     float64 // 0: not known
@@ -171,7 +180,7 @@ func TestContour(t *testing.T) {
 		{"saddles on the level", sample(61, -3, 3, checker), 1, 0, 0},
 		{"nothing", sample(11, -3, 3, hill(0)), 2, 0, 0},
 	} {
-		x, y := tt.g.contour(tt.level)
+		x, y := tt.g.Contour(tt.level)
 		n := 0
 		pieces(x, y, func(i, j int) {
 			n++
@@ -190,9 +199,9 @@ func TestContour(t *testing.T) {
 }
 
 func BenchmarkKDE2(b *testing.B) {
-	x, y := gaussian(10000, 0, 0, 1, 1, 0.5, 1)
+	x, y := lattice(10000, 0, 0, 1, 1, 0.5)
 	for b.Loop() {
-		if _, err := kde2(x, y, 0, 0); err != nil {
+		if _, err := Plane(x, y, 0, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,6 +1,9 @@
-package viz
+// Package kde estimates densities from draws by Gaussian kernels, and finds the contours
+// of densities on a grid.
+package kde
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -9,13 +12,13 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// surface is a density on a rectangular grid.
-type surface struct {
+// A Surface is a density on a rectangular grid.
+type Surface struct {
 	X, Y []float64 // equally spaced, ascending
 	Z    []float64 // len(Y) rows of len(X) values
 }
 
-// kde2 estimates the density of the points (x, y) by Gaussian kernels with covariance
+// Plane estimates the density of the points (x, y) by Gaussian kernels with covariance
 //
 //	H = f² n^(−1/3) Σ̂
 //
@@ -25,17 +28,17 @@ type surface struct {
 // draws, so the estimate is rough; f > 1 makes it smoother.
 //
 // The grid has m × m points, where 0 means 128, and reaches four standard deviations of
-// the kernel beyond the sample, so that it contains all of the mass. The function kde2
-// panics if the lengths differ or f or m is negative. It returns an error for fewer than
-// three points, for values that are not finite, and for points that all lie on one line.
-func kde2(x, y []float64, f float64, m int) (surface, error) {
+// the kernel beyond the sample, so that it contains all of the mass. Plane panics if the lengths
+// differ or f or m is negative. It returns an error for fewer than three points, for
+// values that are not finite, and for points that all lie on one line.
+func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
-		panic(fmt.Sprintf("viz: density of %d by %d values with factor %v on %d points", len(x), len(y), f, m))
+		panic(fmt.Sprintf("kde: density of %d by %d values with factor %v on %d points", len(x), len(y), f, m))
 	}
 	if err := drawable(3, x, y); err != nil {
-		return surface{}, err
+		return Surface{}, err
 	}
-	f = or(f, 1)
+	f = cmp.Or(f, 1)
 	if m == 0 {
 		m = 128
 	}
@@ -44,7 +47,7 @@ func kde2(x, y []float64, f float64, m int) (surface, error) {
 	// If 1 − r² is below 1e-12, where r is the correlation, rounding of the covariance
 	// would determine the kernel.
 	if det := sxx*syy - sxy*sxy; !(det > 1e-12*sxx*syy) {
-		return surface{}, errors.New("viz: no density of draws that lie on one line")
+		return Surface{}, errors.New("kde: no density of draws that lie on one line")
 	}
 	s := f * f * math.Pow(n, -1.0/3)
 	sxx, syy, sxy = s*sxx, s*syy, s*sxy
@@ -57,7 +60,7 @@ func kde2(x, y []float64, f float64, m int) (surface, error) {
 	hx, hy := math.Sqrt(sxx), math.Sqrt(syy)
 	r := sxy / (hx * hy)
 	c := hx * math.Sqrt(1-r*r)
-	g := surface{X: span(x, reach*hx, m), Y: span(y, reach*hy, m), Z: make([]float64, m*m)}
+	g := Surface{X: span(x, reach*hx, m), Y: span(y, reach*hy, m), Z: make([]float64, m*m)}
 	dx, dy := g.X[1]-g.X[0], g.Y[1]-g.Y[0]
 	norm := 1 / (n * 2 * math.Pi * hy * c)
 	for k := range x {
@@ -79,16 +82,16 @@ func kde2(x, y []float64, f float64, m int) (surface, error) {
 	return g, nil
 }
 
-// kde1 estimates the density of x by Gaussian kernels with standard deviation
+// Line estimates the density of x by Gaussian kernels with standard deviation
 //
 //	h = f n^(−1/5) σ̂
 //
 // This is Scott's rule; the density is computed at m points, where f = 0 means 1 and m =
 // 0 means 256. It panics if f or m is negative; fewer than two values, values that are
 // not finite, and values that are all equal are errors.
-func kde1(x []float64, f float64, m int) (at, density []float64, err error) {
+func Line(x []float64, f float64, m int) (at, density []float64, err error) {
 	if f < 0 || m < 0 {
-		panic(fmt.Sprintf("viz: density with factor %v on %d points", f, m))
+		panic(fmt.Sprintf("kde: density with factor %v on %d points", f, m))
 	}
 	if err := drawable(2, x); err != nil {
 		return nil, nil, err
@@ -97,9 +100,9 @@ func kde1(x []float64, f float64, m int) (at, density []float64, err error) {
 		m = 256
 	}
 	n := float64(len(x))
-	h := or(f, 1) * math.Pow(n, -0.2) * stat.StdDev(x, nil)
+	h := cmp.Or(f, 1) * math.Pow(n, -0.2) * stat.StdDev(x, nil)
 	if !(h > 0) {
-		return nil, nil, errors.New("viz: no density of draws that are all equal")
+		return nil, nil, errors.New("kde: no density of draws that are all equal")
 	}
 	const reach = 4
 	at, density = span(x, reach*h, m), make([]float64, m)
@@ -119,11 +122,11 @@ func kde1(x []float64, f float64, m int) (at, density []float64, err error) {
 func drawable(least int, xs ...[]float64) error {
 	for _, x := range xs {
 		if len(x) < least {
-			return fmt.Errorf("viz: no density of %d draws: at least %d are needed", len(x), least)
+			return fmt.Errorf("kde: no density of %d draws: at least %d are needed", len(x), least)
 		}
 		for i, v := range x {
-			if !finite(v) {
-				return fmt.Errorf("viz: no density of these draws: one is %v (number %d)", v, i)
+			if !(math.Abs(v) <= 1e280) {
+				return fmt.Errorf("kde: no density of these draws: one is %v (number %d)", v, i)
 			}
 		}
 	}
@@ -143,7 +146,7 @@ func span(x []float64, beyond float64, m int) []float64 {
 }
 
 // mass returns the integral of the density over the grid.
-func (g surface) mass() float64 {
+func (g Surface) mass() float64 {
 	var s float64
 	for _, z := range g.Z {
 		s += z
@@ -151,10 +154,10 @@ func (g surface) mass() float64 {
 	return s * (g.X[1] - g.X[0]) * (g.Y[1] - g.Y[0])
 }
 
-// levels returns for each p in (0, 1) the density on the edge of the region of highest
+// Levels returns for each p in (0, 1) the density on the edge of the region of highest
 // density that contains the fraction p of the mass (Hyndman, Computing and graphing
 // highest density regions, 1996).
-func (g surface) levels(p ...float64) []float64 {
+func (g Surface) Levels(p ...float64) []float64 {
 	z := slices.Clone(g.Z)
 	slices.SortFunc(z, func(a, b float64) int {
 		switch {

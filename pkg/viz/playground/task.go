@@ -1,0 +1,93 @@
+package playground
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/probode/probode/pkg/internal/progress"
+)
+
+// A task is work in a goroutine of its own, which runs only while advance waits for it.
+// The work pauses wherever a solver looks whether its context has ended, and wherever it
+// calls rest. So it needs no thread of its own, and while it pauses, the goroutine of
+// advance may read what it has written.
+type task struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	turns  chan time.Time // the end of the next turn
+	rests  chan struct{}  // the turn has ended
+	done   chan struct{}  // the work has ended
+	err    error          // of the work, once it has ended
+
+	pausing sync.Mutex // held during a pause, by one of the goroutines of the work
+	until   time.Time  // the end of the turn
+}
+
+// newTask prepares work that begins with the first call to advance.
+func newTask(work func(ctx context.Context) error) *task {
+	ctx, cancel := context.WithCancel(context.Background())
+	t := &task{cancel: cancel, turns: make(chan time.Time), rests: make(chan struct{}), done: make(chan struct{})}
+	t.ctx = progress.Pausing(ctx, func() { t.rest(false) })
+	go func() {
+		defer close(t.done)
+		defer func() {
+			if v := recover(); v != nil {
+				t.err = fmt.Errorf("a fault in the program: %v", v)
+			}
+		}()
+		if t.wait(); ctx.Err() == nil {
+			t.err = work(t.ctx)
+		}
+	}()
+	return t
+}
+
+// rest ends the turn if its time is over or if now is true, and waits for the next one.
+func (t *task) rest(now bool) {
+	t.pausing.Lock()
+	defer t.pausing.Unlock()
+	if !now && time.Now().Before(t.until) {
+		return
+	}
+	select {
+	case t.rests <- struct{}{}:
+		t.wait()
+	case <-t.ctx.Done():
+	}
+}
+
+func (t *task) wait() {
+	select {
+	case t.until = <-t.turns:
+	case <-t.ctx.Done():
+	}
+}
+
+// advance lets the work run for about the given time, and reports whether it has ended.
+// The work of a nil task has ended.
+func (t *task) advance(budget time.Duration) (ended bool) {
+	if t == nil {
+		return true
+	}
+	select {
+	case t.turns <- time.Now().Add(budget):
+	case <-t.done:
+		return true
+	}
+	select {
+	case <-t.rests:
+		return false
+	case <-t.done:
+		return true
+	}
+}
+
+// stop cancels the work and waits for its end.
+func (t *task) stop() {
+	if t != nil {
+		t.cancel()
+		<-t.done
+	}
+}
