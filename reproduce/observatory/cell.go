@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -147,12 +148,17 @@ func (c *cell) known(cells *ledger[row]) bool {
 	if classical == nil || classical.Status != "ok" {
 		return classical != nil
 	}
-	for _, rule := range c.o.rules {
+	for _, rule := range c.rules() {
 		if r.Rule = rule.name; cells.find(r.key()) == nil {
 			return false
 		}
 	}
 	return true
+}
+
+// rules returns the rules that the method of the cell can use.
+func (c *cell) rules() []rule {
+	return slices.DeleteFunc(slices.Clone(c.o.rules), func(r rule) bool { return c.entrant.blind && r.scaling == probode.ScaleLocal })
 }
 
 // budget is the largest number of evaluations of f and J, times the number of components,
@@ -172,7 +178,7 @@ func (c *cell) compute(ctx context.Context) ([]row, error) {
 		return []row{base}, ctx.Err()
 	}
 	rows := []row{base}
-	for _, r := range c.o.rules {
+	for _, r := range c.rules() {
 		out := base
 		out.Rule = r.name
 		if err := c.calibrated(ctx, m, mesh, r, &out); err != nil {

@@ -14,8 +14,9 @@ import (
 
 // An entrant is a method and the kind of grids on which it is measured.
 type entrant struct {
-	name string // a name for methods.Parse
-	tols []float64
+	name  string // a name for methods.Parse
+	tols  []float64
+	blind bool // the method does not estimate local errors, so no rule can use them
 }
 
 // Methods on uniform grids have three step sizes that depend on the problem. The others use
@@ -29,6 +30,7 @@ var entrants = []entrant{
 	{name: "bdf", tols: []float64{1e-2, 1e-4, 1e-6}},
 	{name: "ek0"}, {name: "ek1"},
 	{name: "ek1,5", tols: []float64{1e-2, 1e-4, 1e-6}},
+	{name: "interrogation", blind: true}, {name: "block", blind: true},
 }
 
 func (e *entrant) method() probode.Method {
@@ -113,6 +115,16 @@ var rules = []rule{
 	{name: recommended, rule: calibrate.LogScore, scaling: probode.ScaleLocal},
 }
 
+// shown names the rule whose verdicts the page shows for a method: the recommended one, or
+// the log score alone if the method does not estimate local errors.
+func shown(method string) string {
+	i := slices.IndexFunc(entrants, func(e entrant) bool { return e.name == method })
+	if i >= 0 && entrants[i].blind {
+		return "log"
+	}
+	return recommended
+}
+
 func ruleNamed(name string) *rule {
 	return &rules[slices.IndexFunc(rules, func(r rule) bool { return r.name == name })]
 }
@@ -121,7 +133,7 @@ func ruleNamed(name string) *rule {
 func quickly() ([]subject, []entrant) {
 	var es []entrant
 	for _, e := range entrants {
-		if slices.Contains([]string{"ab2", "am0", "dp5"}, e.name) {
+		if slices.Contains([]string{"ab2", "am0", "dp5", "interrogation"}, e.name) {
 			e.tols = e.tols[:min(len(e.tols), 1)]
 			es = append(es, e)
 		}

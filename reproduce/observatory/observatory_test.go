@@ -40,6 +40,9 @@ func TestQuick(t *testing.T) {
 			continue
 		}
 		judged++
+		if r.Method == "interrogation" && strings.Contains(r.Rule, "local") {
+			t.Errorf("%s was judged with %q, without local errors", r.cell(), r.Rule)
+		}
 		if !(r.Square > 0) || !(r.Band[0] <= r.Square && r.Square <= r.Band[1]) || !(r.CRPS > 0) || r.Coverage[0] > r.Coverage[3] || r.Within[0] > r.Within[1] {
 			t.Errorf("a row that cannot be: %+v", *r)
 		}

@@ -125,7 +125,7 @@ func honesty(standings []standing) (string, error) {
 	return p.String(), err
 }
 
-// unreached lists the cells in which the recommended rule has no verdict or a bad one,
+// unreached lists the cells in which the rule that is shown has no verdict or a bad one,
 // with the reason for each.
 func unreached(rows []row) string {
 	var reasons []string
@@ -135,8 +135,8 @@ func unreached(rows []row) string {
 		why := ""
 		switch {
 		case r.Rule == "none" && r.Status != "ok":
-			why = "the classical method diverges or is unstable, or Newton's method does not converge"
-		case r.Rule != recommended:
+			why = "the classical method refuses so many steps (block and interrogation above 2000), diverges or is unstable, or Newton's method does not converge"
+		case r.Rule != shown(r.Method):
 		case strings.Contains(r.Status, "cut off"), strings.Contains(r.Status, "no alpha"), strings.Contains(r.Status, "no optimum"):
 			why = "some paths cannot be computed if the noise is as large as the error, so α* is a lower bound; calibrate.Run warns of this"
 		case strings.Contains(r.Status, "large enough"):
@@ -200,12 +200,12 @@ func (o *observatory) answersPart(answers []answer) (string, error) {
 	return p.String(), err
 }
 
-// cellsTable lists the cells, with the verdicts on the recommended rule.
+// cellsTable lists the cells, with the verdicts on the rule that is shown.
 func cellsTable(rows []row) string {
 	var lines [][]string
 	for i := range rows {
 		r := &rows[i]
-		if r.Rule != recommended && (r.Rule != "none" || r.Status == "ok") {
+		if r.Rule != shown(r.Method) && (r.Rule != "none" || r.Status == "ok") {
 			continue
 		}
 		line := []string{r.Problem, r.Method, r.Size, short(r.Error), fmt.Sprint(r.Evaluations), fmt.Sprint(r.Jacobians), short(1e3 * r.Seconds), short(r.Alpha)}

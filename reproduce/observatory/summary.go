@@ -6,7 +6,7 @@ import (
 )
 
 // A brief is the row of a cell in the summary: the classical solution, and the verdicts
-// on the recommended rule and on the paper's rule.
+// on the rule that is shown for the method and on the paper's rule.
 type brief struct {
 	solved
 	Spread spread `csv:""`
@@ -37,7 +37,7 @@ func summary(rows []row) []brief {
 			continue
 		}
 		switch b := &out[k]; r.Rule {
-		case recommended:
+		case shown(r.Method):
 			b.Alpha, b.Spread, b.Status = r.Alpha, s, r.Status
 		case asInPaper:
 			b.Paper = s
@@ -63,7 +63,8 @@ type standing struct {
 	se             float64 // median over cells of both relative standard errors of α* together
 }
 
-// stand returns the standing of a rule.
+// stand returns the standing of a rule. Methods that cannot use every rule are left out, so
+// that all rules are judged in the same cells.
 func stand(rows []row, rule string) standing {
 	s := standing{rule: rule}
 	var components float64
@@ -71,7 +72,7 @@ func stand(rows []row, rule string) standing {
 	alphas := map[string][]float64{} // by problem and method
 	for i := range rows {
 		r := &rows[i]
-		if r.Rule != rule {
+		if r.Rule != rule || shown(r.Method) != recommended {
 			continue
 		}
 		if !r.judged() {

@@ -102,6 +102,9 @@ func TestNoiselessComponents(t *testing.T) {
 			}
 			for _, scaling := range []probode.Scaling{probode.ScaleStep, probode.ScaleLocal} {
 				if err := s.SetScaling(scaling, nil); err != nil {
+					if strings.Contains(err.Error(), "estimates no local error") && scaling == probode.ScaleLocal {
+						continue // package gp
+					}
 					t.Fatal(err)
 				}
 				xi := make([]float64, s.NoiseLen())

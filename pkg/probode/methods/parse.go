@@ -7,6 +7,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/filter"
+	"github.com/probode/probode/pkg/probode/gp"
 )
 
 // named is a method with its short name.
@@ -42,6 +43,8 @@ var plain = []named{
 	{"bdf5", BDF{Steps: 5}},
 	{"ek0", filter.EK{Q: 3, Jacobian: filter.Zero}},
 	{"ek1", filter.EK{Q: 3}},
+	{"interrogation", gp.Interrogation{}},
+	{"block", gp.Block{}},
 }
 
 // variants are the linearisations of am0 to am4, and the orders of ek0 and ek1.
@@ -58,7 +61,7 @@ var variants = func() (list []named) {
 }()
 
 // Help says in one line which names Parse accepts.
-const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0 and ek1 (of order 3, or of order 1 to 11 as in ek1,5), or random:NAME with the name of a one-step method"
+const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0 and ek1 (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
 
 // Names returns the short names that Parse accepts, without the linearisations of am0
 // to am4, the orders of ek0 and ek1, and random:NAME.
@@ -72,9 +75,9 @@ func Names() []string {
 
 // Parse returns the method with the given short name. The name is one of Names; am0 to
 // am4 with a linearisation after a comma, as in am1,current; ek0 or ek1 with an order
-// after a comma; or random:NAME for random steps around a one-step method. The number in gauss1 and gauss2 is the number of
-// stages; in radau3, radau5 and bdf1 to bdf5 it is the order. Case does not matter. An
-// error message is a single line.
+// after a comma; or random:NAME for random steps around a one-step method. The number in
+// gauss1 and gauss2 is the number of stages; in radau3, radau5 and bdf1 to bdf5 it is the
+// order. Case does not matter. An error message is a single line.
 func Parse(name string) (probode.Method, error) {
 	text := strings.ToLower(strings.TrimSpace(name))
 	if inner, ok := strings.CutPrefix(text, "random:"); ok {

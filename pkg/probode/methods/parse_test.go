@@ -12,7 +12,7 @@ func TestParse(t *testing.T) {
 	for name, want := range map[string]string{
 		"ab1": "AB1", "ab5": "AB5", "am0": "AM0 (newton)", "AM4": "AM4 (newton)", "am2,current": "AM2 (current)",
 		" am1 , predictor ": "AM1 (predictor)", "rk4": "RK4", "heun3": "Heun3", "midpoint": "midpoint", "dp5": "DP5",
-		"gauss1": "Gauss1", "gauss2": "Gauss2", "radau3": "Radau3", "radau5": "Radau5",
+		"gauss1": "Gauss1", "gauss2": "Gauss2", "radau3": "Radau3", "radau5": "Radau5", "interrogation": "interrogation", "block": "block",
 		"random:gauss1": "Gauss1, random steps", "random:am1,current": "AM1 (current), random steps",
 	} {
 		m, err := Parse(name)
@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 		p := pendulum()
 		path(t, p, m, uniform(t, p, 0.125), 0, nil)
 	}
-	for _, name := range []string{"", "ab0", "ab6", "am5", "ab1,current", "am1,", "am1,exact", "gauss3", "random:", "random:ab2", "random:random:rk4", "radau", "rk4,x"} {
+	for _, name := range []string{"", "ab0", "ab6", "am5", "ab1,current", "am1,", "am1,exact", "gauss3", "random:", "random:ab2", "random:random:rk4", "random:block", "random:interrogation", "radau", "rk4,x"} {
 		if m, err := Parse(name); err == nil {
 			t.Errorf("%q is taken for %v", name, m)
 		}

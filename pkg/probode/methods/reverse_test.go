@@ -9,6 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/filter"
+	"github.com/probode/probode/pkg/probode/gp"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -95,10 +96,12 @@ func compareGradient(t *testing.T, s *probode.Solver, theta []float64, tol float
 }
 
 // reversible returns the methods that compute gradients in one pass backwards: all but the
-// Gaussian filters.
+// Gaussian filters and the Gaussian process solvers.
 func reversible() (list []probode.Method) {
 	for _, m := range everyMethod() {
-		if _, ok := m.(filter.EK); !ok {
+		switch m.(type) {
+		case filter.EK, gp.Interrogation, gp.Block:
+		default:
 			list = append(list, m)
 		}
 	}
