@@ -27,7 +27,7 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	if time != "" {
 		m.timeName = time
 	}
-	m.Data = f.data(filepath.ToSlash(base), &m)
+	m.Data = readData(f.Read(filepath.ToSlash(base), source.MaxTable), &m)
 	c := *p
 	c.Models, c.Warnings, c.Files = []*Model{&m}, f.Warnings, f.Opened
 	c.check()
@@ -35,13 +35,13 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	return &c, err
 }
 
-// data reads a table of measurements. If it has a column observableId, it is a PEtab
+// readData reads a table of measurements. If it has a column observableId, it is a PEtab
 // table. Otherwise it is a wide table, with a column of times, a column for each
 // observable, and a column conditionId if there are conditions. The column of times is
 // called time, or has the name of the time variable in the model. An empty cell, NA or
 // NaN means that nothing was measured. Lines that begin with # are comments.
-func (f *files) data(name string, m *Model) []Observation {
-	t := f.Read(name, source.MaxTable).Table('#')
+func readData(s *source.File, m *Model) []Observation {
+	t := s.Table('#')
 	if t.Has("observableId") {
 		return measurementTable(t, m, len(m.conditions) > 0)
 	}

@@ -76,8 +76,8 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	r.checkNames(p, m)
 	m.checkUnits()
 	m.Assignments = equations.Sort(m.Assignments)
-	for _, name := range y.FileNames("data") {
-		m.Data = append(m.Data, f.data(name, m)...)
+	for _, table := range y.Tables("data") {
+		m.Data = append(m.Data, readData(table, m)...)
 	}
 	return p
 }

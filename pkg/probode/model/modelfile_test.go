@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -339,6 +340,31 @@ func TestWithData(t *testing.T) {
 	q.Models = append(q.Models, q.Models[0])
 	if _, err := q.WithData(file, "day"); err == nil || !strings.Contains(err.Error(), "data for a problem with 2 models: want one model") {
 		t.Error(err)
+	}
+}
+
+// A table inside the model file is read as a file would be, and messages give the lines of
+// the model file.
+func TestDataInside(t *testing.T) {
+	inside := "data: |\n  # a comment, https://example.org\n  time,conditionId,y\n  0,one,1.5\n\n  2,two,2.5\n"
+	p, err := loadMap(t, small, "m.yaml", "data: [d.csv]\n", inside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := loadMap(t, small, "m.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := p.Models[0].Data, q.Models[0].Data
+	for i := range b {
+		b[i].where = a[i].where
+	}
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("%+v, want %+v", a, b)
+	}
+	_, err = loadMap(t, small, "m.yaml", "data: [d.csv]\n", strings.Replace(inside, "2.5", "much", 1))
+	if err == nil || !strings.HasPrefix(err.Error(), "m.yaml:25: ") {
+		t.Errorf("%v, want an error on line 25", err)
 	}
 }
 

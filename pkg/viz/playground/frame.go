@@ -82,7 +82,9 @@ type File struct {
 	Type string `json:"type"` // media type
 }
 
-var figures = map[string]func() Figure{}
+var figures = map[string]func() Figure{
+	"posterior": newPosterior,
+}
 
 // Names lists the figures.
 func Names() []string { return slices.Sorted(maps.Keys(figures)) }

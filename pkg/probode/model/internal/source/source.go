@@ -121,6 +121,7 @@ type File struct {
 	Name  string
 	Text  []byte
 	quiet bool // messages contain no text from the file
+	above int  // lines of the file before Text
 }
 
 // Read reads a file of UTF-8 text, without its byte order mark if it has one.
@@ -186,6 +187,9 @@ func (s *File) fault(line int, feature, msg string) *Error {
 	if s.quiet {
 		feature, msg = "", "its contents are not what is required by the file that names it"
 	}
+	if line > 0 {
+		line += s.above
+	}
 	return &Error{File: s.Name, Line: line, Feature: feature, Msg: OneLine(msg)}
 }
 
@@ -227,7 +231,7 @@ type Where struct {
 }
 
 // At returns a place in the file.
-func (s *File) At(line int) Where { return Where{s.Name, line, s.quiet} }
+func (s *File) At(line int) Where { return Where{s.Name, line + s.above, s.quiet} }
 
 // Failf stops reading because of a mistake at that place.
 func (w Where) Failf(format string, args ...any) {

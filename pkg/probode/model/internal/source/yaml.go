@@ -204,9 +204,11 @@ func (n *Node) FileName() string {
 
 // FileNames returns the names of the files under a key. It fails if a file is listed
 // twice, because its data would be counted twice.
-func (n *Node) FileNames(key string) []string {
+func (n *Node) FileNames(key string) []string { return n.fileNames(key, n.List(key)) }
+
+func (n *Node) fileNames(key string, list []*Node) []string {
 	var names []string
-	for _, one := range n.List(key) {
+	for _, one := range list {
 		name := path.Clean(one.FileName())
 		if slices.Contains(names, name) {
 			n.File.Failf(one.Line, "%s lists %s twice: want each file once", key, name)
@@ -214,4 +216,24 @@ func (n *Node) FileNames(key string) []string {
 		names = append(names, name)
 	}
 	return names
+}
+
+// Tables returns the tables under a key. A text of several lines is itself a table, and
+// a text of one line is the name of a file.
+func (n *Node) Tables(key string) []*File {
+	var tables []*File
+	var names []*Node
+	for _, one := range n.List(key) {
+		if strings.Contains(one.Text, "\n") {
+			s := *n.File
+			s.Text, s.above = []byte(one.Text), one.Line
+			tables = append(tables, &s)
+		} else {
+			names = append(names, one)
+		}
+	}
+	for _, name := range n.fileNames(key, names) {
+		tables = append(tables, n.File.Read(name, MaxTable))
+	}
+	return tables
 }

@@ -1,0 +1,106 @@
+package playground
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A knobs is a list of controls with their values.
+type knobs []Control
+
+// fill gives the controls their values: those in given, and else those in kept, as far as
+// they are allowed. A value in given that is not allowed is an error, except that numbers
+// are moved into their range.
+func (k knobs) fill(given, kept map[string]any) error {
+	for name := range given {
+		if k.named(name) == nil {
+			return fmt.Errorf("%q is not a knob of this figure", name)
+		}
+	}
+	for i := range k {
+		c := &k[i]
+		if v, ok := given[c.Name]; ok {
+			if err := c.take(v); err != nil {
+				return err
+			}
+		} else if v, ok := kept[c.Name]; ok {
+			_ = c.take(v) // the control has another range now, and keeps its usual value
+		}
+	}
+	return nil
+}
+
+// take sets the value of a control.
+func (c *Control) take(v any) error {
+	number, isNumber := v.(float64)
+	text, isText := v.(string)
+	on, isBool := v.(bool)
+	switch c.Kind {
+	case "choice":
+		if !slices.ContainsFunc(c.Options, func(o Option) bool { return isText && o.Value == text }) {
+			return fmt.Errorf("%s is %v: want one of the choices", c.Label, v)
+		}
+		c.Value = text
+	case "text":
+		if !isText {
+			return fmt.Errorf("%s is %v: want text", c.Label, v)
+		}
+		c.Value = text
+	case "toggle", "button":
+		if !isBool {
+			return fmt.Errorf("%s is %v: want true or false", c.Label, v)
+		}
+		c.Value = on
+	default:
+		if !isNumber || number-number != 0 {
+			return fmt.Errorf("%s is %v: want a number", c.Label, v)
+		}
+		if number = min(max(number, c.Min), c.Max); c.Kind == "integer" {
+			number = math.Round(number)
+		}
+		c.Value = number
+	}
+	return nil
+}
+
+// values returns the values of all controls except buttons.
+func (k knobs) values() map[string]any {
+	all := map[string]any{}
+	for _, c := range k {
+		if c.Kind != "button" {
+			all[c.Name] = c.Value
+		}
+	}
+	return all
+}
+
+func (k knobs) named(name string) *Control {
+	if i := slices.IndexFunc(k, func(c Control) bool { return c.Name == name }); i >= 0 {
+		return &k[i]
+	}
+	return nil
+}
+
+func (k knobs) number(name string) float64 { return k.named(name).Value.(float64) }
+func (k knobs) text(name string) string    { return k.named(name).Value.(string) }
+func (k knobs) on(name string) bool        { return k.named(name).Value.(bool) }
+
+// choice returns a control with the given values, which are their own labels.
+func choice(name, label, value string, values ...string) Control {
+	c := Control{Name: name, Label: label, Kind: "choice", Value: value}
+	for _, v := range values {
+		c.Options = append(c.Options, Option{v, v})
+	}
+	return c
+}
+
+// slider returns a control for a number; kind is range, log or integer.
+func slider(name, label, kind string, low, high, step, value float64) Control {
+	return Control{Name: name, Label: label, Kind: kind, Min: low, Max: high, Step: step, Value: value}
+}
+
+// button returns a control that is pressed.
+func button(name, label string) Control {
+	return Control{Name: name, Label: label, Kind: "button", Value: false}
+}

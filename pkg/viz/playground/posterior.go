@@ -1,0 +1,342 @@
+package playground
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/viz/internal/kde"
+)
+
+// A sampled problem is a case whose posterior is drawn.
+type sampled struct {
+	label    string
+	from, to float64 // range of step sizes
+	step     float64 // usual step size
+	exact    float64 // step of Runge and Kutta's method whose error does not matter
+	ranges   [][2]float64
+	first    [2]string // usual parameters on the axes
+}
+
+var problems = map[string]sampled{
+	"fitzhugh-nagumo": {"FitzHugh–Nagumo", 0.01, 0.2, 0.05, 0.025,
+		[][2]float64{{0.1, 0.3}, {-0.1, 0.7}, {2.8, 3.4}}, [2]string{"theta2", "theta3"}},
+	"lynx-hare": {"lynx and hare", 0.05, 1, 0.25, 0.1,
+		[][2]float64{{0.3, 0.9}, {0.01, 0.05}, {0.5, 1.3}, {0.01, 0.045}, {20, 50}, {3, 10}, {0.1, 0.5}, {0.1, 0.5}},
+		[2]string{"theta1", "theta3"}},
+}
+
+// accurates holds the draws from the accurate posteriors that have been completed.
+var accurates = map[string]*run{}
+
+// posterior is the figure of a posterior that is drawn while one watches, beside the
+// posterior of an accurate solver.
+type posterior struct {
+	knobs
+	problem string
+	draws   *run // with the solver of the knobs
+	exact   *run // with an accurate solver
+}
+
+func newPosterior() Figure {
+	f := &posterior{}
+	if err := f.Set(nil); err != nil {
+		panic(err)
+	}
+	return f
+}
+
+func (f *posterior) Controls() []Control { return f.knobs }
+
+// controls returns the knobs with their usual values for a problem.
+func (*posterior) controls(name string) knobs {
+	p, names := problems[name], caseNames(name)
+	problem := Control{Name: "problem", Label: "problem", Kind: "choice", Value: name}
+	for _, n := range []string{"fitzhugh-nagumo", "lynx-hare"} {
+		problem.Options = append(problem.Options, Option{n, problems[n].label})
+	}
+	method := Control{Name: "method", Label: "method", Kind: "choice", Value: "am0,current", Options: []Option{
+		{"ab1", "forward Euler"}, {"am0,current", "backward Euler"}, {"am1", "trapezoidal rule"}, {"rk4", "Runge–Kutta, order 4"}}}
+	noise := Control{Name: "noise", Label: "the solver's error is part of the model", Kind: "toggle", Value: true}
+	return knobs{problem, method,
+		slider("h", "step size h", "log", p.from, p.to, 0, p.step),
+		noise,
+		slider("alpha", "scale of the noise α", "log", 0.01, 2, 0, 0.2),
+		slider("seed", "seed", "integer", 1, 1000, 1, 1),
+		choice("x", "horizontal axis", p.first[0], names...),
+		choice("y", "vertical axis", p.first[1], names...),
+		{Name: "stop", Label: "stop", Kind: "toggle", Value: false},
+		button("step", "one step"), button("reset", "begin again"),
+	}
+}
+
+func caseNames(name string) []string {
+	c, err := cases.Named(name)
+	if err != nil {
+		panic(err)
+	}
+	return c.Posterior().Names()
+}
+
+func (f *posterior) Set(values map[string]any) error {
+	name := cmp.Or(f.problem, "fitzhugh-nagumo")
+	if v, ok := values["problem"].(string); ok && problems[v].label != "" {
+		name = v
+	}
+	kept := f.values()
+	if name != f.problem { // has other ranges
+		delete(kept, "h")
+	}
+	next := f.controls(name)
+	if err := next.fill(values, kept); err != nil {
+		return err
+	}
+	again := f.draws == nil || next.on("reset")
+	for _, k := range []string{"problem", "method", "h", "noise", "alpha", "seed"} {
+		again = again || next.named(k).Value != f.named(k).Value
+	}
+	one := next.on("step")
+	if one {
+		next.named("stop").Value = true
+	}
+	next.named("step").Value, next.named("reset").Value = false, false
+	f.knobs = next
+	if name != f.problem {
+		f.problem = name
+		f.exact.close()
+		f.exact = f.accurate()
+	}
+	if again {
+		if err := f.begin(); err != nil {
+			return err
+		}
+	}
+	f.draws.single = one
+	return nil
+}
+
+// accurate returns the run of the accurate solver, which may be completed.
+func (f *posterior) accurate() *run {
+	if r := accurates[f.problem]; r != nil {
+		return r
+	}
+	c, _ := cases.Named(f.problem)
+	p := c.Posterior()
+	p.Setup = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(problems[f.problem].exact)}
+	return newRun(p, mcmc.Settings{Draws: 1500, BurnIn: 500, Thin: 2, Seed: 1})
+}
+
+// begin begins to draw with the solver of the knobs.
+func (f *posterior) begin() error {
+	c, _ := cases.Named(f.problem)
+	p := c.Posterior()
+	m, err := methods.Parse(f.text("method"))
+	if err != nil {
+		return err
+	}
+	p.Setup = probode.Setup{Method: m, Mesh: probode.Uniform(f.number("h"))}
+	if f.on("noise") {
+		p.Alpha = f.number("alpha")
+	}
+	f.draws.close()
+	f.draws = newRun(p, mcmc.Settings{Draws: 4000, BurnIn: 2000, Thin: 5, Seed: uint64(f.number("seed"))})
+	return nil
+}
+
+func (f *posterior) Close() {
+	f.draws.close()
+	if !f.exact.whole {
+		f.exact.close()
+	}
+}
+
+func (f *posterior) File(name string) ([]byte, error) {
+	if name != drawsFile {
+		return nil, errors.New("the only file is " + drawsFile)
+	}
+	var b strings.Builder
+	b.WriteString("chain," + strings.Join(f.draws.posterior.Names(), ",") + "\n")
+	for i, draws := range f.draws.kept() {
+		for _, d := range draws {
+			b.WriteString(strings.ReplaceAll(strings.Trim(fmt.Sprint(i+1, d), "[]"), " ", ",") + "\n")
+		}
+	}
+	return []byte(strings.ReplaceAll(b.String(), "[", "")), nil
+}
+
+const drawsFile = "draws.csv"
+
+// Advance draws. Until the accurate posterior is complete, it gets half of the time.
+func (f *posterior) Advance(budget time.Duration) View {
+	still := f.on("stop") && !f.draws.single
+	if known := f.exact.whole; !known && f.exact.advance(budget/2) && f.exact.whole {
+		accurates[f.problem] = f.exact
+	} else if !known {
+		budget /= 2
+	}
+	if !still {
+		ended := f.draws.advance(budget)
+		if done, _ := f.draws.iterations(); f.draws.single && (done > 0 || ended) {
+			f.draws.single, still = false, true // one iteration has been made
+		}
+	}
+	judged := [2]bool{f.draws.judge(), f.exact.judge()}
+	v := View{Progress: f.draws.progress(), Done: (judged[0] || still) && judged[1], Numbers: map[string]float64{}}
+	v.Charts = []Chart{f.contours(), f.trace()}
+	v.Says = f.says(&v)
+	if len(f.draws.kept()[0]) > 0 {
+		v.Files = []File{{drawsFile, "text/csv"}}
+	}
+	return v
+}
+
+// says describes the state of the draws, and compares the posteriors as soon as there are
+// draws enough.
+func (f *posterior) says(v *View) (list []string) {
+	r := f.draws
+	done, total := r.iterations()
+	switch {
+	case r.over() && r.err != nil:
+		return []string{"There are no draws: " + r.err.Error() + "."}
+	case done == 0:
+		return []string{"The chains have not begun: their starts are searched for around the modes of the posterior."}
+	}
+	theta, xi := r.accepted()
+	status := fmt.Sprintf("Iteration %d of %d in each of four chains; the first %d are burn-in and do not count. ", done, total, r.settings.BurnIn)
+	status += fmt.Sprintf("Accepted: %.0f %% of the moves of θ", 100*theta)
+	if r.posterior.Alpha > 0 {
+		status += fmt.Sprintf(", %.0f %% of those of ξ", 100*xi)
+	}
+	list = append(list, status+".")
+	s := r.summary
+	if len(s) == 0 {
+		return append(list, "There are too few draws after burn-in to say anything about the posterior.")
+	}
+	m, rhat := worst(s)
+	list = append(list, fmt.Sprintf("R̂ is at most %.3f; %s has the fewest effective draws, %.0f.", rhat, m.Name, min(m.BulkESS, m.TailESS)))
+	if !enough(s) {
+		return append(list, fmt.Sprintf("That is not enough to say where the posterior lies: R̂ has to be at most %g, with at least %d effective draws.", mostRHat, leastESS))
+	}
+	exact := f.exact.summary
+	for i := range s {
+		v.Numbers["mean."+s[i].Name], v.Numbers["sd."+s[i].Name] = s[i].Mean, s[i].SD
+		if s[i].Name == f.text("x") || s[i].Name == f.text("y") {
+			list = append(list, compared(&s[i], exact, i))
+		}
+	}
+	if !enough(exact) {
+		list = append(list, fmt.Sprintf("How far this is from the posterior of an accurate solver is not known yet: %.0f %% of its draws have been made.", 100*f.exact.progress()))
+	}
+	return list
+}
+
+// compared describes a parameter beside its accurate posterior, if that is known.
+func compared(m *diag.Marginal, exact diag.Summary, i int) string {
+	said := fmt.Sprintf("%s is %.4g ± %.2g", m.Name, m.Mean, m.SD)
+	if !enough(exact) {
+		return said + "."
+	}
+	e := &exact[i]
+	shift, noise := (m.Mean-e.Mean)/e.SD, math.Hypot(m.MCSE, e.MCSE)/e.SD
+	said += fmt.Sprintf("; with an accurate solver it is %.4g ± %.2g. ", e.Mean, e.SD)
+	if math.Abs(shift) < 3*noise {
+		return said + fmt.Sprintf("The difference of the means, %.2f sd, is not larger than chance, ±%.2f sd, explains.", shift, 2*noise)
+	}
+	return said + fmt.Sprintf("The solver's error moves the mean by %.2f ± %.2f sd.", shift, 2*noise)
+}
+
+// axisOf returns the axis of a parameter, and its index.
+func (f *posterior) axisOf(knob string) (axis, int) {
+	name := f.text(knob)
+	i := slices.Index(f.draws.posterior.Names(), name)
+	r := problems[f.problem].ranges[i]
+	return axis{name, r[0], r[1]}, i
+}
+
+// contours returns the chart of two parameters: contours of both posteriors, and where
+// the chains are.
+func (f *posterior) contours() Chart {
+	x, i := f.axisOf("x")
+	y, j := f.axisOf("y")
+	series := slices.Concat(outline("accurate solver", ink, f.exact, i, j), outline("this solver", colours[0], f.draws, i, j))
+	now := points{}
+	for _, c := range f.draws.chains {
+		for _, p := range c.positions[max(0, len(c.positions)-25):] {
+			now = append(now, []float64{p[i], p[j]})
+		}
+	}
+	series = append(series, dots("latest draws", colours[1], 4, now))
+	return newChart("contours", "Regions that hold 50 % and 90 % of the posterior", 380, x, y, series...)
+}
+
+// outline returns the contours of parameters i and j of a run, or nothing while there are
+// few draws.
+func outline(name, colour string, r *run, i, j int) []map[string]any {
+	s := r.summary
+	if r.outlined == [3]int{r.judged, i, j} {
+		return r.outlines
+	}
+	r.outlined, r.outlines = [3]int{r.judged, i, j}, nil
+	if len(s) == 0 || !(min(s[i].BulkESS, s[j].BulkESS) >= fewestESS) {
+		return nil
+	}
+	const most, cells = 1000, 48
+	kept := r.kept()
+	each := min(r.judged, len(kept[0])) // the contours change when the summary does
+	thin := (4*each + most - 1) / most
+	var x, y []float64
+	for _, draws := range kept {
+		for k := thin - 1; k < each; k += thin {
+			x, y = append(x, draws[k][i]), append(y, draws[k][j])
+		}
+	}
+	smoother := math.Pow(max(1, float64(len(x))/min(s[i].BulkESS, s[j].BulkESS)), 1./6) // as for that many independent draws
+	g, err := kde.Plane(x, y, smoother, cells)
+	if err != nil {
+		return nil
+	}
+	for k, level := range g.Levels(0.5, 0.9) {
+		cx, cy := g.Contour(level)
+		edge := points{}
+		for n := range cx {
+			edge = append(edge, []float64{cx[n], cy[n]})
+		}
+		r.outlines = append(r.outlines, line(name, colour, 2-0.8*float64(k), edge))
+	}
+	return r.outlines
+}
+
+// trace returns the chart of the parameter on the vertical axis by iteration.
+func (f *posterior) trace() Chart {
+	const most = 300 // points of each chain
+	y, j := f.axisOf("y")
+	r := f.draws
+	length := 1000.
+	for done, _ := r.iterations(); length < float64(done); {
+		length *= 2
+	}
+	var series []map[string]any
+	for c, chain := range r.chains {
+		thin := 1
+		for thin*most*r.settings.Thin < int(length) {
+			thin *= 2
+		}
+		path := points{}
+		for k := thin - 1; k < len(chain.positions); k += thin {
+			path = append(path, []float64{float64((k + 1) * r.settings.Thin), chain.positions[k][j]})
+		}
+		series = append(series, line(fmt.Sprintf("chain %d", c+1), colours[c], 1, path))
+	}
+	burnIn := float64(r.settings.BurnIn)
+	series = append(series, line("end of burn-in", pale, 1, points{{burnIn, y.min}, {burnIn, y.max}}))
+	return newChart("trace", "Chains of "+y.name, 260, axis{"iteration", 0, length}, y, series...)
+}
