@@ -1,7 +1,7 @@
 # make help lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reproduce observatory judged test test-lint test-go test-race test-release test-slurm test-kubernetes test-draws test-notebooks fuzz notebooks check lint vulnerabilities bench bench-numpyro expected html release image image-test clean
+.PHONY: help lab reproduce observatory judged test test-lint test-go test-race test-release test-slurm test-kubernetes test-draws test-notebooks fuzz notebooks check lint vulnerabilities bench bench-numpyro bench-filters expected html release image image-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,6 +123,13 @@ bench-numpyro: ## compare effective draws per second with numpyro's NUTS on diff
 	python3 -m venv $(NUMPYRO)
 	$(NUMPYRO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r environment/requirements-numpyro.txt
 	$(NUMPYRO)/bin/python environment/bench_numpyro.py $(ARGS)
+
+FILTERS = environment/.venv/filters
+
+bench-filters: ## compare Gaussian filters with probdiffeq and rodeo: numbers and speed (minutes; installs them for this only)
+	python3 -m venv $(FILTERS)
+	$(FILTERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r environment/requirements-filters.txt
+	$(FILTERS)/bin/python environment/bench_filters.py $(ARGS)
 
 expected: ## replace reproduce/expected with the results of a full run
 	go run ./reproduce -update

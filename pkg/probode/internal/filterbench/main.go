@@ -1,0 +1,124 @@
+// Filterbench solves the FitzHugh–Nagumo equations with Gaussian filters for
+// environment/bench_filters.py, which compares the results and the times with those of
+// other programs. It reads one request per line from the standard input, as JSON, and
+// answers each with a line.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"time"
+
+	"github.com/probode/probode/internal/shell"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/filter"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// A request names a computation and says how often it is repeated.
+type request struct {
+	What     string          // filter, smooth, fenrir or dalton
+	Q        int             // order
+	Jacobian filter.Jacobian // 0 for all of it, 1 for its diagonal, 2 for none of it
+	Step     float64
+	End      float64
+	Y        [][]float64 // data at t = 1, 2, …, with errors of sd .1
+	Repeat   int
+}
+
+// An answer has the solution at the grid points, or the log likelihood.
+type answer struct {
+	Mean, SD [][]float64 // [component]time
+	Value    float64
+	Seconds  float64 // of the fastest repetition
+}
+
+func main() {
+	shell.Main("filterbench", func(ctx context.Context, _ []string) error {
+		lines := bufio.NewScanner(os.Stdin)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			var r request
+			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+				return err
+			}
+			a, err := r.answer(ctx)
+			if err != nil {
+				return err
+			}
+			if err := json.NewEncoder(os.Stdout).Encode(a); err != nil {
+				return err
+			}
+		}
+		return lines.Err()
+	})
+}
+
+func (r *request) answer(ctx context.Context) (a answer, err error) {
+	p := problems.FitzHughNagumo()
+	p.Span[1] = r.End
+	once := func() error { return r.solve(ctx, p, &a) }
+	if r.What == "fenrir" || r.What == "dalton" {
+		if once, err = r.likelihood(ctx, p, &a); err != nil {
+			return a, err
+		}
+	}
+	a.Seconds = math.Inf(1)
+	for range r.Repeat {
+		begin := time.Now()
+		if err := once(); err != nil {
+			return a, err
+		}
+		a.Seconds = min(a.Seconds, time.Since(begin).Seconds())
+	}
+	return a, nil
+}
+
+func (r *request) method() filter.EK { return filter.EK{Q: r.Q, Jacobian: r.Jacobian} }
+
+func (r *request) solve(ctx context.Context, p *probode.Problem, a *answer) error {
+	s, err := filter.Solve(ctx, p, filter.Settings{EK: r.method(), Mesh: probode.Uniform(r.Step), Alpha: 1, Forward: r.What == "filter"})
+	if err == nil {
+		a.Mean, a.SD = s.Mean, s.SD
+	}
+	return err
+}
+
+// likelihood returns a function that computes the log likelihood. The workspace is
+// allocated once, as in a sampler.
+func (r *request) likelihood(ctx context.Context, p *probode.Problem, a *answer) (func() error, error) {
+	var times []float64
+	for i := range r.Y {
+		times = append(times, float64(i+1))
+	}
+	g, err := probode.Setup{Method: r.method(), Mesh: probode.Uniform(r.Step)}.Grid(ctx, p, p.Theta, times)
+	if err != nil {
+		return nil, err
+	}
+	m, err := filter.NewMarginal(p, r.method(), g, times, 2, r.What == "dalton")
+	if err != nil {
+		return nil, err
+	}
+	const sd = 0.1
+	look := func(n int, x []float64, row *filter.Row) {
+		copy(row.Y, r.Y[n])
+		copy(row.Mean, x)
+		copy(row.Slopes, []float64{1, 0, 0, 1})
+		row.SD[0], row.SD[1] = sd, sd
+	}
+	predicted := make([]float64, 4*len(times))
+	return func() error {
+		extra, err := m.Predict(ctx, predicted, p.Theta, 1, look)
+		a.Value = extra
+		for i, y := range r.Y {
+			for k, v := range y {
+				mean, sd := predicted[4*i+2*k], predicted[4*i+2*k+1]
+				a.Value -= math.Log(sd) + (v-mean)*(v-mean)/(2*sd*sd) + math.Log(2*math.Pi)/2
+			}
+		}
+		return err
+	}, nil
+}
