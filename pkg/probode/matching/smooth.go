@@ -85,6 +85,12 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	if err != nil {
 		return nil, err
 	}
+	// A spline that begins near the data takes few steps to a solution of the equation if
+	// the penalty grows slowly.
+	for q.lambda = min(1, s.Lambda); q.lambda < s.Lambda; q.lambda *= 10 {
+		q.fit(start)
+	}
+	q.lambda = s.Lambda
 	found, err := optimize.Minimize(optimize.Problem{Func: func(theta []float64) float64 {
 		if ctx.Err() != nil || !q.fit(theta) {
 			return math.Inf(1)

@@ -76,6 +76,14 @@ func TestSmoothFitzHughNagumo(t *testing.T) {
 	}
 }
 
+// With noisier data and a larger penalty the first spline is far from a solution.
+func TestSmoothLargePenalty(t *testing.T) {
+	got, err := matching.Smooth(context.Background(), fitzHughNagumo(t, 0.2), matching.SmoothSettings{Lambda: 1e5})
+	if err != nil || math.Abs(got.Theta[2]-3) > 0.1 { // several standard errors
+		t.Errorf("%+v, %v: want θ3 near 3", got, err)
+	}
+}
+
 // The equation is not finite at the start, or nowhere near any θ.
 func TestSmoothSaysThatNothingFits(t *testing.T) {
 	p := &probode.Problem{Name: "undefined", Params: []string{"rate"}, X0: []float64{1}, Theta: []float64{1}, Span: [2]float64{0, 3},

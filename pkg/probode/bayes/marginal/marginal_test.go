@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/filter"
 	"github.com/probode/probode/pkg/probode/problems"
@@ -101,6 +102,30 @@ func TestSmallDiffusion(t *testing.T) {
 		e = density(t, m, Settings{EK: ek, Mesh: probode.Through(.05), DALTON: true, Diffusion: bayes.Known(1e-10)})
 		if ll, err := e.LogLikelihood([]float64{.25, .2, 3}, nil); err == nil || !strings.Contains(err.Error(), "rounding") {
 			t.Errorf("DALTON: %g, %v: want an error, because the two sums nearly cancel", ll, err)
+		}
+	}
+}
+
+// The equation between events is affine, so both likelihoods are equal where rounding
+// errors allow it. Where they do not, DALTON must not return a number: it once returned
+// numbers that were wrong by thousands.
+func TestEvents(t *testing.T) {
+	c, err := cases.Named("boluses")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for q := 1; q <= 3; q++ {
+		for _, kappa2 := range []float64{1e3, 1, 1e-3, 1e-6} {
+			s := Settings{EK: filter.EK{Q: q}, Mesh: probode.Through(0.25), Diffusion: bayes.Known(kappa2)}
+			want, err := density(t, c.Posterior().Model, s).LogLikelihood([]float64{0.5}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.DALTON = true
+			got, err := density(t, c.Posterior().Model, s).LogLikelihood([]float64{0.5}, nil)
+			if refused := err != nil && strings.Contains(err.Error(), "rounding"); refused != (kappa2 <= 1) || !refused && math.Abs(got-want) > 0.02 {
+				t.Errorf("q = %d, κ² = %g: DALTON %.6g, %v; Fenrir %.6g", q, kappa2, got, err, want)
+			}
 		}
 	}
 }

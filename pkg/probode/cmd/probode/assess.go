@@ -33,8 +33,7 @@ steps again for every θ, as in the likelihoods of most other programs:
 
   probode assess -case lynx-hare -method dp5 -rtol 1e-1,1e-2,1e-3 -out out.html
 
-With a Gaussian filter it judges Fenrir and DALTON, whose diffusion κ² is that of
--alpha:
+With a Gaussian filter it judges Fenrir and DALTON. -alpha sets their diffusion κ²:
 
   probode assess -case lynx-hare -method ek1,2 -steps 0.5 -scheme fenrir
 
