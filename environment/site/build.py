@@ -5,8 +5,10 @@
 The site is in notebooks/html unless another folder is named. It contains the notebooks
 with their stored outputs and charts, the documents, the documentation of the packages,
 and a search over all of them. It needs no kernel, no server and no network: the copy of
-ECharts from environment/lab draws the charts, formulas are MathML, and every link is
-relative. A link to something that is not on the site is an error, and so is a formula
+ECharts from environment/lab draws the charts, the program of environment/playground
+computes the live figures, formulas are MathML, and every link is relative. A policy in
+each page allows the browser to run the scripts of the site only, and to load nothing from
+elsewhere. A link to something that is not on the site is an error, and so is a formula
 that cannot be converted.
 
 The order of the notebooks, their two levels and the question of each come from
@@ -15,6 +17,7 @@ notebooks/README.md; the kinds of documents and the line of each from docs/READM
 
 import base64
 import dataclasses
+import hashlib
 import html
 import json
 import pathlib
@@ -32,6 +35,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 ECHARTS = ROOT / "environment" / "echarts"
+PLAYGROUND = ROOT / "environment" / "playground" / "built"
 DOCS = ROOT / "docs"
 
 
@@ -49,6 +53,7 @@ class Page:
 
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else NOTEBOOKS / "html"
+    subprocess.run(["go", "run", "./environment/playground"], cwd=ROOT, check=True)
     packages = documented()
     course, documents = listed(), indexed()
     files = {p: p.stem + ".html" for p in [NOTEBOOKS / c.file.replace(".html", ".ipynb") for c in course] + list(documents)}
@@ -63,6 +68,7 @@ def main():
         notebook(page, site, assets)
     for path, page in documents.items():
         document(path, page, site)
+    record(course, documents.values())
     pages = course + list(documents.values()) + [command()] + [package(p) for p in packages]
     if site.findings:
         sys.exit("\n".join(["the site is not complete:", *site.findings]))
@@ -79,11 +85,13 @@ def main():
     shutil.copytree(NOTEBOOKS / "data", folder / "data")
     for name in ["site.css", "site.js"]:
         shutil.copy(HERE / name, assets)
+    for name in ["playground.js", "program.js"]:
+        shutil.copy(PLAYGROUND / name, assets)
     if (ECHARTS / "echarts.min.js").exists():
         for name in ["echarts.min.js", "LICENSE", "NOTICE"]:
             shutil.copy(ECHARTS / name, assets / name.replace("LICENSE", "echarts-LICENSE").replace("NOTICE", "echarts-NOTICE"))
     else:
-        print("there is no copy of ECharts (install npm, then environment/lab setup): charts are static pictures where there is no network")
+        print("there is no copy of ECharts (install npm, then environment/lab setup): charts are static pictures")
     size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
     print(f"{len(course)} notebooks, {len(documents) + 1} pages and {len(packages)} packages, {size / 1e6:.1f} MB: open {folder / 'index.html'}")
 
@@ -161,6 +169,20 @@ def document(path, page, site):
     page.title = writer.title
 
 
+RECORDED = re.compile(r'<div data-play="(\w+)"[^>]*>\s*<div data-probode=[^>]*>(<img [^>]*>)')
+
+
+def record(course, documents):
+    """Puts the picture of a live figure that a notebook has recorded into the documents
+    that show the same figure."""
+    pictures = {}
+    for page in course:
+        for name, picture in RECORDED.findall(page.body):
+            pictures.setdefault(name, picture)
+    for page in documents:
+        page.body = re.sub(r'(<div data-play="(\w+)"[^>]*>)(?=</div>)', lambda m: m[1] + pictures.get(m[2], ""), page.body)
+
+
 def command():
     """The page with the help of the command and of each of its verbs."""
     with tempfile.TemporaryDirectory() as folder:
@@ -232,8 +254,19 @@ def fill(template, page, beside, before, after):
     values = {
         "title": html.escape(page.title or page.name), "body": page.body, "steps": steps,
         "beside": "<ul>" + "".join(map(entry, beside)) + "</ul>",
+        "scripts": '<script src="assets/playground.js" defer></script>\n' if "data-play=" in page.body else "",
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda m: values[m[1]], template)
+    filled = re.sub(r"\{\{(\w+)\}\}", lambda m: values.get(m[1], m[0]), template)
+    return filled.replace("{{policy}}", policy(filled), 1)
+
+
+def policy(page):
+    """Returns the content security policy of a page: it may run the scripts of the site and
+    its own inline ones, which are known by their hashes, and WebAssembly."""
+    hashes = {base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in re.findall(r"<script>(.*?)</script>", page, re.S)}
+    scripts = " ".join(["'self'", "'wasm-unsafe-eval'"] + [f"'sha256-{h}'" for h in sorted(hashes)])
+    return (f"default-src 'none'; script-src {scripts}; worker-src blob:; style-src 'self' 'unsafe-inline'; "
+            "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'")
 
 
 def searchable(pages):

@@ -1,6 +1,6 @@
 (function () {
   "use strict";
-  if (window.probodeViz) return;
+  if (window.probodeViz && window.probodeViz.play) return;
   var cdn = "https://cdn.jsdelivr.net/npm/echarts@5.6.0/dist/echarts.min.js";
   // The hash of that file: another one, whoever put it there, is not run.
   var hash = "sha384-pPi0zxBAoDu6+JXW/C68UZLvBUUtU+7zonhif43rqj7pxsGyqyqzcian2Rj37Rss";
@@ -8,18 +8,30 @@
 
   function usable(e) { return e && e.init && parseInt(e.version, 10) >= 5; }
 
-  // The copies of ECharts to try, in this order. A page or notebook names a
-  // local copy in window.probodeECharts; a bare path starts at Jupyter's root.
+  // The address of a local file that a page or notebook names; a bare path starts at
+  // Jupyter's root.
+  function address(local) {
+    if (/^([a-z]+:|\/|\.)/i.test(local)) return local;
+    var config = document.getElementById("jupyter-config-data");
+    var base = document.body.getAttribute("data-base-url");
+    if (config) { try { base = JSON.parse(config.textContent).baseUrl || base; } catch (e) { } }
+    return base ? base.replace(/\/?$/, "/") + "files/" + local : local;
+  }
+
+  // The copies of ECharts to try, in this order.
   function copies() {
-    var local = window.probodeECharts;
-    if (!local) return [cdn];
-    if (!/^([a-z]+:|\/|\.)/i.test(local)) {
-      var config = document.getElementById("jupyter-config-data");
-      var base = document.body.getAttribute("data-base-url");
-      if (config) { try { base = JSON.parse(config.textContent).baseUrl || base; } catch (e) { } }
-      if (base) local = base.replace(/\/?$/, "/") + "files/" + local;
-    }
-    return [local, cdn];
+    return window.probodeECharts ? [address(window.probodeECharts), cdn] : [cdn];
+  }
+
+  function add(url) {
+    return new Promise(function (done, fail) {
+      var s = document.createElement("script");
+      s.src = url;
+      if (url === cdn) { s.integrity = hash; s.crossOrigin = "anonymous"; }
+      s.onload = done;
+      s.onerror = function () { fail(new Error("there is no " + url)); };
+      document.head.appendChild(s);
+    });
   }
 
   function fetchFrom(url) {
@@ -28,21 +40,16 @@
       if (typeof window.requirejs === "function" && url === cdn) {
         // RequireJS compares no hashes. Without define the file makes window.echarts.
         fetch(url, { integrity: hash }).then(function (r) { return r.text(); }).then(function (code) {
-          new Function("define", "exports", "module", code).call(window);
-          check(window.echarts);
-        }).catch(fail);
+          var text = "(function (define, exports, module) {" + code + "\n}).call(window);";
+          return add(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+        }).then(function () { check(window.echarts); }).catch(fail);
         return;
       }
       if (typeof window.requirejs === "function") {
         window.requirejs([url], check, fail);
         return;
       }
-      var s = document.createElement("script");
-      s.src = url;
-      if (url === cdn) { s.integrity = hash; s.crossOrigin = "anonymous"; }
-      s.onload = function () { check(window.echarts); };
-      s.onerror = fail;
-      document.head.appendChild(s);
+      add(url).then(function () { check(window.echarts); }).catch(fail);
     });
   }
 
@@ -89,7 +96,7 @@
         run = [];
       }
       data.forEach(function (d) {
-        if (d[0] === null || d[1] === null || d[2] === null) close(); else run.push(d);
+        if (!d || d[0] === null || d[1] === null || d[2] === null) close(); else run.push(d);
       });
       close();
       return { type: "group", children: areas };
@@ -101,7 +108,7 @@
   function valueAt(data, x, log) {
     for (var i = 0; i + 1 < data.length; i++) {
       var a = data[i], b = data[i + 1];
-      if (a[0] === null || b[0] === null || (a[0] - x) * (b[0] - x) > 0) continue;
+      if (!a || !b || a[0] === null || b[0] === null || (a[0] - x) * (b[0] - x) > 0) continue;
       var f = b[0] === a[0] ? 0 : (x - a[0]) / (b[0] - a[0]);
       return a.slice(1).map(function (v, k) {
         var w = b[k + 1];
@@ -116,23 +123,33 @@
     return '<span style="display:inline-block;margin-right:4px;border-radius:10px;width:10px;height:10px;background:' + color + '"></span>';
   }
 
+  // What the reader has chosen in a chart: the frame of its slider, and the names that the
+  // legend shows.
+  function watch(chart) {
+    var state = { selected: {} };
+    chart.on("timelinechanged", function (e) { state.frame = e.currentIndex; });
+    chart.on("legendselectchanged", function (e) { state.selected = e.selected; });
+    chart.on("restore", function () { state.selected = {}; state.frame = undefined; });
+    return state;
+  }
+
   // Adds to an option the functions that JSON cannot hold. ECharts' own tooltip
   // shows only the curve that has a vertex nearest to the pointer; this one
   // shows all curves of the panel.
-  function equip(option, chart) {
+  function equip(option, state) {
     var base = option.baseOption || option, frames = option.options || [option];
-    var frame = base.timeline ? base.timeline.currentIndex : 0, selected = {};
-    chart.on("timelinechanged", function (e) { frame = e.currentIndex; });
-    chart.on("legendselectchanged", function (e) { selected = e.selected; });
-    chart.on("restore", function () { selected = {}; if (base.timeline) frame = base.timeline.currentIndex; });
+    var axes = [].concat(base.xAxis || []), heights = [].concat(base.yAxis || []);
     frames.forEach(function (o) {
       o.series.forEach(function (s) {
         if (s.renderItem === "band") s.renderItem = band(s.data, s.itemStyle.color);
       });
     });
-    base.xAxis.concat(base.yAxis).forEach(function (a) {
+    axes.concat(heights).forEach(function (a) {
+      if (a.type === "category") return;
+      a.axisLabel = a.axisLabel || {};
       a.axisLabel.formatter = a.type === "log" ? power : tick;
     });
+    if (!base.tooltip) return option;
     base.tooltip.confine = true;
     base.tooltip.formatter = function (params) {
       if (!Array.isArray(params)) {
@@ -140,10 +157,11 @@
       }
       if (!params.length) return "";
       var grid = params[0].axisIndex || 0, x = params[0].axisValue;
-      var rows = [text(base.xAxis[grid].name || "x") + " = " + num(x)];
+      var rows = [text(axes[grid].name || "x") + " = " + num(x)];
+      var frame = state.frame === undefined && base.timeline ? base.timeline.currentIndex : state.frame || 0;
       frames[frame].series.forEach(function (s) {
-        if ((s.xAxisIndex || 0) !== grid || s.tooltip || !s.name || selected[s.name] === false) return;
-        var v = valueAt(s.data, x, base.yAxis[grid].type === "log");
+        if ((s.xAxisIndex || 0) !== grid || s.tooltip || !s.name || state.selected[s.name] === false) return;
+        var v = valueAt(s.data, x, heights[grid].type === "log");
         if (v) rows.push(dot(s.color || s.itemStyle.color) + text(s.name) + "&ensp;<b>" + v.map(num).join(" to ") + "</b>");
       });
       return rows.join("<br>");
@@ -192,8 +210,9 @@
     try {
       var share = fit();
       chart = echarts.init(host, null, { devicePixelRatio: (window.devicePixelRatio || 1) * share });
-      equip(large.option, chart);
-      equip(small.option, chart);
+      var state = watch(chart);
+      equip(large.option, state);
+      equip(small.option, state);
       chart.setOption(shown.option);
       if (window.ResizeObserver) new ResizeObserver(fit).observe(box);
     } catch (e) {
@@ -245,5 +264,11 @@
     }).catch(function () { /* no ECharts, or an old browser: the pictures stay */ });
   }
 
-  window.probodeViz = { show: show };
+  // play begins the live figures of the page, whose script is at this place.
+  function play(script) {
+    if (window.probodePlay) window.probodePlay.look();
+    else add(address(window.probodePlayground || script)).catch(function () { /* the recordings stay */ });
+  }
+
+  window.probodeViz = { show: show, load: load, watch: watch, equip: equip, play: play };
 })();

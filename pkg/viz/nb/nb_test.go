@@ -41,7 +41,10 @@ var cells = map[string]func(){
 		}
 		Show(viz.Frames{Label: "h", Names: []string{"0.1", "0.2"}, Figures: []viz.Figure{line("A"), line("A")}})
 	},
-	"bad figure": func() { Show(viz.Figure{Title: "empty"}) },
+	"play":         func() { Play("posterior", map[string]any{"problem": "lynx-hare", "seed": 2.0}, line("Recorded")) },
+	"play nothing": func() { Play("no such figure", nil, line("Recorded")) },
+	"play wrongly": func() { Play("posterior", map[string]any{"seed": "two"}, line("Recorded")) },
+	"bad figure":   func() { Show(viz.Figure{Title: "empty"}) },
 	"table": func() {
 		Table([]string{"method", "h", "error"}, []any{"AB1 <x>", 0.1, 1.234567e-5}, []any{"AM0", 0.05})
 	},
@@ -390,6 +393,26 @@ func TestShow(t *testing.T) {
 	}
 	if r := run(t, "bad figure", 0); !r.failed || !strings.HasPrefix(r.stderr, "viz: ") || len(r.sent) > 0 {
 		t.Errorf("an empty figure: %+v", r)
+	}
+}
+
+// The output of Play holds the recorded picture once, the values of the knobs, and the way
+// to the program. A wrong name or value ends the cell.
+func TestPlay(t *testing.T) {
+	r := run(t, "play", 0)
+	if r.failed || len(r.shown()) != 1 {
+		t.Fatal(r.stderr)
+	}
+	got := r.shown()[0][protocol.MIMETextHTML].(string)
+	for _, want := range []string{`<div data-play="posterior" data-values="{&#34;problem&#34;:&#34;lynx-hare&#34;,&#34;seed&#34;:2}">`, "<img", liveFigures, echarts} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("%d times %s", strings.Count(got, want), want)
+		}
+	}
+	for _, cell := range []string{"play nothing", "play wrongly"} {
+		if r := run(t, cell, 0); !r.failed || len(r.sent) > 0 {
+			t.Errorf("%s: %+v", cell, r)
+		}
 	}
 }
 

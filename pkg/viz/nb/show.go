@@ -62,6 +62,10 @@ func Show(values ...any) {
 func graphic(g viz.Graphic) {
 	fragment, err := viz.HTML(g)
 	Check(err)
+	shown(g, fragment)
+}
+
+func shown(g viz.Graphic, fragment string) {
 	send(bundle{
 		protocol.MIMETextHTML:  fmt.Sprintf("<script>window.probodeECharts = window.probodeECharts || %q;</script>\n%s", echarts, fragment),
 		protocol.MIMETextPlain: "Figure: " + title(g),

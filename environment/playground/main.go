@@ -1,0 +1,130 @@
+// Command playground builds the playground, whose figures run in the reader's browser:
+//
+//	go run ./environment/playground [-out environment/playground/built]
+//
+// The folder gets playground.js, the page's side; program.js, which holds the worker and
+// the compressed program for WebAssembly, so that it can be loaded by a page that was
+// opened from a file; index.html, a page with all figures; and the copy of ECharts that
+// environment/lab has fetched. Without that copy the page loads ECharts from a CDN. The
+// files depend only on the sources and the version of Go. If none of these has changed, the
+// program is not compressed again.
+package main
+
+import (
+	"bytes"
+	"compress/flate"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/probode/probode/pkg/viz/playground"
+)
+
+// sources is the folder of the scripts, seen from the top of the checkout.
+const sources = "environment/playground"
+
+func main() {
+	out := flag.String("out", sources+"/built", "folder for the files")
+	flag.Parse()
+	if err := build(*out); err != nil {
+		fmt.Fprintln(os.Stderr, "playground:", err)
+		os.Exit(1)
+	}
+}
+
+func build(out string) error {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	texts := map[string]string{}
+	for _, path := range []string{"pkg/viz/loader.js", sources + "/playground.js", sources + "/playground.css", sources + "/worker.js", sources + "/page.html"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("%w: run it at the top of the checkout", err)
+		}
+		texts[filepath.Base(path)] = string(text)
+	}
+	style, err := json.Marshal(texts["playground.css"])
+	if err != nil {
+		return err
+	}
+	// Both scripts use the same loader of ECharts.
+	script := `window.probodeECharts = window.probodeECharts || document.currentScript.src.replace(/[^/]*$/, "echarts.min.js");` + "\n" +
+		texts["loader.js"] + strings.Replace(texts["playground.js"], `"STYLES"`, string(style), 1)
+	var boxes strings.Builder
+	for _, name := range playground.Names() {
+		fmt.Fprintf(&boxes, "<h2 id=\"%[1]s\">%[1]s</h2>\n<div data-play=\"%[1]s\"><p>This figure needs JavaScript and WebAssembly.</p></div>\n", name)
+	}
+	page := strings.Replace(texts["page.html"], "{{figures}}", boxes.String(), 1)
+	files := map[string]string{"playground.js": script, "index.html": page}
+	for from, to := range map[string]string{"echarts.min.js": "echarts.min.js", "LICENSE": "echarts-LICENSE", "NOTICE": "echarts-NOTICE"} {
+		if text, err := os.ReadFile("environment/echarts/" + from); err == nil {
+			files[to] = string(text)
+		}
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(out, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return program(filepath.Join(out, "program.js"), texts["worker.js"])
+}
+
+// program writes the script that holds the program and its worker, unless the file is
+// there and was made from the same ones. The first line of the script is their hash.
+func program(path, worker string) error {
+	wasm, err := compiled()
+	if err != nil {
+		return err
+	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return err
+	}
+	support, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(string(support) + worker)
+	if err != nil {
+		return err
+	}
+	first := fmt.Appendf(nil, "// %x\n", sha256.Sum256(append(bytes.Clone(wasm), text...)))
+	if old, err := os.ReadFile(path); err == nil && bytes.HasPrefix(old, first) {
+		return nil
+	}
+	var packed bytes.Buffer
+	z, _ := flate.NewWriter(&packed, flate.BestCompression)
+	if _, err := z.Write(wasm); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	content := fmt.Sprintf("%swindow.probodeProgram = {worker: %s, packed: %q};\n", first, text, base64.StdEncoding.EncodeToString(packed.Bytes()))
+	fmt.Printf("playground: %.1f MB, %.1f MB compressed, %.1f MB as a script\n", float64(len(wasm))/1e6, float64(packed.Len())/1e6, float64(len(content))/1e6)
+	return os.WriteFile(path, []byte(content), 0o644)
+}
+
+// compiled returns the program. It contains no paths and no state of the checkout.
+func compiled() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "probode-playground-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "probode.wasm")
+	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", file, "./pkg/viz/playground/wasm")
+	c.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOWASM=", "GOFLAGS=", "GOEXPERIMENT=")
+	if text, err := c.CombinedOutput(); err != nil {
+		return nil, errors.Join(err, errors.New(strings.TrimSpace(string(text))))
+	}
+	return os.ReadFile(file)
+}

@@ -1,0 +1,604 @@
+// The page's side of the playground. The figures of pkg/viz/playground run in a worker, as
+// WebAssembly; here are their knobs and the charts, for any figure: what a figure is and
+// shows comes from Go. An element with the attribute data-play="NAME" becomes that figure.
+// What it contains, a recorded picture, stands until there is something to show, and
+// remains if there never is.
+(function () {
+  "use strict";
+  if (window.probodePlay) {
+    window.probodePlay.look();
+    return;
+  }
+  const viz = window.probodeViz;
+  const base = document.currentScript.src.replace(/[^/]*$/, "");
+  const styles = "STYLES";
+  const inJupyter = Boolean(document.getElementById("jupyter-config-data"));
+  const PATIENCE = 2000; // milliseconds after which a silent worker is ended
+
+  // ---- the program -------------------------------------------------------------------
+
+  // The script program.js holds the compressed module and the text of the worker, because
+  // a page that was opened from a file may not fetch anything.
+  function script(src) {
+    return new Promise((done, fail) => {
+      const s = document.createElement("script");
+      s.src = src;
+      s.onload = done;
+      s.onerror = () => fail(new Error("there is no " + src));
+      document.head.appendChild(s);
+    });
+  }
+
+  let loading;
+  function load() {
+    if (!loading) {
+      loading = Promise.all([viz.load(), script(base + "program.js").then(compile)]).then(([echarts, program]) => ({echarts, ...program}));
+    }
+    return loading;
+  }
+
+  async function compile() {
+    const {worker, packed} = window.probodeProgram;
+    delete window.probodeProgram;
+    const plain = new Blob([bytes(packed)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    const module = await WebAssembly.compileStreaming(new Response(plain, {headers: {"Content-Type": "application/wasm"}}));
+    return {module, worker: URL.createObjectURL(new Blob([worker], {type: "text/javascript"}))};
+  }
+
+  function bytes(text) {
+    const from = atob(text), to = new Uint8Array(from.length);
+    for (let i = 0; i < to.length; i++) to[i] = from.charCodeAt(i);
+    return to;
+  }
+
+  // ---- the worker --------------------------------------------------------------------
+
+  // All figures of a page share one worker. It answers in the order of the questions.
+  const desk = {
+    worker: undefined,
+    figures: new Map(), // the open ones, by id
+    asked: [], // the ids of the figures whose questions are not answered yet
+    watch: undefined,
+
+    start(program) {
+      this.worker = new Worker(program.worker);
+      this.worker.onmessage = (event) => this.answered(JSON.parse(event.data));
+      this.worker.onerror = () => this.restart();
+      this.worker.postMessage(program.module);
+      this.program = program;
+      this.asked = [0]; // the start is answered, too
+      this.wait(10 * PATIENCE);
+    },
+
+    ask(figure, question) {
+      this.worker.postMessage(JSON.stringify({...question, id: figure.id}));
+      if (this.asked.push(figure.id) === 1) this.wait(PATIENCE);
+    },
+
+    wait(time) {
+      clearTimeout(this.watch);
+      // The answer may be there already and wait until this page has drawn something.
+      if (this.asked.length) this.watch = setTimeout(() => { this.watch = setTimeout(() => this.restart(), 100); }, time);
+    },
+
+    answered(answer) {
+      if (answer.ended) return this.restart();
+      this.asked.shift();
+      this.wait(PATIENCE);
+      const figure = this.figures.get(answer.id);
+      if (figure) figure.answered(answer);
+    },
+
+    // Ends the worker. The figure whose question it did not answer waits for another
+    // value of a knob; the others begin again.
+    restart() {
+      const stuck = this.asked[0];
+      clearTimeout(this.watch);
+      this.worker.terminate();
+      this.start(this.program);
+      for (const figure of this.figures.values()) {
+        if (figure.id === stuck) figure.stuck(); else figure.open();
+      }
+    }
+  };
+
+  // ---- knobs -------------------------------------------------------------------------
+
+  function element(name, attributes, ...children) {
+    const e = document.createElement(name);
+    for (const [k, v] of Object.entries(attributes || {})) {
+      if (v === undefined || v === false) continue;
+      if (k === "text") e.textContent = v; else e.setAttribute(k, v === true ? "" : v);
+    }
+    e.append(...children);
+    return e;
+  }
+
+  const short = (v) => String(Number(Number(v).toPrecision(4)));
+
+  // What differs between the kinds of knobs: the element, how a value is put into it, and
+  // how it is read. An input of text waits until the reader pauses.
+  const kinds = {
+    choice: {
+      make: () => element("select"),
+      put(input, c) {
+        const options = c.options.map((o) => o.value === undefined ? {value: o, label: o} : o);
+        const now = JSON.stringify(options);
+        if (input.dataset.options !== now) {
+          input.replaceChildren(...options.map((o) => element("option", {value: o.value, text: o.label})));
+          input.dataset.options = now;
+        }
+        input.value = c.value;
+      },
+      read: (input) => input.value
+    },
+    range: slider((v) => v, (p, c) => c.step ? Number(p.toPrecision(12)) : p, (c) => c.step || "any"),
+    log: slider(Math.log10, (p) => Number((10 ** p).toPrecision(3)), (c) => c.step || 0.02),
+    integer: {
+      make: () => element("input", {type: "number", inputmode: "numeric"}),
+      put(input, c) {
+        Object.assign(input, {min: c.min, max: c.max, step: c.step || 1});
+        input.value = c.value;
+      },
+      read: (input, c) => input.value === "" ? undefined : Math.min(c.max, Math.max(c.min, Math.round(input.valueAsNumber)))
+    },
+    text: {
+      make: () => element("textarea", {spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off"}),
+      put(input, c) {
+        input.rows = c.step || 12;
+        input.value = c.value;
+      },
+      read: (input) => input.value,
+      pause: 150
+    },
+    toggle: {
+      make: () => element("input", {type: "checkbox"}),
+      put(input, c) { input.checked = c.value; },
+      read: (input) => input.checked
+    }
+  };
+
+  // A slider whose position is a function of the value.
+  function slider(position, value, step) {
+    return {
+      make: () => element("input", {type: "range"}),
+      put(input, c) {
+        Object.assign(input, {min: position(c.min), max: position(c.max), step: step(c)});
+        input.value = position(c.value);
+        this.say(input, c.value);
+      },
+      read(input, c) {
+        const v = Math.min(c.max, Math.max(c.min, value(input.valueAsNumber, c)));
+        this.say(input, v);
+        return v;
+      },
+      say(input, v) {
+        input.setAttribute("aria-valuetext", short(v));
+        if (input.nextSibling) input.nextSibling.textContent = short(v);
+      },
+      shown: true
+    };
+  }
+
+  class Knob {
+    constructor(figure, control) {
+      this.name = control.name;
+      this.kind = control.kind;
+      const id = `probode-play-${figure.id}-${control.name}`;
+      if (this.kind === "button") {
+        this.input = element("button", {type: "button", id});
+        this.input.onclick = () => figure.change(this.name, true);
+        this.element = element("div", {class: "knob press"}, this.input);
+        return;
+      }
+      const kind = kinds[this.kind];
+      this.input = kind.make();
+      this.input.id = id;
+      this.label = element("label", {for: id});
+      this.note = element("small", {id: id + "-note"});
+      this.input.setAttribute("aria-describedby", this.note.id);
+      this.element = element("div", {class: "knob " + this.kind}, this.label, this.input);
+      if (kind.shown) this.element.append(element("output", {for: id}));
+      if (this.kind === "text") {
+        this.problems = element("ul", {class: "problems", id: id + "-problems", "aria-live": "polite"});
+        this.input.setAttribute("aria-describedby", this.note.id + " " + this.problems.id);
+        this.element.append(this.problems);
+      }
+      this.element.append(this.note);
+      this.input.oninput = () => {
+        clearTimeout(this.timer);
+        this.timer = setTimeout(() => {
+          const v = kind.read(this.input, this.control);
+          if (v !== undefined) figure.change(this.name, v);
+        }, kind.pause || 0);
+      };
+    }
+
+    // The reader's own change is not overwritten while the answer to it is under way.
+    update(control, busy) {
+      const before = this.control;
+      this.control = control;
+      if (this.kind === "button") {
+        this.input.textContent = control.label;
+        return;
+      }
+      this.label.textContent = control.label;
+      this.note.textContent = control.note || "";
+      const own = document.activeElement === this.input && (busy || ["text", "integer"].includes(this.kind));
+      if (!before || (!own && JSON.stringify(before) !== JSON.stringify(control)) ||
+        (this.kind === "text" && before.value !== control.value && !busy && document.activeElement !== this.input)) {
+        kinds[this.kind].put(this.input, control);
+      }
+    }
+
+    // Each problem is a button that leads to its place in the text.
+    complain(problems) {
+      this.input.setAttribute("aria-invalid", problems.length > 0);
+      const now = JSON.stringify(problems);
+      if (this.problems.dataset.now === now) return;
+      this.problems.dataset.now = now;
+      this.problems.replaceChildren(...problems.map((p) => {
+        const where = p.line ? `line ${p.line}${p.column ? ", column " + p.column : ""}: ` : "";
+        const b = element("button", {type: "button", text: where + p.text});
+        b.onclick = () => {
+          const lines = this.input.value.split("\n"), at = Math.max(0, (p.line || 1) - 1);
+          const start = lines.slice(0, at).reduce((n, l) => n + l.length + 1, 0);
+          this.input.focus();
+          this.input.setSelectionRange(start + Math.max(0, (p.column || 1) - 1), start + (lines[at] || "").length);
+        };
+        return element("li", {}, b);
+      }));
+    }
+  }
+
+  // ---- charts ------------------------------------------------------------------------
+
+  function dark() {
+    const light = document.body.getAttribute("data-jp-theme-light");
+    return light ? light === "false" : matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+
+  function theme(isDark) {
+    const [ink, pale, faint] = isDark ? ["#dddddd", "#9a9a9a", "#3a3a3a"] : ["#222222", "#707070", "#e4e4e4"];
+    const axis = {
+      axisLine: {onZero: false, lineStyle: {color: pale}}, axisTick: {lineStyle: {color: pale}},
+      axisLabel: {color: ink}, nameTextStyle: {color: ink}, splitLine: {lineStyle: {color: faint}}
+    };
+    return {
+      textStyle: {fontFamily: "Arial, Liberation Sans, sans-serif", color: ink}, backgroundColor: "transparent",
+      legend: {textStyle: {color: ink}, inactiveColor: faint, pageTextStyle: {color: ink}, pageIconColor: ink, pageIconInactiveColor: faint},
+      tooltip: {backgroundColor: isDark ? "#2a2a2a" : "#ffffff", borderColor: pale, textStyle: {color: ink}},
+      visualMap: {textStyle: {color: ink}}, valueAxis: axis, logAxis: axis, categoryAxis: axis,
+      colours: {ink, pale: isDark ? "#6a6a6a" : "#b8b8b8", ground: isDark ? "#1b1d20" : "#ffffff"}
+    };
+  }
+
+  // Puts the colours of the theme in place of their names.
+  function paint(option, colours) {
+    for (const [k, v] of Object.entries(option)) {
+      if (typeof v === "string" && colours[v]) option[k] = colours[v];
+      else if (v && typeof v === "object" && k !== "data") paint(v, colours);
+    }
+    return option;
+  }
+
+  class Chart {
+    constructor(chart) {
+      this.title = element("figcaption");
+      this.host = element("div", {role: "img"});
+      this.element = element("figure", {class: chart.wide ? "wide" : undefined}, this.title, this.host);
+      this.sized = new ResizeObserver(() => { if (this.chart && this.host.clientWidth) this.chart.resize(); });
+      this.sized.observe(this.host);
+    }
+
+    draw(echarts, chart, colours) {
+      this.title.textContent = chart.title || "";
+      this.host.setAttribute("aria-label", chart.title || "chart");
+      if (this.host.style.height !== chart.height + "px") this.host.style.height = chart.height + "px";
+      if (!this.chart) {
+        this.chart = echarts.init(this.host, colours);
+        this.state = viz.watch(this.chart);
+        this.chart.group = "";
+      }
+      const option = viz.equip(paint(structuredClone(chart.option), colours.colours), this.state);
+      option.animation = false;
+      const series = JSON.stringify((option.series || []).map((s) => [s.type, s.name]));
+      this.chart.setOption(option, series === this.series ? {} : {replaceMerge: ["series"]});
+      this.series = series;
+    }
+
+    clear() {
+      if (this.chart) this.chart.dispose();
+      this.chart = this.series = undefined;
+    }
+
+    remove() {
+      this.clear();
+      this.sized.disconnect();
+      this.element.remove();
+    }
+  }
+
+  // ---- figures -----------------------------------------------------------------------
+
+  let count = 0;
+
+  class Figure {
+    constructor(box) {
+      this.box = box;
+      this.id = ++count;
+      this.name = box.getAttribute("data-play");
+      this.values = JSON.parse(box.getAttribute("data-values") || "{}");
+      this.changes = {}; // not yet sent
+      this.busy = false; // a question about values is not answered yet
+      this.knobs = new Map();
+      this.charts = new Map();
+    }
+
+    // The parts of the page. They are hidden until there is a first view.
+    build() {
+      this.form = element("form", {class: "knobs", "aria-label": "Settings of this figure"});
+      this.form.onsubmit = (e) => e.preventDefault();
+      this.error = element("p", {class: "error", role: "alert"});
+      this.pictures = element("div", {class: "charts"});
+      this.says = element("ul", {class: "says", "aria-live": "polite"});
+      this.progress = element("progress", {max: 1, "aria-label": "Progress"});
+      this.files = element("span");
+      this.copy = element("button", {type: "button", text: "Copy link", hidden: inJupyter});
+      this.copy.onclick = () => this.copyLink();
+      this.root = element("div", {class: "probode-play", hidden: true, "data-lm-suppress-shortcuts": "true"}, this.form, this.error,
+        this.pictures, this.says, element("div", {class: "below"}, this.progress, this.files, this.copy));
+      this.recorded = [...this.box.children];
+      this.box.append(this.root);
+    }
+
+    async open() {
+      try {
+        this.program = await load();
+      } catch (e) {
+        console.info("figure stays as recorded:", e);
+        return;
+      }
+      if (!this.root) this.build();
+      if (!desk.worker) desk.start(this.program);
+      desk.figures.set(this.id, this);
+      Object.assign(this.values, this.changes);
+      this.changes = {};
+      this.opened = this.busy = true;
+      desk.ask(this, {do: "open", figure: this.name, values: this.values});
+    }
+
+    close() {
+      desk.ask(this, {do: "close"});
+      desk.figures.delete(this.id);
+      this.opened = false;
+      this.charts.forEach((c) => c.remove());
+      this.charts.clear();
+    }
+
+    change(name, value) {
+      if (!this.knobs.get(name) || this.knobs.get(name).kind !== "button") this.values[name] = value;
+      this.changes[name] = value;
+      this.send();
+      remember(this);
+    }
+
+    // One question about values is under way at a time, so that a slider that is dragged
+    // is followed as fast as the answers come.
+    send() {
+      if (this.busy || !Object.keys(this.changes).length) return;
+      if (!this.opened) { this.open(); return; }
+      this.busy = true;
+      desk.ask(this, {do: "set", values: this.changes});
+      this.changes = {};
+    }
+
+    stuck() {
+      this.opened = this.busy = false;
+      this.alert(`There was no answer for ${PATIENCE / 1000} s, and the computation was ended. Change a setting to begin again.`);
+      this.progress.hidden = true;
+    }
+
+    alert(text) {
+      if (this.error.textContent !== text) this.error.textContent = text;
+      if (this.root.hidden && !text) this.reveal();
+    }
+
+    reveal() {
+      this.recorded.forEach((e) => { e.hidden = true; });
+      this.root.hidden = false;
+    }
+
+    answered(answer) {
+      if (answer.content !== undefined) return save(answer);
+      if (answer.controls) this.busy = false;
+      if (answer.error) {
+        this.busy = false;
+        this.alert(answer.error);
+        this.send();
+        return;
+      }
+      if (!answer.view) return;
+      if (this.root.hidden) this.reveal();
+      this.alert("");
+      if (answer.controls) this.offer(answer.controls);
+      this.view = answer.view;
+      // The next part is computed while this one is drawn. Values that the reader has
+      // changed meanwhile come first: they stop the old work.
+      this.send();
+      if (!this.busy && !this.view.done) desk.ask(this, {do: "advance", budget: 20});
+      if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+    }
+
+    offer(controls) {
+      const names = new Set(controls.map((c) => c.name));
+      const busy = Object.keys(this.changes).length > 0;
+      this.knobs.forEach((k, name) => {
+        if (!names.has(name)) { k.element.remove(); this.knobs.delete(name); }
+      });
+      let last = null;
+      for (const c of controls) {
+        let k = this.knobs.get(c.name);
+        if (k && k.kind !== c.kind) { k.element.remove(); k = undefined; }
+        if (!k) this.knobs.set(c.name, k = new Knob(this, c));
+        const place = last ? last.nextSibling : this.form.firstChild;
+        if (place !== k.element) this.form.insertBefore(k.element, place);
+        k.update(c, busy);
+        last = k.element;
+        if (c.kind !== "button" && !(c.name in this.changes)) this.values[c.name] = c.value;
+      }
+      Object.keys(this.values).forEach((name) => { if (!names.has(name)) delete this.values[name]; });
+    }
+
+    draw() {
+      const {charts = [], says, progress, done, problems, files} = this.view;
+      if (this.root.clientWidth === 0) { this.undrawn = true; return; }
+      this.undrawn = false;
+      const isDark = dark(), ids = new Set(charts.map((c) => c.id));
+      if (isDark !== this.dark) {
+        this.dark = isDark;
+        this.root.classList.toggle("dark", isDark);
+        this.charts.forEach((c) => c.clear());
+        this.theme = theme(isDark);
+      }
+      this.charts.forEach((c, id) => { if (!ids.has(id)) { c.remove(); this.charts.delete(id); } });
+      let last = null;
+      for (const c of charts) {
+        let chart = this.charts.get(c.id);
+        if (!chart) this.charts.set(c.id, chart = new Chart(c));
+        const place = last ? last.nextSibling : this.pictures.firstChild;
+        if (place !== chart.element) this.pictures.insertBefore(chart.element, place);
+        chart.draw(this.program.echarts, c, this.theme);
+        last = chart.element;
+      }
+      this.progress.hidden = done;
+      this.progress.value = progress || 0;
+      this.knobs.forEach((k) => { if (k.problems) k.complain(problems || []); });
+      this.offerFiles(files || []);
+      this.speak(says || []);
+    }
+
+    // The words follow at most twice a second, so that they can be read, and read out.
+    speak(says) {
+      this.words = says;
+      if (this.speaking) return;
+      const lines = [...this.says.children];
+      says.forEach((s, i) => {
+        if (!lines[i]) this.says.append(element("li", {text: s}));
+        else if (lines[i].textContent !== s) lines[i].textContent = s;
+      });
+      lines.slice(says.length).forEach((l) => l.remove());
+      this.speaking = setTimeout(() => {
+        this.speaking = 0;
+        if (this.words !== says) this.speak(this.words);
+      }, 500);
+    }
+
+    offerFiles(files) {
+      const now = JSON.stringify(files);
+      if (this.files.dataset.now === now) return;
+      this.files.dataset.now = now;
+      this.files.replaceChildren(...files.map((f) => {
+        const b = element("button", {type: "button", text: "Download " + f.name});
+        b.onclick = () => desk.ask(this, {do: "file", name: f.name});
+        return b;
+      }));
+    }
+
+    async copyLink() {
+      const url = await link(this);
+      history.replaceState(null, "", url);
+      try {
+        await navigator.clipboard.writeText(location.href);
+        this.copy.textContent = "Copied";
+        setTimeout(() => { this.copy.textContent = "Copy link"; }, 2000);
+      } catch (e) {
+        prompt("The link to this figure:", location.href);
+      }
+    }
+  }
+
+  function save(answer) {
+    const url = URL.createObjectURL(new Blob([answer.content], {type: answer.type || "text/plain"}));
+    element("a", {href: url, download: answer.name}).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10000);
+  }
+
+  // ---- the link ----------------------------------------------------------------------
+
+  // The fragment of the address holds the name of a figure and the values of its knobs.
+  async function link(figure) {
+    const text = JSON.stringify({figure: figure.name, values: figure.values});
+    const packed = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+    const all = new Uint8Array(await new Response(packed).arrayBuffer());
+    const code = btoa(Array.from(all, (b) => String.fromCharCode(b)).join(""));
+    return "#play=" + code.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+  }
+
+  let remembering;
+  function remember(figure) {
+    if (inJupyter) return;
+    clearTimeout(remembering);
+    remembering = setTimeout(async () => history.replaceState(null, "", await link(figure)), 400);
+  }
+
+  async function recall() {
+    const m = /^#play=([\w-]+)$/.exec(location.hash);
+    if (!m || inJupyter) return;
+    try {
+      const packed = bytes(m[1].replace(/-/g, "+").replace(/_/g, "/"));
+      const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+      const {figure: name, values} = JSON.parse(await new Response(plain).text());
+      const figure = figures.find((f) => f.name === name);
+      if (!figure) return;
+      figure.values = {...figure.values, ...values};
+      figure.box.scrollIntoView();
+      figure.open();
+    } catch (e) {
+      console.info("the link holds no figure:", e);
+    }
+  }
+
+  // ---- the page ----------------------------------------------------------------------
+
+  // A figure begins when it comes near the window. One whose output has been removed from
+  // a notebook is closed.
+  const figures = [];
+  const near = new IntersectionObserver((entries) => {
+    for (const e of entries) {
+      const figure = figures.find((f) => f.box === e.target);
+      if (e.isIntersecting && !figure.opened && !figure.starting) {
+        figure.starting = true;
+        figure.open().then(() => { figure.starting = false; });
+      } else if (e.isIntersecting && figure.undrawn) {
+        figure.draw();
+      } else if (figure.opened && !figure.box.isConnected) {
+        figure.close();
+      }
+    }
+  }, {rootMargin: "600px"});
+
+  // A notebook may run a script before the output of its cell is part of the page, so the
+  // figures are looked for a while.
+  function look(times = 50) {
+    document.querySelectorAll("[data-play]:not([data-playing])").forEach((box) => {
+      box.setAttribute("data-playing", "");
+      const figure = new Figure(box);
+      figures.push(figure);
+      near.observe(box);
+    });
+    if (times > 0) setTimeout(look, 100, times - 1);
+  }
+
+  function redraw() {
+    figures.forEach((f) => { if (f.view && f.opened) f.draw(); });
+  }
+
+  document.head.append(element("style", {text: styles}));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  new MutationObserver(redraw).observe(document.body, {attributes: true, attributeFilter: ["data-jp-theme-light"]});
+  window.addEventListener("hashchange", recall);
+  window.probodePlay = {look, figures, desk};
+  look();
+  recall();
+})();

@@ -1,0 +1,33 @@
+package nb
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+
+	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/playground"
+)
+
+// liveFigures is the place where environment/lab builds the program of the live figures, as a
+// path from the root of the Jupyter server.
+const liveFigures = "environment/playground/built/playground.js"
+
+// Play shows a live figure of package playground with these values of its knobs; those that
+// are not named have their usual values. The browser computes the figure, and the kernel
+// does not. Where the browser may not run scripts or the program is missing, as on GitHub,
+// the recorded graphic is shown instead.
+func Play(name string, values map[string]any, recorded viz.Graphic) {
+	figure, err := playground.Open(name)
+	Check(err)
+	defer figure.Close()
+	if len(values) > 0 {
+		Check(figure.Set(values))
+	}
+	state, err := json.Marshal(values)
+	Check(err)
+	fragment, err := viz.HTML(recorded)
+	Check(err)
+	shown(recorded, fmt.Sprintf("<div data-play=%q data-values=\"%s\">\n%s</div>\n<script>probodeViz.play(%q);</script>\n",
+		name, html.EscapeString(string(state)), fragment, liveFigures))
+}
