@@ -90,7 +90,7 @@ notebooks: ## execute all notebooks in place
 	environment/lab setup
 	environment/lab run python environment/notebooks.py run $(NOTEBOOKS)
 
-html: ## write the course as a site with live charts, search and package documentation to notebooks/html
+html: ## write the course as a site with live figures, search and package documentation to notebooks/html
 	environment/lab setup
 	environment/lab run python environment/site/build.py
 
@@ -134,7 +134,7 @@ bench-filters: ## compare Gaussian filters with probdiffeq and rodeo: numbers an
 expected: ## replace reproduce/expected with the results of a full run
 	go run ./reproduce -update
 
-release: ## archives for Linux, macOS and Windows, with checksums, in environment/out/release
+release: ## archives for Linux, macOS, Windows and the playground, with checksums, in environment/out/release
 	go run ./environment/release $(ARGS)
 
 image: ## build the container image with Docker
@@ -144,4 +144,4 @@ image-test: ## build and run the image without a Docker engine (root, buildah, d
 	environment/image-test
 
 clean: ## remove results, memos and test artefacts
-	rm -rf reproduce/out notebooks/html notebooks/.memo environment/out
+	rm -rf reproduce/out notebooks/html notebooks/.memo environment/out environment/playground/built

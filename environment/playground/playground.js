@@ -266,7 +266,7 @@
     };
     return {
       textStyle: {fontFamily: "Arial, Liberation Sans, sans-serif", color: ink}, backgroundColor: "transparent",
-      legend: {textStyle: {color: ink}, inactiveColor: faint, pageTextStyle: {color: ink}, pageIconColor: ink, pageIconInactiveColor: faint},
+      legend: {icon: "roundRect", itemWidth: 16, itemHeight: 6, textStyle: {color: ink}, inactiveColor: faint, pageTextStyle: {color: ink}, pageIconColor: ink, pageIconInactiveColor: faint},
       tooltip: {backgroundColor: isDark ? "#2a2a2a" : "#ffffff", borderColor: pale, textStyle: {color: ink}},
       visualMap: {textStyle: {color: ink}}, valueAxis: axis, logAxis: axis, categoryAxis: axis,
       colours: {ink, pale: isDark ? "#6a6a6a" : "#b8b8b8", ground: isDark ? "#1b1d20" : "#ffffff"}

@@ -1,5 +1,5 @@
-// Command release builds the archives of a release, one for each system, and a file with
-// their checksums:
+// Command release builds the archives of a release, one for each system and one with the
+// playground, and a file with their checksums:
 //
 //	go run ./environment/release [-out environment/out/release] [-targets linux/amd64,...]
 //
@@ -33,8 +33,9 @@ const (
 	command = module + "/pkg/probode/cmd/probode"
 )
 
-// everywhere lists the systems for which a release has an archive.
-var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
+// everywhere lists the systems for which a release has an archive. The last one is the
+// playground, which runs in browsers.
+var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64", "js/wasm"}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -86,23 +87,22 @@ func release(ctx context.Context, version, out string, targets []string) error {
 	for _, t := range targets {
 		begin := time.Now()
 		system, arch, _ := strings.Cut(t, "/")
-		program, err := build(ctx, version, system, arch)
+		var files []file
+		var err error
+		name, folder, pack := "", fmt.Sprintf("probode-%s-%s-%s", version, system, arch), tarball
+		switch system {
+		case "js":
+			folder = fmt.Sprintf("probode-%s-playground", version)
+			files, err = playground(ctx)
+		case "windows":
+			files, err = program(ctx, version, system, arch, "probode.exe")
+		default:
+			files, err = program(ctx, version, system, arch, "probode")
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", t, err)
 		}
-		files := []file{{"probode", program, 0o755}}
-		if system == "windows" {
-			files[0].name += ".exe"
-		}
-		for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			files = append(files, file{name, data, 0o644})
-		}
-		name, folder, pack := "", fmt.Sprintf("probode-%s-%s-%s", version, system, arch), tarball
-		if name = folder + ".tar.gz"; system == "windows" {
+		if name = folder + ".tar.gz"; system == "windows" || system == "js" {
 			name, pack = folder+".zip", zipped
 		}
 		data, err := pack(folder, files)
@@ -116,6 +116,38 @@ func release(ctx context.Context, version, out string, targets []string) error {
 		fmt.Printf("%s: %.1f MB, %.0f s\n", name, float64(len(data))/1e6, time.Since(begin).Seconds())
 	}
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
+}
+
+// program returns the files of the archive for a system.
+func program(ctx context.Context, version, system, arch, name string) ([]file, error) {
+	data, err := build(ctx, version, system, arch)
+	if err != nil {
+		return nil, err
+	}
+	return read([]file{{name, data, 0o755}}, "LICENSE", "README.md", "CHANGELOG.md")
+}
+
+// playground returns the files of the page with the live figures. It needs the copy of
+// ECharts that environment/lab fetches.
+func playground(ctx context.Context) ([]file, error) {
+	const folder = "environment/playground/built/"
+	if text, err := exec.CommandContext(ctx, "go", "run", "./environment/playground").CombinedOutput(); err != nil {
+		return nil, errors.Join(err, errors.New(strings.TrimSpace(string(text))))
+	}
+	return read(nil, folder+"index.html", folder+"playground.js", folder+"program.js",
+		folder+"echarts.min.js", folder+"echarts-LICENSE", folder+"echarts-NOTICE", "LICENSE")
+}
+
+// read adds files of the checkout.
+func read(files []file, paths ...string) ([]file, error) {
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{filepath.Base(path), data, 0o644})
+	}
+	return files, nil
 }
 
 // build returns the program for a system. It contains neither paths nor the state of the

@@ -2,7 +2,8 @@
 
     python3 environment/release/test.py
 
-It builds one archive for each operating system. The archive for this machine must have the
+It builds one archive for each operating system, and the playground if there is a copy of
+ECharts. The archive for this machine must have the
 same bytes if it is built in another folder. Unpacked in an empty folder, the program must
 print its version and answer from its embedded data. Then the module is served like a
 proxy, and go install in an empty folder must give a command of the requested version.
@@ -34,6 +35,8 @@ def main():
     version = run("go", "run", "./environment/release", "-version")
     here = f"{run('go', 'env', 'GOOS')}/{run('go', 'env', 'GOARCH')}"
     targets = [here] + [t for t in ("linux/amd64", "darwin/arm64", "windows/amd64") if t.split("/")[0] != here.split("/")[0]]
+    if (ROOT / "environment" / "echarts" / "echarts.min.js").exists():
+        targets.append("js/wasm")
     sources = run("git", "ls-files", "-z").strip("\0").split("\0")
     sources = [s for s in sources if (ROOT / s).exists()]  # some may be removed but not committed
     with tempfile.TemporaryDirectory(prefix="probode-") as name:
@@ -55,6 +58,8 @@ def main():
 
 
 def archive(version, target):
+    if target == "js/wasm":
+        return f"probode-{version}-playground.zip"
     return f"probode-{version}-{target.replace('/', '-')}.{'zip' if target.startswith('windows') else 'tar.gz'}"
 
 
@@ -69,9 +74,16 @@ def archives(work, version, here, targets):
         path, system = work / "out" / archive(version, t), t.split("/")[0]
         if hashlib.sha256(path.read_bytes()).hexdigest() != sums[path.name]:
             sys.exit(f"{path.name} has another checksum")
-        opened = zipfile.ZipFile(path) if system == "windows" else tarfile.open(path)
+        opened = zipfile.ZipFile(path) if path.suffix == ".zip" else tarfile.open(path)
         opened.extractall(work / "unpacked")
         folder = work / "unpacked" / f"probode-{version}-{t.replace('/', '-')}"
+        if system == "js":
+            page = work / "unpacked" / f"probode-{version}-playground"
+            if missing := {"index.html", "playground.js", "program.js", "echarts.min.js"} - {p.name for p in page.iterdir()}:
+                sys.exit(f"{path.name} does not hold {sorted(missing)}")
+            if str(ROOT).encode() in (page / "program.js").read_bytes():
+                sys.exit(f"{path.name}: a file names the folder it was built in")
+            continue
         program = folder / ("probode.exe" if system == "windows" else "probode")
         if sorted(p.name for p in folder.iterdir()) != sorted([program.name, "LICENSE", "README.md", "CHANGELOG.md"]):
             sys.exit(f"{path.name} holds {sorted(p.name for p in folder.iterdir())}")
