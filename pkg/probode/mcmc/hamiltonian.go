@@ -12,9 +12,9 @@ import (
 )
 
 // Hamiltonian is Hamiltonian Monte Carlo for targets that are nearly Gaussian, in any
-// number of dimensions. The first len(Mean) coordinates have a Gaussian approximation.
-// The others, for example random numbers about which the data say little, are nearly
-// independent and N(0, 1).
+// number of dimensions, such as a posterior given a large amount of data. The first
+// len(Mean) coordinates have a Gaussian approximation. The others, for example random
+// numbers about which the data say little, are nearly independent and N(0, 1).
 //
 // In coordinates z in which the target is nearly N(0, I), let its density be e^−φ(z) with
 // respect to N(0, I). Each iteration draws a momentum p ~ N(0, I) and follows Hamilton's
@@ -28,15 +28,20 @@ import (
 //
 // The last point is accepted with probability min(1, e^−ΔH). A rotation preserves ½zᵀz +
 // ½pᵀp, so errors come only from φ, and the number of coordinates in which φ is constant
-// does not matter [Beskos, Pinski, Sanz-Serna & Stuart 2011].
+// does not matter [Beskos, Pinski, Sanz-Serna & Stuart 2011; Shahbaba et al. 2014]. A path
+// turns by about a right angle, at which successive draws are least correlated. If the
+// target is close to its approximation, one step is enough, and one evaluation of the
+// gradient gives a nearly independent draw, whereas NUTS needs seven or more.
 //
 // Without the steps of p the path is a rotation, which needs no gradient. If half of
 // these proposals would have been accepted in the last part of the burn-in, most
 // iterations use them: they are preconditioned Crank–Nicolson moves about the
 // approximation [Rudolf & Sprungk 2018]. The other iterations keep the chain from getting
-// stuck in a tail.
+// stuck in a tail. If the kernel learns no scales, it makes no rotations.
 //
-// All learning happens in the burn-in. An iteration allocates no memory of its own.
+// All learning happens in the burn-in. The step length is tuned by dual averaging. If the
+// target is far from its approximation, the steps become short or few moves are accepted,
+// and NUTS is better. An iteration allocates no memory of its own.
 type Hamiltonian struct {
 	// Target is the log density, with respect to volume for the first len(Mean)
 	// coordinates and with respect to N(0, I) for the others. If grad is nil, only the
@@ -50,7 +55,7 @@ type Hamiltonian struct {
 	// Mean and Information describe the Gaussian approximation, such as a mode and the
 	// Fisher information there. The burn-in corrects the conditional mean and covariance
 	// of the first coordinates given the others; Learned is the number of these first
-	// coordinates.
+	// coordinates. It may be zero.
 	Mean        []float64
 	Information mat.Symmetric
 	Learned     int
@@ -73,10 +78,9 @@ type Hamiltonian struct {
 var _ Kernel = (*Hamiltonian)(nil)
 
 const (
-	pathAngle    = 1.8           // the angle by which a path turns: a little more than a quarter of a circle
-	longestLeap  = pathAngle / 3 // longer steps are rejected too often in tails
+	pathAngle    = 1.7 // the angle by which a path turns: a little more than a quarter of a circle
 	shortestLeap = pathAngle / 32
-	leapRate     = 0.7    // the mean probability of acceptance to which the steps are tuned
+	leapRate     = 0.8    // the mean probability of acceptance to which the steps are tuned
 	manyTurns    = 0.5    // share of accepted rotations above which most iterations make them
 	pathShare    = 1. / 6 // share of iterations that follow a path if most make rotations
 	wider        = 1.15   // factor of the learned scales, so that rotations reach into the tails
@@ -85,32 +89,31 @@ const (
 // Init places the chain at a copy of x, with a kernel that has learned nothing.
 func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	d := len(k.Mean)
-	if k.Target == nil || k.Information == nil || d == 0 || d > len(x) || k.Information.SymmetricDim() != d || k.Learned < 1 || k.Learned > d || k.BurnIn < 0 {
-		panic(fmt.Sprintf("mcmc: Hamiltonian in %d dimensions with a Mean of length %d and with %d Learned coordinates: want a Target, a Mean, Information of the same dimension, 1 ≤ Learned ≤ this dimension, and BurnIn ≥ 0", len(x), d, k.Learned))
+	if k.Target == nil || k.Information == nil || d == 0 || d > len(x) || k.Information.SymmetricDim() != d || k.Learned < 0 || k.Learned > d || k.BurnIn < 0 {
+		panic(fmt.Sprintf("mcmc: Hamiltonian in %d dimensions with a Mean of length %d and with %d Learned coordinates: want a Target, a Mean, Information of the same dimension, 0 ≤ Learned ≤ this dimension, and BurnIn ≥ 0", len(x), d, k.Learned))
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(k.Information) {
 		panic("mcmc: Information of Hamiltonian is not positive definite")
 	}
 	k.upper = chol.RawU().(*mat.TriDense).RawTriangular()
-	full := k.Learned <= mostDense
+	full := 0 < k.Learned && k.Learned <= mostDense
 	k.white = newWhitening(make([]float64, k.Learned), nil, full)
 	k.learn = newLearner(k.Learned, k.BurnIn, full, false)
+	if k.Learned == 0 {
+		k.learn.until = k.BurnIn // without scales that were learned and widened, rotations rarely leave a tail
+	}
 	k.n, k.turns, k.stats = 0, 0, Stats{}
 	for _, v := range []*[]float64{&k.x, &k.z, &k.force, &k.q, &k.p, &k.g, &k.y} {
 		*v = make([]float64, len(x))
 	}
 	copy(k.x, x)
 	k.whiten()
-	k.logp, k.known = k.evaluate(k.force, k.z), true
-	if math.IsInf(k.logp, 0) || math.IsNaN(k.logp) {
-		if _, err := k.Target(k.g, x); err != nil {
-			return fmt.Errorf("mcmc: target: %w", err)
-		}
-		return fmt.Errorf("mcmc: log density is %v, or its gradient is not finite: want finite numbers", k.logp)
-	}
-	k.step = newStepSize(longestLeap / 4)
-	return nil
+	var err error
+	k.logp, err = k.evaluate(k.force, k.z)
+	k.known = true
+	k.step = newStepSize(pathAngle / 4)
+	return startError(x[:d], k.logp, err)
 }
 
 // whiten sets z from x.
@@ -132,25 +135,18 @@ func (k *Hamiltonian) place(x, z []float64) {
 	floats.Add(x[:d], k.Mean)
 }
 
-// evaluate writes −∇φ at z to force, unless force is nil, and returns the log density. It
-// returns NaN if the target cannot be evaluated.
-func (k *Hamiltonian) evaluate(force, z []float64) float64 {
+// evaluate writes −∇φ at z to force, unless force is nil, and returns the log density, or
+// NaN and an error.
+func (k *Hamiltonian) evaluate(force, z []float64) (float64, error) {
 	k.place(k.y, z)
-	logp, err := k.Target(force, k.y)
-	if err != nil || math.IsInf(logp, 1) {
-		return math.NaN()
+	logp, err := k.Target.checked(force, k.y)
+	if force != nil {
+		d, l := len(k.Mean), k.Learned
+		blas64.Trsv(blas.Trans, k.upper, vectorOf(force[:d]))
+		k.white.gradient(force[:l])
+		floats.Add(force[:d], z[:d])
 	}
-	if force == nil || math.IsInf(logp, -1) {
-		return logp
-	}
-	d, l := len(k.Mean), k.Learned
-	blas64.Trsv(blas.Trans, k.upper, vectorOf(force[:d]))
-	k.white.gradient(force[:l])
-	floats.Add(force[:d], z[:d])
-	if sum := floats.Sum(force); math.IsNaN(sum) || math.IsInf(sum, 0) {
-		return math.NaN()
-	}
-	return logp
+	return logp, err
 }
 
 // energy returns H for the position z, with the log density logp, and the momentum p.
@@ -170,12 +166,11 @@ func rotate(q, p []float64, angle float64) {
 // Step makes one iteration.
 func (k *Hamiltonian) Step(rng *rand.Rand) {
 	k.n++
-	tested := k.learn.until // from here on rotations are tested
-	if k.n > k.BurnIn && k.turns > manyTurns*float64(k.BurnIn-tested) && rng.Float64() > pathShare {
+	if k.n > k.BurnIn && k.turning() && rng.Float64() > pathShare {
 		k.move(0, 0, rng)
 		return
 	}
-	if k.n > tested && k.n <= k.BurnIn {
+	if k.n > k.learn.until && k.n <= k.BurnIn {
 		k.turns += k.move(0, 0, rng)
 	}
 	size := k.step.size
@@ -184,8 +179,7 @@ func (k *Hamiltonian) Step(rng *rand.Rand) {
 		return
 	}
 	k.step.update(accept, leapRate)
-	k.step.size = min(max(k.step.size, shortestLeap), longestLeap)
-	if k.learn.add(k.n, k.z[:k.Learned]) {
+	if k.Learned > 0 && k.learn.add(k.n, k.z[:k.Learned]) {
 		k.learn.apply(k.white, nil)
 		floats.Scale(wider, k.white.scale)
 		k.whiten()
@@ -194,8 +188,13 @@ func (k *Hamiltonian) Step(rng *rand.Rand) {
 	}
 	if k.n == k.BurnIn {
 		k.step.finish()
-		k.step.size = min(max(k.step.size, shortestLeap), longestLeap)
 	}
+	k.step.size = min(max(k.step.size, shortestLeap), pathAngle)
+}
+
+// turning reports whether most iterations are rotations.
+func (k *Hamiltonian) turning() bool {
+	return k.turns > manyTurns*float64(k.BurnIn-k.learn.until)
 }
 
 // move proposes a path of several steps, or only a rotation if there are no steps, and
@@ -210,14 +209,15 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	// A random path length avoids paths that last exactly one period of a coordinate.
 	length := 0.8 + 0.4*rng.Float64()
 	var logp float64
+	var err error
 	if steps == 0 {
 		rotate(k.q, k.p, length*math.Pi/2)
-		logp = k.evaluate(nil, k.q)
+		logp, err = k.evaluate(nil, k.q)
 	} else {
-		logp = k.follow(steps, size*length)
+		logp, err = k.follow(steps, size*length)
 	}
 	ratio := start - k.energy(k.q, k.p, logp)
-	if math.IsNaN(logp) {
+	if err != nil {
 		k.stats.Failed++
 		ratio = math.Inf(-1)
 	}
@@ -232,8 +232,8 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 }
 
 // follow moves (q, p) along a path, and returns the log density at its end. It returns
-// NaN or −∞ if the path leads to a point at which the density is zero or undefined.
-func (k *Hamiltonian) follow(steps int, size float64) (logp float64) {
+// earlier if the path leads to a point at which the density is zero or undefined.
+func (k *Hamiltonian) follow(steps int, size float64) (logp float64, err error) {
 	if !k.known {
 		k.evaluate(k.force, k.z)
 		k.known = true
@@ -242,8 +242,8 @@ func (k *Hamiltonian) follow(steps int, size float64) (logp float64) {
 	floats.AddScaled(k.p, size/2, k.g)
 	for i := range steps {
 		rotate(k.q, k.p, size)
-		if logp = k.evaluate(k.g, k.q); math.IsNaN(logp) || math.IsInf(logp, -1) {
-			return logp
+		if logp, err = k.evaluate(k.g, k.q); err != nil || math.IsInf(logp, -1) {
+			return logp, err
 		}
 		kick := size
 		if i == steps-1 {
@@ -251,7 +251,7 @@ func (k *Hamiltonian) follow(steps int, size float64) (logp float64) {
 		}
 		floats.AddScaled(k.p, kick, k.g)
 	}
-	return logp
+	return logp, nil
 }
 
 // Position returns the position of the chain, a view valid until the next Step.
@@ -264,10 +264,16 @@ func (k *Hamiltonian) Stats() Stats { return k.stats }
 // LogDensity returns the value of Target at the position.
 func (k *Hamiltonian) LogDensity() float64 { return k.logp }
 
+// Evaluate recomputes the value of Target at the position. See store.Evaluator.
+func (k *Hamiltonian) Evaluate() []float64 {
+	logp, _ := k.evaluate(nil, k.z)
+	return []float64{logp}
+}
+
 // Leap returns the length of the steps, and reports whether most iterations are
 // rotations.
 func (k *Hamiltonian) Leap() (size float64, turning bool) {
-	return k.step.size, k.turns > manyTurns*float64(k.BurnIn-k.learn.until)
+	return k.step.size, k.turning()
 }
 
 // State writes or reads the position and what has been learned.

@@ -8,10 +8,8 @@
 //     [AdaptiveMixture], the recommended one, learns the shape of the target during
 //     burn-in; [AdaptiveMetropolis] is the random walk of Haario et al. Kernels that
 //     move more than the parameters can use a [Proposal] by itself. [NUTS] is the
-//     no-U-turn sampler, for targets that have a gradient, and [SplitHMC] is for those that
-//     are nearly Gaussian as well. [Hamiltonian] is for nearly Gaussian targets in which
-//     most coordinates are nearly independent. [Tempering] is for targets with several
-//     modes.
+//     no-U-turn sampler, for targets that have a gradient, and [Hamiltonian] is for those
+//     that are nearly Gaussian as well. [Tempering] is for targets with several modes.
 //   - Chains: [Run] advances any number of chains on all cores and returns [Chains],
 //     which are the same to the last bit for any number of workers. [Chains.Summary]
 //     has means, quantiles and diagnostics, and [Chains.Warnings] says in words what
@@ -61,7 +59,14 @@
 //     Carlo. Statistics and Computing 24(3), 339–349.
 package mcmc
 
-import "math/rand/v2"
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // A LogDensity is the logarithm of a density, up to an additive constant.
 //
@@ -73,6 +78,46 @@ import "math/rand/v2"
 // A LogDensity must neither change nor keep x. Chains run at the same time, so a
 // LogDensity that owns a workspace serves one chain only.
 type LogDensity func(x []float64) (logDensity float64, err error)
+
+// A GradientDensity is a LogDensity that also writes its gradient to grad. The rules for a
+// LogDensity apply to it, too. Where it returns −Inf or an error, the gradient has no
+// meaning.
+type GradientDensity func(grad, x []float64) (logDensity float64, err error)
+
+var errNotFinite = errors.New("the log density or its gradient is not finite: want finite numbers")
+
+// checked returns a log density, or NaN and an error if it could not be evaluated.
+func checked(logp float64, err error) (float64, error) {
+	if err == nil && (math.IsNaN(logp) || math.IsInf(logp, 1)) {
+		err = errNotFinite
+	}
+	if err != nil {
+		return math.NaN(), err
+	}
+	return logp, nil
+}
+
+// checked calls f. It returns NaN and an error if the value or the gradient could not be
+// evaluated.
+func (f GradientDensity) checked(grad, x []float64) (float64, error) {
+	logp, err := checked(f(grad, x))
+	if sum := floats.Sum(grad); math.IsInf(logp, -1) || !math.IsNaN(sum) && !math.IsInf(sum, 0) {
+		return logp, err
+	}
+	return checked(math.NaN(), err)
+}
+
+// startError returns why a chain cannot begin at x, or nil if it can. The other arguments
+// are the results of checked at x.
+func startError(x []float64, logp float64, err error) error {
+	if math.IsInf(logp, -1) {
+		err = errors.New("the density is zero: want a point in the support")
+	}
+	if err != nil {
+		return fmt.Errorf("mcmc: target at %v: %w", x, err)
+	}
+	return nil
+}
 
 // A Kernel keeps the position of one chain and moves it at random. The move leaves the
 // target distribution invariant. A kernel may keep more than the position, such as

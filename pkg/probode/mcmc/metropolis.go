@@ -1,7 +1,6 @@
 package mcmc
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -34,14 +33,9 @@ var _ Kernel = (*Metropolis)(nil)
 // Init places the chain at a copy of x and discards everything that the proposal has
 // learned.
 func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
-	logp, err := m.Target(x)
-	switch {
-	case err != nil:
-		return fmt.Errorf("mcmc: target at %v: %w", x, err)
-	case math.IsNaN(logp) || math.IsInf(logp, 1):
-		return fmt.Errorf("mcmc: the log density at %v is %v: want a finite number", x, logp)
-	case math.IsInf(logp, -1):
-		return fmt.Errorf("mcmc: the density at %v is zero: want a point in the support", x)
+	logp, err := checked(m.Target(x))
+	if err := startError(x, logp, err); err != nil {
+		return err
 	}
 	rule := m.Proposal
 	switch {
@@ -61,17 +55,16 @@ func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
 // Step makes one iteration.
 func (m *Metropolis) Step(rng *rand.Rand) {
 	logq := m.walk.Propose(m.y, m.x, rng)
-	logp, err := m.Target(m.y)
+	logp, err := checked(m.Target(m.y))
 	m.stats.Proposed++
 
 	// If U is uniform, −log U is exponential. The variate is drawn even if the outcome is
 	// certain, so that the outcome does not change how much of the stream is used.
 	e := rng.ExpFloat64()
 	probability := 0.0
-	switch {
-	case err != nil || math.IsNaN(logp) || math.IsInf(logp, 1):
+	if err != nil {
 		m.stats.Failed++
-	default:
+	} else {
 		ratio := logp - m.logp + logq
 		probability = math.Exp(min(0, ratio))
 		if ratio >= -e {
@@ -92,10 +85,7 @@ func (m *Metropolis) Stats() Stats { return m.stats }
 // Evaluate recomputes the log density at the position of the chain. The result is NaN
 // if the evaluation fails. See store.Evaluator.
 func (m *Metropolis) Evaluate() []float64 {
-	logp, err := m.Target(m.x)
-	if err != nil {
-		logp = math.NaN()
-	}
+	logp, _ := checked(m.Target(m.x))
 	return []float64{logp}
 }
 

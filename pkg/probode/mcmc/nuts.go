@@ -9,11 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A GradientDensity is a LogDensity that also writes its gradient to grad. The rules for a
-// LogDensity apply to it, too. Where it returns −Inf or an error, the gradient has no
-// meaning.
-type GradientDensity func(grad, x []float64) (logDensity float64, err error)
-
 // NUTS is the no-U-turn sampler, the kernel for many or correlated coordinates if the
 // target has a gradient. Each iteration draws a momentum p ~ N(0, M), follows Hamilton's
 // equations for
@@ -166,11 +161,10 @@ func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	k.n, k.stats, k.last = 0, Stats{}, path{}
 	copy(k.x, x)
 	k.white.to(k.at.z, x)
-	if k.at.logp = k.evaluate(k.at.g, k.at.z); math.IsInf(k.at.logp, 0) || math.IsNaN(k.at.logp) {
-		if _, err := k.Target(k.at.g, x); err != nil {
-			return fmt.Errorf("mcmc: target at %v: %w", x, err)
-		}
-		return fmt.Errorf("mcmc: log density at %v is %v, or its gradient is not finite: want finite numbers", x, k.at.logp)
+	var err error
+	k.at.logp, err = k.evaluate(k.at.g, k.at.z)
+	if err = startError(x, k.at.logp, err); err != nil {
+		return err
 	}
 	k.step = newStepSize(k.firstStep(1, rng))
 	return nil
@@ -190,31 +184,22 @@ func (k *NUTS) workspace(d int) {
 	}
 }
 
-// evaluate stores the gradient at the whitened point z and returns the log density. It
-// returns NaN if the target cannot be evaluated.
-func (k *NUTS) evaluate(g, z []float64) float64 {
+// evaluate stores the gradient at the whitened point z and returns the log density, or
+// NaN and an error.
+func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	k.white.from(k.place, z)
-	logp, err := k.Target(g, k.place)
-	if err != nil || math.IsInf(logp, 1) {
-		return math.NaN()
-	}
-	if math.IsInf(logp, -1) {
-		return logp
-	}
+	logp, err := k.Target.checked(g, k.place)
 	k.white.gradient(g)
-	if sum := floats.Sum(g); math.IsNaN(sum) || math.IsInf(sum, 0) {
-		return math.NaN()
-	}
-	return logp
+	return logp, err
 }
 
 // leap takes a leapfrog step, in whitened coordinates, and returns H.
 func (k *NUTS) leap(s *phase, step float64) float64 {
 	floats.AddScaled(s.p, step/2, s.g)
 	floats.AddScaled(s.z, step, s.p)
-	s.logp = k.evaluate(s.g, s.z)
-	if math.IsNaN(s.logp) || math.IsInf(s.logp, -1) {
-		k.last.unsolved = k.last.unsolved || math.IsNaN(s.logp)
+	var err error
+	if s.logp, err = k.evaluate(s.g, s.z); err != nil || math.IsInf(s.logp, -1) {
+		k.last.unsolved = k.last.unsolved || err != nil
 		return math.Inf(1)
 	}
 	floats.AddScaled(s.p, step/2, s.g)
@@ -388,7 +373,7 @@ func (k *NUTS) adapt() {
 		k.white.to(k.at.z, k.x)
 		// Compute the gradient in the new coordinates.
 		k.white.from(k.x, k.at.z)
-		k.at.logp = k.evaluate(k.at.g, k.at.z)
+		k.at.logp, _ = k.evaluate(k.at.g, k.at.z)
 		k.step = newStepSize(k.firstStep(k.step.size, k.rng))
 	}
 	if k.n == k.BurnIn {
@@ -421,7 +406,8 @@ func (k *NUTS) Generate(dst []float64) {
 
 // Evaluate recomputes the log density at the position. See store.Evaluator.
 func (k *NUTS) Evaluate() []float64 {
-	return []float64{k.evaluate(k.back.g, k.at.z)}
+	logp, _ := k.evaluate(k.back.g, k.at.z)
+	return []float64{logp}
 }
 
 // State writes or reads the position and what has been learned. The quantities that

@@ -82,12 +82,9 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	if n < 2 || k.Target == nil || k.BurnIn < 0 {
 		panic(fmt.Sprintf("mcmc: Tempering has %d temperatures and a burn-in of %d: want at least 2 temperatures, a burn-in ≥ 0, and a Target", n, k.BurnIn))
 	}
-	base, rest, err := k.Target(x)
-	switch logp := base + rest; {
-	case err != nil:
-		return fmt.Errorf("mcmc: target at %v: %w", x, err)
-	case math.IsNaN(logp) || math.IsInf(logp, 0):
-		return fmt.Errorf("mcmc: the log density at %v is %v: want a finite number", x, logp)
+	base, rest, err := k.evaluate(x)
+	if err := startError(x, base+rest, err); err != nil {
+		return err
 	}
 	k.n, k.stats, k.trips, k.next, k.y = 0, Stats{}, 0, max(10, k.BurnIn/16), make([]float64, d)
 	k.swaps, k.tries, k.replicas = make([]float64, n-1), make([]float64, n-1), nil
@@ -98,7 +95,7 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 		}
 		if i > 0 && k.Draw != nil {
 			k.Draw(k.y, rng)
-			if base, rest, ok := k.evaluate(k.y); ok {
+			if base, rest, err := k.evaluate(k.y); err == nil && !math.IsInf(base+rest, -1) {
 				copy(r.x, k.y)
 				r.base, r.rest = base, rest
 			}
@@ -108,12 +105,11 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// evaluate returns the parts of the log density at x. It returns false if they cannot be
-// evaluated or the density is zero.
-func (k *Tempering) evaluate(x []float64) (base, rest float64, ok bool) {
-	base, rest, err := k.Target(x)
-	sum := base + rest
-	return base, rest, err == nil && !math.IsNaN(sum) && !math.IsInf(sum, 0)
+// evaluate returns the parts of the log density at x.
+func (k *Tempering) evaluate(x []float64) (base, rest float64, err error) {
+	base, rest, err = k.Target(x)
+	_, err = checked(base+rest, err)
+	return base, rest, err
 }
 
 // Step makes one iteration.
@@ -150,20 +146,18 @@ func (k *Tempering) Step(rng *rand.Rand) {
 func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 	if r.beta == 0 && k.Draw != nil {
 		k.Draw(k.y, rng)
-		base, rest, ok := k.evaluate(k.y)
-		if ok {
+		base, rest, err := k.evaluate(k.y)
+		if moved = err == nil && !math.IsInf(base+rest, -1); moved {
 			r.x, k.y = k.y, r.x
 			r.base, r.rest = base, rest
 		}
-		return ok, !ok
+		return moved, err != nil
 	}
 	logq := r.walk.Propose(k.y, r.x, rng)
-	base, rest, err := k.Target(k.y)
+	base, rest, err := k.evaluate(k.y)
 	e := rng.ExpFloat64()
 	probability := 0.0
-	if sum := base + rest; err != nil || math.IsNaN(sum) || math.IsInf(sum, 1) {
-		failed = true
-	} else if !math.IsInf(sum, -1) {
+	if failed = err != nil; !failed && !math.IsInf(base+rest, -1) {
 		ratio := base - r.base + r.beta*(rest-r.rest) + logq
 		probability = math.Exp(min(0, ratio))
 		if ratio >= -e {

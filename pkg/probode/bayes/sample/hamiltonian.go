@@ -112,8 +112,8 @@ func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *ga
 	return found
 }
 
-// information returns the inverse of the covariance.
-func (g *gaussian) information() *mat.SymDense {
+// precision returns the inverse of the covariance.
+func (g *gaussian) precision() *mat.SymDense {
 	var out mat.SymDense
 	out.SymOuterK(1, mat.NewTriDense(g.u.N, mat.Upper, g.u.Data).T())
 	return &out
@@ -121,19 +121,27 @@ func (g *gaussian) information() *mat.SymDense {
 
 // Kernel returns the kernel of one chain.
 func (s Hamiltonian) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
-	k := &hamiltonian{natural: newNatural(e), gaussian: s.gaussian, dxi: make([]float64, e.NoiseLen()), xi: make([]float64, e.NoiseLen())}
-	k.Hamiltonian = mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: s.gaussian.mean, Information: s.gaussian.information(), Learned: e.Dim()}
+	k := newHamiltonian(e, s.gaussian, s.gaussian.precision(), e.Dim(), burnIn)
+	k.dxi, k.xi = make([]float64, e.NoiseLen()), make([]float64, e.NoiseLen())
 	return k
 }
 
-// hamiltonian is the kernel of Hamiltonian. Its coordinates are (θ, v, ζ), where ζ has as
-// many elements as ξ. The part of ζ in the directions of v is not used; the remainder of
-// ζ is the remainder of ξ.
+// newHamiltonian returns a kernel with ξ = 0. The kernel learns the conditional
+// distribution of the given number of parameters.
+func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, learned, burnIn int) *hamiltonian {
+	k := &hamiltonian{natural: newNatural(e), gaussian: g}
+	k.Hamiltonian = mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: precision, Learned: learned}
+	return k
+}
+
+// hamiltonian is the kernel of Hamiltonian and SplitHMC. Its coordinates are (θ, v, ζ),
+// where ζ has as many elements as ξ. The part of ζ in the directions of v is not used;
+// the remainder of ζ is the remainder of ξ.
 type hamiltonian struct {
 	mcmc.Hamiltonian
 	natural
 	*gaussian
-	xi, dxi []float64
+	xi, dxi []float64 // nil for ξ = 0
 }
 
 // noise sets xi at the coordinates x.
@@ -155,7 +163,7 @@ func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	if grad == nil {
 		logp, err = k.e.LogPosterior(x[:d], k.xi)
 	} else {
-		logp, err = k.e.Gradient(grad[:d], k.dxi, x[:d], k.xi)
+		logp, err = gradient(k.e, k.work, grad[:d], k.dxi, x[:d], k.xi)
 		copy(grad[n:], k.dxi)
 	}
 	for i := range k.blocks {

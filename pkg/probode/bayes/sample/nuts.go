@@ -69,7 +69,7 @@ func differentiable(s Sampler, d *bayes.Density, by probode.Setup) error {
 	if err := e.Unconstrain(u, theta); err != nil {
 		return nil
 	}
-	if _, err := gradient(e, theta, grad, u); errors.Is(err, errors.ErrUnsupported) {
+	if _, err := gradient(e, theta, grad, nil, u, nil); errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("sample: %v: the solutions computed by %v have no derivatives with respect to θ: want a method on a grid or under error control, such as RK4 or Radau5", s, e.Posterior().Setup)
 	}
 	return nil
@@ -84,13 +84,13 @@ func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 	return d.With(by)
 }
 
-// gradient writes the gradient at u to grad and returns the log density. If the steps are
-// chosen anew at every θ, they are chosen at u and held while the gradient is computed.
-// theta is workspace.
-func gradient(e *bayes.Density, theta, grad, u []float64) (float64, error) {
+// gradient writes the gradient at (u, xi) to grad and, unless it is nil, to dxi, and
+// returns the log density. If the steps are chosen anew at every θ, they are chosen at u
+// and held while the gradient is computed. theta is workspace.
+func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, error) {
 	e.Constrain(theta, u)
 	defer e.Hold(theta)()
-	return e.Gradient(grad, nil, u, nil)
+	return e.Gradient(grad, dxi, u, xi)
 }
 
 // Prepare takes the first metric from the mode. Later metrics come from Fisher's
@@ -125,7 +125,7 @@ func (s NUTS) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
 	}
 	k := &nuts{natural: newNatural(e)}
 	k.NUTS = mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: s.mean, Cov: s.cov, CovAt: shapeAt(e),
-		Target: func(grad, u []float64) (float64, error) { return gradient(e, k.work, grad, u) }}
+		Target: func(grad, u []float64) (float64, error) { return gradient(e, k.work, grad, nil, u, nil) }}
 	return k
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -14,7 +13,7 @@ import (
 )
 
 // SplitHMC moves θ by a form of Hamiltonian Monte Carlo that solves Hamilton's equations
-// exactly for the Gaussian approximation at the highest mode (see mcmc.SplitHMC). It uses
+// exactly for the Gaussian approximation at the highest mode (see mcmc.Hamiltonian). It uses
 // the gradient of the log density with the classical solution, ξ = 0, on the
 // unconstrained scale, as NUTS does.
 //
@@ -25,9 +24,10 @@ type SplitHMC struct {
 	// Setup solves the equations; the zero value stands for the setup of the posterior.
 	Setup probode.Setup
 
-	// These are a mode and its Gaussian approximation, which Prepare finds.
-	mean []float64
-	cov  mat.Symmetric
+	// These are the highest mode and the precision of its Gaussian approximation, which
+	// Prepare finds.
+	mean      []float64
+	precision *mat.SymDense
 }
 
 func (SplitHMC) String() string { return "split hmc" }
@@ -45,10 +45,11 @@ func (s SplitHMC) Prepare(ctx context.Context, d *bayes.Density, modes func() (*
 		return nil, nil, cmp.Or(err, ctx.Err())
 	}
 	m := found.Highest()
-	if m.Cov == nil {
+	var chol mat.Cholesky
+	s.mean, s.precision = m.U, new(mat.SymDense)
+	if m.Cov == nil || !chol.Factorize(m.Cov) || chol.InverseTo(s.precision) != nil {
 		return nil, nil, fmt.Errorf("sample: %v: the highest mode has no Gaussian approximation: want NUTS or another sampler", s)
 	}
-	s.mean, s.cov = m.U, m.Cov
 	return s, nil, nil
 }
 
@@ -61,25 +62,5 @@ func (s SplitHMC) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel 
 	if err != nil {
 		panic("sample: " + err.Error()) // Check has made it
 	}
-	k := &splitHMC{natural: newNatural(e)}
-	k.SplitHMC = mcmc.SplitHMC{BurnIn: burnIn, Mean: s.mean, Cov: s.cov,
-		Target: func(grad, u []float64) (float64, error) { return gradient(e, k.work, grad, u) }}
-	return k
-}
-
-// splitHMC is the kernel of SplitHMC, on the natural scale.
-type splitHMC struct {
-	mcmc.SplitHMC
-	natural
-}
-
-func (k *splitHMC) Init(x []float64, rng *rand.Rand) error {
-	return k.init(x, rng, k.SplitHMC.Init)
-}
-
-// Position returns θ.
-func (k *splitHMC) Position() []float64 { return k.at(k.SplitHMC.Position()) }
-
-func (k *splitHMC) Generate(dst []float64) {
-	k.generate(dst, k.SplitHMC.Position(), k.LogDensity())
+	return newHamiltonian(e, &gaussian{mean: s.mean}, s.precision, 0, burnIn)
 }
