@@ -134,6 +134,9 @@ func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posteri
 func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
 	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.Step), nil, 0
+	if r.method != nil {
+		p.Method = r.method
+	}
 	begin := time.Now()
 	if r.noise != nil {
 		p.Scaling = r.noise.scaling

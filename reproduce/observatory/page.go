@@ -67,7 +67,7 @@ func (o *observatory) writePage(rows []row, answers []answer) error {
 	inert := strings.NewReplacer("</", `<\/`) // inside of a script element
 	data := map[string]any{
 		"Style": page.Style, "Script": inert.Replace(chooserScript), "Kinds": kinds, "Recommended": recommended,
-		"Problems": len(o.subjects), "Methods": len(o.entrants), "Cells": len(briefs), "Judged": judged, "Others": o.others, "Times": observed, "Solver": solver, "Fineness": fineness,
+		"Problems": len(o.subjects), "Methods": len(o.entrants), "Cells": len(briefs), "Judged": judged, "Others": o.others, "Times": observed, "Solver": solver, "Filter": rodeoFilter, "Fineness": fineness,
 		"Rules": rulesTable(standings), "Unreached": unreached(rows), "All": cellsTable(rows),
 		"Files": map[string]string{"cells.csv": inert.Replace(string(encode(rows, 6))), "summary.csv": inert.Replace(string(small)),
 			"answers.csv": inert.Replace(string(encode(answers, 6)))},

@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/bayes/marginal"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -57,24 +58,29 @@ func every(step, end float64) []float64 {
 	return t
 }
 
-// inferred returns a model in which all parameters of a problem are unknown, with
-// log-normal priors of the given relative width around their values; the states are
-// observed with Gaussian errors.
-func inferred(p *probode.Problem, width, sd float64, states ...int) func(*bayes.Data) *bayes.Posterior {
+// seen describes observations of states with Gaussian errors.
+func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
+	return bayes.Experiment{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}},
+		Observe: func(dst []float64, _ float64, x, _ []float64) {
+			for i, k := range states {
+				dst[i] = x[k]
+			}
+		}}
+}
+
+// inferred returns a model in which all parameters of an experiment are unknown, with
+// log-normal priors of the given relative width around their values. The last of them, as
+// many as normal says, have normal priors with that width as sd.
+func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
-		m := &bayes.Posterior{
-			Model: bayes.Model{
-				Experiments: []bayes.Experiment{{Problem: p, Data: data,
-					Observe: func(dst []float64, _ float64, x, _ []float64) {
-						for i, k := range states {
-							dst[i] = x[k]
-						}
-					},
-					Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}}}},
-			},
-		}
-		for k, v := range p.Theta {
-			m.Params = append(m.Params, bayes.Param{Name: p.ParamName(k), Prior: distuv.LogNormal{Mu: math.Log(v), Sigma: width}})
+		x.Data = data
+		m := &bayes.Posterior{Model: bayes.Model{Experiments: []bayes.Experiment{x}}}
+		for k, v := range x.Problem.Theta {
+			prior := bayes.Distribution(distuv.LogNormal{Mu: math.Log(v), Sigma: width})
+			if k >= len(x.Problem.Theta)-normal {
+				prior = distuv.Normal{Mu: v, Sigma: width}
+			}
+			m.Params = append(m.Params, bayes.Param{Name: x.Problem.ParamName(k), Prior: prior})
 		}
 		return m
 	}
@@ -109,7 +115,7 @@ func ofCase(name string) func(*bayes.Data) *bayes.Posterior {
 	return c.Model
 }
 
-var questions = []question{
+var questions = append([]question{
 	{name: "FitzHugh–Nagumo", make: ofCase("fitzhugh-nagumo"), truth: problems.FitzHughNagumo, times: every(1, 20), observe: gaussian(0.1, 0, 1), step: 0.2},
 	{name: "lynx and hare", make: ofCase("lynx-hare"), truth: func() *probode.Problem {
 		p := problems.LotkaVolterra20()
@@ -128,11 +134,11 @@ var questions = []question{
 		mean := distuv.Gamma{Alpha: 10, Beta: 10 / x[1], Src: rng}.Rand() // negative binomial with φ = 10
 		return []float64{distuv.Poisson{Lambda: mean, Src: rng}.Rand()}
 	}, step: 1},
-	{name: "drug, Michaelis–Menten", make: inferred(elimination(), 0.5, 0.1, 0), truth: elimination, times: every(0.5, 10), observe: gaussian(0.1, 0), step: 0.5},
-	{name: "van der Pol", make: inferred(oscillator(), 0.5, 0.1, 0), truth: oscillator, times: every(0.6, 12), observe: gaussian(0.1, 0), step: 0.3},
-	{name: "protein activation", make: inferred(problems.ProteinActivation(), 0.5, 0.01, 0, 1, 2, 3, 4), truth: problems.ProteinActivation,
+	{name: "drug, Michaelis–Menten", make: inferred(seen(elimination(), 0.1, 0), 0.5, 0), truth: elimination, times: every(0.5, 10), observe: gaussian(0.1, 0), step: 0.5},
+	{name: "van der Pol", make: inferred(seen(oscillator(), 0.1, 0), 0.5, 0), truth: oscillator, times: every(0.6, 12), observe: gaussian(0.1, 0), step: 0.3},
+	{name: "protein activation", make: inferred(seen(problems.ProteinActivation(), 0.01, 0, 1, 2, 3, 4), 0.5, 0), truth: problems.ProteinActivation,
 		times: []float64{0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100}, observe: gaussian(0.01, 0, 1, 2, 3, 4), step: 2},
-}
+}, ofRodeo...)
 
 // model returns the posterior of q with its simulated data, computed with RK4 at small
 // steps.
@@ -155,8 +161,9 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 // A remedy is a way to answer a question with a coarse step: a sampler and, for some
 // remedies, noise.
 type remedy struct {
-	name  string
-	noise *rule // the rule that chooses α; nil for no noise
+	name   string
+	noise  *rule          // the rule that chooses α; nil for no noise
+	method probode.Method // of the coarse posterior; nil for solver
 	// sampler returns the sampler, and may change the model; fine is the accurate model.
 	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
@@ -180,4 +187,7 @@ var remedies = []remedy{
 		p.Method, p.Mesh = fine.Method, probode.Uniform(fine.StepSize())
 		return d
 	}},
+	{name: "ignore the error, EK1", method: rodeoFilter, sampler: always(sample.Deterministic{})},
+	{name: "Fenrir", method: rodeoFilter, noise: ruleNamed("log"), sampler: always(marginal.Integrated{})},
+	{name: "DALTON", method: rodeoFilter, noise: ruleNamed("log"), sampler: always(marginal.Integrated{DALTON: true})},
 }
