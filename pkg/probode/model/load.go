@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -36,6 +37,23 @@ func LoadFS(fsys fs.FS, name string) (*File, error) {
 	return (&files{source.FS(fsys, path.Dir(name))}).load(path.Base(name))
 }
 
+// Parse reads a model file whose data, if it has any, are a table in the file itself. The
+// name is used in messages.
+func Parse(name string, text []byte) (p *File, err error) {
+	defer source.Catch(&err)
+	f := &files{source.FS(nothing{}, "")}
+	s := &source.File{Files: f.Files, Name: name, Text: text}
+	y := s.YAML()
+	return f.finish(f.modelFile(s, y))
+}
+
+// nothing is a file system without files.
+type nothing struct{}
+
+func (nothing) Open(name string) (fs.File, error) {
+	return nil, errors.New("this text has no other files beside it: write the table itself below “data: |”")
+}
+
 // files reads a problem from files.
 type files struct{ *source.Files }
 
@@ -54,6 +72,11 @@ func (f *files) load(name string) (p *File, err error) {
 	default:
 		s.Failf(y.Line, "found neither the key “odes” of a model file nor the key “problems” of a PEtab problem: the keys are %s", strings.Join(y.Keys, ", "))
 	}
+	return f.finish(p)
+}
+
+// finish checks a problem that has been read.
+func (f *files) finish(p *File) (*File, error) {
 	p.check()
 	list, err := p.Instances()
 	if err != nil {

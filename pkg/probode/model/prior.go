@@ -211,6 +211,16 @@ func newScalePrior(q *Parameter) (scalePrior, error) {
 	return d, nil
 }
 
+// Distribution returns the prior of p, truncated at its bounds. If p has no prior, it is
+// uniform between its bounds, on its scale. It is an error if p has neither.
+func (p *Parameter) Distribution() (bayes.Distribution, error) {
+	d, err := newScalePrior(p)
+	if err != nil {
+		return nil, err
+	}
+	return d.plain(), nil
+}
+
 // plain returns the distribution in its simplest form.
 func (d scalePrior) plain() bayes.Distribution {
 	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {

@@ -83,6 +83,7 @@ type File struct {
 }
 
 var figures = map[string]func() Figure{
+	"model":     newModel,
 	"posterior": newPosterior,
 }
 

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // A knobs is a list of controls with their values.
@@ -103,4 +107,31 @@ func slider(name, label, kind string, low, high, step, value float64) Control {
 // button returns a control that is pressed.
 func button(name, label string) Control {
 	return Control{Name: name, Label: label, Kind: "button", Value: false}
+}
+
+// methodNames are the names that methodNamed knows, which are those of package methods.
+// Its Parse knows more, and would make the program larger.
+var methodNames = []string{"ab1", "am0", "am1", "rk4", "dp5", "radau3", "radau5", "bdf"}
+
+// methodNamed returns the method of a choice.
+func methodNamed(name string) probode.Method {
+	switch name {
+	case "ab1":
+		return adams.Bashforth{Steps: 1}
+	case "am0":
+		return adams.Moulton{}
+	case "am0,current":
+		return adams.Moulton{Linearize: adams.Current}
+	case "am1":
+		return adams.Moulton{Steps: 1}
+	case "dp5":
+		return probode.RungeKutta{Tableau: probode.DormandPrince}
+	case "radau3":
+		return methods.Radau{Stages: 2}
+	case "radau5":
+		return methods.Radau{Stages: 3}
+	case "bdf":
+		return methods.BDF{}
+	}
+	return probode.RungeKutta{}
 }

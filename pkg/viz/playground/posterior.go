@@ -13,7 +13,6 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
-	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
@@ -116,9 +115,7 @@ func (f *posterior) Set(values map[string]any) error {
 		f.exact = f.accurate()
 	}
 	if again {
-		if err := f.begin(); err != nil {
-			return err
-		}
+		f.begin()
 	}
 	f.draws.single = one
 	return nil
@@ -136,20 +133,15 @@ func (f *posterior) accurate() *run {
 }
 
 // begin begins to draw with the solver of the knobs.
-func (f *posterior) begin() error {
+func (f *posterior) begin() {
 	c, _ := cases.Named(f.problem)
 	p := c.Posterior()
-	m, err := methods.Parse(f.text("method"))
-	if err != nil {
-		return err
-	}
-	p.Setup = probode.Setup{Method: m, Mesh: probode.Uniform(f.number("h"))}
+	p.Setup = probode.Setup{Method: methodNamed(f.text("method")), Mesh: probode.Uniform(f.number("h"))}
 	if f.on("noise") {
 		p.Alpha = f.number("alpha")
 	}
 	f.draws.close()
 	f.draws = newRun(p, mcmc.Settings{Draws: 4000, BurnIn: 2000, Thin: 5, Seed: uint64(f.number("seed"))})
-	return nil
 }
 
 func (f *posterior) Close() {

@@ -1,0 +1,292 @@
+package playground
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/model"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// A solution holds the observables of a model, by a solver and accurately, with the data.
+type solution struct {
+	curves  []curve // one for each condition and observable
+	says    string  // about the likelihood
+	partial bool    // the solver has failed
+	numbers map[string]float64
+}
+
+// A curve is an observable under a condition.
+type curve struct {
+	observable, condition string
+	t, solver, exact      []float64 // solver is nil if the solver failed
+	data                  points
+}
+
+// newSolution solves the equations of all conditions. If only the solver fails, the
+// accurate solution is returned and says why the other is missing.
+func newSolution(ctx context.Context, file *model.File, setup probode.Setup, theta []float64) (*solution, error) {
+	list, err := file.Instances()
+	if err != nil {
+		return nil, err
+	}
+	s := &solution{numbers: map[string]float64{}}
+	var failed error
+	for _, e := range list {
+		p, err := file.ODE(e)
+		if err != nil {
+			return nil, err
+		}
+		names, observe, err := file.Observables(e)
+		if err != nil {
+			return nil, err
+		}
+		if len(names) == 0 { // nothing is observed
+			names = p.States
+			observe = func(dst []float64, _ float64, x, _ []float64) { copy(dst, x) }
+		}
+		const between = 200
+		times := make([]float64, between+1)
+		for i := range times {
+			times[i] = p.Span[0] + (p.Span[1]-p.Span[0])*float64(i)/between
+		}
+		exact, err := observed(ctx, probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-8}}}, p, times, theta, len(names), observe)
+		if err != nil {
+			return nil, err
+		}
+		solver, err := observed(ctx, setup, p, times, theta, len(names), observe)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		for k, name := range names {
+			c := curve{observable: name, condition: e.Condition, t: times, exact: exact[k]}
+			if solver != nil {
+				c.solver = solver[k]
+			}
+			for _, m := range file.Models {
+				for _, d := range m.Data {
+					if d.Observable == name && d.Condition == e.Condition && d.Time-d.Time == 0 {
+						c.data = append(c.data, []float64{d.Time, d.Value})
+					}
+				}
+			}
+			s.curves = append(s.curves, c)
+		}
+	}
+	if s.partial = failed != nil; s.partial {
+		s.says = "This solver fails, so only the accurate solution is shown: " + failed.Error() + "."
+	}
+	return s, nil
+}
+
+// observed returns the observables by number and time.
+func observed(ctx context.Context, s probode.Setup, p *probode.Problem, times, theta []float64, n int, observe func(dst []float64, t float64, x, theta []float64)) ([][]float64, error) {
+	path, err := s.Bind(ctx, p, theta, times)
+	if err != nil {
+		return nil, err
+	}
+	d := p.Dim()
+	states := make([]float64, len(times)*d)
+	if err := path.States(ctx, states, theta, nil); err != nil {
+		return nil, err
+	}
+	out, row := make([][]float64, n), make([]float64, n)
+	for i, t := range times {
+		observe(row, t, states[i*d:(i+1)*d], theta)
+		for k, v := range row {
+			out[k] = append(out[k], v)
+		}
+	}
+	return out, nil
+}
+
+// likelihood says what the log-likelihood is, by the solver and accurately.
+func (s *solution) likelihood(ctx context.Context, file *model.File, setup probode.Setup, theta []float64) {
+	if s.partial {
+		return
+	}
+	if _, n := file.Size(); n == 0 {
+		s.says = "The model has no data, so there is no likelihood."
+		return
+	}
+	by := model.LikelihoodSettings{Method: setup.Method, StepSize: setup.StepSize(), Workers: 1}
+	if m, ok := setup.Mesh.(probode.Adaptive); ok {
+		by.Tolerance = m.Tolerance
+	}
+	var values [2]float64
+	for i, one := range []model.LikelihoodSettings{by, {Workers: 1}} {
+		l, err := file.LogLikelihood(one)
+		if err == nil {
+			var v *model.Evaluation
+			if v, err = l.At(ctx, theta, false); err == nil {
+				values[i] = v.LogLikelihood
+			}
+		}
+		if err != nil {
+			s.says = "There is no log-likelihood: " + err.Error() + "."
+			return
+		}
+	}
+	s.numbers["loglikelihood"], s.numbers["loglikelihood.accurate"] = values[0], values[1]
+	s.says = fmt.Sprintf("Log-likelihood %.6g with this solver, %.6g with an accurate one; the difference is %.2g.", values[0], values[1], values[0]-values[1])
+}
+
+// observables returns the names of the observables, each once.
+func (s *solution) observables() (names []string) {
+	for _, c := range s.curves {
+		if !slices.Contains(names, c.observable) {
+			names = append(names, c.observable)
+		}
+	}
+	return names
+}
+
+// axes returns a vertical axis for each observable, around its data or, without data, its
+// accurate solution. They stay as they are while parameters move.
+func (s *solution) axes() (all []axis) {
+	for _, name := range s.observables() {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, c := range s.curves {
+			values := c.exact
+			if c.data != nil {
+				values = nil
+				for _, d := range c.data {
+					values = append(values, d[1])
+				}
+			}
+			for _, v := range values {
+				if c.observable == name && v-v == 0 {
+					low, high = min(low, v), max(high, v)
+				}
+			}
+		}
+		if !(low < high) { // constant, or not a number anywhere
+			low, high = min(low, 0)-1, max(high, 0)+1
+			if high-low > math.MaxFloat64 {
+				low, high = -1, 1
+			}
+		}
+		margin := (high - low) / 4
+		if low < 0 || low > margin {
+			low -= margin
+		} else {
+			low = 0
+		}
+		all = append(all, axis{name, rounded(low), rounded(high + margin)})
+	}
+	return all
+}
+
+// charts returns a chart for each of the first observables.
+func (s *solution) charts(frame []axis) (all []Chart) {
+	const most = 6 // observables, and conditions of each
+	for i, y := range frame[:min(most, len(frame))] {
+		var series []map[string]any
+		t := axis{name: "time"}
+		n := 0
+		for _, c := range s.curves {
+			if c.observable != y.name || n == most {
+				continue
+			}
+			t.min, t.max = c.t[0], max(t.max, c.t[len(c.t)-1])
+			label := c.condition
+			if label != "" {
+				label = ", " + label
+			}
+			series = append(series, line("accurate"+label, ink, 1, joined(c.t, c.exact)))
+			if c.solver != nil {
+				series = append(series, line("this solver"+label, colours[n%len(colours)], 2, joined(c.t, c.solver)))
+			}
+			if c.data != nil {
+				series = append(series, dots("data"+label, colours[n%len(colours)], 7, c.data))
+			}
+			n++
+		}
+		all = append(all, newChart(fmt.Sprintf("observable%d", i+1), y.name, 300, t, y, series...))
+	}
+	return all
+}
+
+func joined(x, y []float64) points {
+	p := make(points, len(x))
+	for i := range x {
+		p[i] = []float64{x[i], y[i]}
+	}
+	return p
+}
+
+const (
+	solutionName = "solution.csv"
+	notebookName = "model.ipynb"
+)
+
+// csv returns the curves as a table.
+func (s *solution) csv() []byte {
+	b := []byte("condition,observable,time,solver,accurate\n")
+	for _, c := range s.curves {
+		for i, t := range c.t {
+			by := math.NaN()
+			if c.solver != nil {
+				by = c.solver[i]
+			}
+			b = fmt.Appendf(b, "%s,%s,%v,%v,%v\n", c.condition, c.observable, t, by, c.exact[i])
+		}
+	}
+	return b
+}
+
+// notebook returns a notebook that fits the model and certifies the solver of the knobs.
+func (f *modelFigure) notebook() ([]byte, error) {
+	mesh := fmt.Sprintf("probode.Uniform(%v)", f.number("h"))
+	if f.text("steps") == "tolerance" {
+		mesh = fmt.Sprintf("probode.Adaptive{Tolerance: probode.Tolerance{Relative: %v}}", f.number("rtol"))
+	}
+	text := "`" + f.written + "`"
+	if strings.Contains(f.written, "`") {
+		text = fmt.Sprintf("%q", f.written)
+	}
+	cells := []map[string]any{}
+	for i, source := range []string{
+		"# " + f.file.Name + "\n\nThis notebook fits a model to its data, and asks whether the error of a solver matters for the posterior. To run it, type `make lab` in a checkout of probode, put it into the folder `notebooks`, and choose Run → Run All Cells.",
+		`// Not started by "make lab"? Run this in a cell first: !*go work init && go work use . "$GONB_DIR/.."
+import (
+	"fmt"
+	"testing/fstest"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/model"
+	"github.com/probode/probode/pkg/viz/nb"
+)`,
+		"// written is the model file: see pkg/probode/model/MODELFILE.md.\nconst written = " + text + `
+
+func read() *model.File {
+	return nb.Must(model.LoadFS(fstest.MapFS{"model.yaml": {Data: []byte(written)}}, "model.yaml"))
+}`,
+		fmt.Sprintf(`%%%%
+f := read()
+here := %#v // the values of the sliders
+for _, end := range nb.Must(f.Fit(nb.Context(), model.FitSettings{Starts: 9, From: [][]float64{here}, Seed: 1})) {
+	fmt.Println(end.LogLikelihood, end.Theta, end.Reason, end.Err)
+}`, f.theta),
+		fmt.Sprintf(`%%%%
+p := nb.Must(read().Posterior())
+p.Setup, p.GridAt = probode.Setup{Method: nb.Must(methods.Parse(%q)), Mesh: %s}, nil
+fmt.Println(nb.Must(certify.Run(nb.Context(), p, certify.Settings{Seed: 1})).Answer(%v))`, f.text("method"), mesh, threshold),
+	} {
+		cell := map[string]any{"id": fmt.Sprintf("cell-%d", i+1), "metadata": map[string]any{}, "source": source, "cell_type": "markdown"}
+		if i > 0 {
+			cell["cell_type"], cell["outputs"], cell["execution_count"] = "code", []any{}, nil
+		}
+		cells = append(cells, cell)
+	}
+	return json.MarshalIndent(map[string]any{"cells": cells, "nbformat": 4, "nbformat_minor": 5, "metadata": map[string]any{
+		"kernelspec":    map[string]any{"display_name": "Go (gonb)", "language": "go", "name": "gonb"},
+		"language_info": map[string]any{"file_extension": ".go", "mimetype": "text/x-go", "name": "go"}}}, "", " ")
+}
