@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -139,7 +140,7 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 			best = max(best, ends[i].ascent.Value)
 		}
 	}
-	if err := each(nil, func(f *search, e *end) { f.finish(e, e.ascent.Value > best-reach) }); err != nil {
+	if err := each(nil, func(f *search, e *end) { f.finish(e, best-e.ascent.Value) }); err != nil {
 		return nil, err
 	}
 	list := make([]Optimum, total)
@@ -395,6 +396,10 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
+// coarse returns the mesh with the tolerance of the settings. Its number of steps is
+// limited, because searches also try θ at which a solution would take a very long time.
+func (f *fitting) coarse() probode.Mesh { return steps{Tolerance: f.set.Tolerance, most: 2e4} }
+
 // linear returns the linear values of the parameters that are estimated.
 func (f *fitting) linear(x []float64) []float64 {
 	theta := slices.Clone(x)
@@ -507,8 +512,10 @@ const (
 	// refine it continues until the predicted rise is below fineRise. A search has
 	// converged if Optimum.Left ≤ short and Optimum.Slope ≤ flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
-	// Searches that end more than this far below the best one are not refined.
-	reach = 20
+	// Searches that end more than nearBest below the best one continue only for few iterations
+	// after refine, which is enough at an optimum but not on a long ridge. Searches that
+	// end more than reach below the best one are not refined.
+	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the model's value if the absolute residual, in
 	// units of the noise scale, is less than the constant met.
 	met = 1e-6
@@ -532,7 +539,7 @@ func (f *search) rough(e *end) {
 	if e.Err = f.begin(e); e.Err != nil {
 		return
 	}
-	f.climb(e)
+	f.climb(e, f.set.Iterations)
 	e.Evaluations, e.Err = f.evaluations, f.ctx.Err()
 }
 
@@ -555,12 +562,10 @@ func (f *search) begin(e *end) error {
 		if err := f.ctx.Err(); err != nil {
 			return err
 		}
-		if f.solved(steps{Tolerance: f.set.Tolerance}, x) {
+		if f.solved(f.coarse(), x) {
 			value := f.Value(x)
 			if math.IsInf(value, -1) {
-				if _, f.failed = f.fine.At(f.ctx, f.all(x), false); f.failed == nil {
-					f.failed = fmt.Errorf("the log-likelihood is −∞")
-				}
+				f.failed = errors.New("the log-likelihood is −∞")
 			} else if value = f.Adjust(x, value); a.X == nil || value > a.Value {
 				a.X, a.Value = x, value
 			}
@@ -574,28 +579,36 @@ func (f *search) begin(e *end) error {
 		}
 	}
 	if a.X == nil {
+		if _, err := f.fine.At(f.ctx, f.all(e.from), false); err != nil {
+			f.failed = err
+		}
 		return fmt.Errorf("found no start at which the likelihood can be computed: %w", f.failed)
 	}
-	if !f.solved(steps{Tolerance: f.set.Tolerance}, a.X) {
+	if !f.solved(f.coarse(), a.X) {
 		return f.failed
 	}
 	return nil
 }
 
-// finish computes what is reported about an end. If refined is true, it first continues
-// the search with the tighter tolerances that accurate optima need.
-func (f *search) finish(e *end, refined bool) {
+// finish computes what is reported about an end that is the given amount below the best
+// one. If it is within reach, the search first continues with the tighter tolerances that
+// accurate optima need.
+func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return
 	}
 	f.evaluations = 0
 	a := &e.ascent
-	if refined {
+	if below < reach {
 		if e.Err = f.refine(a); e.Err != nil {
 			return
 		}
-		f.climb(e)
-	} else if !f.solved(steps{Tolerance: f.set.Tolerance}, a.X) {
+		most := f.set.Iterations
+		if below > nearBest {
+			most = min(most, e.Iterations+few)
+		}
+		f.climb(e, most)
+	} else if !f.solved(f.coarse(), a.X) {
 		e.Err = f.failed
 		return
 	}
@@ -625,8 +638,8 @@ func (f *search) finish(e *end, refined bool) {
 	switch {
 	case !e.Converged && e.Iterations == f.set.Iterations:
 		e.Reason = "too many iterations: no optimum yet"
-	case !e.Converged && !refined:
-		e.Reason = fmt.Sprintf("left more than %d below the best", reach)
+	case !e.Converged && below > nearBest:
+		e.Reason = fmt.Sprintf("left more than %d below the best", nearBest)
 	case !e.Converged:
 		e.Reason = "no progress: no optimum"
 	case e.Kinks == 0:
@@ -647,7 +660,7 @@ func (f *search) refine(a *shape.Ascent) error {
 	}
 	mesh := byProblem{}
 	for i, q := range f.partOf {
-		mesh[f.posterior.Experiments[i].Problem] = steps{Tolerance: v.Instances[slices.Index(f.fine.parts, q)].Tolerance}
+		mesh[f.posterior.Experiments[i].Problem] = steps{Tolerance: v.Instances[slices.Index(f.fine.parts, q)].Tolerance, most: 1e5}
 	}
 	if !f.solved(mesh, a.X) {
 		return f.failed
@@ -667,9 +680,10 @@ func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem
 
 func (b byProblem) String() string { return "tolerances by experiment" }
 
-// climb iterates until the ascent is done, no iterations are left, or f.ctx ends.
-func (f *search) climb(e *end) {
-	for ; !e.ascent.Done && e.Iterations < f.set.Iterations && f.ctx.Err() == nil; e.Iterations++ {
+// climb iterates until the ascent is done, the search has made the given number of
+// iterations, or f.ctx ends.
+func (f *search) climb(e *end, most int) {
+	for ; !e.ascent.Done && e.Iterations < most && f.ctx.Err() == nil; e.Iterations++ {
 		e.ascent.Step(f)
 	}
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -62,16 +63,18 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 }
 
 // steps is a Mesh under error control, which chooses the steps anew at every θ; max has
-// the same meaning as MaxStep in LikelihoodSettings.
+// the same meaning as MaxStep in LikelihoodSettings, and most is the largest number of
+// steps; zero means 10⁶.
 type steps struct {
 	probode.Tolerance
-	max float64
+	max  float64
+	most int
 }
 
 // Bind calls the Bind method of an Adaptive mesh. For its largest step see MaxStep in
 // LikelihoodSettings.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
-	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: 1e6}
+	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
 	switch {
 	case math.IsInf(m.max, 1):
 		a.Max = 0

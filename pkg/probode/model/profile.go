@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -63,7 +64,7 @@ type ProfileLikelihoods struct {
 // optimum that Fit has found, for confidence intervals of the given level. The settings s
 // have the same meaning as for Fit; Starts and From are not used. If a profile finds a
 // better point, a new search begins there, and the profiles are computed again, at most
-// three times.
+// ten times. A profile that finds a better point after that is incomplete.
 //
 // A profile follows the likelihood away from the best end, and stops once it has fallen
 // below the threshold. The other ends, and the profiles of the other parameters, tell
@@ -81,6 +82,7 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	if len(ends) == 0 || ends[0].Err != nil {
 		return nil, fmt.Errorf("no search succeeded: want at least one end point of a search, because profiles are computed around it")
 	}
+	const restarts = 10
 	best := ends[0]
 	s.Tolerance = probode.Tolerance{Relative: 1e-6}
 	s.Starts, s.From = 0, [][]float64{best.Theta}
@@ -88,36 +90,35 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	if err != nil {
 		return nil, err
 	}
-	const better = 0.02
-	for try := 0; ; try++ {
+	for left := restarts; ; left-- {
 		out := &ProfileLikelihoods{Best: best, Level: level, Drop: distuv.ChiSquared{K: 1}.Quantile(level) / 2, ByName: make([]ProfileLikelihood, len(problem.free))}
 		from := problem.starts()[0]
 		sides := make([]side, 2*len(problem.free))
-		if _, err := pieces.Each(ctx, s.Workers, len(sides), s.Progress, func() func(int) error {
+		_, err := pieces.Each(ctx, s.Workers, len(sides), s.Progress, func() func(int) error {
 			f, err := problem.search(ctx)
 			return func(i int) error {
-				if err == nil {
-					sides[i] = f.side(from, i/2, float64(2*(i%2)-1), out.Drop)
+				if err != nil {
+					return err
 				}
-				return err
+				sides[i] = f.side(from, i/2, float64(2*(i%2)-1), out.Drop)
+				if higher := (*higherError)(nil); left > 0 && errors.As(sides[i].err, &higher) {
+					return higher
+				}
+				return nil
 			}
-		}); err != nil {
-			return nil, err
-		}
-		top := slices.MaxFunc(sides, func(a, b side) int {
-			if a.highest < b.highest {
-				return -1
-			}
-			return 1
 		})
-		if !(top.highest > better) || try == 3 {
+		higher := (*higherError)(nil)
+		if !errors.As(err, &higher) {
+			if err != nil {
+				return nil, err
+			}
 			for i, j := range problem.free {
 				out.ByName[i] = problem.profile(p.Params[j].ID, i, from, sides[2*i], sides[2*i+1])
 			}
 			problem.elsewhere(out, ends)
 			return out, ctx.Err()
 		}
-		s.From = [][]float64{problem.all(top.at)}
+		s.From = [][]float64{higher.at}
 		list, err := p.Fit(ctx, s)
 		if err != nil {
 			return nil, err
@@ -125,20 +126,35 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 		if list[0].Err != nil {
 			return nil, list[0].Err
 		}
+		if list[0].value() <= best.value() {
+			left = 1 // the point was higher only because of the errors of the solver
+			continue
+		}
 		best, problem.set.From = list[0], [][]float64{list[0].Theta}
 	}
 }
 
+// A higherError says that a profile has found a point above the optimum around which it
+// is computed.
+type higherError struct {
+	name  string
+	at    []float64 // linear values of all parameters
+	value float64   // of the named parameter
+	by    float64   // log-likelihood
+}
+
+func (e *higherError) Error() string {
+	return fmt.Sprintf("at %s = %g the log-likelihood is higher by %.3g than at the best end", e.name, e.value, e.by)
+}
+
 // A side is one half of a profile, outwards from the optimum.
 type side struct {
-	from    float64     // the optimum
-	x       [][]float64 // coordinates
-	drop    []float64
-	end     float64 // of the interval, a coordinate
-	open    bool
-	err     error
-	highest float64   // how far the highest point is above the optimum
-	at      []float64 // this point
+	from float64     // the optimum
+	x    [][]float64 // coordinates
+	drop []float64
+	end  float64 // of the interval, a coordinate
+	open bool
+	err  error
 }
 
 // side computes the profile of coordinate k in one direction, until it is below the
@@ -153,6 +169,7 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 		shortest  = 1e-7
 		cliff     = 1e-3 // step over which the profile may fall by any amount
 		tolerance = 0.02 // rise that may be left at a point of the profile
+		better    = 0.02 // rise from which a point is called higher than the optimum
 	)
 	bound := f.boxes[k].high
 	if sign < 0 {
@@ -161,8 +178,8 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 	if math.IsInf(bound, 0) {
 		bound = from[k] + sign*farthest
 	}
-	s := side{from: from[k], end: from[k], at: from, open: from[k] == bound}
-	if !f.solved(steps{Tolerance: f.set.Tolerance}, from) {
+	s := side{from: from[k], end: from[k], open: from[k] == bound}
+	if !f.solved(f.coarse(), from) {
 		s.err = f.failed
 		return s
 	}
@@ -191,6 +208,10 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 		if left > tolerance && (rise > 0.02*goal || drop > threshold) || rise > 2*goal/parts && h > cliff {
 			h, grow = h/3, 1.2
 			continue
+		}
+		if -drop > better {
+			s.err = &higherError{name, f.all(next.X), f.boxes[k].linear(next.X[k]), -drop}
+			return s
 		}
 		s.add(next.X, k, drop)
 		if drop > threshold {
@@ -223,9 +244,6 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 // add adds a point, unless it is close to the last one. k is the profile's coordinate.
 func (s *side) add(x []float64, k int, drop float64) {
 	const apart = 0.02 // of the distance from the optimum
-	if -drop > s.highest {
-		s.highest, s.at = -drop, slices.Clone(x)
-	}
 	if n := len(s.x); n > 0 && math.Abs(x[k]-s.x[n-1][k]) < apart*math.Abs(x[k]-s.from) && drop < s.drop[n-1]+apart {
 		return
 	}

@@ -190,6 +190,36 @@ func TestProfilesAlongCurvedRidge(t *testing.T) {
 	}
 }
 
+// Profiles around a point that is not the optimum find it, and are then those around the
+// optimum. If no search from the higher point helps, they are incomplete and say why.
+func TestProfilesFindBetterPoint(t *testing.T) {
+	p := straight([]float64{0.9, 1.7, 2.2, 2.7, 3.8, 4.1})
+	best := fitted(t, p, 2)
+	want, err := p.Profiles(context.Background(), best, 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := best[0]
+	below.Theta = []float64{best[0].Theta[0] + 0.1, best[0].Theta[1]}
+	below.LogLikelihood -= 0.5 * 6 * math.Pow(0.1/0.3, 2)
+	got, err := p.Profiles(context.Background(), []Optimum{below}, 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, q := range got.ByName {
+		if w := want.ByName[i]; math.Abs(q.Lower-w.Lower) > 1e-4 || math.Abs(q.Upper-w.Upper) > 1e-4 || q.Err != nil {
+			t.Errorf("%s: from %v to %v, %v: want %v to %v", q.Parameter, q.Lower, q.Upper, q.Err, w.Lower, w.Upper)
+		}
+	}
+	below.LogLikelihood = best[0].LogLikelihood + 1 // as if the search could not reach it
+	if got, err = p.Profiles(context.Background(), []Optimum{below}, 0.95, FitSettings{}); err != nil {
+		t.Fatal(err)
+	}
+	if q := got.ByName[0]; q.Err == nil || q.Identified() {
+		t.Errorf("%+v: want an incomplete profile", q)
+	}
+}
+
 // The starts are a Latin hypercube: each parameter has one start in each stratum.
 func TestStartsAreLatinHypercube(t *testing.T) {
 	const n = 7
