@@ -18,7 +18,7 @@ import (
 // middle steps here; the third is between the smallest two.
 
 // rodeoFilter is the filter that rodeo uses: its EK1 has the diagonal of the Jacobian.
-var rodeoFilter = filter.EK{Q: 2, Jacobian: filter.Diagonal}
+var rodeoFilter = filter.EK{Q: 2, Width: 1}
 
 func longFitzHughNagumo() *probode.Problem {
 	p := problems.FitzHughNagumo()

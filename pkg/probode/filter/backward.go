@@ -24,12 +24,12 @@ type backward struct {
 // before prepares k for the last point before c.points[i], from its distribution p.
 func (k *backward) before(c *chain, p *point, i int) {
 	next := &c.points[i]
-	n, w, q := len(c.z), c.w, c.q
+	n, w, q, d := len(c.z), c.w, c.q, c.m*c.w
 	rows := len(p.rows) / n
 	k.block, k.n, k.grow, k.step = c.block, n, 1, next.jump == nil
 	noise := n
 	if !k.step {
-		k.n, noise = w, 0
+		k.n, noise = d, 0
 	} else {
 		c.h, c.ratio = next.h, next.h/c.unit
 		k.grow = c.block.grow()
@@ -47,11 +47,7 @@ func (k *backward) before(c *chain, p *point, i int) {
 			shift(row[:n], q, w)
 			continue
 		}
-		for j := range w {
-			for m := range w {
-				row[j] += next.jump[j*w+m] * e[m]
-			}
-		}
+		multiply(row[:d], next.jump, e[:d])
 	}
 	for j := range noise {
 		for i := 0; i+j/w <= q; i++ {

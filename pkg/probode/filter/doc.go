@@ -17,7 +17,9 @@
 // A Marginal is a likelihood in which the uncertain solution is integrated out: Fenrir
 // [T22] or DALTON [WL24]. Package bayes/marginal turns it into posteriors.
 //
-// References: [S19] Schober, Särkkä & Hennig, Statistics and Computing 29, 99; [T19]
+// References: [KH16] Kersting & Hennig (2016), Active uncertainty calibration in Bayesian
+// ODE solvers, UAI; [B22] Bosch, Tronarp & Hennig (2022), Pick-and-mix information
+// operators for probabilistic ODE solvers, AISTATS; [S19] Schober, Särkkä & Hennig, Statistics and Computing 29, 99; [T19]
 // Tronarp, Kersting, Särkkä & Hennig, Statistics and Computing 29, 1297; [KH24] Krämer &
 // Hennig (2024), Stable implementation of probabilistic ODE solvers, Journal of Machine
 // Learning Research 25; [T22] Tronarp, Bosch & Hennig (2022), Fenrir: physics-enhanced

@@ -9,18 +9,24 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Jacobian says which part of ∂f/∂x a filter uses.
+// A Jacobian says how a filter linearises f at the prediction.
 type Jacobian int
 
 const (
-	// Full is EK1, the extended Kalman filter, for any problem. A step takes O((qd)³).
+	// Full uses ∂f/∂x at the predicted mean. The filter is EK1, the extended Kalman filter.
 	Full Jacobian = iota
-	// Diagonal uses only ∂fₖ/∂xₖ. A step takes O(d q³) operations, and the components of
-	// the state are independent given the mean.
-	Diagonal
-	// Zero is EK0, which does not use the Jacobian. It is as cheap as Diagonal, but it is
-	// not suited to stiff problems.
+	// Zero does not use the Jacobian. The filter is EK0, which is cheap, but not suited to
+	// stiff problems.
 	Zero
+	// Cubature uses the expectation of f under the prediction, and the linear regression of
+	// f on the state, as in the method of Kersting and Hennig [KH16]. Both are computed from
+	// 2d values of f, so no Jacobian is needed (spherical cubature of degree 3). The variance
+	// that remains after the regression is left out; it is of fourth order in the spread.
+	//
+	// The values of f are taken at distances that are proportional to κ, so the mean depends
+	// on the diffusion. If κ² is not given, each step uses the value under which its residual
+	// is most likely for a known state.
+	Cubature
 )
 
 // EK is a probode.Method: the mean of a Gaussian filter whose prior is an integrated
@@ -41,26 +47,48 @@ const (
 type EK struct {
 	// Q is the order of the prior and of the method, 1 to 11.
 	Q int
-	// Jacobian is Full for EK1, or a cheaper form.
+	// Jacobian is Full for EK1, Zero for EK0, or Cubature.
 	Jacobian Jacobian
+
+	// Width divides the state into blocks of this many neighbouring components. The filter
+	// uses only the derivatives of f within the blocks; given the mean, they are
+	// independent. A step takes O(d w² q³) operations for a width w. Zero means one block
+	// for all components, or blocks of one component if the Jacobian is Zero. Fenrir and
+	// DALTON need the joint distribution, so they use the same derivatives at the full cost.
+	Width int
+
+	// SecondOrder says that the state is (x, x′), so that F writes x′ to the first half of
+	// its result and x″ to the second half. The process is then a prior of x alone, with the
+	// equation for x″ as the observation [B22]. The covariance is half as long as without
+	// this field. Q is at least 2, and Width counts components of x.
+	SecondOrder bool
 }
 
 func (m EK) String() string {
-	switch m.Jacobian {
-	case Diagonal:
-		return fmt.Sprintf("EK1(%d), diagonal", m.Q)
-	case Zero:
-		return fmt.Sprintf("EK0(%d)", m.Q)
+	name := [...]string{"EK1", "EK0", "CKF"}[m.Jacobian] + fmt.Sprintf("(%d)", m.Q)
+	if m.Width > 0 && m.Jacobian != Zero {
+		name += fmt.Sprintf(", blocks of %d", m.Width)
 	}
-	return fmt.Sprintf("EK1(%d)", m.Q)
+	if m.SecondOrder {
+		name += ", second order"
+	}
+	return name
 }
 
 // Order returns q.
 func (m EK) Order() int { return m.Q }
 
-// Noise has q+1 normals for each component.
+// order returns the order of the differential equation.
+func (m EK) order() int {
+	if m.SecondOrder {
+		return 2
+	}
+	return 1
+}
+
+// Noise has q+1 normals for each component of the process.
 func (m EK) Noise(d int) probode.Noise {
-	return probode.Noise{Normals: (m.Q + 1) * d, Exponent: float64(m.Q) + 0.5}
+	return probode.Noise{Normals: (m.Q + 1) * d / m.order(), Exponent: float64(m.Q) + 0.5}
 }
 
 // Stepper returns the filter of p on g.
@@ -69,8 +97,8 @@ func (m EK) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error
 	if err != nil {
 		return nil, err
 	}
-	n := len(e.active)
-	s := &stepper{engine: e, g: g, out: make([]float64, n), residual: make([]float64, n), work: make([]float64, n*n)}
+	n := p.Dim()
+	s := &stepper{engine: e, g: g, out: make([]float64, n), residual: make([]float64, len(e.fa)), work: make([]float64, n*n)}
 	for _, b := range e.blocks {
 		s.e = append(s.e, make([]float64, len(b.z)))
 	}
@@ -82,51 +110,89 @@ type engine struct {
 	EK
 	p      *probode.Problem
 	start  *taylor
-	active []int // the components of the state that are not Noiseless; the others are constant
 	blocks []*block
+	parts  [][]int             // components of the state of each block; those that are Noiseless are in none
 	lin    *probode.Linearizer // nil if the Jacobian is not used
 	matrix *probode.Matrix
 	jac    []float64
 	x, f   []float64 // the predicted state, and f there
-	fa     []float64 // the active components of f
+	fa     []float64 // the right-hand sides of the equations of all blocks
 	z      []float64
+
+	// Cubature uses these.
+	kappa              float64   // the root of the diffusion if that is known, or 0
+	root               []float64 // factor of the predicted covariance of the state of a block
+	mean, at, up, down []float64
 }
 
-// newEngine returns an engine with one block for all components if the argument joint is
-// true or the Jacobian is Full, and otherwise with one block for each component.
+// newEngine returns an engine whose blocks are those of m or, if the argument joint is
+// true, with one block for all components.
 func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
-	if m.Q < 1 || m.Q > 11 {
-		return nil, fmt.Errorf("the order is %d: want 1 to 11", m.Q)
-	}
 	d := p.Dim()
-	e := &engine{EK: m, p: p, start: newTaylor(p, m.Q), x: make([]float64, d), f: make([]float64, d), z: make([]float64, (m.Q+1)*d)}
-	if m.Jacobian != Zero {
-		e.lin, e.matrix = probode.NewLinearizer(p), p.NewJacobian()
-	}
-	for k := range d {
+	var active []int // the components of the process
+	for k := range d / m.order() {
 		if !slices.Contains(p.Noiseless, k) {
-			e.active = append(e.active, k)
+			active = append(active, k)
 		}
 	}
-	n := len(e.active)
-	if n == 0 {
+	n, w := len(active), m.width(len(active))
+	switch {
+	case m.Q < m.order() || m.Q > 11:
+		return nil, fmt.Errorf("the order is %d: want %d to 11", m.Q, m.order())
+	case n == 0:
 		return nil, errors.New("all components are Noiseless: want one that is not constant")
+	case m.SecondOrder && (d%2 != 0 || len(p.Noiseless) > 0):
+		return nil, fmt.Errorf("SecondOrder for %d components, %d of them Noiseless: want x and x′", d, len(p.Noiseless))
+	case w < 1 || n%w != 0:
+		return nil, fmt.Errorf("the blocks (Width) have %d components: want a number that divides %d", m.Width, n)
 	}
-	w := 1
-	if joint || m.Jacobian == Full {
+	if joint {
 		w = n
 	}
-	e.fa, e.jac = make([]float64, n), make([]float64, w*w)
+	e := &engine{EK: m, p: p, start: newTaylor(p, m.Q), x: make([]float64, d), f: make([]float64, d), z: make([]float64, (m.Q+1)*d),
+		fa: make([]float64, n), jac: make([]float64, w*m.order()*w)}
+	switch m.Jacobian {
+	case Full:
+		e.lin, e.matrix = probode.NewLinearizer(p), p.NewJacobian()
+	case Cubature:
+		e.mean, e.at, e.up, e.down = make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
+	}
 	noise := wiener(m.Q)
-	for range n / w {
-		e.blocks = append(e.blocks, newBlock(m.Q, w, 1, noise))
+	for first := 0; first < n; first += w {
+		part := slices.Clone(active[first : first+w])
+		if m.SecondOrder {
+			for _, c := range active[first : first+w] {
+				part = append(part, c+d/2)
+			}
+		}
+		e.parts = append(e.parts, part)
+		e.blocks = append(e.blocks, newBlock(m.Q, w, m.order(), noise))
 	}
 	return e, nil
 }
 
+// width returns the number of components in a block if the process has n of them.
+func (m EK) width(n int) int {
+	switch {
+	case m.Jacobian == Zero:
+		return 1
+	case m.Width == 0:
+		return n
+	}
+	return m.Width
+}
+
+var errSecondOrder = errors.New("the first half of F is not the second half of the state: want x′ there for SecondOrder")
+
 // begin sets the exact state at time t. The argument unit is the approximate length of the
 // step that follows.
 func (e *engine) begin(unit, t float64, x, theta []float64) error {
+	if e.SecondOrder {
+		e.p.F(e.f, t, x, theta)
+		if half := len(x) / 2; !slices.Equal(e.f[:half], x[half:]) {
+			return errSecondOrder
+		}
+	}
 	if err := e.start.at(e.z, unit, t, x, theta); err != nil {
 		return err
 	}
@@ -134,7 +200,7 @@ func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	for k, b := range e.blocks {
 		b.unit, b.rows = unit, 0
 		for i := range e.Q + 1 {
-			for j, c := range e.of(k) {
+			for j, c := range e.parts[k][:b.w] {
 				b.z[i*b.w+j] = e.z[i*len(x)+c]
 			}
 		}
@@ -142,28 +208,22 @@ func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	return nil
 }
 
-// of returns the components of block k.
-func (e *engine) of(k int) []int {
-	w := e.blocks[0].w
-	return e.active[k*w : (k+1)*w]
-}
-
-// state writes the active components of the state, in z₀ of the blocks, to x.
+// state writes the means of the blocks to x.
 func (e *engine) state(x []float64) {
 	for k, b := range e.blocks {
-		for j, c := range e.of(k) {
-			x[c] = b.z[j]
+		for j, c := range e.parts[k] {
+			x[c] = b.z[j] * b.level(j, b.unit)
 		}
 	}
 }
 
-// predict computes the prediction of a step of length h that ends at time t, and
-// linearises f there.
+// predict computes the predicted mean of a step of length h that ends at time t, and f
+// there, and linearises f unless that is done by cubature.
 func (e *engine) predict(h, t float64, theta []float64) {
 	for k, b := range e.blocks {
 		b.predict(h)
-		for j, c := range e.of(k) {
-			e.x[c] = b.pred[j]
+		for j, c := range e.parts[k] {
+			e.x[c] = b.pred[j] * b.level(j, h)
 		}
 	}
 	if e.lin == nil {
@@ -171,20 +231,18 @@ func (e *engine) predict(h, t float64, theta []float64) {
 	} else {
 		e.lin.FJ(e.f, e.matrix, t, e.x, theta)
 	}
-	for j, c := range e.active {
-		e.fa[j] = e.f[c]
-	}
+	width := e.width(len(e.fa))
 	for k, b := range e.blocks {
-		if of := e.of(k); e.lin != nil {
-			for i, from := range of {
-				for j, to := range of {
-					if i == j || e.Jacobian == Full {
-						e.jac[i*b.w+j] = e.matrix.At(from, to)
-					}
+		part := e.parts[k]
+		for i, from := range part[len(part)-b.w:] {
+			e.fa[k*b.w+i] = e.f[from]
+			for j, to := range part {
+				if e.lin != nil && i/width == j%b.w/width {
+					e.jac[i*len(part)+j] = e.matrix.At(from, to)
 				}
 			}
 		}
-		b.linearize(e.jac)
+		b.linearize(b.hjac, e.jac, h)
 	}
 }
 
@@ -202,9 +260,7 @@ type stepper struct {
 // Start begins with the exact derivatives of the solution through x.
 func (s *stepper) Start(i int, x, theta []float64) error {
 	s.noisy = false
-	for j, c := range s.active {
-		s.out[j] = x[c]
-	}
+	copy(s.out, x)
 	unit := (s.p.Span[1] - s.p.Span[0]) / 100 // in an error-controlled run the next step is not known
 	if i < s.g.Steps() && s.g.H(i) > 0 {
 		unit = s.g.H(i)
@@ -213,10 +269,11 @@ func (s *stepper) Start(i int, x, theta []float64) error {
 }
 
 func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	w := s.blocks[0].w
-	for j, c := range s.active {
-		if x[c] != s.out[j] { // noise was added to the state
-			s.blocks[j/w].z[j%w] += x[c] - s.out[j]
+	for k, b := range s.blocks {
+		for j, c := range s.parts[k] {
+			if x[c] != s.out[c] { // noise was added to the state
+				b.z[j] += (x[c] - s.out[c]) / b.level(j, b.unit)
+			}
 		}
 	}
 	copy(s.x, x)
@@ -227,26 +284,34 @@ func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 			clear(e)
 		}
 	}
+	for _, b := range s.blocks {
+		b.disperse(1)
+	}
+	if s.Jacobian == Cubature {
+		s.cubature(s.g.Times()[i+1], theta)
+	}
 	for k, b := range s.blocks {
-		b.condition(1)
-		for i := range w {
-			s.residual[k*w+i] = b.pred[w+i] - b.h*s.fa[k*w+i]
-		}
-		b.update(s.fa[k*w : (k+1)*w])
-		copy(s.out[k*w:(k+1)*w], b.z)
+		b.condition()
+		b.innovation(s.residual[k*b.w:], s.fa[k*b.w:])
+		b.update(s.fa[k*b.w:])
 		if s.noisy {
 			if n := len(b.z); xi != nil {
 				b.wander(s.e[k], xi[k*n:(k+1)*n], scale[k*n:])
 			} else {
 				b.wander(s.e[k], nil, nil)
 			}
-			add(s.out[k*w:(k+1)*w], 1, s.e[k][:w])
 		}
 	}
 	copy(dst, x)
-	for j, c := range s.active {
-		dst[c] = s.out[j]
+	s.state(dst)
+	for k, b := range s.blocks {
+		for j, c := range s.parts[k] {
+			if s.noisy {
+				dst[c] += s.e[k][j] * b.level(j, b.unit)
+			}
+		}
 	}
+	copy(s.out, dst)
 	return nil
 }
 
@@ -298,13 +363,14 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	clear(dst)
 	for k, b := range s.blocks {
 		b.scatter(s.work)
-		for i, c := range s.of(k) {
-			dst[c] = math.Sqrt(s.work[i*b.w+i])
+		size := make([]float64, b.w)
+		for i := range size {
+			size[i] = math.Sqrt(s.work[i*b.w+i])
 		}
 		copy(b.white, s.residual[k*b.w:])
-		size := math.Sqrt(likeliest(s.work, b.white))
-		for _, c := range s.of(k) {
-			dst[c] *= size
+		sd := math.Sqrt(likeliest(s.work, b.white))
+		for j, c := range s.parts[k] {
+			dst[c] = sd * size[j%b.w] * b.level(j, b.h)
 		}
 	}
 	return nil

@@ -120,6 +120,7 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float64) error) error {
 	m.pass.again()
 	m.pass.observe = observe
+	m.pass.run.kappa = m.kappa
 	return m.solver.Solve(m.path, theta, nil)
 }
 
@@ -140,8 +141,8 @@ func (m *Marginal) backwards() {
 	for i := last; ; i-- {
 		if n, ok := m.rows[ch.points[i].index]; ok {
 			copy(m.x, m.path[ch.points[i].index*len(m.x):])
-			for j, k := range m.pass.run.active {
-				m.x[k] = z[j]
+			for j, k := range m.pass.run.parts[0] {
+				m.x[k] = z[j] * ch.level(j, ch.unit)
 			}
 			m.look(n, m.x, &m.row)
 			rows = m.condition(ch.block, n, z, rows, m.x)
@@ -172,7 +173,7 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 // data in m.row, one value after another, and returns the rows of the new factor. In
 // DALTON the rows are those of a block, without z₁.
 func (m *Marginal) condition(b *block, n int, z, rows, x []float64) []float64 {
-	r, d, c, active := &m.row, len(x), len(m.row.Y), m.pass.run.active
+	r, d, c, part := &m.row, len(x), len(m.row.Y), m.pass.run.parts[0]
 	root := b.scale(m.kappa)
 	length := len(b.z)
 	if m.dalton {
@@ -182,8 +183,8 @@ func (m *Marginal) condition(b *block, n int, z, rows, x []float64) []float64 {
 	for k, y := range r.Y {
 		slopes := r.Slopes[k*d : (k+1)*d]
 		mean := r.Mean[k]
-		for j, k := range active {
-			mean += slopes[k] * (z[j] - x[k])
+		for j, k := range part {
+			mean += slopes[k] * (z[j]*b.level(j, b.unit) - x[k])
 		}
 		m.wide = resize(m.wide, (count+1)*(length+1))
 		clear(m.wide[:length+1])
@@ -192,8 +193,8 @@ func (m *Marginal) condition(b *block, n int, z, rows, x []float64) []float64 {
 			row := m.wide[(i+1)*(length+1) : (i+2)*(length+1)]
 			copy(row[1:], rows[i*length:])
 			row[0] = 0
-			for j, k := range active {
-				row[0] += slopes[k] * row[1+j]
+			for j, k := range part {
+				row[0] += slopes[k] * row[1+j] * b.level(j, b.unit)
 			}
 		}
 		var size float64

@@ -12,6 +12,7 @@ import (
 // other method.
 type pass struct {
 	EK
+	kappa                 float64 // see engine
 	perComponent, varying bool
 	joint                 bool // all components are in one block
 
@@ -37,6 +38,7 @@ func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	if err != nil {
 		return nil, err
 	}
+	e.kappa = m.kappa
 	m.run = &recording{engine: e, pass: m, g: g, square: make([]float64, len(e.blocks)), sigma: make([]float64, len(e.blocks)), work: make([]float64, p.Dim()*p.Dim())}
 	for _, b := range e.blocks {
 		m.run.chains = append(m.run.chains, &chain{block: b})
@@ -98,19 +100,23 @@ func (s *recording) Start(i int, x, theta []float64) error {
 }
 
 func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
-	h, w := s.g.H(i), s.blocks[0].w
+	h := s.g.H(i)
 	copy(s.x, x)
 	s.predict(h, s.g.Times()[i+1], theta)
-	s.diffuse()
+	s.disperse()
+	if s.Jacobian == Cubature {
+		s.cubature(s.g.Times()[i+1], theta)
+		s.disperse() // a noise that varies depends on the linearisation
+	}
 	own := evidence{h: h}
 	noise := math.Pow(h, float64(s.Q)+0.5)
 	for k, b := range s.blocks {
-		b.condition(s.sigma[k])
-		b.update(s.fa[k*w : (k+1)*w])
+		b.condition()
+		b.update(s.fa[k*b.w:])
 		for j, y := range b.white {
 			own.square += y * y / (noise * noise)
 			s.square[k] += y * y / (noise * noise)
-			s.logDet += math.Log(math.Abs(b.m[j*len(b.z)+j]) * noise)
+			s.logDet += math.Log(math.Abs(b.a[j*len(b.z)+j]) * noise)
 		}
 	}
 	s.steps = append(s.steps, own)
@@ -118,6 +124,14 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 	copy(dst, x)
 	s.state(dst)
 	return err
+}
+
+// disperse computes the predicted covariance, with the noise of the step.
+func (s *recording) disperse() {
+	s.diffuse()
+	for k, b := range s.blocks {
+		b.disperse(s.sigma[k])
+	}
 }
 
 // diffuse sets the noise of the step. If it varies, the noise is the one under which the
@@ -130,9 +144,7 @@ func (s *recording) diffuse() {
 			continue
 		}
 		b.scatter(s.work)
-		for i := range b.w {
-			b.white[i] = b.pred[b.w+i] - b.h*s.fa[k*b.w+i]
-		}
+		b.innovation(b.white, s.fa[k*b.w:])
 		noise := math.Pow(b.h, float64(s.Q)+0.5)
 		square := likeliest(s.work[:b.w*b.w], b.white) / (noise * noise)
 		s.sigma[k] = max(math.Sqrt(square), 1e-150) // a covariance of zero could not be conditioned on
@@ -213,28 +225,30 @@ func (s *recording) pastEvent(t float64, x, theta []float64) ([][]float64, error
 	}
 	var jumps [][]float64
 	for k, b := range s.blocks {
-		of := s.of(k)
-		own := make([]float64, b.w*b.w)
+		part := s.parts[k]
+		size := len(part)
+		own, jac := make([]float64, size*size), make([]float64, b.w*size)
 		e, column := make([]float64, d), make([]float64, d)
-		for j, c := range of {
+		for j, c := range part {
 			clear(e)
 			e[c] = 1
 			_ = slope(column, jump, before, e)
-			for i, c := range of {
-				own[i*b.w+j] = column[c]
+			for i, c := range part {
+				own[i*size+j] = column[c] * b.level(j, unit) / b.level(i, unit)
 			}
 			_ = slope(column, field, x, e)
-			for i, c := range of {
-				b.jac[i*b.w+j] = column[c]
+			for i, c := range part[size-b.w:] {
+				jac[i*size+j] = column[c]
 			}
 		}
+		b.linearize(b.jac, jac, unit)
 		jumps = append(jumps, own)
 		width := s.Q * b.w
 		var rows []float64
 		for r := 0; r < len(moved); r += len(s.z) {
 			for i := range s.Q + 1 {
-				for _, c := range of {
-					if i != 1 {
+				for _, c := range part[:b.w] {
+					if i != b.m {
 						rows = append(rows, moved[r+i*d+c])
 					}
 				}
@@ -254,8 +268,8 @@ func (s *recording) stateRows() []float64 {
 	for k, b := range s.blocks {
 		for i := range b.rows {
 			row := make([]float64, d)
-			for j, c := range s.of(k) {
-				row[c] = b.r[i*b.q*b.w+j]
+			for j, c := range s.parts[k] {
+				row[c] = b.r[i*b.q*b.w+j] * b.level(j, b.unit)
 			}
 			rows = append(rows, row...)
 		}

@@ -26,8 +26,7 @@ type Settings struct {
 	// under which the residuals of all steps are most likely. The mean does not depend on
 	// a diffusion that is the same in all steps.
 	Alpha float64
-	// PerComponent estimates a diffusion for each component of the state. The filter must
-	// be Diagonal or Zero.
+	// PerComponent estimates a diffusion for each block of the filter: see EK.Width.
 	PerComponent bool
 	// Varying estimates a diffusion for each step from its residual. Alpha multiplies it;
 	// zero means 1.
@@ -64,8 +63,8 @@ type Solution struct {
 // Solve computes the posterior distribution of the solution of p. Solve returns an error
 // if a step fails; if ctx ends, that error is the error of ctx.
 func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, error) {
-	if s.PerComponent && s.Jacobian == Full && p.Dim() > 1 {
-		return nil, fmt.Errorf("filter: %v couples the components: want a Diagonal or Zero Jacobian for a diffusion per component", s.EK)
+	if n := p.Dim() / s.order(); s.PerComponent && s.width(n) == n && n > 1 {
+		return nil, fmt.Errorf("filter: %v couples the components: want a Width, or a Zero Jacobian, for a diffusion per component", s.EK)
 	}
 	if !(s.Alpha >= 0) || math.IsInf(s.Alpha, 1) {
 		return nil, fmt.Errorf("filter: Alpha is %g: want a finite number ≥ 0", s.Alpha)
@@ -78,7 +77,10 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	if err != nil {
 		return nil, err
 	}
-	m := &pass{EK: s.EK, perComponent: s.PerComponent, varying: s.Varying}
+	m := &pass{EK: s.EK, kappa: math.Sqrt(s.Alpha), perComponent: s.PerComponent, varying: s.Varying}
+	if s.Varying && s.Alpha == 0 {
+		m.kappa = 1
+	}
 	solver, err := probode.NewSolver(p, m, g, 0)
 	if err != nil {
 		return nil, err
@@ -149,7 +151,7 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 		default:
 			alpha = total / float64(len(run.steps)*w*len(run.blocks))
 		}
-		for _, c := range run.of(k) {
+		for _, c := range run.parts[k] {
 			s.Diffusion[c] = alpha
 		}
 		s.kappa = append(s.kappa, math.Sqrt(alpha))
@@ -174,7 +176,7 @@ func (s *Solution) describe() {
 			}
 			p := &c.points[next]
 			mean, sd := s.spread(n, p.z, p.rows)
-			for j, k := range s.run.of(n) {
+			for j, k := range s.run.parts[n] {
 				s.Mean[k][i], s.SD[k][i] = mean[j], sd[j]
 			}
 		}
@@ -184,12 +186,14 @@ func (s *Solution) describe() {
 // spread returns the mean and the standard deviation of the state for chain n.
 func (s *Solution) spread(n int, z, rows []float64) (mean, sd []float64) {
 	c := s.chains[n]
-	mean, sd = slices.Clone(z[:c.w]), make([]float64, c.w)
+	mean, sd = slices.Clone(z[:c.m*c.w]), make([]float64, c.m*c.w)
 	for k := range sd {
+		level := c.level(k, c.unit)
+		mean[k] *= level
 		for r := k; r < len(rows); r += len(c.z) {
 			sd[k] = math.Hypot(sd[k], rows[r])
 		}
-		sd[k] *= c.scale(s.kappa[n])
+		sd[k] *= level * c.scale(s.kappa[n])
 	}
 	return mean, sd
 }
@@ -205,7 +209,7 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 	copy(mean, s.path[(sort.Search(len(s.T), func(i int) bool { return s.T[i] > t })-1)*d:])
 	for n, c := range s.chains {
 		m, v := s.at(n, c, t)
-		for j, k := range s.run.of(n) {
+		for j, k := range s.run.parts[n] {
 			mean[k], sd[k] = m[j], v[j]
 		}
 	}
@@ -282,8 +286,8 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 				from = 0
 			}
 			for j := from; j < end; j++ {
-				for m, k := range s.run.of(n) {
-					dst[j*d+k] = z[m]
+				for m, k := range s.run.parts[n] {
+					dst[j*d+k] = z[m] * c.level(m, c.unit)
 				}
 			}
 			if end = from; i == 0 {

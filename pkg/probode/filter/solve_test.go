@@ -211,7 +211,7 @@ func TestHighOrder(t *testing.T) {
 // The mean does not depend on a constant diffusion, and the spread is proportional to κ.
 func TestDiffusion(t *testing.T) {
 	p := problems.FitzHughNagumo()
-	set := Settings{EK: EK{Q: 3, Jacobian: Diagonal}, Mesh: probode.Uniform(.1)}
+	set := Settings{EK: EK{Q: 3, Width: 1}, Mesh: probode.Uniform(.1)}
 	estimated := solve(t, p, set)
 	set.PerComponent = true
 	each := solve(t, p, set)
@@ -316,10 +316,13 @@ func TestStart(t *testing.T) {
 // Solution those of the smoother. With 3,000 paths a standard deviation has an error of 1.3
 // %, so 7 % are missed with a probability below 1e-6.
 func TestPaths(t *testing.T) {
-	p := problems.FitzHughNagumo()
-	p.Span[1] = 5
 	const n = 3000
-	for _, m := range []EK{{Q: 2}, {Q: 2, Jacobian: Zero}} {
+	for _, m := range []EK{{Q: 2}, {Q: 2, Jacobian: Zero}, {Q: 3, SecondOrder: true}} {
+		p := problems.FitzHughNagumo()
+		if m.SecondOrder {
+			p = oscillator()
+		}
+		p.Span[1] = 5
 		set := Settings{EK: m, Mesh: probode.Uniform(.05), Alpha: 1, Forward: true}
 		forward := solve(t, p, set)
 		paths, err := probode.Integrate(context.Background(), p, m, n, probode.Settings{StepSize: .05, Alpha: 1, Seed: 1, Workers: 1})

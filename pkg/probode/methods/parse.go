@@ -43,11 +43,12 @@ var plain = []named{
 	{"bdf5", BDF{Steps: 5}},
 	{"ek0", filter.EK{Q: 3, Jacobian: filter.Zero}},
 	{"ek1", filter.EK{Q: 3}},
+	{"ckf", filter.EK{Q: 3, Jacobian: filter.Cubature}},
 	{"interrogation", gp.Interrogation{}},
 	{"block", gp.Block{}},
 }
 
-// variants are the linearisations of am0 to am4, and the orders of ek0 and ek1.
+// variants are the linearisations of am0 to am4, and the orders of ek0, ek1 and ckf.
 var variants = func() (list []named) {
 	for s := range 5 {
 		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
@@ -55,16 +56,18 @@ var variants = func() (list []named) {
 		}
 	}
 	for q := 1; q <= 11; q++ {
-		list = append(list, named{fmt.Sprintf("ek0,%d", q), filter.EK{Q: q, Jacobian: filter.Zero}}, named{fmt.Sprintf("ek1,%d", q), filter.EK{Q: q}})
+		for j, name := range []string{filter.Full: "ek1", filter.Zero: "ek0", filter.Cubature: "ckf"} {
+			list = append(list, named{fmt.Sprintf("%s,%d", name, q), filter.EK{Q: q, Jacobian: filter.Jacobian(j)}})
+		}
 	}
 	return list
 }()
 
 // Help says in one line which names Parse accepts.
-const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0 and ek1 (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
+const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0, ek1 and ckf (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
 
 // Names returns the short names that Parse accepts, without the linearisations of am0
-// to am4, the orders of ek0 and ek1, and random:NAME.
+// to am4, the orders of ek0, ek1 and ckf, and random:NAME.
 func Names() []string {
 	names := make([]string, len(plain))
 	for i, m := range plain {
@@ -74,7 +77,7 @@ func Names() []string {
 }
 
 // Parse returns the method with the given short name. The name is one of Names; am0 to
-// am4 with a linearisation after a comma, as in am1,current; ek0 or ek1 with an order
+// am4 with a linearisation after a comma, as in am1,current; ek0, ek1 or ckf with an order
 // after a comma; or random:NAME for random steps around a one-step method. The number in
 // gauss1 and gauss2 is the number of stages; in radau3, radau5 and bdf1 to bdf5 it is the
 // order. Case does not matter. An error message is a single line.

@@ -12,7 +12,7 @@ func TestParse(t *testing.T) {
 	for name, want := range map[string]string{
 		"ab1": "AB1", "ab5": "AB5", "am0": "AM0 (newton)", "AM4": "AM4 (newton)", "am2,current": "AM2 (current)",
 		" am1 , predictor ": "AM1 (predictor)", "rk4": "RK4", "heun3": "Heun3", "midpoint": "midpoint", "dp5": "DP5",
-		"gauss1": "Gauss1", "gauss2": "Gauss2", "radau3": "Radau3", "radau5": "Radau5", "interrogation": "interrogation", "block": "block",
+		"ek0": "EK0(3)", "ek1,5": "EK1(5)", "ckf,2": "CKF(2)", "gauss1": "Gauss1", "gauss2": "Gauss2", "radau3": "Radau3", "radau5": "Radau5", "interrogation": "interrogation", "block": "block",
 		"random:gauss1": "Gauss1, random steps", "random:am1,current": "AM1 (current), random steps",
 	} {
 		m, err := Parse(name)

@@ -1,0 +1,95 @@
+package filter
+
+import "math"
+
+// cubature linearises f by its values around the predicted mean m. The blocks hold the
+// factors of the predicted covariance.
+//
+// If the rows sⱼ are a factor of the predicted covariance of all n components of the
+// state, the points are m ± √n sⱼ. The expectation of f is the mean of its values. The
+// regression A of f on the state solves A sⱼ = (f(m + √n sⱼ) − f(m − √n sⱼ)) / 2√n.
+func (e *engine) cubature(t float64, theta []float64) {
+	kappa := e.kappa
+	if kappa == 0 {
+		kappa = e.local()
+	}
+	n := float64(len(e.fa) * e.order())
+	clear(e.mean)
+	for k, b := range e.blocks {
+		d := b.m * b.w
+		e.root = resize(e.root, b.count*d)
+		for i := range b.count {
+			copy(e.root[i*d:(i+1)*d], b.a[i*len(b.z)+b.w:])
+		}
+		triangularize(e.root, b.count, d, b.sum)
+		clearBelow(e.root, d, d)
+		distance := math.Sqrt(n) * kappa * math.Pow(b.h, float64(e.Q)+0.5)
+		for j := range d { // A sⱼ goes to column j of hjac
+			far := e.pair(k, e.root[j*d:(j+1)*d], distance, t, theta)
+			for i, c := range e.parts[k][d-b.w:] {
+				b.hjac[i*d+j] = b.weight(b.h) * (e.up[c] - e.down[c]) / (2 * far)
+			}
+			for i := range e.mean {
+				e.mean[i] += ((e.up[i]+e.down[i])/2 - e.f[i]) * (distance / far) * (distance / far) / n
+			}
+		}
+		for i := range b.w {
+			row := b.hjac[i*d : (i+1)*d]
+			for j := d - 1; j >= 0; j-- {
+				for l := j + 1; l < d; l++ {
+					row[j] -= e.root[j*d+l] * row[l]
+				}
+				row[j] /= e.root[j*d+j]
+			}
+		}
+	}
+	for k, b := range e.blocks {
+		for i, c := range e.parts[k][(b.m-1)*b.w:] {
+			e.fa[k*b.w+i] += e.mean[c]
+		}
+	}
+}
+
+// pair computes f at two points on opposite sides of the predicted mean, in the direction s
+// of the coordinates of block k. It returns their distance from the mean in units of s.
+// Where the given distance is so small that rounding errors would dominate, it uses a larger
+// one; f is then practically linear between the points.
+func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) float64 {
+	var top, most float64
+	for _, v := range e.x {
+		top = max(top, math.Abs(v))
+	}
+	if top == 0 {
+		top = 1
+	}
+	b, part := e.blocks[k], e.parts[k]
+	for j, c := range part {
+		most = max(most, math.Abs(s[j]*b.level(j, b.h))/max(math.Abs(e.x[c]), 1e-3*top))
+	}
+	distance = max(distance, 6e-6/most) // the cube root of the rounding error
+	for i, to := range [2][]float64{e.up, e.down} {
+		copy(e.at, e.x)
+		for j, c := range part {
+			e.at[c] += float64(1-2*i) * distance * s[j] * b.level(j, b.h)
+		}
+		e.p.F(to, t, e.at, theta)
+	}
+	return distance
+}
+
+// local returns the κ under which the residuals of the predicted means are most likely for
+// a known state and J = 0.
+func (e *engine) local() float64 {
+	var square float64
+	for k, b := range e.blocks {
+		b.innovation(b.white, e.fa[k*b.w:])
+		var variance float64
+		for _, v := range b.noise[b.m*(b.q+1) : (b.m+1)*(b.q+1)] {
+			variance += v * v
+		}
+		for _, r := range b.white {
+			square += r * r / variance
+		}
+	}
+	return math.Sqrt(square/float64(len(e.fa))) / math.Pow(e.blocks[0].h, float64(e.Q)+0.5)
+}
