@@ -107,7 +107,7 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	switch {
 	case len(run.p.Events) > 0:
 		limit = 1e3
-	case run.lin != nil && !run.lin.Exact():
+	case run.Jacobian == Cubature || run.lin != nil && !run.lin.Exact():
 		limit = 1e7
 	}
 	if square := run.square[0] / alpha; square > limit {
