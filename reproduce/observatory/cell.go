@@ -213,10 +213,19 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	}
 	out.Steps = s.Steps()
 	z := make([]float64, s.PathLen())
+	theta := slices.Clone(p.Theta)
+	// A method may keep the solution for the last θ, as block does, so no two solves have
+	// the same one.
+	solve := func() error {
+		for k, v := range theta {
+			theta[k] = math.Nextafter(v, math.Inf(1))
+		}
+		return s.Solve(z, theta, nil)
+	}
 	for range 2 { // the first solve also checks the problem
 		f.Store(0)
 		j.Store(0)
-		if err := s.Solve(z, p.Theta, nil); err != nil {
+		if err := solve(); err != nil {
 			return err
 		}
 	}
@@ -229,7 +238,7 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	// first run is slower.
 	for spent, n := 0., 0; n < 4 || n < 200 && spent < 0.02; n++ {
 		begin := time.Now()
-		if err := s.Solve(z, p.Theta, nil); err != nil {
+		if err := solve(); err != nil {
 			return err
 		}
 		took := time.Since(begin).Seconds()

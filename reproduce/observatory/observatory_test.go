@@ -292,3 +292,18 @@ func TestTruths(t *testing.T) {
 		t.Log(truth.p.Name, truth.steps)
 	}
 }
+
+// A method that keeps its last solution is measured as if it did not: block evaluates f in
+// every sweep over its 40 steps.
+func TestCost(t *testing.T) {
+	of, err := newTruth(context.Background(), &subjects[0], 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cell{&observatory{}, of, &entrant{name: "block", blind: true}, 1}
+	mesh, _ := c.mesh()
+	var r row
+	if err := c.cost(&r, c.entrant.method(), mesh); err != nil || r.Steps != 40 || r.Evaluations < 2*r.Steps {
+		t.Errorf("%d evaluations in %d steps: %v", r.Evaluations, r.Steps, err)
+	}
+}
