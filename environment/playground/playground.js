@@ -300,9 +300,11 @@
         this.state = viz.watch(this.chart);
         this.chart.group = "";
       }
-      const option = viz.equip(paint(structuredClone(chart.option), colours.colours), this.state);
+      const option = paint(structuredClone(chart.option), colours.colours);
       option.animation = false;
-      const series = JSON.stringify((option.series || []).map((s) => [s.type, s.name]));
+      option.series = option.series || [];
+      viz.equip(option, this.state);
+      const series = JSON.stringify(option.series.map((s) => [s.type, s.name]));
       this.chart.setOption(option, series === this.series ? {} : {replaceMerge: ["series"]});
       this.series = series;
     }
@@ -426,8 +428,14 @@
       // The next part is computed while this one is drawn. Values that the reader has
       // changed meanwhile come first: they stop the old work.
       this.send();
-      if (!this.busy && !this.view.done) desk.ask(this, {do: "advance", budget: 20});
+      this.go();
       if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+    }
+
+    // A figure that is not near the window waits.
+    go() {
+      this.going = this.opened && this.near && !this.busy && !this.view.done;
+      if (this.going) desk.ask(this, {do: "advance", budget: 20});
     }
 
     offer(controls) {
@@ -451,7 +459,7 @@
     }
 
     draw() {
-      const {charts = [], says, progress, done, problems, files} = this.view;
+      const {says, progress, done, problems, files} = this.view, charts = this.view.charts || [];
       if (this.root.clientWidth === 0) { this.undrawn = true; return; }
       this.undrawn = false;
       const isDark = dark(), ids = new Set(charts.map((c) => c.id));
@@ -567,16 +575,18 @@
   const near = new IntersectionObserver((entries) => {
     for (const e of entries) {
       const figure = figures.find((f) => f.box === e.target);
-      if (e.isIntersecting && !figure.opened && !figure.starting) {
+      figure.near = e.isIntersecting;
+      if (figure.near && !figure.opened && !figure.starting) {
         figure.starting = true;
         figure.open().then(() => { figure.starting = false; });
-      } else if (e.isIntersecting && figure.undrawn) {
-        figure.draw();
+      } else if (figure.near && figure.view) {
+        if (figure.undrawn) figure.draw();
+        if (!figure.going) figure.go();
       } else if (figure.opened && !figure.box.isConnected) {
         figure.close();
       }
     }
-  }, {rootMargin: "600px"});
+  }, {rootMargin: "300px"});
 
   // A notebook may run a script before the output of its cell is part of the page, so the
   // figures are looked for a while.

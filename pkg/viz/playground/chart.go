@@ -56,11 +56,13 @@ func (a axis) option() map[string]any {
 
 // newChart returns a chart with one pair of axes.
 func newChart(id, title string, height int, x, y axis, series ...map[string]any) Chart {
+	vertical := y.option() // its name stands above it, where labels of any length leave room
+	vertical["nameLocation"], vertical["nameGap"], vertical["nameTextStyle"] = "end", 10, map[string]any{"align": "left"}
 	return Chart{ID: id, Title: title, Height: height, Option: map[string]any{
 		"animation": false,
-		"grid":      map[string]any{"left": 40, "right": 16, "top": 32, "bottom": 32, "containLabel": true},
+		"grid":      map[string]any{"left": 8, "right": 16, "top": 52, "bottom": 32, "containLabel": true},
 		"legend":    map[string]any{"type": "scroll", "top": 0},
-		"xAxis":     x.option(), "yAxis": y.option(), "series": series,
+		"xAxis":     x.option(), "yAxis": vertical, "series": series,
 	}}
 }
 

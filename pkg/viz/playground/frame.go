@@ -84,6 +84,7 @@ type File struct {
 
 var figures = map[string]func() Figure{
 	"model":     newModel,
+	"paths":     newPaths,
 	"posterior": newPosterior,
 }
 

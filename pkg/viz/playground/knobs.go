@@ -118,12 +118,18 @@ func methodNamed(name string) probode.Method {
 	switch name {
 	case "ab1":
 		return adams.Bashforth{Steps: 1}
+	case "ab2":
+		return adams.Bashforth{Steps: 2}
+	case "ab4":
+		return adams.Bashforth{Steps: 4}
 	case "am0":
 		return adams.Moulton{}
 	case "am0,current":
 		return adams.Moulton{Linearize: adams.Current}
 	case "am1":
 		return adams.Moulton{Steps: 1}
+	case "am2":
+		return adams.Moulton{Steps: 2}
 	case "dp5":
 		return probode.RungeKutta{Tableau: probode.DormandPrince}
 	case "radau3":

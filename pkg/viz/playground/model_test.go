@@ -253,7 +253,7 @@ func TestModelFiles(t *testing.T) {
 
 // The names of methods mean what they mean to the command.
 func TestMethodNames(t *testing.T) {
-	for _, name := range append([]string{"am0,current"}, methodNames...) {
+	for _, name := range append([]string{"am0,current", "ab2", "ab4", "am2"}, methodNames...) {
 		m, err := methods.Parse(name)
 		if err != nil || m != methodNamed(name) {
 			t.Errorf("%s is %v, want %v, %v", name, methodNamed(name), m, err)
@@ -275,7 +275,7 @@ func TestPage(t *testing.T) {
 		{`{"do":"file","id":1,"name":"x"}`, `"error"`},
 		{`{"do":"advance","id":2}`, `"error":"figure 2 is not open"`},
 		{`{"do":"jump","id":1}`, `"error"`},
-		{`{"do":"open","id":3,"figure":"none"}`, `want one of broken, model, posterior`},
+		{`{"do":"open","id":3,"figure":"none"}`, `want one of broken, `},
 		{`{"do":"open","id":4,"figure":"broken"}`, `"error":"a fault in the program: broken"`},
 		{`{`, `"error"`},
 		{`{"do":"close","id":1}`, `{"id":1}`},

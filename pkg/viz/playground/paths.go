@@ -1,0 +1,468 @@
+package playground
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
+	odes "github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
+	"github.com/probode/probode/pkg/viz/internal/kde"
+)
+
+// An integrated problem is one whose ensembles are shown, with the range of its step sizes.
+type integrated struct {
+	make            func() *probode.Problem
+	label           string
+	least, most, at float64
+}
+
+var integrable = map[string]integrated{
+	"fitzhugh-nagumo": {odes.FitzHughNagumo, "FitzHugh–Nagumo", 0.01, 0.5, 0.1},
+	"logistic":        {odes.Logistic, "logistic growth", 0.01, 0.5, 0.2},
+	"lorenz63":        {odes.Lorenz63, "Lorenz 63", 0.002, 0.05, 0.01},
+	"lotka-volterra":  {odes.LotkaVolterra, "Lotka–Volterra", 0.01, 0.5, 0.1},
+	"rigid-body":      {odes.RigidBody, "rigid body", 0.02, 1, 0.25},
+}
+
+// paths is the figure of an ensemble of numerical solutions beside the accurate solution.
+type paths struct {
+	knobs
+	problem *probode.Problem
+	truth   *reference.Solution
+	work    *task
+	ens     *probode.Ensemble
+	errs    [][]float64 // of the classical solution, by component
+	orders  []sized     // from large steps to small ones
+	alpha   float64     // the calibrated scale, 0 before it is known
+	fault   error
+}
+
+// sized holds the error and the spread at one step size, by component: root mean squares
+// over time.
+type sized struct {
+	h         float64
+	error, sd []float64
+}
+
+func newPaths() Figure {
+	f := &paths{}
+	if err := f.Set(nil); err != nil {
+		panic(err)
+	}
+	return f
+}
+
+func (f *paths) Controls() []Control { return f.knobs }
+
+func (f *paths) controls(name string, p *probode.Problem) knobs {
+	problem := Control{Name: "problem", Label: "problem", Kind: "choice", Value: name}
+	for _, n := range slices.Sorted(maps.Keys(integrable)) {
+		problem.Options = append(problem.Options, Option{n, integrable[n].label})
+	}
+	component := Control{Name: "component", Label: "component", Kind: "choice", Value: "0"}
+	for k := range p.X0 {
+		component.Options = append(component.Options, Option{fmt.Sprint(k), p.StateName(k)})
+	}
+	i, from, to := integrable[name], p.Span[0], p.Span[1]
+	return knobs{problem, component, methodChoice("am0"),
+		slider("h", "step size h", "log", i.least, i.most, 0, i.at),
+		slider("alpha", "scale of the noise α", "log", 1e-4, 1e3, 0.05, 0.2),
+		button("calibrate", "calibrate α"),
+		slider("paths", "number of paths", "range", 2, 200, 1, 50),
+		{Name: "show", Label: "show", Kind: "choice", Value: "paths", Options: []Option{{"paths", "the paths"}, {"band", "mean ± 2 sd"}}},
+		slider("cut", "cut at the time", "range", from, to, (to-from)/200, from+0.75*(to-from)),
+		slider("seed", "seed", "integer", 1, 1000, 1, 1),
+	}
+}
+
+// methodChoice returns the control for an integrator.
+func methodChoice(value string) Control {
+	return Control{Name: "method", Label: "method", Kind: "choice", Value: value, Options: []Option{
+		{"ab1", "forward Euler"}, {"ab2", "Adams–Bashforth, order 2"}, {"ab4", "Adams–Bashforth, order 4"}, {"am0", "backward Euler"},
+		{"am1", "trapezoidal rule"}, {"am2", "Adams–Moulton, order 3"}, {"rk4", "Runge–Kutta, order 4"}}}
+}
+
+func (f *paths) Set(values map[string]any) error {
+	name := "fitzhugh-nagumo"
+	if f.problem != nil {
+		name = f.text("problem")
+	}
+	kept := f.values()
+	p := f.problem
+	if v, ok := values["problem"].(string); p == nil || ok && v != name && integrable[v].make != nil {
+		name = cmp.Or(v, name)
+		p = integrable[name].make()
+		delete(kept, "problem") // and what depends on it
+		delete(kept, "component")
+		delete(kept, "h")
+		delete(kept, "cut")
+	}
+	next := f.controls(name, p)
+	if err := next.fill(values, kept); err != nil {
+		return err
+	}
+	fit := next.on("calibrate")
+	next.named("calibrate").Value = false
+	again := f.ens == nil || fit || p != f.problem
+	for _, k := range []string{"method", "h", "alpha", "paths", "seed"} {
+		again = again || next.named(k).Value != f.named(k).Value
+	}
+	if p != f.problem {
+		f.work.stop()
+		f.problem, f.truth, f.ens = p, nil, nil
+	}
+	f.knobs = next
+	if again {
+		f.work.stop()
+		f.fault, f.orders, f.alpha = nil, nil, 0
+		f.work = newTask(func(ctx context.Context) error { return f.compute(ctx, fit) })
+	}
+	return nil
+}
+
+func (f *paths) Close() { f.work.stop() }
+
+// compute finds the accurate solution of a new problem, the ensemble, and then, from large
+// steps to small ones, errors and spreads.
+func (f *paths) compute(ctx context.Context, fit bool) error {
+	if f.truth == nil {
+		times := make([]float64, 4801)
+		for i := range times {
+			times[i] = f.moment(i, len(times)-1)
+		}
+		truth, err := reference.Solve(ctx, f.problem, times, reference.Settings{})
+		if err != nil {
+			return err
+		}
+		f.truth = truth
+	}
+	m := methodNamed(f.text("method"))
+	h, n, seed := f.number("h"), int(f.number("paths")), uint64(f.number("seed"))
+	if fit {
+		scale, err := calibrate.Run(ctx, f.problem, m, calibrate.Settings{StepSize: h, Paths: 100, Seed: seed, Workers: 1})
+		if err != nil {
+			return err
+		}
+		if f.alpha = scale.Alpha; !math.IsNaN(f.alpha) {
+			f.named("alpha").Value = min(max(f.alpha, f.named("alpha").Min), f.named("alpha").Max)
+		}
+	}
+	settings := probode.Settings{Mesh: probode.Uniform(h), Alpha: f.number("alpha"), Seed: seed, KeepPaths: true, Workers: 1}
+	ens, err := probode.Integrate(ctx, f.problem, m, n, settings)
+	if err != nil {
+		return err
+	}
+	f.ens, f.errs = ens, f.errors(ens)
+	const blocks = 50 // every grid has their ends, which are times of the accurate solution
+	settings.KeepPaths, settings.Times = false, make([]float64, blocks+1)
+	for k := range settings.Times {
+		settings.Times[k] = f.moment(k, blocks)
+	}
+	i := integrable[f.text("problem")]
+	for h := f.moment(1, blocks) - f.problem.Span[0]; h >= i.least; h /= 2 {
+		if h > i.most {
+			continue
+		}
+		settings.Mesh = probode.Uniform(h)
+		ens, err := probode.Integrate(ctx, f.problem, m, min(n, 20), settings)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			continue // this step is too large
+		}
+		o := sized{h: h}
+		for c, errs := range f.errors(ens) {
+			o.error, o.sd = append(o.error, rms(errs)), append(o.sd, rms(ens.SD[c]))
+		}
+		f.orders = append(f.orders, o)
+	}
+	return nil
+}
+
+// moment returns the end of block k of n equal ones.
+func (f *paths) moment(k, n int) float64 {
+	return f.problem.Span[0] + (f.problem.Span[1]-f.problem.Span[0])*float64(k)/float64(n)
+}
+
+// errors returns the errors of the classical solution. Between the times of the accurate
+// solution there is a cubic polynomial with the same slopes; with 4,800 intervals its
+// error is smaller than any that is drawn.
+func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
+	d, theta, times := len(f.problem.X0), f.problem.Theta, f.truth.Times
+	errs := make([][]float64, d)
+	left, right := make([]float64, d), make([]float64, d)
+	for i, t := range ens.T {
+		j, _ := slices.BinarySearch(times, t)
+		j = min(max(j, 1), len(times)-1)
+		a, b := f.truth.X[(j-1)*d:j*d], f.truth.X[j*d:(j+1)*d]
+		f.problem.F(left, times[j-1], a, theta)
+		f.problem.F(right, times[j], b, theta)
+		h := times[j] - times[j-1]
+		s := (t - times[j-1]) / h
+		for k := range errs {
+			x := a[k]*(1+2*s)*(1-s)*(1-s) + b[k]*s*s*(3-2*s) + h*s*(1-s)*(left[k]*(1-s)-right[k]*s)
+			errs[k] = append(errs[k], ens.Deterministic[k][i]-x)
+		}
+	}
+	return errs
+}
+
+func rms(x []float64) float64 {
+	sum := 0.
+	for _, v := range x {
+		sum += v * v
+	}
+	return math.Sqrt(sum / float64(len(x)))
+}
+
+func (f *paths) Advance(budget time.Duration) View {
+	v := View{Done: f.work.advance(budget), Numbers: map[string]float64{}}
+	if v.Done {
+		f.fault = f.work.err
+	}
+	switch {
+	case f.fault != nil && !errors.Is(f.fault, context.Canceled):
+		v.Says = []string{"There is no solution with these settings: " + f.fault.Error() + "."}
+		fallthrough
+	case f.ens == nil:
+		if f.truth != nil {
+			v.Charts = []Chart{f.solutions(nil)}
+		}
+		return v
+	}
+	v.Progress = 0.3 + 0.1*float64(len(f.orders))
+	k := f.component()
+	c := f.cut(k)
+	v.Charts = []Chart{f.solutions(f.ens), c, f.spread(k), f.order(k)}
+	v.Says = f.says(k, v.Numbers)
+	v.Files = []File{{pathsFile, "text/csv"}}
+	return v
+}
+
+const pathsFile = "paths.csv"
+
+// File writes the times, the classical solution, mean and standard deviation of the
+// component that is shown, and its paths.
+func (f *paths) File(name string) ([]byte, error) {
+	if name != pathsFile || f.ens == nil {
+		return nil, errors.New("the only file is " + pathsFile + ", and it needs paths")
+	}
+	k, d, e := f.component(), len(f.problem.X0), f.ens
+	var b strings.Builder
+	b.WriteString("t,classical,mean,sd")
+	for p := range e.Paths {
+		fmt.Fprintf(&b, ",path%d", p+1)
+	}
+	for i, t := range e.T {
+		fmt.Fprintf(&b, "\n%g,%g,%g,%g", t, e.Deterministic[k][i], e.Mean[k][i], e.SD[k][i])
+		for _, z := range e.Paths {
+			if b.WriteByte(','); z != nil {
+				fmt.Fprint(&b, z[i*d+k])
+			}
+		}
+	}
+	return append([]byte(b.String()), '\n'), nil
+}
+
+func (f *paths) component() int {
+	return slices.IndexFunc(f.named("component").Options, func(o Option) bool { return o.Value == f.text("component") })
+}
+
+// axes returns the axes of time and of the component; they depend on the problem only.
+func (f *paths) axes(k int) (t, x axis) {
+	d, low, high := len(f.problem.X0), math.Inf(1), math.Inf(-1)
+	for i := k; i < len(f.truth.X); i += d {
+		low, high = min(low, f.truth.X[i]), max(high, f.truth.X[i])
+	}
+	low, high = low-0.3*(high-low), high+0.3*(high-low)
+	unit := math.Pow(10, math.Floor(math.Log10((high-low)/4)))
+	return axis{"t", f.problem.Span[0], f.problem.Span[1]}, axis{f.problem.StateName(k), unit * math.Floor(low/unit), unit * math.Ceil(high/unit)}
+}
+
+// solutions returns the chart of the component by time.
+func (f *paths) solutions(e *probode.Ensemble) Chart {
+	k, d := f.component(), len(f.problem.X0)
+	t, x := f.axes(k)
+	var series []map[string]any
+	if e != nil && f.text("show") == "paths" {
+		thin := max(1, len(e.T)*len(e.Paths)/20000) // points that no screen shows
+		all := points{}
+		for _, z := range e.Paths {
+			if z == nil {
+				continue
+			}
+			for i := 0; i < len(e.T); i += thin {
+				all = append(all, []float64{e.T[i], clip(z[i*d+k], x)})
+			}
+			all = append(all, gap)
+		}
+		s := line(fmt.Sprintf("%d paths", e.N), colours[0], 1, all)
+		s["lineStyle"].(map[string]any)["opacity"] = max(0.08, min(0.5, 8/float64(e.N)))
+		series = append(series, s)
+	} else if e != nil {
+		low, high, mean := points{}, points{}, points{}
+		for i, t := range e.T {
+			m, s := e.Mean[k][i], e.SD[k][i]
+			low, high, mean = append(low, []float64{t, clip(m-2*s, x)}), append(high, []float64{t, clip(m+2*s, x)}), append(mean, []float64{t, clip(m, x)})
+		}
+		series = append(series, line("mean", colours[0], 2, mean), line("mean ± 2 sd", colours[5], 1.2, low), line("mean ± 2 sd", colours[5], 1.2, high))
+	}
+	if e != nil {
+		s := line("classical solution, ξ = 0", colours[1], 1.6, polyline(e.T, e.Deterministic[k], x))
+		s["lineStyle"].(map[string]any)["type"] = "dashed"
+		series = append(series, s)
+	}
+	exact := points{}
+	for i := 0; i < len(f.truth.Times); i += 8 {
+		exact = append(exact, []float64{f.truth.Times[i], f.truth.X[i*d+k]})
+	}
+	cut := f.number("cut")
+	series = append(series, line("accurate solution", ink, 1.6, exact), line("cut", pale, 1, points{{cut, x.min}, {cut, x.max}}))
+	c := newChart("solutions", "Numerical solutions of "+integrable[f.text("problem")].label, 340, t, x, series...)
+	c.Wide = true
+	return c
+}
+
+// clip keeps paths that leave the axis near to it, so that ECharts has no trouble.
+func clip(v float64, a axis) float64 {
+	return min(max(v, 2*a.min-a.max), 2*a.max-a.min)
+}
+
+func polyline(t, x []float64, a axis) points {
+	all := points{}
+	for i := range t {
+		all = append(all, []float64{t[i], clip(x[i], a)})
+	}
+	return all
+}
+
+// at returns the index of the grid point that is next to the cut.
+func (f *paths) at() int {
+	i, _ := slices.BinarySearch(f.ens.T, f.number("cut"))
+	return min(i, len(f.ens.T)-1)
+}
+
+// cut returns the chart of the density of the component at the time of the cut. Densities
+// are drawn relative to their maximum, so that the axis stays.
+func (f *paths) cut(k int) Chart {
+	_, x := f.axes(k)
+	i, d, e := f.at(), len(f.problem.X0), f.ens
+	var values []float64
+	for _, z := range e.Paths {
+		if z != nil {
+			values = append(values, z[i*d+k])
+		}
+	}
+	var series []map[string]any
+	if at, density, err := kde.Line(values, 0, 160); err == nil {
+		top := slices.Max(density)
+		shape := points{}
+		for j := range at {
+			shape = append(shape, []float64{at[j], density[j] / top})
+		}
+		s := line("paths", colours[0], 1.8, shape)
+		s["areaStyle"] = map[string]any{"opacity": 0.2}
+		series = append(series, s)
+	}
+	z := e.Deterministic[k][i]
+	exact := z - f.errs[k][i]
+	s := line("classical solution, ξ = 0", colours[1], 1.6, points{{z, 0}, {z, 1}})
+	s["lineStyle"].(map[string]any)["type"] = "dashed"
+	series = append(series, s, line("accurate solution", ink, 1.6, points{{exact, 0}, {exact, 1}}))
+	return newChart("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, axis{"relative density", 0, 1.2}, series...)
+}
+
+// logarithmic changes axes of a chart, "xAxis" or "yAxis", from linear to logarithmic.
+// ECharts rounds the ends of such an axis to the digits of the extreme data, so there are
+// invisible data at the ends.
+func (c Chart) logarithmic(x, y axis, axes ...string) Chart {
+	for _, a := range axes {
+		c.Option[a].(map[string]any)["type"] = "log"
+	}
+	ends := map[string]any{"type": "scatter", "data": points{{x.min, y.min}, {x.max, y.max}}, "symbolSize": 0, "silent": true}
+	c.Option["series"] = append(c.Option["series"].([]map[string]any), ends)
+	return c
+}
+
+// sizes returns the axis of errors, eight decades that depend on the problem only.
+func (f *paths) sizes(k int, name string) axis {
+	_, x := f.axes(k)
+	top := decade(x.max-x.min, math.Ceil)
+	return axis{name, top * 1e-8, top}
+}
+
+// decade rounds to a power of ten.
+func decade(v float64, round func(float64) float64) float64 {
+	return math.Pow(10, round(math.Log10(v)))
+}
+
+func positive(v float64, a axis) float64 { return min(max(v, a.min), a.max) }
+
+// spread returns the chart of error and spread by time.
+func (f *paths) spread(k int) Chart {
+	t, _ := f.axes(k)
+	y := f.sizes(k, "size")
+	errs, sds := points{}, points{}
+	for i, at := range f.ens.T[1:] {
+		errs = append(errs, []float64{at, positive(math.Abs(f.errs[k][i+1]), y)})
+		sds = append(sds, []float64{at, positive(f.ens.SD[k][i+1], y)})
+	}
+	return newChart("spread", "Error and spread by time", 260, t, y,
+		line("|error| of the classical solution", colours[1], 1.6, errs), line("sd of the paths", colours[0], 1.6, sds)).logarithmic(t, y, "yAxis")
+}
+
+// order returns the chart of error and spread by step size.
+func (f *paths) order(k int) Chart {
+	i := integrable[f.text("problem")]
+	x, y := axis{"step size h", decade(i.least, math.Floor), decade(i.most, math.Ceil)}, f.sizes(k, "root mean square")
+	errs, sds := points{}, points{}
+	for _, o := range f.orders {
+		errs, sds = append(errs, []float64{o.h, positive(o.error[k], y)}), append(sds, []float64{o.h, positive(o.sd[k], y)})
+	}
+	h := f.number("h")
+	now := points{{h, positive(rms(f.errs[k]), y)}}
+	return newChart("order", "Error and spread by step size", 260, x, y,
+		line("error", colours[1], 1.6, errs), line("spread", colours[0], 1.6, sds), dots("error at h", colours[1], 9, now),
+		dots("spread at h", colours[0], 9, points{{h, positive(rms(f.ens.SD[k]), y)}})).logarithmic(x, y, "xAxis", "yAxis")
+}
+
+func (f *paths) says(k int, numbers map[string]float64) []string {
+	e, i := f.ens, f.at()
+	numbers["mean"], numbers["sd"], numbers["classical"] = e.Mean[k][i], e.SD[k][i], e.Deterministic[k][i]
+	numbers["error"] = f.errs[k][i]
+	within := 0
+	for j, err := range f.errs[k] {
+		if math.Abs(err) <= 2*e.SD[k][j] {
+			within++
+		}
+	}
+	name := f.problem.StateName(k)
+	list := []string{
+		fmt.Sprintf("%d paths with %d steps of h = %.4g. At t = %.4g, %s is %.5g ± %.2g in the paths, %.5g in the classical solution, and %.5g in the accurate one.",
+			e.N, len(e.T)-1, f.ens.Grid.H(0), e.T[i], name, e.Mean[k][i], e.SD[k][i], e.Deterministic[k][i], e.Deterministic[k][i]-f.errs[k][i]),
+		fmt.Sprintf("The root mean square over time is %.3g for the error of the classical solution and %.3g for the spread of the paths; the error is at most two standard deviations at %d %% of the times.",
+			rms(f.errs[k]), rms(e.SD[k]), 100*within/len(e.T)),
+	}
+	if e.Failed > 0 {
+		list = append(list, fmt.Sprintf("%d paths could not be computed: %v.", e.Failed, e.Failure))
+	}
+	if f.alpha == f.number("alpha") {
+		list = append(list, fmt.Sprintf("With the calibrated scale α = %.3g the spread matches the estimated error.", f.alpha))
+	}
+	if o := f.orders; len(o) > 2 {
+		a, b := o[len(o)-3], o[len(o)-1]
+		slope := func(x, y float64) float64 { return math.Log(x/y) / math.Log(a.h/b.h) }
+		list = append(list, fmt.Sprintf("Over the smallest steps the error falls as h to the power %.2f, and the spread as h to the power %.2f.",
+			slope(a.error[k], b.error[k]), slope(a.sd[k], b.sd[k])))
+	}
+	return list
+}

@@ -1,0 +1,58 @@
+package playground
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// finished advances a figure to its end.
+func finished(t *testing.T, f Figure) View {
+	t.Helper()
+	for range 1000 {
+		if v := f.Advance(100 * time.Millisecond); v.Done {
+			return v
+		}
+	}
+	t.Fatal("the figure has no end")
+	return View{}
+}
+
+// The error of a method of order p falls as hᵖ, and the numbers of the view are those of
+// the ensemble. A value that is not allowed changes nothing.
+func TestPaths(t *testing.T) {
+	f := newPaths().(*paths)
+	defer f.Close()
+	for method, order := range map[string]float64{"am0": 1, "am1": 2, "ab2": 2} {
+		if err := f.Set(map[string]any{"problem": "logistic", "method": method, "h": 0.05}); err != nil {
+			t.Fatal(err)
+		}
+		v := finished(t, f)
+		if len(v.Charts) != 4 || f.fault != nil {
+			t.Fatalf("%s: %d charts, %v", method, len(v.Charts), f.fault)
+		}
+		last := f.orders[len(f.orders)-2:]
+		if got := math.Log2(last[0].error[0] / last[1].error[0]); math.Abs(got-order) > 0.2 {
+			t.Errorf("%s: the error falls as h to the power %.2f, want %v", method, got, order)
+		}
+	}
+	before, ens := f.values(), f.ens
+	for _, wrong := range []map[string]any{{"h": "small"}, {"method": "none"}, {"problem": "none"}, {"wrong": 1.}} {
+		if err := f.Set(wrong); err == nil {
+			t.Errorf("%v is accepted", wrong)
+		}
+	}
+	if len(before) != len(f.values()) || f.ens != ens {
+		t.Error("a wrong value has changed the figure")
+	}
+	// The cut needs no new ensemble.
+	if err := f.Set(map[string]any{"cut": 1.}); err != nil || f.ens != ens || f.ens.T[f.at()] < 1 {
+		t.Errorf("cut: %v", err)
+	}
+	if err := f.Set(map[string]any{"calibrate": true}); err != nil {
+		t.Fatal(err)
+	}
+	if finished(t, f); f.alpha == 0 || f.alpha != f.number("alpha") {
+		t.Errorf("calibrated α is %v, the knob %v", f.alpha, f.number("alpha"))
+	}
+}
