@@ -86,6 +86,7 @@ var figures = map[string]func() Figure{
 	"model":     newModel,
 	"paths":     newPaths,
 	"posterior": newPosterior,
+	"step":      newStep,
 }
 
 // Names lists the figures.

@@ -1,0 +1,257 @@
+package playground
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
+	builtin "github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/steplaw"
+	"github.com/probode/probode/pkg/viz/internal/kde"
+)
+
+// step is the figure of one step of backward Euler: its exact density, the Gaussian
+// approximation, and the state to which a value of ξ leads.
+type step struct{ knobs }
+
+func newStep() Figure {
+	f := &step{}
+	if err := f.Set(nil); err != nil {
+		panic(err)
+	}
+	return f
+}
+
+func (f *step) Controls() []Control { return f.knobs }
+
+// controls returns the knobs with their usual values for a problem.
+func (*step) controls(name string) knobs {
+	problem := Control{Name: "problem", Label: "problem", Kind: "choice", Value: name,
+		Options: []Option{{"cubic", "x′ = −x³ from x = 1"}, {"fitzhugh-nagumo", "FitzHugh–Nagumo"}}}
+	solved := Control{Name: "linearize", Label: "the equation is linearised", Kind: "choice", Value: "current", Options: []Option{
+		{"current", "once, as in the paper"}, {"newton", "until it is solved (Newton)"}}}
+	if name == "cubic" {
+		return knobs{problem, solved, slider("h", "step size h", "log", 0.05, 2, 0, 0.5),
+			slider("alpha", "scale of the noise α", "log", 0.002, 2, 0, 0.2), slider("xi1", "ξ", "range", -3, 3, 0.05, 1)}
+	}
+	return knobs{problem, solved, slider("h", "step size h", "log", 0.01, 0.5, 0, 0.1),
+		slider("alpha", "scale of the noise α", "log", 0.002, 2, 0, 0.2), slider("t", "time t at which the step begins", "range", 0, 20, 0.1, 3),
+		slider("xi1", "ξ, first component", "range", -3, 3, 0.05, 1), slider("xi2", "ξ, second component", "range", -3, 3, 0.05, 0)}
+}
+
+func (f *step) Set(values map[string]any) error {
+	kept, name := map[string]any{}, "cubic"
+	if f.knobs != nil {
+		kept, name = f.values(), f.text("problem")
+	}
+	if v, ok := values["problem"].(string); ok && v != name {
+		if name = v; v != "fitzhugh-nagumo" {
+			name = "cubic"
+		}
+		delete(kept, "h") // has another range
+	}
+	next := f.controls(name)
+	if err := next.fill(values, kept); err != nil {
+		return err
+	}
+	f.knobs = next
+	return nil
+}
+
+func (f *step) Close() {}
+
+func (f *step) File(string) ([]byte, error) { return nil, errors.New("this figure has no files") }
+
+// A taken is the step with the values of the knobs.
+type taken struct {
+	law   *steplaw.Law
+	begin []float64
+	end   []float64 // for the given ξ
+	truth []float64
+}
+
+// take takes the step.
+func (f *step) take() (*taken, error) {
+	h := f.number("h")
+	p := &probode.Problem{Name: "the step", X0: []float64{1},
+		F: func(dst []float64, _ float64, x, _ []float64) { dst[0] = -x[0] * x[0] * x[0] },
+		FJ: func(f, jac []float64, _ float64, x, _ []float64) {
+			f[0] = -x[0] * x[0] * x[0]
+			jac[0] = -3 * x[0] * x[0]
+		}}
+	xi := []float64{f.number("xi1")}
+	s := &taken{truth: []float64{1 / math.Sqrt(1+2*h)}}
+	if f.text("problem") == "fitzhugh-nagumo" {
+		q := *builtin.FitzHughNagumo()
+		q.Name, p, xi = p.Name, &q, append(xi, f.number("xi2"))
+		// The errors of these solutions are below 1e-6.
+		at := f.number("t")
+		states, err := states(p, 0.005, at, at+h)
+		if err != nil {
+			return nil, err
+		}
+		p.X0, s.truth = states[0], states[1]
+	}
+	p.Span = [2]float64{0, h}
+	s.begin = p.X0
+	m := adams.Moulton{}
+	if f.text("linearize") == "current" {
+		m.Linearize = adams.Current
+	}
+	g, err := probode.UniformGrid(p, p.Theta, h)
+	if err != nil {
+		return nil, err
+	}
+	solver, err := probode.NewSolver(p, m, g, f.number("alpha"))
+	if err != nil {
+		return nil, err
+	}
+	z := make([]float64, solver.PathLen())
+	if err := solver.Solve(z, p.Theta, xi); err != nil {
+		return nil, err
+	}
+	s.end = z[len(s.begin):]
+	s.law, err = steplaw.New(solver, 0, z, p.Theta)
+	return s, err
+}
+
+// states solves p by Runge and Kutta's method with steps of at most h up to the given
+// times, which increase.
+func states(p *probode.Problem, h float64, times ...float64) ([][]float64, error) {
+	q, x, all := *p, p.X0, [][]float64{}
+	for i, t := range times {
+		if q.Span, q.X0 = [2]float64{0, t}, x; i > 0 {
+			q.Span[1] -= times[i-1]
+		}
+		if q.Span[1] > 0 {
+			g, err := probode.UniformGrid(&q, q.Theta, q.Span[1]/math.Ceil(q.Span[1]/h))
+			if err != nil {
+				return nil, err
+			}
+			s, err := probode.NewSolver(&q, probode.RungeKutta{}, g, 0)
+			if err != nil {
+				return nil, err
+			}
+			z := make([]float64, s.PathLen())
+			if err := s.Solve(z, q.Theta, nil); err != nil {
+				return nil, err
+			}
+			x = z[len(z)-len(x):]
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+func (f *step) Advance(time.Duration) View {
+	v := View{Progress: 1, Done: true, Numbers: map[string]float64{}}
+	s, err := f.take()
+	if err != nil {
+		v.Says = []string{"The step cannot be shown: " + err.Error() + "."}
+		return v
+	}
+	v.Says = []string{fmt.Sprintf("From %s, the step with this ξ leads to %s, and the step without noise to %s; the true solution is %s.",
+		vector(s.begin), vector(s.end), vector(s.law.Mean), vector(s.truth))}
+	if n := len(s.law.Roots()); n > 1 {
+		v.Says = append(v.Says, fmt.Sprintf("The equation of this step has %d solutions: the density may have several peaks, and the step without noise may lead to the wrong solution.", n))
+	}
+	for k, x := range s.end {
+		v.Numbers[fmt.Sprintf("end%d", k+1)], v.Numbers[fmt.Sprintf("mean%d", k+1)] = x, s.law.Mean[k]
+	}
+	if len(s.begin) == 1 {
+		f.one(&v, s)
+	} else {
+		f.two(&v, s)
+	}
+	return v
+}
+
+// one draws the equation and the density of a step with one component.
+func (f *step) one(v *View, s *taken) {
+	h, mean := f.number("h"), s.law.Mean[0]
+	eta := 3 * math.Sqrt(f.number("alpha")*h)
+	jacobian := -3. // at the point where r is linearised
+	if f.text("linearize") == "newton" {
+		jacobian = -3 * mean * mean
+	}
+	var r, linear, exact, gaussian points
+	peak, normalizer := s.law.LogGaussian(s.law.Mean), math.NaN()
+	if m, err := s.law.Moments(); err != nil {
+		v.Says = append(v.Says, "The exact density cannot be normalised: "+err.Error()+".")
+	} else {
+		normalizer = m.LogNormalizer
+		sd, exactSD := math.Sqrt(s.law.Cov.At(0, 0)), math.Sqrt(m.Cov.At(0, 0))
+		v.Numbers["exact.mean"], v.Numbers["exact.sd"], v.Numbers["sd"] = m.Mean[0], exactSD, sd
+		v.Says = append(v.Says, fmt.Sprintf("The exact density has the mean %.4g and the standard deviation %.3g; the Gaussian approximation has %.4g and %.3g.", m.Mean[0], exactSD, mean, sd))
+	}
+	for i := range 301 {
+		at, out := []float64{float64(i)/100 - 1}, []float64{0}
+		s.law.Residual(out, at)
+		r = append(r, []float64{at[0], out[0]})
+		linear = append(linear, []float64{at[0], (at[0] - mean) * (1/h - jacobian)})
+		exact = append(exact, []float64{at[0], math.Exp(s.law.LogDensity(at) - normalizer - peak)})
+		gaussian = append(gaussian, []float64{at[0], math.Exp(s.law.LogGaussian(at) - peak)})
+	}
+	x, y, z := axis{"next state z", -1, 2}, axis{"discrepancy r(z)", -4, 4}, axis{"density (the Gaussian’s peak is 1)", 0, 1.5}
+	v.Charts = []Chart{
+		newChart("equation", "The equation of the step: r(z) = 0", 320, x, y, line("r(z)", colours[0], 2, r), line("f linearised", colours[1], 2, linear),
+			line("± η", pale, 1, points{{x.min, eta}, {x.max, eta}, gap, {x.min, -eta}, {x.max, -eta}}), dots("this ξ", colours[2], 10, points{{s.end[0], 0}})),
+		newChart("density", "The density of the next state", 320, x, z, line("exact", colours[0], 2, exact), line("Gaussian", colours[1], 2, gaussian),
+			line("true solution", ink, 1, points{{s.truth[0], z.min}, {s.truth[0], z.max}}), dots("this ξ", colours[2], 10, points{{s.end[0], 0}})),
+	}
+}
+
+// two draws the density of a step with two components.
+func (f *step) two(v *View, s *taken) {
+	const cells = 81
+	x, y := axis{"V", -2.5, 2.5}, axis{"R", -1.5, 1.5}
+	sd := [2]float64{math.Sqrt(s.law.Cov.At(0, 0)), math.Sqrt(s.law.Cov.At(1, 1))}
+	v.Says = append(v.Says, fmt.Sprintf("The standard deviations of the Gaussian approximation are %.3g in V and %.3g in R.", sd[0], sd[1]))
+	series := []map[string]any{}
+	surfaces := [2]kde.Surface{}
+	for n, density := range [2]func([]float64) float64{s.law.LogDensity, s.law.LogGaussian} {
+		g := kde.Surface{X: make([]float64, cells), Y: make([]float64, cells), Z: make([]float64, cells*cells)}
+		peak := math.Inf(-1)
+		for i := range cells { // six standard deviations on either side
+			u := 6 * (2*float64(i)/(cells-1) - 1)
+			g.X[i], g.Y[i] = s.law.Mean[0]+u*sd[0], s.law.Mean[1]+u*sd[1]
+		}
+		for k := range g.Z {
+			g.Z[k] = density([]float64{g.X[k%cells], g.Y[k/cells]})
+			peak = max(peak, g.Z[k])
+		}
+		edge := 0.
+		for k, v := range g.Z {
+			g.Z[k] = math.Exp(v - peak)
+			if i, j := k%cells, k/cells; i == 0 || j == 0 || i == cells-1 || j == cells-1 {
+				edge = max(edge, g.Z[k])
+			}
+		}
+		if surfaces[n] = g; n == 0 && !(edge < 0.01) {
+			v.Says = append(v.Says, "Part of the exact density lies more than six standard deviations from the mean of the Gaussian: its contours, drawn for the mass within that distance, are too small.")
+		}
+	}
+	for n, name := range []string{"exact", "Gaussian"} {
+		for k, level := range surfaces[n].Levels(0.5, 0.9) {
+			cx, cy := surfaces[n].Contour(level)
+			edge := points{}
+			for i := range cx {
+				edge = append(edge, []float64{cx[i], cy[i]})
+			}
+			series = append(series, line(name, colours[n], 2-0.8*float64(k), edge))
+		}
+	}
+	series = append(series, dots("begin", pale, 8, points{s.begin}), dots("true solution", ink, 8, points{s.truth}), dots("this ξ", colours[2], 10, points{s.end}))
+	v.Charts = []Chart{newChart("plane", "Regions that hold 50 % and 90 % of the next state", 400, x, y, series...)}
+}
+
+// vector writes the components of a state.
+func vector(x []float64) string {
+	if len(x) == 1 {
+		return fmt.Sprintf("%.4g", x[0])
+	}
+	return fmt.Sprintf("(%.4g, %.4g)", x[0], x[1])
+}
