@@ -137,7 +137,7 @@ def compare(asked, go):
     for what in ("filter", "smooth", "fenrir", "dalton"):
         for jacobian, name in enumerate(JACOBIANS):
             end = 20.0 if what in ("filter", "smooth") else 10.0
-            request = dict(What=what, Q=asked.order, Jacobian=jacobian, Step=asked.step, End=end, Repeat=asked.repeat, Y=data.tolist())
+            request = dict(What=what, Q=asked.order, Jacobian=int(name == "none"), Width=int(name == "diagonal"), Step=asked.step, End=end, Repeat=asked.repeat, Y=data.tolist())
             others = {"probdiffeq": by_probdiffeq, "rodeo": by_rodeo}
             others = {k: f(what, asked.order, jacobian, asked.step, end, data) for k, f in others.items()}
             results, compiled = {}, {}

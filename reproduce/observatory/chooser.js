@@ -5,7 +5,7 @@
   var form = document.getElementById("ask");
   var data = { cells: csv("summary.csv"), answers: csv("answers.csv"), levels: [0.5, 0.68, 0.9, 0.95] };
   var methods = data.cells.map(function (c) { return c.method; }).filter(function (m, i, all) { return all.indexOf(m) === i; });
-  var palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#000000", "#7f3fbf", "#a0a000", "#dc143c", "#aa3377", "#117733", "#882255", "#44aa99", "#999933"];
+  var palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#000000", "#7f3fbf", "#a0a000", "#dc143c", "#aa3377", "#117733", "#882255", "#44aa99", "#999933", "#661100"];
   var hidden = {};
   var tip = document.getElementById("tip");
 

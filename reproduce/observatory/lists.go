@@ -28,7 +28,7 @@ var entrants = []entrant{
 	{name: "dp5", tols: []float64{1e-2, 1e-4, 1e-6}},
 	{name: "radau5", tols: []float64{1e-2, 1e-4, 1e-6}},
 	{name: "bdf", tols: []float64{1e-2, 1e-4, 1e-6}},
-	{name: "ek0"}, {name: "ek1"},
+	{name: "ek0"}, {name: "ek1"}, {name: "ckf"},
 	{name: "ek1,5", tols: []float64{1e-2, 1e-4, 1e-6}},
 	{name: "interrogation", blind: true}, {name: "block", blind: true},
 }

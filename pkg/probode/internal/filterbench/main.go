@@ -22,7 +22,8 @@ import (
 type request struct {
 	What     string          // filter, smooth, fenrir or dalton
 	Q        int             // order
-	Jacobian filter.Jacobian // 0 for all of it, 1 for its diagonal, 2 for none of it
+	Jacobian filter.Jacobian // 0 for EK1, 1 for EK0
+	Width    int             // 1 for the diagonal of the Jacobian
 	Step     float64
 	End      float64
 	Y        [][]float64 // data at t = 1, 2, …, with errors of sd .1
@@ -77,7 +78,7 @@ func (r *request) answer(ctx context.Context) (a answer, err error) {
 	return a, nil
 }
 
-func (r *request) method() filter.EK { return filter.EK{Q: r.Q, Jacobian: r.Jacobian} }
+func (r *request) method() filter.EK { return filter.EK{Q: r.Q, Jacobian: r.Jacobian, Width: r.Width} }
 
 func (r *request) solve(ctx context.Context, p *probode.Problem, a *answer) error {
 	s, err := filter.Solve(ctx, p, filter.Settings{EK: r.method(), Mesh: probode.Uniform(r.Step), Alpha: 1, Forward: r.What == "filter"})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode/filter"
 )
 
 // The values come from arithmetic with 40 digits. For the likelihoods, the errors of the
@@ -19,6 +21,10 @@ func TestAnswer(t *testing.T) {
 	a := of(request{What: "filter", Q: 2, Step: 0.1, End: 10, Repeat: 2})
 	if last := len(a.Mean[0]) - 1; math.Abs(a.Mean[0][last]-1.7129812010623) > 1e-12 || math.Abs(a.SD[1][last]-7.457840e-4) > 1e-9 || !(a.Seconds > 0) {
 		t.Errorf("mean %.14g, sd %.8g, %g s", a.Mean[0][last], a.SD[1][last], a.Seconds)
+	}
+	zero, diagonal := of(request{What: "smooth", Q: 3, Jacobian: filter.Zero, Step: 0.05, End: 1, Repeat: 1}), of(request{What: "smooth", Q: 3, Width: 1, Step: 0.05, End: 1, Repeat: 1})
+	if d := diagonal.SD[0][20]; d == zero.SD[0][20] || d == of(request{What: "smooth", Q: 3, Step: 0.05, End: 1, Repeat: 1}).SD[0][20] {
+		t.Errorf("the diagonal of the Jacobian gives the sd of another filter, %g", d)
 	}
 	exact := of(request{What: "smooth", Q: 5, Step: 1. / 512, End: 10, Repeat: 1})
 	var y [][]float64
