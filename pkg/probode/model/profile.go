@@ -72,7 +72,7 @@ type ProfileLikelihoods struct {
 //
 // The log-likelihood at a point of a profile is less than 0.02 below the maximum, according
 // to the expansion there, and the ends of intervals are interpolated. If ctx ends, the error
-// is that of ctx.
+// is that of ctx, and profiles that have not ended are incomplete.
 //
 // Source: Transtrum & Sethna (2012), arXiv:1201.5885, for steps along curved ridges.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {
@@ -94,6 +94,9 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 		out := &ProfileLikelihoods{Best: best, Level: level, Drop: distuv.ChiSquared{K: 1}.Quantile(level) / 2, ByName: make([]ProfileLikelihood, len(problem.free))}
 		from := problem.starts()[0]
 		sides := make([]side, 2*len(problem.free))
+		for i := range sides {
+			sides[i] = side{end: from[i/2], err: errStopped}
+		}
 		_, err := pieces.Each(ctx, s.Workers, len(sides), s.Progress, func() func(int) error {
 			f, err := problem.search(ctx)
 			return func(i int) error {
@@ -109,7 +112,7 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 		})
 		higher := (*higherError)(nil)
 		if !errors.As(err, &higher) {
-			if err != nil {
+			if err != nil && ctx.Err() == nil {
 				return nil, err
 			}
 			for i, j := range problem.free {
@@ -144,8 +147,10 @@ type higherError struct {
 }
 
 func (e *higherError) Error() string {
-	return fmt.Sprintf("at %s = %g the log-likelihood is higher by %.3g than at the best end", e.name, e.value, e.by)
+	return fmt.Sprintf("at %s = %.6g the log-likelihood is higher by %.3g than at the best end", e.name, e.value, e.by)
 }
+
+var errStopped = errors.New("stopped before its end was found")
 
 // A side is one half of a profile, outwards from the optimum.
 type side struct {
@@ -190,13 +195,13 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 	for !s.open {
 		switch {
 		case f.ctx.Err() != nil:
-			s.err = f.ctx.Err()
+			s.err = errStopped
 			return s
 		case h < shortest:
-			s.err = fmt.Errorf("the likelihood cannot be maximised beyond %s = %g", name, f.boxes[k].linear(last.X[k]))
+			s.err = fmt.Errorf("the likelihood cannot be maximised beyond %s = %.6g", name, f.boxes[k].linear(last.X[k]))
 			return s
 		case f.evaluations > budget:
-			s.err = fmt.Errorf("it takes more than %d evaluations to go beyond %s = %g", most, name, f.boxes[k].linear(last.X[k]))
+			s.err = fmt.Errorf("it takes more than %d evaluations to go beyond %s = %.6g", most, name, f.boxes[k].linear(last.X[k]))
 			return s
 		}
 		if rest := math.Abs(bound - last.X[k]); h > 0.9*rest {

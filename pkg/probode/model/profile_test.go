@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -210,6 +211,11 @@ func TestProfilesFindBetterPoint(t *testing.T) {
 		if w := want.ByName[i]; math.Abs(q.Lower-w.Lower) > 1e-4 || math.Abs(q.Upper-w.Upper) > 1e-4 || q.Err != nil {
 			t.Errorf("%s: from %v to %v, %v: want %v to %v", q.Parameter, q.Lower, q.Upper, q.Err, w.Lower, w.Upper)
 		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if got, err = p.Profiles(ctx, best, 0.95, FitSettings{}); !errors.Is(err, context.Canceled) || got.ByName[0].Err == nil || got.ByName[0].Lower != best[0].Theta[0] {
+		t.Errorf("stopped: %+v, %v: want incomplete profiles", got, err)
 	}
 	below.LogLikelihood = best[0].LogLikelihood + 1 // as if the search could not reach it
 	if got, err = p.Profiles(context.Background(), []Optimum{below}, 0.95, FitSettings{}); err != nil {

@@ -20,9 +20,9 @@ import (
 const fitHelp = `Fits a model to its data: searches for the largest likelihood from many starts, within
 the bounds of the parameters and, unless -map is given, without priors.
 
-  probode fit -model problem.yaml -starts 50 -out fit.html
+  probode fit -model problem.yaml -out fit.html
   probode fit -model problem.yaml -start nominal -profiles
-  probode fit -model problem.yaml -starts 50 -json fit.json
+  probode fit -model problem.yaml -starts 500 -json fit.json
   probode fit -model problem.yaml -start fit.json -profiles
 
 Each search uses Fisher's scoring with exact derivatives within a trust region. The
@@ -61,7 +61,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	f := fitFlags{figure: outFile{flag: "out"}, table: outFile{flag: "json"}}
 	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
 	outside := flags.Bool("outside", false, outsideHelp)
-	flags.IntVar(&f.starts, "starts", 20, "`number` of searches from randomly drawn starts; with -start the default is 0")
+	flags.IntVar(&f.starts, "starts", 100, "`number` of searches from randomly drawn starts; with -start the default is 0")
 	flags.StringVar(&f.start, "start", "", "where further searches begin: nominal, or a `file` written by an earlier run with -json")
 	flags.Uint64Var(&f.set.Seed, "seed", 1, "seed of the starts")
 	flags.BoolVar(&f.set.Map, "map", false, "maximise the posterior density instead: add the log densities of the priors")
@@ -121,24 +121,23 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	if f.profiles && stopped == nil {
 		show := display("profiles")
 		f.set.Progress = func(done, total int) { show(done, total, "") }
-		profiles, err = p.Profiles(ctx, optima, f.level, f.set)
+		profiles, stopped = p.Profiles(ctx, optima, f.level, f.set)
 		show(1, 1, "")
-		if err != nil {
-			return err
+		if profiles == nil && ctx.Err() == nil {
+			return stopped
 		}
-		if better := profiles.Best; better.LogLikelihood+better.LogPrior > optima[0].LogLikelihood+optima[0].LogPrior {
+		if profiles != nil && profiles.Best.LogLikelihood+profiles.Best.LogPrior > optima[0].LogLikelihood+optima[0].LogPrior {
+			better := profiles.Best
 			better.Start = len(optima)
 			optima = append([]modelfile.Optimum{better}, optima...)
 		}
 	}
 	f.set.Progress = nil
-	if stopped == nil {
-		if err := f.draw(ctx, p, optima, profiles, out); err != nil {
-			return err
-		}
-		if err := f.table.write(out, fitJSON(p, f.set.Map, optima, profiles).Write); err != nil {
-			return err
-		}
+	if err := f.draw(context.WithoutCancel(ctx), p, optima, profiles, out); err != nil {
+		return err
+	}
+	if err := f.table.write(out, fitJSON(p, f.set.Map, optima, profiles).Write); err != nil {
+		return err
 	}
 	out = f.table.beside(out)
 	writeOptima(out, p, optima)
@@ -306,7 +305,7 @@ func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int)
 		if q.LowerOpen || q.UpperOpen {
 			open = append(open, text.Clip(q.Parameter))
 		}
-		if n := len(q.Elsewhere); n > 0 {
+		if n := len(q.Elsewhere); n > 0 && q.Err == nil {
 			const most = 4
 			var values []string
 			for _, point := range q.Elsewhere[:min(n, most)] {

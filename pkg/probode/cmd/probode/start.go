@@ -2,12 +2,11 @@ package main
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
-
-	"gonum.org/v1/gonum/floats"
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	modelfile "github.com/probode/probode/pkg/probode/model"
@@ -98,7 +97,7 @@ func (m *model) optima(name string) (points [][]float64, err error) {
 
 // startsOf returns the points at which the flag -start makes searches begin, as linear
 // values of all parameters. Of the ends of a fit it takes those whose log-likelihood is less
-// than below under the best; unless below is infinite, it takes equal optima only once.
+// than below under the best.
 func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":
@@ -116,13 +115,12 @@ func startsOf(p *modelfile.File, start string, below float64) ([][]float64, erro
 	}
 	var points [][]float64
 	for _, e := range ends {
+		if ends[0].LogLikelihood-e.LogLikelihood > below {
+			continue
+		}
 		theta, err := p.Theta(e.Parameters)
 		if err != nil {
 			return nil, err
-		}
-		known := func(other []float64) bool { return e.Optimum && floats.EqualFunc(theta, other, equal) }
-		if below < math.Inf(1) && (ends[0].LogLikelihood-e.LogLikelihood > below || slices.ContainsFunc(points, known)) {
-			continue
 		}
 		points = append(points, theta)
 	}
@@ -132,12 +130,21 @@ func startsOf(p *modelfile.File, start string, below float64) ([][]float64, erro
 // equal reports whether two values of a parameter are equal to one part in a thousand.
 func equal(a, b float64) bool { return math.Abs(a-b) <= 1e-3*max(math.Abs(a), math.Abs(b)) }
 
-// readEnds reads the ends of a fit from a file of fit -json.
+// readEnds reads the ends of a fit from a file of fit -json. Of several ends at the same
+// optimum it returns only the first.
 func readEnds(name string) ([]modelfile.End, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, reason(err)
 	}
 	defer file.Close()
-	return modelfile.ReadEnds(file)
+	all, err := modelfile.ReadEnds(file)
+	var ends []modelfile.End
+	for _, e := range all {
+		known := func(other modelfile.End) bool { return maps.EqualFunc(e.Parameters, other.Parameters, equal) }
+		if !e.Optimum || !slices.ContainsFunc(ends, known) {
+			ends = append(ends, e)
+		}
+	}
+	return ends, err
 }
