@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
@@ -31,14 +32,14 @@ func (f *step) Controls() []Control { return f.knobs }
 func (*step) controls(name string) knobs {
 	problem := Control{Name: "problem", Label: "problem", Kind: "choice", Value: name,
 		Options: []Option{{"cubic", "x′ = −x³ from x = 1"}, {"fitzhugh-nagumo", "FitzHugh–Nagumo"}}}
-	solved := Control{Name: "linearize", Label: "the equation is linearised", Kind: "choice", Value: "current", Options: []Option{
+	solved := Control{Name: "linearize", Label: "linearised", Kind: "choice", Value: "current", Options: []Option{
 		{"current", "once, as in the paper"}, {"newton", "until it is solved (Newton)"}}}
 	if name == "cubic" {
 		return knobs{problem, solved, slider("h", "step size h", "log", 0.05, 2, 0, 0.5),
 			slider("alpha", "scale of the noise α", "log", 0.002, 2, 0, 0.2), slider("xi1", "ξ", "range", -3, 3, 0.05, 1)}
 	}
 	return knobs{problem, solved, slider("h", "step size h", "log", 0.01, 0.5, 0, 0.1),
-		slider("alpha", "scale of the noise α", "log", 0.002, 2, 0, 0.2), slider("t", "time t at which the step begins", "range", 0, 20, 0.1, 3),
+		slider("alpha", "scale of the noise α", "log", 0.002, 2, 0, 0.2), slider("t", "begins at time t", "range", 0, 20, 0.1, 3),
 		slider("xi1", "ξ, first component", "range", -3, 3, 0.05, 1), slider("xi2", "ξ, second component", "range", -3, 3, 0.05, 0)}
 }
 
@@ -69,7 +70,8 @@ func (f *step) File(string) ([]byte, error) { return nil, errors.New("this figur
 type taken struct {
 	law   *steplaw.Law
 	begin []float64
-	end   []float64 // for the given ξ
+	end   []float64   // for the given ξ
+	root  [][]float64 // the columns of L
 	truth []float64
 }
 
@@ -110,12 +112,24 @@ func (f *step) take() (*taken, error) {
 		return nil, err
 	}
 	z := make([]float64, solver.PathLen())
-	if err := solver.Solve(z, p.Theta, xi); err != nil {
+	if s.law, err = steplaw.New(solver, 0, append(z[:0], s.begin...), p.Theta); err != nil {
 		return nil, err
 	}
-	s.end = z[len(s.begin):]
-	s.law, err = steplaw.New(solver, 0, z, p.Theta)
-	return s, err
+	s.end = slices.Clone(s.law.Mean)
+	for k, size := range xi {
+		unit := make([]float64, len(xi))
+		unit[k] = 1
+		if err := solver.Solve(z, p.Theta, unit); err != nil {
+			return nil, err
+		}
+		column := slices.Clone(z[len(s.begin):])
+		for i := range column {
+			column[i] -= s.law.Mean[i]
+			s.end[i] += size * column[i]
+		}
+		s.root = append(s.root, column)
+	}
+	return s, nil
 }
 
 // states solves p by Runge and Kutta's method with steps of at most h up to the given
@@ -173,10 +187,6 @@ func (f *step) Advance(time.Duration) View {
 func (f *step) one(v *View, s *taken) {
 	h, mean := f.number("h"), s.law.Mean[0]
 	eta := 3 * math.Sqrt(f.number("alpha")*h)
-	jacobian := -3. // at the point where r is linearised
-	if f.text("linearize") == "newton" {
-		jacobian = -3 * mean * mean
-	}
 	var r, linear, exact, gaussian points
 	peak, normalizer := s.law.LogGaussian(s.law.Mean), math.NaN()
 	if m, err := s.law.Moments(); err != nil {
@@ -191,7 +201,7 @@ func (f *step) one(v *View, s *taken) {
 		at, out := []float64{float64(i)/100 - 1}, []float64{0}
 		s.law.Residual(out, at)
 		r = append(r, []float64{at[0], out[0]})
-		linear = append(linear, []float64{at[0], (at[0] - mean) * (1/h - jacobian)})
+		linear = append(linear, []float64{at[0], (at[0] - mean) * (1/h + 3)})
 		exact = append(exact, []float64{at[0], math.Exp(s.law.LogDensity(at) - normalizer - peak)})
 		gaussian = append(gaussian, []float64{at[0], math.Exp(s.law.LogGaussian(at) - peak)})
 	}
@@ -204,48 +214,56 @@ func (f *step) one(v *View, s *taken) {
 	}
 }
 
-// two draws the density of a step with two components.
+// two draws the density of a step with two components. The next state is z = μ + Lζ, so
+// that the Gaussian approximation of ζ is N(0, I) and the state for ξ is at ζ = ξ.
 func (f *step) two(v *View, s *taken) {
-	const cells = 81
-	x, y := axis{"V", -2.5, 2.5}, axis{"R", -1.5, 1.5}
-	sd := [2]float64{math.Sqrt(s.law.Cov.At(0, 0)), math.Sqrt(s.law.Cov.At(1, 1))}
+	const cells, far = 81, 6.
+	mean, l := s.law.Mean, s.root
+	sd := [2]float64{math.Hypot(l[0][0], l[1][0]), math.Hypot(l[0][1], l[1][1])}
 	v.Says = append(v.Says, fmt.Sprintf("The standard deviations of the Gaussian approximation are %.3g in V and %.3g in R.", sd[0], sd[1]))
-	series := []map[string]any{}
-	surfaces := [2]kde.Surface{}
-	for n, density := range [2]func([]float64) float64{s.law.LogDensity, s.law.LogGaussian} {
-		g := kde.Surface{X: make([]float64, cells), Y: make([]float64, cells), Z: make([]float64, cells*cells)}
-		peak := math.Inf(-1)
-		for i := range cells { // six standard deviations on either side
-			u := 6 * (2*float64(i)/(cells-1) - 1)
-			g.X[i], g.Y[i] = s.law.Mean[0]+u*sd[0], s.law.Mean[1]+u*sd[1]
-		}
-		for k := range g.Z {
-			g.Z[k] = density([]float64{g.X[k%cells], g.Y[k/cells]})
-			peak = max(peak, g.Z[k])
-		}
-		edge := 0.
-		for k, v := range g.Z {
-			g.Z[k] = math.Exp(v - peak)
-			if i, j := k%cells, k/cells; i == 0 || j == 0 || i == cells-1 || j == cells-1 {
-				edge = max(edge, g.Z[k])
-			}
-		}
-		if surfaces[n] = g; n == 0 && !(edge < 0.01) {
-			v.Says = append(v.Says, "Part of the exact density lies more than six standard deviations from the mean of the Gaussian: its contours, drawn for the mass within that distance, are too small.")
+	g := kde.Surface{X: make([]float64, cells), Z: make([]float64, cells*cells)}
+	for i := range g.X {
+		g.X[i] = far * (2*float64(i)/(cells-1) - 1)
+	}
+	g.Y = g.X
+	top, edge := math.Inf(-1), math.Inf(-1)
+	for k := range g.Z {
+		i, j := k%cells, k/cells
+		g.Z[k] = s.law.LogDensity([]float64{mean[0] + l[0][0]*g.X[i] + l[1][0]*g.Y[j], mean[1] + l[0][1]*g.X[i] + l[1][1]*g.Y[j]})
+		if top = max(top, g.Z[k]); i == 0 || j == 0 || i == cells-1 || j == cells-1 {
+			edge = max(edge, g.Z[k])
 		}
 	}
-	for n, name := range []string{"exact", "Gaussian"} {
-		for k, level := range surfaces[n].Levels(0.5, 0.9) {
-			cx, cy := surfaces[n].Contour(level)
-			edge := points{}
-			for i := range cx {
-				edge = append(edge, []float64{cx[i], cy[i]})
-			}
-			series = append(series, line(name, colours[n], 2-0.8*float64(k), edge))
-		}
+	if !(edge < top-8) { // a density of e⁻⁸ of the largest
+		v.Says = append(v.Says, "Part of the exact density lies outside the figure: its contours, which are those of the mass inside, are too small.")
 	}
-	series = append(series, dots("begin", pale, 8, points{s.begin}), dots("true solution", ink, 8, points{s.truth}), dots("this ξ", colours[2], 10, points{s.end}))
-	v.Charts = []Chart{newChart("plane", "Regions that hold 50 % and 90 % of the next state", 400, x, y, series...)}
+	for k := range g.Z {
+		g.Z[k] = math.Exp(g.Z[k] - top)
+	}
+	var series []map[string]any
+	for k, level := range g.Levels(0.5, 0.9) {
+		cx, cy := g.Contour(level)
+		exact, circle := points{}, points{}
+		for i := range cx {
+			exact = append(exact, []float64{cx[i], cy[i]})
+		}
+		radius := math.Sqrt(-2 * math.Log(1-[2]float64{0.5, 0.9}[k])) // of N(0, I)
+		for i := range 61 {
+			y, x := math.Sincos(2 * math.Pi * float64(i) / 60)
+			circle = append(circle, []float64{radius * x, radius * y})
+		}
+		width := 2 - 0.8*float64(k)
+		series = append(series, line("exact", colours[0], width, exact), line("Gaussian", colours[1], width, circle))
+	}
+	det := l[0][0]*l[1][1] - l[1][0]*l[0][1]
+	dv, dr := s.truth[0]-mean[0], s.truth[1]-mean[1]
+	truth := []float64{(l[1][1]*dv - l[1][0]*dr) / det, (l[0][0]*dr - l[0][1]*dv) / det}
+	series = append(series, dots("true solution", ink, 8, points{truth}), dots("this ξ", colours[2], 10, points{{f.number("xi1"), f.number("xi2")}}))
+	if !(math.Abs(truth[0]) < far && math.Abs(truth[1]) < far) {
+		v.Says = append(v.Says, "The true solution lies outside the figure: the noise is small compared with the error.")
+	}
+	x, y := axis{"ζ, first component", -far, far}, axis{"ζ, second component", -far, far}
+	v.Charts = []Chart{newChart("plane", "Regions that hold 50 % and 90 % of the next state z = μ + Lζ", 400, x, y, series...)}
 }
 
 // vector writes the components of a state.
