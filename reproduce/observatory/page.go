@@ -103,7 +103,7 @@ func rulesTable(standings []standing) string {
 // honesty draws the coverage of the rules, and the sorted root mean squares of their cells.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
-	square := viz.Panel{Title: "root mean square of the standardised error, with the cells sorted by it in increasing order", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
+	square := viz.Panel{Title: "standardised error, sorted", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
 	var lines, sorted []viz.Line
 	for _, s := range standings {
 		line := viz.Line{Name: s.rule}
@@ -121,7 +121,7 @@ func honesty(standings []standing) (string, error) {
 	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: viz.Grey}, viz.Guide{At: 1, Horizontal: true, Color: viz.Grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
 	var p page.Page
 	err := p.Figure(viz.Figure{Columns: 2, Height: 470, Panels: []viz.Panel{coverage, square}},
-		"Left: how often the truth was inside the central interval of the paths. Right: a rule that is honest in every cell would have a flat curve at 1. Above the grey band a spread is more than three times too small, below it more than three times too large.")
+		"Left: how often the truth was inside the central interval of the paths. Right: the root mean squares of the standardised errors of all cells, sorted. A rule that is honest in every cell would have a flat curve at 1. Above the grey band a spread is more than three times too small, below it more than three times too large.")
 	return p.String(), err
 }
 
@@ -176,6 +176,9 @@ func (o *observatory) answersPart(answers []answer) (string, error) {
 	}
 	f := viz.Figure{Title: "largest bias of a parameter against the time for 1000 effective draws", Columns: 2}
 	for _, q := range o.questions {
+		if !slices.ContainsFunc(answers, func(a answer) bool { return a.Question == q.name && a.Status == "ok" }) {
+			continue // not measured yet
+		}
 		var curves []viz.Line
 		for _, r := range o.remedies {
 			l := viz.Line{Name: r.name}
@@ -195,7 +198,10 @@ func (o *observatory) answersPart(answers []answer) (string, error) {
 		lines = append(lines, answers[i].cells())
 	}
 	var p page.Page
-	err := p.Figure(f, "")
+	var err error
+	if f.Panels != nil {
+		err = p.Figure(f, "")
+	}
 	p.Table(`class="scroll tall" id="answers"`, []string{"posterior", "step", "remedy", "bias", "of", "widths", "solves a draw", "s/1000 effective", ""}, lines)
 	return p.String(), err
 }

@@ -150,3 +150,16 @@ func TestAnswerCells(t *testing.T) {
 		t.Errorf("an answer: %q", c)
 	}
 }
+
+// The page can be made when only some of the answers exist, or when all computations failed.
+func TestPartOfTheAnswers(t *testing.T) {
+	o := &observatory{questions: questions[:2], remedies: remedies[:1]}
+	a := unknown[answer]()
+	a.Question, a.Remedy, a.Status, a.Step, a.Bias, a.Seconds = questions[0].name, remedies[0].name, "ok", 0.2, 0.1, 1
+	for _, status := range []string{"ok", "fails: the path diverges"} {
+		a.Status = status
+		if text, err := o.answersPart([]answer{a}); err != nil || !strings.Contains(text, remedies[0].name) {
+			t.Errorf("%q: %v", status, err)
+		}
+	}
+}
