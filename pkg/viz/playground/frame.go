@@ -83,10 +83,12 @@ type File struct {
 }
 
 var figures = map[string]func() Figure{
-	"model":     newModel,
-	"paths":     newPaths,
-	"posterior": newPosterior,
-	"step":      newStep,
+	"calibration": newCalibration,
+	"dragons":     newDragons,
+	"model":       newModel,
+	"paths":       newPaths,
+	"posterior":   newPosterior,
+	"step":        newStep,
 }
 
 // Names lists the figures.

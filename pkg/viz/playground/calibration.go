@@ -1,0 +1,180 @@
+package playground
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// calibration is the figure of the noise scale α: its score, and how often the error lies
+// within the spread of the paths.
+type calibration struct {
+	computed
+	chosen   comparison // at the α of the slider
+	t        []float64
+	coverage []comparison // for several α
+	alphas   []float64
+	scores   []float64 // relative to the largest
+	scale    *calibrate.NoiseScale
+}
+
+// comparison holds the error and the spread of the first component by time, and the shares
+// of all errors that are within one and two standard deviations.
+type comparison struct {
+	alpha     float64
+	error, sd []float64
+	within    [2]float64
+}
+
+func newCalibration() Figure {
+	f := &calibration{}
+	f.computed = computed{problem: "fitzhugh-nagumo", list: f.controls, begin: f.compute, show: f.view}
+	f.open()
+	return f
+}
+
+func (f *calibration) controls(name string) knobs {
+	problem := Control{Name: "problem", Label: "problem", Kind: "choice", Value: name}
+	for _, n := range slices.Sorted(maps.Keys(integrable)) {
+		problem.Options = append(problem.Options, Option{n, integrable[n].label})
+	}
+	rule := Control{Name: "rule", Label: "score", Kind: "choice", Value: "log",
+		Options: []Option{{"log", "logarithmic score"}, {"paper", "Bhattacharyya, as in the paper"}}}
+	i := integrable[name]
+	return knobs{problem, methodChoice("am0"), slider("h", "step size h", "log", i.least, i.most, 0, i.at), rule,
+		slider("alpha", "scale of the noise α", "log", leastAlpha, mostAlpha, 0, 0.2),
+		slider("paths", "number of paths", "integer", 20, 200, 1, 100), slider("seed", "seed", "integer", 1, 1000, 1, 1)}
+}
+
+const leastAlpha, mostAlpha = 1e-3, 10
+
+// compute compares error and spread at the α of the slider, calibrates α, and then
+// computes the score and the shares for many α.
+func (f *calibration) compute(ctx context.Context) error {
+	f.scale, f.coverage, f.scores = nil, nil, nil
+	p, m := integrable[f.problem].make(), methodNamed(f.text("method"))
+	var truth []float64
+	compare := func(alpha float64) (comparison, error) {
+		c := comparison{alpha: alpha}
+		e, err := probode.Integrate(ctx, p, m, int(f.number("paths")), probode.Settings{StepSize: f.number("h"), Alpha: alpha, Seed: uint64(f.number("seed")), Workers: 1})
+		if err != nil {
+			return c, err
+		}
+		if truth == nil {
+			exact, err := reference.Solve(ctx, p, e.T, reference.Settings{})
+			if err != nil {
+				return c, err
+			}
+			truth, f.t = exact.X, e.T
+		}
+		d := p.Dim()
+		for k := range d {
+			for i := 1; i < len(e.T); i++ { // the start has neither error nor spread
+				size, sd := math.Abs(e.Deterministic[k][i]-truth[i*d+k]), e.SD[k][i]
+				if k == 0 {
+					c.error, c.sd = append(c.error, size), append(c.sd, sd)
+				}
+				for n := range c.within {
+					if size <= float64(n+1)*sd {
+						c.within[n] += 1 / float64(d*(len(e.T)-1))
+					}
+				}
+			}
+		}
+		return c, nil
+	}
+	var err error
+	if f.chosen, err = compare(f.number("alpha")); err != nil {
+		return err
+	}
+	s := calibrate.Settings{StepSize: f.number("h"), Paths: int(f.number("paths")), Seed: uint64(f.number("seed")), Workers: 1,
+		Indicator: reference.TrueError(reference.Settings{})}
+	if f.text("rule") == "paper" {
+		s.Criterion = calibrate.Bhattacharyya
+	}
+	if f.scale, err = calibrate.Run(ctx, p, m, s); err != nil {
+		return err
+	}
+	f.alphas = logarithmicGrid(41)
+	scores, err := calibrate.Score(ctx, p, m, f.alphas, s)
+	if err != nil {
+		return err
+	}
+	for top, i := slices.Max(scores), 0; i < len(scores); i++ {
+		scores[i] -= top
+	}
+	f.scores = scores
+	for _, alpha := range logarithmicGrid(13) {
+		c, err := compare(alpha)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil { // all paths may fail if α is large
+			f.coverage = append(f.coverage, c)
+		}
+	}
+	return nil
+}
+
+// logarithmicGrid returns n values of α.
+func logarithmicGrid(n int) []float64 {
+	all := make([]float64, n)
+	for i := range all {
+		all[i] = leastAlpha * math.Pow(mostAlpha/leastAlpha, float64(i)/float64(n-1))
+	}
+	return all
+}
+
+func (f *calibration) view(v *View) {
+	p := integrable[f.problem].make()
+	alpha := axis{"α", leastAlpha, mostAlpha}
+	if c := f.chosen; c.error != nil {
+		t := axis{"t", p.Span[0], p.Span[1]}
+		y := axis{"size of " + p.StateName(0), 1e-8, 1e2}
+		errs, sds := points{}, points{}
+		for i := range c.error {
+			errs, sds = append(errs, []float64{f.t[i+1], positive(c.error[i], y)}), append(sds, []float64{f.t[i+1], positive(c.sd[i], y)})
+		}
+		v.Charts = append(v.Charts, newChart("size", fmt.Sprintf("Error and spread at α = %.3g", c.alpha), 300, t, y,
+			line("|error| of the classical solution", ink, 1.5, errs), line("sd of the paths", colours[0], 1.5, sds)).logarithmic(t, y, "yAxis"))
+		v.Says = append(v.Says, fmt.Sprintf("With α = %.3g, %.0f %% of the errors are within one standard deviation of the paths, and %.0f %% within two. For a Gaussian error of that size it would be 68 %% and 95 %%.",
+			c.alpha, 100*c.within[0], 100*c.within[1]))
+		v.Numbers["within1"], v.Numbers["within2"] = c.within[0], c.within[1]
+	}
+	now := func(y axis) map[string]any {
+		return line("α of the slider", pale, 1, points{{f.number("alpha"), y.min}, {f.number("alpha"), y.max}})
+	}
+	y := axis{"score − its maximum", -150, 10}
+	curve := points{}
+	for i, s := range f.scores {
+		curve = append(curve, []float64{f.alphas[i], s})
+	}
+	series := []map[string]any{line("score", colours[0], 2, curve), now(y)}
+	if c := f.scale; c != nil && c.Alpha >= leastAlpha && c.Alpha <= mostAlpha {
+		series = append(series, line("α*", colours[1], 1.5, points{{c.Alpha, y.min}, {c.Alpha, y.max}}))
+	}
+	v.Charts = append(v.Charts, newChart("score", "Score of α", 300, alpha, y, series...).logarithmic(alpha, y, "xAxis"))
+	share := axis{"share of the errors in %", 0, 100}
+	series = []map[string]any{now(share)}
+	for n, gaussian := range []float64{68.27, 95.45} {
+		curve := points{}
+		for _, c := range f.coverage {
+			curve = append(curve, []float64{c.alpha, 100 * c.within[n]})
+		}
+		series = append(series, line(fmt.Sprintf("within %d sd", n+1), colours[n], 2, curve),
+			line("for Gaussian errors", pale, 1, points{{leastAlpha, gaussian}, {mostAlpha, gaussian}}))
+	}
+	v.Charts = append(v.Charts, newChart("coverage", "How often the error is within the spread", 300, alpha, share, series...).logarithmic(alpha, share, "xAxis"))
+	if c := f.scale; c != nil {
+		v.Numbers["alpha"], v.Numbers["se"] = c.Alpha, c.SE
+		v.Says = append(v.Says, fmt.Sprintf("Calibrated: α* = %.3g ± %.2g from the limited number of paths. There, the mean of E²/v is %.2g, and %.0f %% and %.0f %% of the errors are within one and two standard deviations.",
+			c.Alpha, c.SE, c.MeanSquare, 100*c.Within[0], 100*c.Within[1]))
+		v.Says = append(v.Says, c.Warnings...)
+	}
+}

@@ -1,0 +1,211 @@
+package playground
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/reference"
+	"github.com/probode/probode/pkg/viz/internal/kde"
+)
+
+// dragons is the figure of peaks of the likelihood that a solver makes, for y′ = β0 − β1 y
+// from y(0) = 1. Its vertical parameter is the limit β0/β1.
+type dragons struct {
+	computed
+	by, exact []float64 // log-likelihood along β0 = 10 β1, relative to its maximum
+	peaks     []peak
+	surface   *kde.Surface // of exp(log-likelihood − its maximum, divided by flat)
+	solution  [2]points    // with the β1 of the slider: by the solver, accurate
+	data      points
+}
+
+// A peak is a local maximum of the solver's log-likelihood.
+type peak struct {
+	beta1, below float64 // relative to the largest
+	exact        float64 // accurate log-likelihood there, relative to its maximum
+}
+
+// These β1 are shown. Neighbours are two standard deviations of the narrowest peak apart.
+const leastBeta, mostBeta, betas = 0.3, 12.0, 391
+
+// flat makes the peaks of the surface wide enough to be drawn.
+const flat = 10
+
+func newDragons() Figure {
+	f := &dragons{}
+	f.computed = computed{list: f.controls, begin: f.compute, show: f.view}
+	f.open()
+	return f
+}
+
+func (*dragons) controls(string) knobs {
+	return knobs{methodChoice("rk4"), slider("h", "step size h", "log", 0.1, 1, 0, 0.5),
+		slider("beta1", "β1 of the solution that is shown", "range", leastBeta, mostBeta, 0.001, 4.911)}
+}
+
+func betaAt(i int) float64 { return leastBeta + (mostBeta-leastBeta)*float64(i)/(betas-1) }
+
+// compute solves along the line β0 = 10 β1, finds the peaks there, and then solves on a
+// grid around it.
+func (f *dragons) compute(ctx context.Context) error {
+	c, err := cases.Named("dragons-uniform")
+	if err != nil {
+		return err
+	}
+	p := c.Posterior()
+	p.Setup = probode.Setup{Method: methodNamed(f.text("method")), Mesh: probode.Uniform(f.number("h"))}
+	solver, err := bayes.NewDensity(ctx, p)
+	if err != nil {
+		return err
+	}
+	accurate, err := bayes.NewDensity(ctx, p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
+	if err != nil {
+		return err
+	}
+	if err := f.solve(ctx, p); err != nil {
+		return err
+	}
+	likelihood := func(d *bayes.Density, beta1, limit float64) float64 {
+		ll, err := d.LogLikelihood([]float64{limit * beta1, beta1}, nil)
+		if err != nil || ll != ll {
+			return math.Inf(-1)
+		}
+		return ll
+	}
+	along := func(d *bayes.Density) (all []float64, top float64) {
+		for i := range betas {
+			all = append(all, likelihood(d, betaAt(i), 10))
+		}
+		top = slices.Max(all)
+		return all, top
+	}
+	by, top := along(solver)
+	exact, exactTop := along(accurate)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var peaks []peak
+	for i := 1; i < betas-1; i++ {
+		if by[i] < by[i-1] || by[i] <= by[i+1] || by[i] < top-100 {
+			continue
+		}
+		b := highest(betaAt(i-1), betaAt(i+1), func(b float64) float64 { return likelihood(solver, b, 10) })
+		peaks = append(peaks, peak{b, likelihood(solver, b, 10), likelihood(accurate, b, 10)})
+	}
+	// The data lie on the solution with β1 = 1.
+	exactTop = max(exactTop, likelihood(accurate, 1, 10))
+	for _, k := range peaks {
+		top = max(top, k.below)
+	}
+	for i := range by {
+		by[i], exact[i] = by[i]-top, exact[i]-exactTop
+	}
+	for i := range peaks {
+		peaks[i].below, peaks[i].exact = peaks[i].below-top, peaks[i].exact-exactTop
+	}
+	f.by, f.exact, f.peaks = by, exact, peaks
+	g := &kde.Surface{}
+	for j := range 25 {
+		g.Y = append(g.Y, 9+float64(j)/12)
+	}
+	for i := range betas {
+		g.X = append(g.X, betaAt(i))
+	}
+	for _, limit := range g.Y {
+		for _, b := range g.X {
+			g.Z = append(g.Z, math.Exp((likelihood(solver, b, limit)-top)/flat))
+		}
+	}
+	if ctx.Err() == nil {
+		f.surface = g
+	}
+	return ctx.Err()
+}
+
+// solve solves the equation with the β1 of the slider, by the solver and accurately.
+func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
+	x := p.Experiments[0]
+	f.data, f.solution = nil, [2]points{}
+	for i, t := range x.Data.T {
+		f.data = append(f.data, []float64{t, x.Data.Y[i][0]})
+	}
+	b := f.number("beta1")
+	theta := []float64{10 * b, b}
+	for t := x.Problem.Span[0]; t <= x.Problem.Span[1]; t += 0.02 {
+		f.solution[1] = append(f.solution[1], []float64{t, 10 - 9*math.Exp(-b*(t-x.Problem.Span[0]))})
+	}
+	g, err := p.Setup.Grid(ctx, x.Problem, theta, nil)
+	if err != nil {
+		return err
+	}
+	s, err := probode.NewSolver(x.Problem, p.Method, g, 0)
+	if err != nil {
+		return err
+	}
+	z := make([]float64, s.PathLen())
+	if s.Solve(z, theta, nil) != nil {
+		return nil // it has diverged: nothing is drawn
+	}
+	for i, t := range s.Times() {
+		f.solution[0] = append(f.solution[0], []float64{t, z[i]})
+	}
+	return nil
+}
+
+// highest returns the maximum of a function with one peak between a and b, by golden
+// sections.
+func highest(a, b float64, f func(float64) float64) float64 {
+	const g = 0.6180339887498949
+	for range 60 {
+		if c, d := b-g*(b-a), a+g*(b-a); f(c) > f(d) {
+			b = d
+		} else {
+			a = c
+		}
+	}
+	return (a + b) / 2
+}
+
+func (f *dragons) view(v *View) {
+	x, y := axis{"β1, with β0 = 10 β1", 0, mostBeta}, axis{"log-likelihood − its maximum", -60, 3}
+	curve := func(values []float64) (p points) {
+		for i, u := range values {
+			p = append(p, []float64{betaAt(i), max(u, 2*y.min)})
+		}
+		return p
+	}
+	at := points{}
+	for n, k := range f.peaks {
+		at = append(at, []float64{k.beta1, k.below})
+		v.Numbers[fmt.Sprintf("peak%d", n+1)] = k.beta1
+		said := fmt.Sprintf("The solver's log-likelihood has a peak at β1 = %.4g, %.2g below its maximum. With an accurate solver it is %.4g below the maximum there", k.beta1, -k.below, max(0, -k.exact))
+		if k.exact < -10 {
+			said += ": the equation itself has no peak there"
+		}
+		v.Says = append(v.Says, said+".")
+	}
+	cut := f.number("beta1")
+	v.Charts = append(v.Charts, newChart("along", "Two likelihoods of the same data", 320, x, y,
+		line("accurate solver", ink, 1.5, curve(f.exact)), line("this solver", colours[1], 2, curve(f.by)), dots("peaks", colours[1], 8, at),
+		line("β1 of the slider", pale, 1, points{{cut, y.min}, {cut, y.max}})))
+	var series []map[string]any
+	if f.surface != nil {
+		for k, below := range []float64{2, 20, 60} {
+			edge := points{}
+			cx, cy := f.surface.Contour(math.Exp(-below / flat))
+			for i := range cx {
+				edge = append(edge, []float64{cx[i], cy[i]})
+			}
+			series = append(series, line(fmt.Sprintf("%g below the maximum", below), colours[k], 1.5, edge))
+		}
+	}
+	series = append(series, dots("the parameters of the data", ink, 8, points{{1, 10}}))
+	v.Charts = append(v.Charts, newChart("surface", "Contours of the solver's log-likelihood", 320, axis{"β1", 0, mostBeta}, axis{"β0 / β1", 9, 11}, series...),
+		newChart("solution", fmt.Sprintf("The solution with β1 = %.4g", cut), 320, axis{"t", 0, 5}, axis{"y", 0, 14},
+			line("accurate", ink, 1.5, f.solution[1]), line("this solver", colours[1], 1, f.solution[0]), dots("steps of this solver", colours[1], 7, f.solution[0]), dots("data", colours[0], 6, f.data)))
+}
