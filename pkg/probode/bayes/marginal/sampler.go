@@ -3,6 +3,7 @@ package marginal
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -61,7 +62,44 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	return q, nil
 }
 
-// Kernel returns the kernel of one chain.
+// Kernel returns the kernel of one chain. For each value of the data it generates the
+// centre of its predictive distribution, and its log predictive density.
 func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	return sample.Deterministic{}.Kernel(d, rule, burnIn)
+	k := &kernel{Kernel: sample.Deterministic{}.Kernel(d, rule, burnIn), all: make([]float64, len(d.Quantities())), keep: []int{0}}
+	fit, term := 1, 1+len(d.Expected())
+	var terms []int
+	for _, x := range d.Posterior().Experiments {
+		for _, row := range x.Data.Y {
+			for c, y := range row {
+				ofData := c < len(row)/2 // the other columns are standard deviations, and the remainder of DALTON
+				if ofData {
+					k.keep = append(k.keep, fit)
+				}
+				fit++
+				if math.IsNaN(y) {
+					continue
+				}
+				if ofData {
+					terms = append(terms, term)
+				}
+				term++
+			}
+		}
+	}
+	k.keep = append(k.keep, terms...)
+	return k
+}
+
+// A kernel generates the quantities that belong to the original posterior.
+type kernel struct {
+	mcmc.Kernel
+	all  []float64 // the quantities of the density
+	keep []int     // indices of those that are generated
+}
+
+func (k *kernel) Generate(dst []float64) {
+	k.Kernel.(mcmc.Generator).Generate(k.all)
+	for i, at := range k.keep {
+		dst[i] = k.all[at]
+	}
 }

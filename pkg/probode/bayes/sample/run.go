@@ -83,6 +83,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	if err != nil {
 		return nil, err
 	}
+	s.Names, s.Generated = p.Names(), e.Quantities()
 	drawn := p // the posterior of which the kernels know the density
 	if r, ok := sampler.(Replacer); ok {
 		if drawn, err = r.Replace(ctx, p); err != nil {
@@ -95,8 +96,6 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	if err := sampler.Check(e); err != nil {
 		return nil, err
 	}
-	s.Names = p.Names()
-	s.Generated = e.Quantities()
 	if g, ok := sampler.(Quantifier); ok {
 		s.Generated = slices.Insert(s.Generated, 1, g.Quantities()...)
 	}

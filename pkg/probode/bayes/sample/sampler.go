@@ -104,6 +104,7 @@ type Preparer interface {
 
 // A Replacer is a Sampler that draws from another posterior with the same parameters. The
 // modes are searched for in that posterior, and its density is passed to Check and Kernel.
+// The kernel generates the quantities of the original posterior.
 type Replacer interface {
 	Sampler
 	// Replace returns the posterior that takes the place of p.
