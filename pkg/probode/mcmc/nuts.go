@@ -89,7 +89,7 @@ var _ interface {
 
 const (
 	mostEnergy = 1000 // the growth of H at which a path is divergent
-	soonDepth  = 8    // the largest number of doublings before the first window
+	soonDepth  = 6    // the largest number of doublings before the first window or, with CovAt, before the end of the last
 )
 
 // NUTSQuantities returns the names of the quantities that a NUTS kernel generates, for
@@ -254,7 +254,7 @@ func (k *NUTS) Step(rng *rand.Rand) {
 	k.take(&w.draw, &k.back, k.last.start)
 
 	deepest, moved := k.MaxDepth, false
-	if k.n <= k.learn.from {
+	if k.n <= k.learn.from || k.CovAt != nil && k.n <= k.learn.until {
 		deepest = min(deepest, soonDepth)
 	}
 	for goes := true; goes && k.last.depth < deepest; {

@@ -69,7 +69,8 @@ With -method ek0 or ek1, -scheme fenrir and dalton integrate the solution out. -
 diffusion κ². The measurement errors must be Gaussian or log-normal.
 
 With -start fit.json the search for modes begins at the ends of an earlier probode fit,
-so that nothing is searched for twice.
+so that nothing is searched for twice. If that fit computed profiles, the command names
+the parameters that the data do not determine.
 
 Each draw also has log_lik, the log density of each datum, and y_hat, the expected
 value of each datum. y_hat has no observation error, so it is not a draw from the
@@ -145,13 +146,14 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("-start %s: %w", text.Clip(*start), err)
 	}
+	unknown := undetermined(*start)
 	options := store.Options{Checkpoint: *every}
 	var plan *sample.Plan
 	if automatic {
 		if plan, err = sample.Choose(ctx, p, from, s); err == nil {
 			p, sampler, s.Start = plan.Posterior, plan.Sampler, plan.Start
 			options.Meta = []mcmc.Field{{Key: "note", Value: plan.Why}}
-			fmt.Fprintf(out, "%s\n", text.Printable(plan.Why))
+			fmt.Fprintf(out, "%s\n%s", text.Printable(plan.Why), unknown)
 		}
 	} else if p.Modes == nil || from != nil {
 		search := modes.Settings{Seed: s.Seed, Workers: s.Workers}
@@ -216,7 +218,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 		}
 		var enough, hopeless bool
 		if enough, hopeless, words = sufficient(chains); enough || hopeless || 2*s.Draws > lastDraws {
-			if !enough && model.loaded != nil {
+			if !enough && model.loaded != nil && unknown == "" {
 				words += "The data may not determine all parameters: probode fit -profiles shows which.\n"
 			}
 			break

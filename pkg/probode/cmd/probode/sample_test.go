@@ -239,7 +239,8 @@ observables:
   - {observableId: bacteria, observableFormula: N, noiseFormula: 0.5}
 data: counts.csv
 `)
-	fit := write("fit.json", `{"format": "probode fit", "ends": [{"log_likelihood": -5, "parameters": {"rate": 0.79, "capacity": 48}, "optimum": true}]}`)
+	fit := write("fit.json", `{"format": "probode fit", "ends": [{"log_likelihood": -5, "parameters": {"rate": 0.79, "capacity": 48}, "optimum": true}],
+		"profiles": [{"parameter": "rate"}, {"parameter": "capacity", "upper_open": true}]}`)
 	for i, flags := range [][]string{{"-case", "pk-mm"}, {"-model", file, "-start", "nominal"}, {"-model", file, "-start", fit}} {
 		args := slices.Concat(flags, []string{"-chains", "2", "-quiet", "-dir", filepath.Join(dir, fmt.Sprint(i))})
 		first := runCommand(t, sampleVerb, args...)
@@ -247,6 +248,9 @@ data: counts.csv
 			if !strings.Contains(first, want) {
 				t.Errorf("%v: no %q in\n%s", flags, want, first)
 			}
+		}
+		if named := strings.Contains(first, "fit.json, the data do not determine capacity: "); named != (i == 2) {
+			t.Errorf("%v: names capacity as not determined: %v\n%s", flags, named, first)
 		}
 		if again := runCommand(t, sampleVerb, args...); again != first {
 			t.Errorf("%v: sample says\n%s\nonce more\n%s", flags, first, again)

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
@@ -50,6 +54,33 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 		from = append(from, theta)
 	}
 	return from, nil
+}
+
+// undetermined returns a sentence with the parameters that the data do not determine,
+// according to the profiles in a file of fit -json. It is empty if start is not such a
+// file, or if no profile in it is open.
+func undetermined(start string) string {
+	var fit struct {
+		Profiles []struct {
+			Parameter string `json:"parameter"`
+			LowerOpen bool   `json:"lower_open"`
+			UpperOpen bool   `json:"upper_open"`
+		} `json:"profiles"`
+	}
+	data, err := os.ReadFile(start)
+	if err != nil || json.Unmarshal(data, &fit) != nil {
+		return ""
+	}
+	var names []string
+	for _, q := range fit.Profiles {
+		if q.LowerOpen || q.UpperOpen {
+			names = append(names, text.Clip(q.Parameter))
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return fmt.Sprintf("According to the profiles in %s, the data do not determine %s: there the posterior depends on the prior and on its bounds.\n", text.Clip(start), strings.Join(names, ", "))
 }
 
 // startsAt returns starts of chains at the given points. It returns nil if chains can
