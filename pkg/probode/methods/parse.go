@@ -16,40 +16,44 @@ type named struct {
 	method probode.Method
 }
 
-var plain = []named{
-	{"ab1", adams.Bashforth{Steps: 1}},
-	{"ab2", adams.Bashforth{Steps: 2}},
-	{"ab3", adams.Bashforth{Steps: 3}},
-	{"ab4", adams.Bashforth{Steps: 4}},
-	{"ab5", adams.Bashforth{Steps: 5}},
-	{"am0", adams.Moulton{Steps: 0}},
-	{"am1", adams.Moulton{Steps: 1}},
-	{"am2", adams.Moulton{Steps: 2}},
-	{"am3", adams.Moulton{Steps: 3}},
-	{"am4", adams.Moulton{Steps: 4}},
-	{"midpoint", probode.RungeKutta{Tableau: probode.Midpoint}},
-	{"heun3", probode.RungeKutta{Tableau: probode.Heun}},
-	{"rk4", probode.RungeKutta{}},
-	{"dp5", probode.RungeKutta{Tableau: probode.DormandPrince}},
-	{"gauss1", Gauss{Stages: 1}},
-	{"gauss2", Gauss{Stages: 2}},
-	{"radau3", Radau{Stages: 2}},
-	{"radau5", Radau{Stages: 3}},
-	{"bdf", BDF{}},
-	{"bdf1", BDF{Steps: 1}},
-	{"bdf2", BDF{Steps: 2}},
-	{"bdf3", BDF{Steps: 3}},
-	{"bdf4", BDF{Steps: 4}},
-	{"bdf5", BDF{Steps: 5}},
-	{"ek0", filter.EK{Q: 3, Jacobian: filter.Zero}},
-	{"ek1", filter.EK{Q: 3}},
-	{"ckf", filter.EK{Q: 3, Jacobian: filter.Cubature}},
-	{"interrogation", gp.Interrogation{}},
-	{"block", gp.Block{}},
+// plain returns the methods that Names lists. It is a function, like variants, so that a
+// program that does not call Parse does not contain all methods.
+func plain() []named {
+	return []named{
+		{"ab1", adams.Bashforth{Steps: 1}},
+		{"ab2", adams.Bashforth{Steps: 2}},
+		{"ab3", adams.Bashforth{Steps: 3}},
+		{"ab4", adams.Bashforth{Steps: 4}},
+		{"ab5", adams.Bashforth{Steps: 5}},
+		{"am0", adams.Moulton{Steps: 0}},
+		{"am1", adams.Moulton{Steps: 1}},
+		{"am2", adams.Moulton{Steps: 2}},
+		{"am3", adams.Moulton{Steps: 3}},
+		{"am4", adams.Moulton{Steps: 4}},
+		{"midpoint", probode.RungeKutta{Tableau: probode.Midpoint}},
+		{"heun3", probode.RungeKutta{Tableau: probode.Heun}},
+		{"rk4", probode.RungeKutta{}},
+		{"dp5", probode.RungeKutta{Tableau: probode.DormandPrince}},
+		{"gauss1", Gauss{Stages: 1}},
+		{"gauss2", Gauss{Stages: 2}},
+		{"radau3", Radau{Stages: 2}},
+		{"radau5", Radau{Stages: 3}},
+		{"bdf", BDF{}},
+		{"bdf1", BDF{Steps: 1}},
+		{"bdf2", BDF{Steps: 2}},
+		{"bdf3", BDF{Steps: 3}},
+		{"bdf4", BDF{Steps: 4}},
+		{"bdf5", BDF{Steps: 5}},
+		{"ek0", filter.EK{Q: 3, Jacobian: filter.Zero}},
+		{"ek1", filter.EK{Q: 3}},
+		{"ckf", filter.EK{Q: 3, Jacobian: filter.Cubature}},
+		{"interrogation", gp.Interrogation{}},
+		{"block", gp.Block{}},
+	}
 }
 
-// variants are the linearisations of am0 to am4, and the orders of ek0, ek1 and ckf.
-var variants = func() (list []named) {
+// variants returns the linearisations of am0 to am4, and the orders of ek0, ek1 and ckf.
+func variants() (list []named) {
 	for s := range 5 {
 		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
 			list = append(list, named{fmt.Sprintf("am%d,%v", s, l), adams.Moulton{Steps: s, Linearize: l}})
@@ -61,7 +65,7 @@ var variants = func() (list []named) {
 		}
 	}
 	return list
-}()
+}
 
 // Help says in one line which names Parse accepts.
 const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0, ek1 and ckf (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
@@ -69,9 +73,9 @@ const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor),
 // Names returns the short names that Parse accepts, without the linearisations of am0
 // to am4, the orders of ek0, ek1 and ckf, and random:NAME.
 func Names() []string {
-	names := make([]string, len(plain))
-	for i, m := range plain {
-		names[i] = m.name
+	var names []string
+	for _, m := range plain() {
+		names = append(names, m.name)
 	}
 	return names
 }
@@ -100,14 +104,14 @@ func Parse(name string) (probode.Method, error) {
 func parsePlain(text, whole string) (probode.Method, error) {
 	base, how, with := strings.Cut(strings.TrimSpace(text), ",")
 	base, how = strings.TrimSpace(base), strings.TrimSpace(how)
-	for _, m := range plain {
+	for _, m := range plain() {
 		if m.name != base {
 			continue
 		}
 		if !with {
 			return m.method, nil
 		}
-		for _, v := range variants {
+		for _, v := range variants() {
 			if v.name == base+","+how {
 				return v.method, nil
 			}
