@@ -75,7 +75,13 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 // the state x. The log likelihood is the sum of the log densities of all values that are
 // not missing, plus the result extra, which is zero for Fenrir. The argument alpha is the
 // diffusion κ² > 0.
-func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row)) (extra float64, err error) {
+//
+// Errors that are not Gaussian are for DALTON. Then look describes Gaussian errors that
+// stand for them near the mode of the solution given the data, and the function settled,
+// which is nil otherwise, checks the description. Its argument x is the mean given all the
+// data, in rows for the times. While settled returns false, the pass over the data is
+// repeated.
+func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)
 	if len(dst) != 2*len(m.rows)*c {
 		panic(fmt.Sprintf("filter: dst has length %d: want 2·%d·%d, for the times and values", len(dst), len(m.rows), c))
@@ -85,20 +91,26 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	}
 	defer m.solver.Bind(ctx)()
 	m.kappa, m.dst, m.look = math.Sqrt(alpha), dst, look
+	run := m.pass.run
 	if !m.dalton {
 		if err := m.solve(theta, nil); err != nil {
 			return 0, err
 		}
-		m.backwards()
+		m.backwards(func(n int, z, rows []float64) []float64 {
+			m.look(n, m.x, &m.row)
+			return m.condition(run.blocks[0], n, z, rows, m.x)
+		})
 		return 0, nil
 	}
-	run := m.pass.run
 	if err := m.solve(theta, nil); err != nil {
 		return 0, err
 	}
 	extra = run.square[0]/alpha/2 + run.logDet
-	if err := m.solve(theta, m.observe); err != nil {
-		return 0, err
+	for repeat := true; repeat; {
+		if err := m.solve(theta, m.observe); err != nil {
+			return 0, err
+		}
+		repeat = settled != nil && !settled(m.smoothed())
 	}
 	// Where derivatives are differences, the two passes use slightly different equations, and
 	// the square is multiplied by the error of the derivatives. At these limits the error of
@@ -132,8 +144,11 @@ func (m *Marginal) Work() int {
 	return m.solver.Steps()
 }
 
-// backwards conditions the distributions of the last pass on the data.
-func (m *Marginal) backwards() {
+// backwards follows the distribution of the solution in the last pass backwards in time. At
+// each time with data it calls visit, with the state in m.x and the mean z and the factor
+// rows of its distribution. The function may change z, and returns the new factor; nil means
+// that the covariance is not needed any more.
+func (m *Marginal) backwards(visit func(n int, z, rows []float64) []float64) {
 	ch := m.pass.run.chains[0]
 	last := len(ch.points) - 1
 	z, rows := append([]float64(nil), ch.points[last].z...), ch.points[last].rows
@@ -144,16 +159,29 @@ func (m *Marginal) backwards() {
 			for j, k := range m.pass.run.parts[0] {
 				m.x[k] = z[j] * ch.level(j, ch.unit)
 			}
-			m.look(n, m.x, &m.row)
-			rows = m.condition(ch.block, n, z, rows, m.x)
+			rows = visit(n, z, rows)
 		}
 		if i == 0 {
 			return
 		}
 		k.before(ch, &ch.points[i-1], i)
 		k.pull(z, &ch.points[i-1], ch.points[i].z)
-		rows = k.pullRows(rows)
+		if rows != nil {
+			rows = k.pullRows(rows)
+		}
 	}
+}
+
+// smoothed returns the mean of the state at the times of the data, given the equation and
+// all the data.
+func (m *Marginal) smoothed() []float64 {
+	d := len(m.x)
+	x := make([]float64, len(m.rows)*d)
+	m.backwards(func(n int, _, _ []float64) []float64 {
+		copy(x[n*d:], m.x)
+		return nil
+	})
+	return x
 }
 
 // observe conditions the filter on the data at grid point i.

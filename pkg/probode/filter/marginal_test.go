@@ -35,7 +35,7 @@ func logLikelihood(t *testing.T, p *probode.Problem, m EK, mesh probode.Mesh, ti
 			for k := range d {
 				r.Slopes[k*d+k], r.SD[k] = 1, 0.1
 			}
-		})
+		}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,13 +35,15 @@ type Settings struct {
 }
 
 // Posterior returns the posterior of the model m whose likelihood has the solution
-// integrated out. All observations must have Gaussian or log-normal errors. Expected
-// values that are not linear in the state are linearised; with log-normal errors it is
-// their logarithms that are linearised.
+// integrated out. Observations must have Gaussian or log-normal errors. With DALTON they
+// can have other errors with a smooth log density, such as counts, for which the integral
+// is approximated by Laplace's method. Expected values that are not linear in the state
+// are linearised; with log-normal errors it is their logarithms that are linearised.
 //
 // An evaluation of the log likelihood takes one forward and one backward pass of the
-// filter for Fenrir, and two forward passes for DALTON. A gradient takes 2p evaluations
-// of the log likelihood for p parameters.
+// filter for Fenrir, and two forward passes for DALTON. Laplace's method repeats the second
+// of these, together with a backward pass. A gradient takes 2p evaluations of the log
+// likelihood for p parameters.
 func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	original := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: s.EK, Mesh: s.Mesh, Alpha: s.Diffusion.Value}, AlphaParam: s.Diffusion.Name}
 	of, err := bayes.NewDensity(ctx, original)
@@ -91,7 +93,10 @@ func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.
 		case bayes.LogNormal:
 			predicted = bayes.LogNormal{Sigma: bayes.Unknown(sd)}
 		default:
-			return nil, fmt.Errorf("column %d has errors of type %T: want bayes.Gaussian or bayes.LogNormal", k+1, of)
+			if !dalton || smooth(x, k) == nil {
+				return nil, fmt.Errorf("column %d has errors of type %T: want bayes.Gaussian or bayes.LogNormal, or DALTON and a smooth log density", k+1, of)
+			}
+			predicted = bayes.Gaussian{Sigma: bayes.Unknown(sd)}
 		}
 		data.Names, sds = append(data.Names, name), append(sds, sd)
 		errs, spreads = append(errs, predicted), append(spreads, bayes.Gaussian{Sigma: bayes.Known(1)})
@@ -181,6 +186,7 @@ func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	for k := range x.Data.Y[0] {
 		_, logarithm := x.Errors[min(k, len(x.Errors)-1)].(bayes.LogNormal)
 		path.logarithm = append(path.logarithm, logarithm)
+		path.laplace = append(path.laplace, smooth(x, k))
 	}
 	path.on(m.of)
 	if at == nil {
@@ -208,7 +214,8 @@ type path struct {
 	make    func() (*filter.Marginal, error)
 	predict []float64
 
-	logarithm []bool // columns with log-normal errors, which are predicted on the log scale
+	logarithm []bool                   // columns with log-normal errors, which are predicted on the log scale
+	laplace   []bayes.SlopedLikelihood // of columns that need Laplace's method; nil for others
 }
 
 // on gives the path a density of its own.
@@ -237,24 +244,23 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	if p.diffusion >= 0 {
 		alpha = theta[p.diffusion]
 	}
+	var e *expansion
+	var settled func(x []float64) bool
+	if slices.ContainsFunc(p.laplace, func(of bayes.SlopedLikelihood) bool { return of != nil }) {
+		values := len(p.predict) / 2
+		e = &expansion{mean: make([]float64, values), sd: make([]float64, values), left: 100}
+		settled = func(x []float64) bool { return p.settled(e, x, theta) }
+	}
 	extra, err := p.of.Predict(ctx, p.predict, slices.Clone(p.part.Theta(theta)), alpha, func(n int, x []float64, r *filter.Row) {
-		mean, slopes, own := p.part.Linear(n, x, theta)
-		copy(r.Y, p.data.Y[n])
-		copy(r.Mean, mean)
-		d := len(x)
-		for k := range mean {
-			copy(r.Slopes[k*d:(k+1)*d], slopes[k*(d+len(theta)):])
-			r.SD[k] = own[k][0]
-			if p.logarithm[k] {
-				r.Y[k], r.Mean[k] = math.Log(r.Y[k]), math.Log(mean[k])
-				for j := range d {
-					r.Slopes[k*d+j] /= mean[k]
-				}
-			}
-		}
-	})
+		p.look(n, x, r, theta, e)
+	}, settled)
 	if err != nil {
 		return err
+	}
+	if e != nil {
+		if extra += e.rest; math.IsNaN(extra) {
+			return errMode
+		}
 	}
 	c := len(p.data.Y[0])
 	width := len(dst) / len(p.data.T)
@@ -272,6 +278,38 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	}
 	return nil
 }
+
+// look describes the data at time n near the state x. The argument e is nil if all errors
+// are Gaussian or log-normal.
+func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expansion) {
+	at := x
+	if e != nil {
+		at = e.at(n, x)
+	}
+	mean, slopes, own := p.part.Linear(n, at, theta)
+	copy(r.Y, p.data.Y[n])
+	d := len(x)
+	for k, m := range mean {
+		copy(r.Slopes[k*d:(k+1)*d], slopes[k*(d+len(theta)):])
+		r.Mean[k] = m
+		if of := p.laplace[k]; of != nil {
+			r.SD[k] = e.expand(n*len(mean)+k, of, r.Y[k], m, own[k])
+		} else {
+			r.SD[k] = own[k][0]
+		}
+		if p.logarithm[k] {
+			r.Y[k], r.Mean[k] = math.Log(r.Y[k]), math.Log(m)
+			for j := range d {
+				r.Slopes[k*d+j] /= m
+			}
+		}
+		for j, v := range x {
+			r.Mean[k] += r.Slopes[k*d+j] * (v - at[j])
+		}
+	}
+}
+
+var errMode = errors.New("the mode of the solution given the data is not found: want a finer step, or a smaller diffusion")
 
 // Tangents uses central differences of two solves for each direction.
 func (p *path) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ []float64) error {

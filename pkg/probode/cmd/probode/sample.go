@@ -66,7 +66,8 @@ the paper (hamiltonian, or pcn where that needs gradients that the solver does n
 that widens the posterior and does not correct it.
 
 With -method ek0 or ek1, -scheme fenrir and dalton integrate the solution out. -alpha is the
-diffusion κ². The measurement errors must be Gaussian or log-normal.
+diffusion κ². The measurement errors must be Gaussian or log-normal;
+dalton also takes others without a kink, such as counts.
 
 With -start fit.json the search for modes begins at the ends of an earlier probode fit,
 so that nothing is searched for twice. If that fit computed profiles, the command names

@@ -112,7 +112,7 @@ func (r *request) likelihood(ctx context.Context, p *probode.Problem, a *answer)
 	}
 	predicted := make([]float64, 4*len(times))
 	return func() error {
-		extra, err := m.Predict(ctx, predicted, p.Theta, 1, look)
+		extra, err := m.Predict(ctx, predicted, p.Theta, 1, look, nil)
 		a.Value = extra
 		for i, y := range r.Y {
 			for k, v := range y {

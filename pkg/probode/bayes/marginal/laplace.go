@@ -1,0 +1,105 @@
+package marginal
+
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// For errors that are not Gaussian, DALTON approximates the likelihood p(Y | Z), the
+// integral of p(Y | X) p(X | Z) over the solution X, by Laplace's method [WL24]. Let m be the
+// expected value of an observation y at the mode of X given Y and Z. There the density of y
+// has the same slope with respect to m as a Gaussian density with the variance
+//
+//	s² = (y − m) / ∂ log p(y | m)/∂m,
+//
+// which is the variance of y for Poisson, negative binomial and binomial distributions. So
+// the mode is that of a model with these Gaussian errors, and
+//
+//	log p(Y | Z) ≈ log p(Y | X) − Σ log N(y; m, s²) + log p_s(Y | Z)
+//
+// with its likelihood p_s. The mode is found by repeating the pass over the data. Unlike
+// the second derivative of log p(y | m), 1/s² is positive also for counts of zero and for
+// outliers of Student's distribution.
+
+// standIn returns s.
+func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {
+	slopes := make([]float64, 1+len(own))
+	variance := func(m float64) float64 {
+		of.Slope(slopes, y, m, own)
+		return (y - m) / slopes[0]
+	}
+	// Near m = y both are zero, up to rounding.
+	if near := 1e-5 * max(math.Abs(y), math.Abs(m)); math.Abs(y-m) < near {
+		return math.Sqrt((variance(y-near) + variance(y+near)) / 2)
+	}
+	return math.Sqrt(variance(m))
+}
+
+// smooth returns the likelihood of column k of the data of x if Laplace's method is needed
+// and possible for it, or nil.
+func smooth(x *bayes.Experiment, k int) bayes.SlopedLikelihood {
+	of := x.Errors[min(k, len(x.Errors)-1)]
+	switch of.(type) {
+	case bayes.Gaussian, bayes.LogNormal, bayes.Kinked:
+		return nil
+	}
+	sloped, _ := of.(bayes.SlopedLikelihood)
+	return sloped
+}
+
+// An expansion is where the log densities of the data are expanded. Series are in rows for
+// the times.
+type expansion struct {
+	x        []float64 // states; nil in the first pass, which uses predictions
+	mean, sd []float64 // expected values and s
+	left     int       // passes that are left until the mode counts as not found
+	rest     float64   // log p(Y | X) − Σ log N(y; m, s²) at the mode
+}
+
+// at returns the state where the data at time n are expanded, if x is predicted.
+func (e *expansion) at(n int, x []float64) []float64 {
+	if e.x == nil {
+		return x
+	}
+	return e.x[n*len(x) : (n+1)*len(x)]
+}
+
+// expand sets s for the value with the given index, and its error of the type of. Where m
+// is impossible, it expands at y.
+func (e *expansion) expand(index int, of bayes.SlopedLikelihood, y, m float64, own []float64) (sd float64) {
+	if math.IsNaN(y) {
+		y = m
+	}
+	if e.mean[index] = m; math.IsInf(of.LogProb(y, m, own), -1) {
+		m = y
+	}
+	e.sd[index] = standIn(of, y, m, own)
+	return e.sd[index]
+}
+
+// settled reports whether the expansion is at the mode x or cannot be. If not, it moves
+// there.
+func (p *path) settled(e *expansion, x, theta []float64) bool {
+	d := len(x) / len(p.data.T)
+	same := true
+	e.rest = 0
+	for n := range p.data.T {
+		mean, _, own := p.part.Linear(n, x[n*d:(n+1)*d], theta)
+		for k, of := range p.laplace {
+			y, i := p.data.Y[n][k], n*len(mean)+k
+			if of == nil || math.IsNaN(y) {
+				continue
+			}
+			same = same && math.Abs(mean[k]-e.mean[i]) < 1e-9*e.sd[i]
+			stand := bayes.Gaussian{}.LogProb(y, mean[k], e.sd[i:i+1])
+			e.rest += of.LogProb(y, mean[k], own[k]) - stand
+		}
+	}
+	e.x = x
+	e.left--
+	if !same && e.left == 0 {
+		e.rest = math.NaN()
+	}
+	return same || e.left == 0
+}
