@@ -72,7 +72,7 @@ test-notebooks: ## the launcher, the notebooks on the real kernel, and all pages
 	environment/lab setup-test
 	environment/lab run python environment/test_kernel.py
 	environment/lab run python environment/notebooks.py check --twice 00 --twice 05
-	environment/lab run python environment/test_browser.py 00 05 site
+	environment/lab run python environment/test_browser.py 00 05 site play
 
 # Short, because test-go runs the stored inputs, too.
 FUZZTIME = 10s

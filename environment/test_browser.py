@@ -2,12 +2,14 @@
 drawn and follow their sliders, and without ECharts the static pictures remain. The
 site of make html works without a network, from files and from a web server: charts are
 drawn, the search finds pages, no link is dead, and every page fits the windows of a
-phone, a tablet and a laptop.
+phone, a tablet and a laptop. The live figures of the playground compute the numbers of
+native Go, each of their knobs changes something, and without WebAssembly the recorded
+pictures remain.
 
     environment/lab run python environment/test_browser.py [NAME...]
 
-NAME is the beginning of a notebook's name, or "site" for the site. Without a name the
-notebooks 00 and 05 and the site are tested. Screenshots go to environment/out/browser.
+NAME is the beginning of a notebook's name, "site" for the site, or "play" for the
+playground. Without a name the notebooks 00 and 05, the site and the playground are tested. Screenshots go to environment/out/browser.
 Without Chromium nothing is tested; that is an error if the environment variable CI is
 set. Notebooks are not saved.
 """
@@ -34,7 +36,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 OUT = HERE / "out" / "browser"
 
-CHART = "[data-probode]"
+# A chart of the page, but not the recording of a live figure.
+CHART = "[data-probode]:not([data-play] *)"
+LIVE = ".probode-play:not([hidden])"
 SECONDS = 180  # the longest time that a notebook may take
 
 # The part of a chart above its slider: the number of colours, the number of pixels that
@@ -54,7 +58,7 @@ PIXELS = """(box) => {
 }"""
 
 # The same for every chart of a page, without the pixels themselves.
-DRAWN = """() => [...document.querySelectorAll("[data-probode] canvas:first-of-type")].map(canvas => {
+DRAWN = """() => [...document.querySelectorAll("[data-probode]:not([data-play] *) canvas:first-of-type")].map(canvas => {
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", {willReadFrequently: true});
     copy.drawImage(canvas, 0, 0);
     const data = new Uint32Array(copy.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
@@ -76,7 +80,7 @@ WIDE = """() => {
         const over = Math.round(e.getBoundingClientRect().right - root.clientWidth);
         if (over > 0 && !e.closest("svg, [data-probode], .math") && !scrolls(e)) found.push(`${e.tagName} by ${over}: ${e.textContent.slice(0, 40)}`);
     }
-    for (const box of document.querySelectorAll("[data-probode]")) {
+    for (const box of document.querySelectorAll("[data-probode]:not([data-play] *)")) {
         const right = Math.max(...[...box.querySelectorAll("canvas, img")].map(e => e.getBoundingClientRect().right));
         if (right > root.clientWidth + 1) found.push(`a chart by ${right - root.clientWidth}`);
     }
@@ -84,13 +88,13 @@ WIDE = """() => {
 }"""
 
 # The size on the screen of the smallest text of each chart.
-SMALLEST = """() => [...document.querySelectorAll("[data-probode]")].map(box => {
+SMALLEST = """() => [...document.querySelectorAll("[data-probode]:not([data-play] *)")].map(box => {
     const host = box.querySelector("[_echarts_instance_]");
     return 12 * host.getBoundingClientRect().width / host.offsetWidth;
 })"""
 
 # By how many pixels the widest chart of a page is cut off.
-CUT = """() => Math.max(...[...document.querySelectorAll("[data-probode]")].map(b => b.scrollWidth - b.clientWidth))"""
+CUT = """() => Math.max(...[...document.querySelectorAll("[data-probode]:not([data-play] *)")].map(b => b.scrollWidth - b.clientWidth))"""
 
 # Where on the page the marks of a chart's slider are; none if it has no slider.
 MARKS = """(box) => {
@@ -106,7 +110,7 @@ MARKS = """(box) => {
 
 
 def main():
-    names = sys.argv[1:] or ["00", "05", "site"]
+    names = sys.argv[1:] or ["00", "05", "site", "play"]
     chromium = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
     missing = [what for what, there in [
         ("Chromium (Debian, Ubuntu: apt install chromium)", chromium),
@@ -115,7 +119,7 @@ def main():
     if missing:
         print("browser tests skipped: there is no " + " and no ".join(missing))
         sys.exit(1 if os.environ.get("CI") else 0)
-    with_site, names = "site" in names, [n for n in names if n != "site"]
+    with_site, with_play, names = "site" in names, "play" in names, [n for n in names if n not in ("site", "play")]
     notebooks = [p for n in names for p in sorted((ROOT / "notebooks").glob(n + "*.ipynb"))]
     if len(notebooks) < len(names):
         sys.exit(f"no notebook for each of {', '.join(names)}")
@@ -131,6 +135,8 @@ def main():
         try:
             if with_site:
                 site(browser)
+            if with_play:
+                playground(browser)
             hashed(browser)
             if notebooks:
                 in_lab(browser, notebooks)
@@ -363,6 +369,9 @@ def visit(browser, base, names):
         assert n > 0 or not name[0].isdigit(), f"{name}: no charts"
         fits(page, f"site-{pathlib.Path(name).stem}")
         charts += n
+        if page.locator("[data-play]").count():
+            page.locator("[data-play]").first.scroll_into_view_if_needed()
+            page.locator(f"{LIVE} canvas").first.wait_for()
     page.goto(base + "index.html")
     for words, want in [("Integrate", "package-probode.html#Integrate"), ("stiff feedback", "02_backward_euler.html"), ("zqxj", None)]:
         page.fill("#search", words)
@@ -385,7 +394,7 @@ def fits(page, name):
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 1000})
         if n := page.locator(CHART).count():
-            page.wait_for_function("""() => [...document.querySelectorAll("[data-probode]")].every(b => b.querySelector("canvas"))""")
+            page.wait_for_function("""() => [...document.querySelectorAll("[data-probode]:not([data-play] *)")].every(b => b.querySelector("canvas"))""")
             for _ in range(50):
                 page.wait_for_timeout(100)
                 drawn = page.evaluate(DRAWN)
@@ -400,6 +409,197 @@ def fits(page, name):
         assert not wide, f"{name}: wider than a window of {width}: {wide[:3]}"
         if n:
             page.screenshot(path=OUT / f"{name}-{width}.png")
+
+
+# Changes the knobs of a figure, one after another, as a reader does, and waits each time
+# until its charts or its words have changed; then once more those that changed nothing,
+# because some knobs matter only for some values of others. Returns those that change
+# nothing either time. At the end it presses the buttons and switches.
+TURN = """async (i) => {
+    const figure = window.probodePlay.figures[i];
+    const seen = () => [...figure.root.querySelectorAll("canvas")].map(c => c.toDataURL()).join() + figure.says.textContent;
+    const until = async (f) => { const end = Date.now() + 8000; while (!f() && Date.now() < end) await new Promise(r => setTimeout(r, 20)); return f(); };
+    const turn = (knob) => {
+        const input = knob.input;
+        if (knob.kind === "choice") {
+            input.selectedIndex = (input.selectedIndex + 1) % input.options.length;
+        } else if (knob.kind === "integer") {
+            input.value = +input.value + 1;
+        } else {
+            const part = (input.max - input.min) / 5, middle = (+input.min + +input.max) / 2;
+            input.value = +input.value > middle ? +input.value - part : +input.value + part;
+        }
+        input.dispatchEvent(new Event("input", {bubbles: true}));
+    };
+    const names = [...figure.knobs.keys()];
+    let idle = names.filter(n => !["text", "button", "toggle"].includes(figure.knobs.get(n).kind));
+    for (let pass = 0; pass < 2; pass++) {
+        const still = [];
+        for (const name of idle) {
+            const knob = figure.knobs.get(name);
+            if (!knob || knob.input.options?.length < 2) continue;
+            await until(() => !figure.busy && !figure.frame && !figure.speaking);
+            const before = seen();
+            turn(knob);
+            if (!await until(() => seen() !== before)) still.push(name);
+        }
+        idle = still;
+        if (idle.length && !pass) {
+            for (const name of names) if (figure.knobs.get(name)?.kind === "choice") turn(figure.knobs.get(name));
+        }
+    }
+    for (const name of names) {
+        const knob = figure.knobs.get(name);
+        if (knob?.kind === "button") knob.input.click();
+        if (knob?.kind === "toggle") { knob.input.click(); await until(() => !figure.busy); knob.input.click(); }
+        await until(() => !figure.busy);
+    }
+    return idle;
+}"""
+
+# Changes a knob that is cheap and one that is not, a thousand times in all.
+OFTEN = """async (i) => {
+    const figure = window.probodePlay.figures[i];
+    for (let n = 0; n < 1000; n++) {
+        figure.change(n % 10 ? "cut" : "h", n % 10 ? 5 + n % 10 : 0.1 + n / 1e4);
+        while (figure.busy) await new Promise(r => setTimeout(r, 1));
+    }
+}"""
+
+
+def playground(browser):
+    """The page with all figures, from a file and from a server, without access to anything
+    else."""
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        subprocess.run(["go", "run", "./environment/playground", "-out", folder], cwd=ROOT, check=True)
+        size = (folder / "program.js").stat().st_size
+        assert size < 4_000_000, f"the program is a script of {size} bytes: want at most 4 MB"
+        handler = functools.partial(Quiet, directory=folder)
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            served(browser, f"http://127.0.0.1:{server.server_port}/index.html")
+            server.shutdown()
+        page, wrong = with_figures(browser, (folder / "index.html").as_uri())
+        first = page.evaluate("() => performance.now()") / 1000
+        names = page.evaluate("() => window.probodePlay.figures.map(f => f.name)")
+        for i, name in enumerate(names):
+            box = page.locator("[data-play]").nth(i)
+            box.scroll_into_view_if_needed()
+            box.locator(f"{LIVE} canvas").first.wait_for()
+            compared(page, i, name, folder)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 1000})
+            page.wait_for_timeout(300)
+            wide = page.evaluate(WIDE)
+            assert not wide, f"playground: wider than a window of {width}: {wide[:3]}"
+            page.screenshot(path=OUT / f"playground-{width}.png", full_page=True)
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_timeout(500)
+        page.screenshot(path=OUT / "playground-dark.png", full_page=True)
+        for i, name in enumerate(names):
+            page.locator("[data-play]").nth(i).scroll_into_view_if_needed()
+            idle = page.evaluate(TURN, i)
+            assert not idle, f"{name}: the knobs {idle} change nothing"
+            errors = page.locator("[data-play]").nth(i).locator(".error").inner_text()
+            assert not errors, f"{name}: {errors}"
+        mistaken(page, names)
+        silent(page, names.index("paths"))
+        page.evaluate(OFTEN, names.index("paths"))
+        memory(page)
+        assert not wrong, f"playground: {wrong[:3]}"
+        page.context.close()
+        without(browser, (folder / "index.html").as_uri())
+    print(f"playground: {len(names)} figures, the first after {first:.1f} s, {time.monotonic() - begin:.0f} s in all", flush=True)
+
+
+def with_figures(browser, address):
+    context = browser.new_context(viewport={"width": 1280, "height": 1000})
+    page, wrong = context.new_page(), []
+    page.set_default_timeout(60_000)
+    page.on("request", lambda r: wrong.append(r.url) if not r.url.startswith((address.rpartition("/")[0], "data:", "blob:")) else None)
+    page.on("console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda e: wrong.append(str(e)))
+    page.goto(address)
+    page.locator(f"{LIVE} canvas").first.wait_for()
+    return page, wrong
+
+
+def served(browser, address):
+    """The link of a figure with other values opens that figure with these values."""
+    page, wrong = with_figures(browser, address)
+    page.evaluate("() => window.probodePlay.figures.find(f => f.name === 'paths').change('seed', 77)")
+    page.wait_for_url("**#play=*")
+    link = page.url
+    page.context.close()
+    page = browser.new_page()
+    page.goto(link)
+    page.wait_for_function("() => window.probodePlay?.figures.find(f => f.name === 'paths').knobs.get('seed')?.input.value === '77'")
+    page.close()
+    assert not wrong, f"{address}: {wrong[:3]}"
+
+
+def compared(page, i, name, folder):
+    """The browser computes the numbers of native Go, if the figure comes to an end soon."""
+    asked = [{"do": "open", "id": 1, "figure": name}] + [{"do": "advance", "id": 1, "budget": 50}] * 40
+    out = subprocess.run(["go", "run", "./pkg/viz/playground/wasm"], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE,
+                         input="".join(json.dumps(m) + "\n" for m in asked)).stdout
+    want = json.loads(out.splitlines()[-1])["view"]
+    if not want["done"]:
+        return
+    page.wait_for_function("i => window.probodePlay.figures[i].view?.done", arg=i, timeout=SECONDS * 1000)
+    got = page.evaluate("i => window.probodePlay.figures[i].view.numbers || {}", i)
+    numbers = want.get("numbers") or {}
+    assert got.keys() == numbers.keys(), f"{name}: numbers {sorted(got)} in the browser and {sorted(numbers)} natively"
+    for key, value in numbers.items():
+        assert abs(got[key] - value) <= 1e-12 * max(1, abs(value)), f"{name}: {key} is {got[key]!r} in the browser and {value!r} natively"
+
+
+def mistaken(page, names):
+    """A mistake in a text gets its line."""
+    found = page.locator(".probode-play textarea")
+    assert found.count() > 0, "no figure has a text"
+    found.first.scroll_into_view_if_needed()
+    before = found.first.input_value()
+    found.first.fill("this: [is no model\n" + before)
+    page.locator(".probode-play .problems li").first.wait_for()
+    assert "line" in page.locator(".probode-play .problems li").first.inner_text()
+    found.first.fill(before)
+    page.wait_for_function("() => !document.querySelector('.probode-play .problems li')")
+
+
+def silent(page, i):
+    """A worker that does not answer is ended, and the next change begins again."""
+    page.locator("[data-play]").nth(i).scroll_into_view_if_needed()
+    page.evaluate("""i => {
+        const {desk, figures} = window.probodePlay;
+        desk.worker.onmessage = () => {};
+        figures[i].change("seed", 5);
+    }""", i)
+    page.wait_for_function("i => window.probodePlay.figures[i].error.textContent", arg=i)
+    page.evaluate("i => window.probodePlay.figures[i].change('seed', 6)", i)
+    page.wait_for_function("i => { const f = window.probodePlay.figures[i]; return !f.error.textContent && f.view.done && f.values.seed === 6; }", arg=i)
+
+
+def memory(page):
+    session = page.context.new_cdp_session(page)
+    session.send("HeapProfiler.collectGarbage")
+    heap = session.send("Runtime.getHeapUsage")["usedSize"]
+    program = page.workers[-1].evaluate("() => program.exports.mem.buffer.byteLength")
+    assert heap + program < 300e6, f"after a thousand changes the page has {heap / 1e6:.0f} MB and the program {program / 1e6:.0f} MB"
+    print(f"playground: {heap / 1e6:.0f} MB in the page and {program / 1e6:.0f} MB in the worker after a thousand changes", flush=True)
+
+
+def without(browser, address):
+    """What a page contains in place of a figure remains without WebAssembly."""
+    context = browser.new_context()
+    context.add_init_script("delete window.WebAssembly")
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_timeout(1500)
+    assert page.locator(LIVE).count() == 0 and page.locator("[data-play] > *").first.is_visible(), "without WebAssembly nothing is shown"
+    context.close()
 
 
 class Links(html.parser.HTMLParser):

@@ -14,7 +14,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"crypto/sha256"
-	"encoding/base64"
+	"encoding/ascii85"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -108,7 +108,12 @@ func program(path, worker string) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
-	content := fmt.Sprintf("%swindow.probodeProgram = {worker: %s, packed: %q};\n", first, text, base64.StdEncoding.EncodeToString(packed.Bytes()))
+	// Five characters hold four bytes. Those that a string of JavaScript must escape are
+	// replaced.
+	digits := make([]byte, ascii85.MaxEncodedLen(packed.Len()))
+	digits = digits[:ascii85.Encode(digits, packed.Bytes())]
+	digits = bytes.ReplaceAll(bytes.ReplaceAll(digits, []byte(`"`), []byte("v")), []byte(`\`), []byte("w"))
+	content := fmt.Sprintf("%swindow.probodeProgram = {worker: %s, packed: \"%s\", size: %d};\n", first, text, digits, packed.Len())
 	fmt.Printf("playground: %.1f MB, %.1f MB compressed, %.1f MB as a script\n", float64(len(wasm))/1e6, float64(packed.Len())/1e6, float64(len(content))/1e6)
 	return os.WriteFile(path, []byte(content), 0o644)
 }

@@ -38,11 +38,30 @@
   }
 
   async function compile() {
-    const {worker, packed} = window.probodeProgram;
+    const {worker, packed, size} = window.probodeProgram;
     delete window.probodeProgram;
-    const plain = new Blob([bytes(packed)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    const plain = new Blob([ascii85(packed, size)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     const module = await WebAssembly.compileStreaming(new Response(plain, {headers: {"Content-Type": "application/wasm"}}));
     return {module, worker: URL.createObjectURL(new Blob([worker], {type: "text/javascript"}))};
+  }
+
+  // Reads ASCII85, in which v and w stand for the two characters that a string of
+  // JavaScript must escape, and z for four zeros.
+  function ascii85(text, size) {
+    const to = new Uint8Array(size + 4), view = new DataView(to.buffer);
+    for (let i = 0, at = 0; at < size; at += 4) {
+      let sum = 0;
+      if (text[i] === "z") {
+        i++;
+      } else {
+        for (let k = 0; k < 5; k++, i++) {
+          const c = i < text.length ? text.charCodeAt(i) : 117;
+          sum = 85 * sum + (c === 118 ? 34 : c === 119 ? 92 : c) - 33;
+        }
+      }
+      view.setUint32(at, sum);
+    }
+    return to.subarray(0, size);
   }
 
   function bytes(text) {
@@ -262,7 +281,7 @@
     const [ink, pale, faint] = isDark ? ["#dddddd", "#9a9a9a", "#3a3a3a"] : ["#222222", "#707070", "#e4e4e4"];
     const axis = {
       axisLine: {onZero: false, lineStyle: {color: pale}}, axisTick: {lineStyle: {color: pale}},
-      axisLabel: {color: ink}, nameTextStyle: {color: ink}, splitLine: {lineStyle: {color: faint}}
+      axisLabel: {color: ink, hideOverlap: true}, nameTextStyle: {color: ink}, splitLine: {lineStyle: {color: faint}}
     };
     return {
       textStyle: {fontFamily: "Arial, Liberation Sans, sans-serif", color: ink}, backgroundColor: "transparent",
@@ -350,7 +369,6 @@
       this.copy.onclick = () => this.copyLink();
       this.root = element("div", {class: "probode-play", hidden: true, "data-lm-suppress-shortcuts": "true"}, this.form, this.error,
         this.pictures, this.says, element("div", {class: "below"}, this.progress, this.files, this.copy));
-      this.recorded = [...this.box.children];
       this.box.append(this.root);
     }
 
@@ -407,7 +425,7 @@
     }
 
     reveal() {
-      this.recorded.forEach((e) => { e.hidden = true; });
+      this.box.replaceChildren(this.root); // in place of the recording
       this.root.hidden = false;
     }
 

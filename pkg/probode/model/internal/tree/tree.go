@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/text/encoding/charmap"
-
 	"github.com/probode/probode/pkg/internal/text"
 )
 
@@ -42,6 +40,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }
 
+// latin1 converts a text in ISO 8859-1, where each byte is the number of its character.
+func latin1(input io.Reader) (io.Reader, error) {
+	all, err := io.ReadAll(input)
+	characters := make([]rune, len(all))
+	for i, b := range all {
+		characters[i] = rune(b)
+	}
+	return strings.NewReader(string(characters)), err
+}
+
 // Read reads the root element of a file and everything in it, except for elements whose
 // names are in skip. A document type declaration is an error, because it could declare
 // entities that expand to gigabytes. The error of Read is an *Error with a message of one
@@ -53,7 +61,7 @@ func Read(file []byte, skip ...string) (*Element, error) {
 		case "us-ascii", "ascii":
 			return input, nil
 		case "iso-8859-1", "latin1":
-			return charmap.ISO8859_1.NewDecoder().Reader(input), nil
+			return latin1(input)
 		}
 		return nil, fmt.Errorf("encoding %q: want UTF-8", charset)
 	}
