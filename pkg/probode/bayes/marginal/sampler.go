@@ -3,7 +3,10 @@ package marginal
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -60,6 +63,21 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	}
 	q.GridAt = p.GridAt
 	return q, nil
+}
+
+// Prepare adds a note if the size of the measurement errors is unknown. With a coarse step
+// the posterior may then have a size that is much too small and a path that follows the
+// data.
+func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
+	m, ok := d.Posterior().Mesh.(*mesh)
+	if !ok {
+		return nil, nil, fmt.Errorf("%v: the mesh is %v: want the posterior that Replace returns", s, d.Posterior().Mesh)
+	}
+	spreads := slices.Sorted(maps.Keys(m.of.Posterior().Spreads()))
+	if len(spreads) == 0 {
+		return s, nil, nil
+	}
+	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s): with a coarse step the path of %v may follow the data, and the errors then seem too small: compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
 }
 
 // Kernel returns the kernel of one chain. For each value of the data it generates the

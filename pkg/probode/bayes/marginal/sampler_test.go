@@ -2,6 +2,8 @@ package marginal
 
 import (
 	"math"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -65,6 +67,29 @@ func TestQuantities(t *testing.T) {
 			if math.Abs(sum-ll) > 1e-9*math.Abs(ll) {
 				t.Errorf("%v: the log densities of the data have the sum %.12g: want %.12g", of, sum, ll)
 			}
+		}
+	}
+}
+
+// A run says so if the size of the measurement errors is unknown, and only then.
+func TestUnknownErrors(t *testing.T) {
+	for _, name := range []string{"lynx-hare", "pk-mm"} {
+		c, err := cases.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := c.Posterior()
+		p.Method, p.Alpha = filter.EK{Q: 3}, 1
+		p.Setup = p.WithStepSize(0.5)
+		chains, err := sample.Run(t.Context(), p, Integrated{}, mcmc.Settings{Draws: 4, BurnIn: 4, Chains: 1, Seed: 1,
+			Start: func(int, *rand.Rand) []float64 {
+				return map[string][]float64{"pk-mm": {1.5, 0.8}, "lynx-hare": {0.55, 0.028, 0.8, 0.024, 33, 6, 0.25, 0.25}}[name]
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if says := strings.Contains(strings.Join(chains.Notes, "\n"), "(sigma_hare, sigma_lynx)"); says != (name == "lynx-hare") {
+			t.Errorf("%s: notes %q", name, chains.Notes)
 		}
 	}
 }
