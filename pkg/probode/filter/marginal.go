@@ -43,6 +43,11 @@ type Marginal struct {
 	look   func(n int, x []float64, r *Row)
 	dst    []float64
 	wide   []float64 // workspace of updates
+
+	// Of DALTON: the number of values, and their log density minus that of values that are
+	// predicted exactly.
+	values int
+	fit    float64
 	sum    []float64
 	x      []float64
 }
@@ -107,6 +112,7 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	}
 	extra = run.square[0]/alpha/2 + run.logDet
 	for repeat := true; repeat; {
+		m.fit, m.values = 0, 0
 		if err := m.solve(theta, m.observe); err != nil {
 			return 0, err
 		}
@@ -125,7 +131,14 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	if square := run.square[0] / alpha; square > limit {
 		return 0, fmt.Errorf("filter: the diffusion %g is so small that the rounding errors of DALTON dominate: the squared residuals are %.2g in its units, and the limit is %g: want a larger one, or Fenrir", alpha, square, limit)
 	}
-	return extra - run.square[0]/alpha/2 - run.logDet, nil
+	extra -= run.square[0]/alpha/2 + run.logDet
+	// If both filters had the same linearisation, no data could be more likely than data that
+	// are predicted exactly. They may be a little more likely, because the linearisations
+	// differ; where the first filter diverges, the difference has no meaning.
+	if m.fit+extra > float64(m.values) {
+		return 0, fmt.Errorf("filter: the two filters of DALTON disagree, and %d data would be e^%.3g times as likely as if they were predicted exactly: want a smaller step, or Fenrir", m.values, m.fit+extra)
+	}
+	return extra, nil
 }
 
 // solve makes a pass.
@@ -230,6 +243,11 @@ func (m *Marginal) condition(b *block, n int, z, rows, x []float64) []float64 {
 			size = math.Hypot(size, m.wide[i*(length+1)])
 		}
 		m.dst[2*(n*c+k)], m.dst[2*(n*c+k)+1] = mean, root*size
+		if !math.IsNaN(y) {
+			z := (y - mean) / (root * size)
+			m.fit -= z*z/2 + math.Log(root*size/r.SD[k])
+			m.values++
+		}
 		if math.IsNaN(y) || count == 0 {
 			continue
 		}

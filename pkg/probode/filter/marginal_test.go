@@ -3,6 +3,7 @@ package filter
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -50,11 +51,10 @@ func logLikelihood(t *testing.T, p *probode.Problem, m EK, mesh probode.Mesh, ti
 	return ll
 }
 
-// The values come from arithmetic with 40 digits.
-func TestLikelihoodValues(t *testing.T) {
-	p := problems.FitzHughNagumo()
+// observed returns the FitzHugh–Nagumo problem with ten data of both states.
+func observed(t *testing.T) (p *probode.Problem, times []float64, y [][]float64) {
+	p = problems.FitzHughNagumo()
 	p.Span[1] = 10 // the equation after the last observation tells something, too
-	var times []float64
 	for i := 1; i <= 10; i++ {
 		times = append(times, float64(i))
 	}
@@ -62,11 +62,46 @@ func TestLikelihoodValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y := make([][]float64, 10)
+	y = make([][]float64, 10)
 	for i := range y {
 		a := float64(i + 1)
 		y[i] = []float64{ref.X[2*i] + .1*math.Sin(7*a), ref.X[2*i+1] + .1*math.Cos(5*a)}
 	}
+	return p, times, y
+}
+
+// At parameters where the filter without data diverges, DALTON would give the data an
+// enormous likelihood, e^(10¹⁸) on a grid like this.
+func TestDALTONDisagrees(t *testing.T) {
+	p, times, y := observed(t)
+	m := EK{Q: 2, Width: 1}
+	g, err := probode.Setup{Method: m, Mesh: probode.Uniform(.2)}.Grid(context.Background(), p, nil, times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, err := NewMarginal(p, m, g, times, 2, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(n int, x []float64, r *Row) {
+		copy(r.Y, y[n])
+		copy(r.Mean, x)
+		copy(r.Slopes, []float64{1, 0, 0, 1})
+		r.SD[0], r.SD[1] = 0.1, 0.1
+	}
+	dst := make([]float64, 4*len(times))
+	extra, err := of.Predict(context.Background(), dst, []float64{4.9, .61, 7.1}, 1000, look, nil)
+	if err == nil || !strings.Contains(err.Error(), "disagree") {
+		t.Errorf("an evidence of %g and the error %v: want one that says that the filters disagree", extra, err)
+	}
+	if _, err := of.Predict(context.Background(), dst, p.Theta, 1000, look, nil); err != nil {
+		t.Errorf("at the true parameters: %v", err)
+	}
+}
+
+// The values come from arithmetic with 40 digits.
+func TestLikelihoodValues(t *testing.T) {
+	p, times, y := observed(t)
 	for _, c := range []struct {
 		h, fenrir, dalton float64
 	}{{.1, 22.807979362016, 22.69640007774}, {.05, 22.658030939176, 22.660656450271}} {
