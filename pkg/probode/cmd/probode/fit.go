@@ -35,7 +35,8 @@ according to its expansion. If few searches found the best optimum, there may be
 better one.
 
 -profiles computes the profile likelihood of each parameter: its confidence interval,
-and whether the data determine the parameter at all.
+and whether the data determine the parameter at all. A fit that is interrupted with
+Ctrl-C writes the searches and profiles that have ended.
 
 The figure, .png, .svg or .html, shows the fit against the data, how far below the best
 each search ended and, with -profiles, the profiles, and as a band around the fit the
