@@ -9,19 +9,24 @@ import "math"
 // state, the points are m ± √n sⱼ. The expectation of f is the mean of its values. The
 // regression A of f on the state solves A sⱼ = (f(m + √n sⱼ) − f(m − √n sⱼ)) / 2√n.
 func (e *engine) cubature(t float64, theta []float64) {
-	kappa := e.kappa
-	if kappa == 0 {
+	kappa, known := e.kappa, e.kappa > 0
+	if !known {
 		kappa = e.local()
 	}
 	n := float64(len(e.fa) * e.order())
 	clear(e.mean)
 	for k, b := range e.blocks {
 		d := b.m * b.w
-		e.root = resize(e.root, b.count*d)
-		for i := range b.count {
-			copy(e.root[i*d:(i+1)*d], b.a[i*len(b.z)+b.w:])
+		first := 0
+		if !known { // only the noise of the step has this κ
+			first = b.rows
 		}
-		triangularize(e.root, b.count, d, b.sum)
+		rows := b.count - first
+		e.root = resize(e.root, rows*d)
+		for i := range rows {
+			copy(e.root[i*d:(i+1)*d], b.a[(first+i)*len(b.z)+b.w:])
+		}
+		triangularize(e.root, rows, d, b.sum)
 		clearBelow(e.root, d, d)
 		distance := math.Sqrt(n) * kappa * math.Pow(b.h, float64(e.Q)+0.5)
 		for j := range d { // A sⱼ goes to column j of hjac

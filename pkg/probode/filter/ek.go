@@ -24,8 +24,8 @@ const (
 	// that remains after the regression is left out; it is of fourth order in the spread.
 	//
 	// The values of f are taken at distances that are proportional to κ, so the mean depends
-	// on the diffusion. If κ² is not given, each step uses the value under which its residual
-	// is most likely for a known state.
+	// on the diffusion. If κ² is not given, each step uses the covariance of its own noise,
+	// with the κ² under which its residual is most likely for a known state.
 	Cubature
 )
 

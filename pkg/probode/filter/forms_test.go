@@ -171,3 +171,27 @@ func TestSecondOrderLikelihood(t *testing.T) {
 		}
 	}
 }
+
+// Under error control cubature takes about as many steps as EK1, also where the size of
+// the residuals changes by orders of magnitude. Its smoothed spread fits the error.
+func TestCubatureErrorControl(t *testing.T) {
+	p := problems.FitzHughNagumo()
+	ref := solve(t, p, Settings{EK: EK{Q: 8}, Mesh: probode.Uniform(.01)})
+	var steps [2]int
+	for i, kind := range []Jacobian{Full, Cubature} {
+		s := solve(t, p, Settings{EK: EK{Q: 3, Jacobian: kind}, Varying: true, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}})
+		steps[i] = len(s.T)
+		for _, at := range []float64{3.3, 7.31, 20} {
+			mean, sd := s.At(at)
+			want, _ := ref.At(at)
+			for k := range mean {
+				if e := math.Abs(mean[k] - want[k]); !(e < 1e-4 && e < 4*sd[k]) {
+					t.Errorf("%v, component %d at t = %g: error %.2g with a standard deviation of %.2g", s.run.EK, k, at, e, sd[k])
+				}
+			}
+		}
+	}
+	if r := float64(steps[1]) / float64(steps[0]); !(r > .9 && r < 1.1) {
+		t.Errorf("cubature takes %d steps, EK1 %d", steps[1], steps[0])
+	}
+}
