@@ -136,7 +136,7 @@ func (f *calibration) view(v *View) {
 	alpha := axis{"α", leastAlpha, mostAlpha}
 	if c := f.chosen; c.error != nil {
 		t := axis{"t", p.Span[0], p.Span[1]}
-		y := axis{"size of " + p.StateName(0), 1e-8, 1e2}
+		y := axis{"size of " + p.StateName(0), 1e-6, 1e2}
 		errs, sds := points{}, points{}
 		for i := range c.error {
 			errs, sds = append(errs, []float64{f.t[i+1], positive(c.error[i], y)}), append(sds, []float64{f.t[i+1], positive(c.sd[i], y)})

@@ -183,7 +183,7 @@ func (f *dragons) view(v *View) {
 	for n, k := range f.peaks {
 		at = append(at, []float64{k.beta1, k.below})
 		v.Numbers[fmt.Sprintf("peak%d", n+1)] = k.beta1
-		said := fmt.Sprintf("The solver's log-likelihood has a peak at β1 = %.4g, %.2g below its maximum. With an accurate solver it is %.4g below the maximum there", k.beta1, -k.below, max(0, -k.exact))
+		said := fmt.Sprintf("The solver's log-likelihood has a peak at β1 = %.4g, %.2g below its maximum. With an accurate solver it is %.3g below the maximum there", k.beta1, math.Abs(k.below), math.Abs(k.exact))
 		if k.exact < -10 {
 			said += ": the equation itself has no peak there"
 		}

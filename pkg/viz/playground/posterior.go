@@ -129,7 +129,7 @@ func (f *posterior) accurate() *run {
 	c, _ := cases.Named(f.problem)
 	p := c.Posterior()
 	p.Setup = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(problems[f.problem].exact)}
-	return newRun(p, mcmc.Settings{Draws: 1500, BurnIn: 500, Thin: 2, Seed: 1})
+	return newRun(p, mcmc.Settings{Draws: 1200, BurnIn: 400, Thin: 2, Seed: 1})
 }
 
 // begin begins to draw with the solver of the knobs.
@@ -141,7 +141,7 @@ func (f *posterior) begin() {
 		p.Alpha = f.number("alpha")
 	}
 	f.draws.close()
-	f.draws = newRun(p, mcmc.Settings{Draws: 4000, BurnIn: 2000, Thin: 5, Seed: uint64(f.number("seed"))})
+	f.draws = newRun(p, mcmc.Settings{Draws: 4000, BurnIn: 500, Thin: 5, Seed: uint64(f.number("seed"))})
 }
 
 func (f *posterior) Close() {

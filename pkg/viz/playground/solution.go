@@ -198,10 +198,12 @@ func (s *solution) charts(frame []axis) (all []Chart) {
 			if label != "" {
 				label = ", " + label
 			}
-			series = append(series, line("accurate"+label, ink, 1, joined(c.t, c.exact)))
 			if c.solver != nil {
-				series = append(series, line("this solver"+label, colours[n%len(colours)], 2, joined(c.t, c.solver)))
+				series = append(series, line("this solver"+label, colours[n%len(colours)], 3, joined(c.t, c.solver)))
 			}
+			exact := line("accurate"+label, ink, 1.2, joined(c.t, c.exact))
+			exact["lineStyle"].(map[string]any)["type"] = "dashed"
+			series = append(series, exact)
 			if c.data != nil {
 				series = append(series, dots("data"+label, colours[n%len(colours)], 7, c.data))
 			}
