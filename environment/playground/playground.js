@@ -14,6 +14,7 @@
   const styles = "STYLES";
   const inJupyter = Boolean(document.getElementById("jupyter-config-data"));
   const PATIENCE = 2000; // milliseconds after which a silent worker is ended
+  const PREPARE = 10000; // the same for a worker that starts and for a figure that opens
 
   // ---- the program -------------------------------------------------------------------
 
@@ -76,7 +77,7 @@
   const desk = {
     worker: undefined,
     figures: new Map(), // the open ones, by id
-    asked: [], // the ids of the figures whose questions are not answered yet
+    asked: [], // the questions that are not answered yet: figure and patience
     watch: undefined,
 
     start(program) {
@@ -85,25 +86,26 @@
       this.worker.onerror = () => this.restart();
       this.worker.postMessage(program.module);
       this.program = program;
-      this.asked = [0]; // the start is answered, too
-      this.wait(10 * PATIENCE);
+      this.asked = [{time: PREPARE}]; // the start is answered, too
+      this.wait();
     },
 
     ask(figure, question) {
       this.worker.postMessage(JSON.stringify({...question, id: figure.id}));
-      if (this.asked.push(figure.id) === 1) this.wait(PATIENCE);
+      if (this.asked.push({id: figure.id, time: question.do === "open" ? PREPARE : PATIENCE}) === 1) this.wait();
     },
 
-    wait(time) {
+    wait() {
       clearTimeout(this.watch);
+      if (!this.asked.length) return;
       // The answer may be there already and wait until this page has drawn something.
-      if (this.asked.length) this.watch = setTimeout(() => { this.watch = setTimeout(() => this.restart(), 100); }, time);
+      this.watch = setTimeout(() => { this.watch = setTimeout(() => this.restart(), 100); }, this.asked[0].time);
     },
 
     answered(answer) {
       if (answer.ended) return this.restart();
       this.asked.shift();
-      this.wait(PATIENCE);
+      this.wait();
       const figure = this.figures.get(answer.id);
       if (figure) figure.answered(answer);
     },
@@ -111,7 +113,7 @@
     // Ends the worker. The figure whose question it did not answer waits for another
     // value of a knob; the others begin again.
     restart() {
-      const stuck = this.asked[0];
+      const stuck = this.asked.length ? this.asked[0].id : undefined;
       clearTimeout(this.watch);
       this.worker.terminate();
       this.start(this.program);
@@ -281,13 +283,13 @@
     const [ink, pale, faint] = isDark ? ["#dddddd", "#9a9a9a", "#3a3a3a"] : ["#222222", "#707070", "#e4e4e4"];
     const axis = {
       axisLine: {onZero: false, lineStyle: {color: pale}}, axisTick: {lineStyle: {color: pale}},
-      axisLabel: {color: ink, hideOverlap: true}, nameTextStyle: {color: ink}, splitLine: {lineStyle: {color: faint}}
+      axisLabel: {color: ink}, nameTextStyle: {color: ink}, splitLine: {lineStyle: {color: faint}}
     };
     return {
       textStyle: {fontFamily: "Arial, Liberation Sans, sans-serif", color: ink}, backgroundColor: "transparent",
       legend: {icon: "roundRect", itemWidth: 16, itemHeight: 6, textStyle: {color: ink}, inactiveColor: faint, pageTextStyle: {color: ink}, pageIconColor: ink, pageIconInactiveColor: faint},
       tooltip: {backgroundColor: isDark ? "#2a2a2a" : "#ffffff", borderColor: pale, textStyle: {color: ink}},
-      visualMap: {textStyle: {color: ink}}, valueAxis: axis, logAxis: axis, categoryAxis: axis,
+      visualMap: {textStyle: {color: ink}}, valueAxis: {...axis, axisLabel: {color: ink, hideOverlap: true}}, logAxis: axis, categoryAxis: axis,
       colours: {ink, pale: isDark ? "#6a6a6a" : "#b8b8b8", ground: isDark ? "#1b1d20" : "#ffffff"}
     };
   }
