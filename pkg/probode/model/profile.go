@@ -93,23 +93,7 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	for left := restarts; ; left-- {
 		out := &ProfileLikelihoods{Best: best, Level: level, Drop: distuv.ChiSquared{K: 1}.Quantile(level) / 2, ByName: make([]ProfileLikelihood, len(problem.free))}
 		from := problem.starts()[0]
-		sides := make([]side, 2*len(problem.free))
-		for i := range sides {
-			sides[i] = side{end: from[i/2], err: errStopped}
-		}
-		_, err := pieces.Each(ctx, s.Workers, len(sides), s.Progress, func() func(int) error {
-			f, err := problem.search(ctx)
-			return func(i int) error {
-				if err != nil {
-					return err
-				}
-				sides[i] = f.side(from, i/2, float64(2*(i%2)-1), out.Drop)
-				if higher := (*higherError)(nil); left > 0 && errors.As(sides[i].err, &higher) {
-					return higher
-				}
-				return nil
-			}
-		})
+		sides, err := problem.sides(ctx, from, out.Drop, left > 0)
 		higher := (*higherError)(nil)
 		if !errors.As(err, &higher) {
 			if err != nil && ctx.Err() == nil {
@@ -135,6 +119,30 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 		}
 		best, problem.set.From = list[0], [][]float64{list[0].Theta}
 	}
+}
+
+// sides computes both sides of each profile around from, until ctx ends. If restart is true
+// and a profile finds a higher point, the error is a *higherError, and the other sides may
+// be missing.
+func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
+	sides := make([]side, 2*len(f.free))
+	for i := range sides {
+		sides[i] = side{end: from[i/2], err: errStopped}
+	}
+	_, err := pieces.Each(ctx, f.set.Workers, len(sides), f.set.Progress, func() func(int) error {
+		s, err := f.search(ctx)
+		return func(i int) error {
+			if err != nil {
+				return err
+			}
+			sides[i] = s.side(from, i/2, float64(2*(i%2)-1), threshold)
+			if higher := (*higherError)(nil); restart && errors.As(sides[i].err, &higher) {
+				return higher
+			}
+			return nil
+		}
+	})
+	return sides, err
 }
 
 // A higherError says that a profile has found a point above the optimum around which it
