@@ -427,7 +427,12 @@
     }
 
     reveal() {
-      this.box.replaceChildren(this.root); // in place of the recording
+      if (this.box.querySelector("[data-probode]")) {
+        const recorded = [...this.box.children].filter((e) => e !== this.root);
+        this.box.replaceChildren(this.root, element("details", {}, element("summary", {text: "The recorded figure"}), ...recorded));
+      } else {
+        this.box.replaceChildren(this.root);
+      }
       this.root.hidden = false;
     }
 

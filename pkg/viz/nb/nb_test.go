@@ -41,7 +41,7 @@ var cells = map[string]func(){
 		}
 		Show(viz.Frames{Label: "h", Names: []string{"0.1", "0.2"}, Figures: []viz.Figure{line("A"), line("A")}})
 	},
-	"play":         func() { Play("posterior", map[string]any{"problem": "lynx-hare", "seed": 2.0}, line("Recorded")) },
+	"play":         func() { Play("posterior", map[string]any{"problem": "lynx-hare", "seed": 2}, line("Recorded")) },
 	"play nothing": func() { Play("no such figure", nil, line("Recorded")) },
 	"play wrongly": func() { Play("posterior", map[string]any{"seed": "two"}, line("Recorded")) },
 	"bad figure":   func() { Show(viz.Figure{Title: "empty"}) },
