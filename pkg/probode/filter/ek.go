@@ -51,10 +51,12 @@ type EK struct {
 	Jacobian Jacobian
 
 	// Width divides the state into blocks of this many neighbouring components. The filter
-	// uses only the derivatives of f within the blocks; given the mean, they are
-	// independent. A step takes O(d w² q³) operations for a width w. Zero means one block
-	// for all components, or blocks of one component if the Jacobian is Zero. Fenrir and
-	// DALTON need the joint distribution, so they use the same derivatives at the full cost.
+	// uses only the derivatives of f within the blocks, so the errors of different blocks
+	// are independent, and the spread leaves out what one block passes to another. A step
+	// takes O(d w² q³) operations for a width w. Zero means one block for all components, or
+	// blocks of one component if the Jacobian is Zero. Fenrir and DALTON need the joint
+	// distribution, so they use the same derivatives at the full cost, and all derivatives
+	// with Cubature.
 	Width int
 
 	// SecondOrder says that the state is (x, x′), so that F writes x′ to the first half of
@@ -252,7 +254,7 @@ type stepper struct {
 	g        *probode.Grid
 	e        [][]float64 // error of the mean of each block
 	noisy    bool        // e is not zero
-	out      []float64   // the active components of the last state
+	out      []float64   // the last state
 	residual []float64   // of the last prediction
 	work     []float64
 }
@@ -363,7 +365,7 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	clear(dst)
 	for k, b := range s.blocks {
 		b.scatter(s.work)
-		size := make([]float64, b.w)
+		size := b.sum[:b.w]
 		for i := range size {
 			size[i] = math.Sqrt(s.work[i*b.w+i])
 		}
