@@ -3,7 +3,6 @@ package playground
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -18,6 +17,7 @@ type calibration struct {
 	computed
 	chosen   comparison // at the α of the slider
 	t        []float64
+	top      float64      // of the axis of errors
 	coverage []comparison // for several α
 	alphas   []float64
 	scores   []float64 // relative to the largest
@@ -40,14 +40,10 @@ func newCalibration() Figure {
 }
 
 func (f *calibration) controls(name string) knobs {
-	problem := Control{Name: "problem", Label: "problem", Kind: "choice", Value: name}
-	for _, n := range slices.Sorted(maps.Keys(integrable)) {
-		problem.Options = append(problem.Options, Option{n, integrable[n].label})
-	}
 	rule := Control{Name: "rule", Label: "score", Kind: "choice", Value: "log",
 		Options: []Option{{"log", "logarithmic score"}, {"paper", "Bhattacharyya, as in the paper"}}}
 	i := integrable[name]
-	return knobs{problem, methodChoice("am0"), slider("h", "step size h", "log", i.least, i.most, 0, i.at), rule,
+	return knobs{problemChoice(name), methodChoice("am0"), slider("h", "step size h", "log", i.least, i.most, 0, i.at), rule,
 		slider("alpha", "scale of the noise α", "log", leastAlpha, mostAlpha, 0, 0.2),
 		slider("paths", "number of paths", "integer", 20, 200, 1, 100), slider("seed", "seed", "integer", 1, 1000, 1, 1)}
 }
@@ -57,7 +53,7 @@ const leastAlpha, mostAlpha = 1e-3, 10
 // compute compares error and spread at the α of the slider, calibrates α, and then
 // computes the score and the shares for many α.
 func (f *calibration) compute(ctx context.Context) error {
-	f.scale, f.coverage, f.scores = nil, nil, nil
+	f.scale, f.coverage, f.scores, f.top = nil, nil, nil, 0
 	p, m := integrable[f.problem].make(), methodNamed(f.text("method"))
 	var truth []float64
 	compare := func(alpha float64) (comparison, error) {
@@ -72,6 +68,9 @@ func (f *calibration) compute(ctx context.Context) error {
 				return c, err
 			}
 			truth, f.t = exact.X, e.T
+			for i := 0; i < len(truth); i += p.Dim() {
+				f.top = max(f.top, decade(2*math.Abs(truth[i]), math.Ceil))
+			}
 		}
 		d := p.Dim()
 		for k := range d {
@@ -136,7 +135,7 @@ func (f *calibration) view(v *View) {
 	alpha := axis{"α", leastAlpha, mostAlpha}
 	if c := f.chosen; c.error != nil {
 		t := axis{"t", p.Span[0], p.Span[1]}
-		y := axis{"size of " + p.StateName(0), 1e-6, 1e2}
+		y := axis{"size of " + p.StateName(0), 1e-6 * f.top, f.top}
 		errs, sds := points{}, points{}
 		for i := range c.error {
 			errs, sds = append(errs, []float64{f.t[i+1], positive(c.error[i], y)}), append(sds, []float64{f.t[i+1], positive(c.sd[i], y)})
@@ -173,7 +172,7 @@ func (f *calibration) view(v *View) {
 	v.Charts = append(v.Charts, newChart("coverage", "How often the error is within the spread", 300, alpha, share, series...).logarithmic(alpha, share, "xAxis"))
 	if c := f.scale; c != nil {
 		v.Numbers["alpha"], v.Numbers["se"] = c.Alpha, c.SE
-		v.Says = append(v.Says, fmt.Sprintf("Calibrated: α* = %.3g ± %.2g from the limited number of paths. There, the mean of E²/v is %.2g, and %.0f %% and %.0f %% of the errors are within one and two standard deviations.",
+		v.Says = append(v.Says, fmt.Sprintf("Calibrated: α* = %.3g ± %.2g from the limited number of paths. There, the mean of error²/sd² is %.2g, and %.0f %% and %.0f %% of the errors are within one and two standard deviations.",
 			c.Alpha, c.SE, c.MeanSquare, 100*c.Within[0], 100*c.Within[1]))
 		v.Says = append(v.Says, c.Warnings...)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+var errNoFiles = errors.New("this figure has no files")
+
 // computed is a figure whose computation begins again whenever a knob moves.
 type computed struct {
 	knobs
@@ -26,7 +28,7 @@ func (f *computed) open() {
 func (f *computed) Controls() []Control { return f.knobs }
 func (f *computed) Close()              { f.work.stop() }
 
-func (f *computed) File(string) ([]byte, error) { return nil, errors.New("this figure has no files") }
+func (f *computed) File(string) ([]byte, error) { return nil, errNoFiles }
 
 func (f *computed) Set(values map[string]any) error {
 	kept, name := f.values(), f.problem

@@ -171,6 +171,14 @@ func highest(a, b float64, f func(float64) float64) float64 {
 	return (a + b) / 2
 }
 
+// belowTop says how far a log-likelihood is below its maximum.
+func belowTop(v float64) string {
+	if v > -0.005 {
+		return "at its maximum"
+	}
+	return fmt.Sprintf("%.3g below its maximum", -v)
+}
+
 func (f *dragons) view(v *View) {
 	x, y := axis{"β1, with β0 = 10 β1", 0, mostBeta}, axis{"log-likelihood − its maximum", -60, 3}
 	curve := func(values []float64) (p points) {
@@ -183,7 +191,7 @@ func (f *dragons) view(v *View) {
 	for n, k := range f.peaks {
 		at = append(at, []float64{k.beta1, k.below})
 		v.Numbers[fmt.Sprintf("peak%d", n+1)] = k.beta1
-		said := fmt.Sprintf("The solver's log-likelihood has a peak at β1 = %.4g, %.2g below its maximum. With an accurate solver it is %.3g below the maximum there", k.beta1, math.Abs(k.below), math.Abs(k.exact))
+		said := fmt.Sprintf("The solver's log-likelihood has a peak at β1 = %.4g, %s. The accurate log-likelihood there is %s", k.beta1, belowTop(k.below), belowTop(k.exact))
 		if k.exact < -10 {
 			said += ": the equation itself has no peak there"
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
@@ -32,14 +33,17 @@ type modelFigure struct {
 	problems []Problem
 
 	work   *task
-	shown  *solution // the last one, which may belong to earlier values
-	frame  []axis    // the vertical axes of shown.observables
-	failed error     // why the equations could not be solved
-	found  []string  // what a fit or a certificate has found
-	doing  string    // what the task does, in words; empty for a solve
-	part   float64   // progress of a fit
+	shown  *solution    // the last one, which may belong to earlier values
+	frame  []axis       // the vertical axes of shown.observables
+	failed error        // why the equations could not be solved
+	found  []string     // what a fit or a certificate has found
+	doing  string       // what the task does, in words; empty for a solve
+	ended  atomic.Int64 // searches of a fit that have ended
 	extra  map[string]float64
 }
+
+// drawn is the number of starts of a fit in addition to the values of the sliders.
+const drawn = 9
 
 // threshold is the largest shift in sd that does not matter, as in the command certify.
 const threshold = 0.1
@@ -97,7 +101,8 @@ func (f *modelFigure) Set(values map[string]any) error {
 	fit, certificate := next.on("fit"), next.on("certify")
 	next.named("fit").Value, next.named("certify").Value = false, false
 	f.knobs, f.written, f.file, f.problems = next, written, file, problems
-	f.doing, f.found, f.failed, f.extra, f.part = "", nil, nil, map[string]float64{}, 0
+	f.doing, f.found, f.failed, f.extra = "", nil, nil, map[string]float64{}
+	f.ended.Store(0)
 	if file == nil {
 		f.work = nil
 		return nil
@@ -246,9 +251,8 @@ func (f *modelFigure) solve(ctx context.Context) error {
 // fit searches for the largest likelihood from the present values and from nine drawn
 // starts, and moves the sliders to the best point.
 func (f *modelFigure) fit(ctx context.Context) error {
-	const drawn = 9
 	ends, err := f.file.Fit(ctx, model.FitSettings{Starts: drawn, From: [][]float64{f.theta}, Seed: 1, Workers: 1,
-		Progress: func(done, total int) { f.part = float64(done) / float64(total) }})
+		Progress: func(done, _ int) { f.ended.Store(int64(done)) }})
 	if err != nil {
 		return err
 	}
@@ -344,7 +348,7 @@ func (f *modelFigure) Advance(budget time.Duration) View {
 	case f.work != nil && v.Done && f.work.err != nil:
 		v.Says = append(v.Says, "This is not possible: "+f.work.err.Error()+".")
 	case !v.Done && f.doing != "":
-		v.Progress = f.part
+		v.Progress = float64(f.ended.Load()) / (drawn + 1)
 		v.Says = append(v.Says, f.doing)
 	}
 	if f.failed != nil {

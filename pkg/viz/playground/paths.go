@@ -64,16 +64,12 @@ func newPaths() Figure {
 func (f *paths) Controls() []Control { return f.knobs }
 
 func (f *paths) controls(name string, p *probode.Problem) knobs {
-	problem := Control{Name: "problem", Label: "problem", Kind: "choice", Value: name}
-	for _, n := range slices.Sorted(maps.Keys(integrable)) {
-		problem.Options = append(problem.Options, Option{n, integrable[n].label})
-	}
 	component := Control{Name: "component", Label: "component", Kind: "choice", Value: "0"}
 	for k := range p.X0 {
 		component.Options = append(component.Options, Option{fmt.Sprint(k), p.StateName(k)})
 	}
 	i, from, to := integrable[name], p.Span[0], p.Span[1]
-	return knobs{problem, component, methodChoice("am0"),
+	return knobs{problemChoice(name), component, methodChoice("am0"),
 		slider("h", "step size h", "log", i.least, i.most, 0, i.at),
 		slider("alpha", "scale of the noise α", "log", 1e-4, 1e3, 0.05, 0.2),
 		button("calibrate", "calibrate α"),
@@ -82,6 +78,15 @@ func (f *paths) controls(name string, p *probode.Problem) knobs {
 		slider("cut", "cut at the time", "range", from, to, (to-from)/200, from+0.75*(to-from)),
 		slider("seed", "seed", "integer", 1, 1000, 1, 1),
 	}
+}
+
+// problemChoice returns the control for an integrated problem.
+func problemChoice(value string) Control {
+	c := Control{Name: "problem", Label: "problem", Kind: "choice", Value: value}
+	for _, n := range slices.Sorted(maps.Keys(integrable)) {
+		c.Options = append(c.Options, Option{n, integrable[n].label})
+	}
+	return c
 }
 
 // methodChoice returns the control for an integrator.

@@ -2,11 +2,9 @@ package playground
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
@@ -151,21 +149,7 @@ func (f *posterior) Close() {
 	}
 }
 
-func (f *posterior) File(name string) ([]byte, error) {
-	if name != drawsFile {
-		return nil, errors.New("the only file is " + drawsFile)
-	}
-	var b strings.Builder
-	b.WriteString("chain," + strings.Join(f.draws.posterior.Names(), ",") + "\n")
-	for i, draws := range f.draws.kept() {
-		for _, d := range draws {
-			b.WriteString(strings.ReplaceAll(strings.Trim(fmt.Sprint(i+1, d), "[]"), " ", ",") + "\n")
-		}
-	}
-	return []byte(strings.ReplaceAll(b.String(), "[", "")), nil
-}
-
-const drawsFile = "draws.csv"
+func (f *posterior) File(string) ([]byte, error) { return nil, errNoFiles }
 
 // Advance draws. Until the accurate posterior is complete, it gets half of the time.
 func (f *posterior) Advance(budget time.Duration) View {
@@ -185,9 +169,6 @@ func (f *posterior) Advance(budget time.Duration) View {
 	v := View{Progress: f.draws.progress(), Done: (judged[0] || still) && judged[1], Numbers: map[string]float64{}}
 	v.Charts = []Chart{f.contours(), f.trace()}
 	v.Says = f.says(&v)
-	if len(f.draws.kept()[0]) > 0 {
-		v.Files = []File{{drawsFile, "text/csv"}}
-	}
 	return v
 }
 

@@ -171,15 +171,26 @@ func (s *solution) axes() (all []axis) {
 				low, high = -1, 1
 			}
 		}
-		margin := (high - low) / 4
-		if low < 0 || low > margin {
-			low -= margin
-		} else {
-			low = 0
+		margin := (high - low) / 6
+		if low >= 0 && low <= 2*margin {
+			low = margin // the axis begins at 0
 		}
-		all = append(all, axis{name, rounded(low), rounded(high + margin)})
+		unit := tick(high + 2*margin - low)
+		all = append(all, axis{name, unit * math.Floor((low-margin)/unit), unit * math.Ceil((high+margin)/unit)})
 	}
 	return all
+}
+
+// tick returns the largest of the numbers 1, 2 and 5 times a power of ten that fits four
+// times into a length.
+func tick(length float64) float64 {
+	unit := decade(length/4, math.Floor)
+	for _, k := range []float64{5, 2} {
+		if k*unit <= length/4 {
+			return k * unit
+		}
+	}
+	return unit
 }
 
 // charts returns a chart for each of the first observables.

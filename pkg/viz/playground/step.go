@@ -1,7 +1,6 @@
 package playground
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -64,7 +63,7 @@ func (f *step) Set(values map[string]any) error {
 
 func (f *step) Close() {}
 
-func (f *step) File(string) ([]byte, error) { return nil, errors.New("this figure has no files") }
+func (f *step) File(string) ([]byte, error) { return nil, errNoFiles }
 
 // A taken is the step with the values of the knobs.
 type taken struct {

@@ -11,8 +11,9 @@ import (
 
 // A task is work in a goroutine of its own, which runs only while advance waits for it.
 // The work pauses wherever a solver looks whether its context has ended, and wherever it
-// calls rest. So it needs no thread of its own, and while it pauses, the goroutine of
-// advance may read what it has written.
+// calls rest. So it needs no thread of its own. While it pauses, the goroutine of advance
+// may read what the pausing goroutine has written; other goroutines of the work may still
+// run for a moment.
 type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc
