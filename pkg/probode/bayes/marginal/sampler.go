@@ -44,7 +44,7 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	ek, ok := p.Method.(filter.EK)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%v: the method is %v: want ek0 or ek1", s, p.Method)
+		return nil, fmt.Errorf("%v: the method is %v: want ek0, ek1 or ckf", s, p.Method)
 	case p.AlphaParam == "" && p.Alpha == 0:
 		return nil, fmt.Errorf("%v: α, the diffusion κ², is 0: want a number > 0, a calibrated one or a prior", s)
 	}

@@ -65,9 +65,9 @@ or -step alone, an accurate solver checks each move that this solver accepts
 the paper (hamiltonian, or pcn where that needs gradients that the solver does not have):
 that widens the posterior and does not correct it.
 
-With -method ek0 or ek1, -scheme fenrir and dalton integrate the solution out. -alpha is the
-diffusion κ². The measurement errors must be Gaussian or log-normal;
-dalton also takes others without a kink, such as counts.
+With -method ek0, ek1 or ckf, -scheme fenrir and dalton integrate the solution out. -alpha is
+the diffusion κ². The measurement errors must be Gaussian or log-normal; dalton also takes
+others whose log density is smooth, such as counts.
 
 With -start fit.json the search for modes begins at the ends of an earlier probode fit,
 so that nothing is searched for twice. If that fit computed profiles, the command names
