@@ -262,7 +262,7 @@ func outline(name, colour string, r *run, i, j int) []map[string]any {
 	if len(s) == 0 || !(min(s[i].BulkESS, s[j].BulkESS) >= fewestESS) {
 		return nil
 	}
-	const most, cells = 1000, 48
+	const most, cells = 1000, 64
 	kept := r.kept()
 	each := min(r.judged, len(kept[0])) // the contours change when the summary does
 	thin := (4*each + most - 1) / most
