@@ -287,7 +287,6 @@
     };
     return {
       textStyle: {fontFamily: "Arial, Liberation Sans, sans-serif", color: ink}, backgroundColor: "transparent",
-      legend: {icon: "roundRect", itemWidth: 16, itemHeight: 6, textStyle: {color: ink}, inactiveColor: faint, pageTextStyle: {color: ink}, pageIconColor: ink, pageIconInactiveColor: faint},
       tooltip: {backgroundColor: isDark ? "#2a2a2a" : "#ffffff", borderColor: pale, textStyle: {color: ink}},
       visualMap: {textStyle: {color: ink}}, valueAxis: {...axis, axisLabel: {color: ink, hideOverlap: true}}, logAxis: axis, categoryAxis: axis,
       colours: {ink, pale: isDark ? "#6a6a6a" : "#b8b8b8", ground: isDark ? "#1b1d20" : "#ffffff"}
@@ -307,7 +306,8 @@
     constructor(chart) {
       this.title = element("figcaption");
       this.host = element("div", {role: "img"});
-      this.element = element("figure", {class: chart.wide ? "wide" : undefined}, this.title, this.host);
+      this.names = element("div", {class: "names", role: "group", "aria-label": "Shown in the chart"});
+      this.element = element("figure", {class: chart.wide ? "wide" : undefined}, this.title, this.names, this.host);
       this.sized = new ResizeObserver(() => { if (this.chart && this.host.clientWidth) this.chart.resize(); });
       this.sized.observe(this.host);
     }
@@ -319,18 +319,41 @@
       if (!this.chart) {
         this.chart = echarts.init(this.host, colours);
         this.state = viz.watch(this.chart);
-        this.chart.group = "";
       }
       const option = paint(structuredClone(chart.option), colours.colours);
       option.animation = false;
       option.series = option.series || [];
+      option.legend = {show: false};
       viz.equip(option, this.state);
+      this.legend(option.series);
       const series = JSON.stringify(option.series.map((s) => [s.type, s.name]));
       this.chart.setOption(option, series === this.series ? {} : {replaceMerge: ["series"]});
       this.series = series;
     }
 
+    // A legend of ECharts would be cut off where there is little room. Here each name is a
+    // button that hides or shows its series.
+    legend(series) {
+      const colours = new Map();
+      for (const s of series) {
+        if (s.name && !colours.has(s.name)) colours.set(s.name, s.color || (s.itemStyle || s.lineStyle || {}).color);
+      }
+      const now = JSON.stringify([...colours]);
+      if (this.named === now) return;
+      this.named = now;
+      this.names.replaceChildren(...[...colours].map(([name, colour]) => {
+        const b = element("button", {type: "button", "aria-pressed": String(this.state.selected[name] !== false)}, element("i"), name);
+        b.firstChild.style.background = colour;
+        b.onclick = () => {
+          this.chart.dispatchAction({type: "legendToggleSelect", name});
+          b.setAttribute("aria-pressed", String(this.state.selected[name] !== false));
+        };
+        return b;
+      }));
+    }
+
     clear() {
+      this.named = undefined;
       if (this.chart) this.chart.dispose();
       this.chart = this.series = undefined;
     }

@@ -60,8 +60,7 @@ func newChart(id, title string, height int, x, y axis, series ...map[string]any)
 	vertical["nameLocation"], vertical["nameGap"], vertical["nameTextStyle"] = "end", 10, map[string]any{"align": "left"}
 	return Chart{ID: id, Title: title, Height: height, Option: map[string]any{
 		"animation": false,
-		"grid":      map[string]any{"left": 8, "right": 16, "top": 52, "bottom": 32, "containLabel": true},
-		"legend":    map[string]any{"type": "scroll", "top": 0},
+		"grid":      map[string]any{"left": 8, "right": 16, "top": 24, "bottom": 32, "containLabel": true},
 		"xAxis":     x.option(), "yAxis": vertical, "series": series,
 	}}
 }
