@@ -131,3 +131,12 @@ func TestNamesSurvive(t *testing.T) {
 		t.Errorf("name %q became %q", name, c.Series[0].Name)
 	}
 }
+
+// The script is joined into one line, so a comment may only stand on a line of its own.
+func TestLoaderHasNoTrailingComment(t *testing.T) {
+	for i, l := range strings.Split(source, "\n") {
+		if at := strings.Index(l, "// "); at > 0 && strings.TrimSpace(l[:at]) != "" {
+			t.Errorf("line %d: %s", i+1, l)
+		}
+	}
+}

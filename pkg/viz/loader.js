@@ -71,7 +71,8 @@
   }
   function tick(v) { return String(Number(Number(v).toPrecision(8))); }
   function power(v) {
-    if (!(v > 0)) return ""; // ECharts may round the end of an axis to zero
+    // ECharts may round the end of an axis to zero.
+    if (!(v > 0)) return "";
     var e = Math.floor(Math.log10(v) + 1e-9), m = v / Math.pow(10, e);
     if (Math.abs(e) <= 3) return tick(v);
     var s = String(e).replace(/./g, function (c) { return c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[+c]; });
