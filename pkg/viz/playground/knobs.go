@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
@@ -15,10 +16,10 @@ type knobs []Control
 
 // fill gives the controls their values: those in given, and else those in kept, as far as
 // they are allowed. A value in given that is not allowed is an error, except that numbers
-// are moved into their range.
+// are moved into their range, and parameters that a model no longer has are ignored.
 func (k knobs) fill(given, kept map[string]any) error {
 	for name := range given {
-		if k.named(name) == nil {
+		if k.named(name) == nil && !strings.HasPrefix(name, parameter) {
 			return fmt.Errorf("%q is not a knob of this figure", name)
 		}
 	}

@@ -238,8 +238,14 @@ func (f *modelFigure) setup() probode.Setup {
 // solve solves the equations with the values of the knobs.
 func (f *modelFigure) solve(ctx context.Context) error {
 	s, err := newSolution(ctx, f.file, f.setup(), f.theta)
-	if f.failed = err; err != nil {
+	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if f.failed = err; err != nil {
+		if f.shown != nil {
+			f.shown.forget()
+		}
+		return nil
 	}
 	if f.shown = s; f.frame == nil {
 		f.frame = s.axes()
@@ -361,7 +367,9 @@ func (f *modelFigure) Advance(budget time.Duration) View {
 		}
 		v.Charts = f.shown.charts(f.frame)
 		maps.Copy(v.Numbers, f.shown.numbers)
-		v.Files = append(v.Files, File{solutionName, "text/csv"})
+		if f.failed == nil {
+			v.Files = append(v.Files, File{solutionName, "text/csv"})
+		}
 	}
 	v.Says = append(v.Says, f.file.Warnings...)
 	v.Files = append(v.Files, File{modelName, "application/yaml"}, File{notebookName, "application/x-ipynb+json"})
@@ -372,7 +380,7 @@ func (f *modelFigure) File(name string) ([]byte, error) {
 	switch {
 	case name == modelName:
 		return []byte(f.written), nil
-	case name == solutionName && f.shown != nil:
+	case name == solutionName && f.shown != nil && f.failed == nil:
 		return f.shown.csv(), nil
 	case name == notebookName && f.file != nil:
 		return f.notebook()

@@ -186,6 +186,26 @@ func TestModelDoubts(t *testing.T) {
 	}
 }
 
+// Where the equations cannot be solved, nothing of earlier values is shown.
+func TestModelForgets(t *testing.T) {
+	f, v := opened(t, map[string]any{"text": strings.Replace(decay, "-k * A", "k * A^2", 1), "p.k": 0.1})
+	if !strings.Contains(says(v), "Log-likelihood") || len(v.Charts) != 1 {
+		t.Fatalf("it says %s", says(v))
+	}
+	v = after(t, f, map[string]any{"p.k": 10.0})
+	series := v.Charts[0].Option["series"].([]map[string]any)
+	if len(series) != 1 || series[0]["name"] != "data" || strings.Contains(says(v), "Log") || len(v.Numbers) > 0 || len(v.Files) != 2 {
+		t.Errorf("%d series, it says %s", len(series), says(v))
+	}
+	if _, err := f.File(solutionName); err == nil {
+		t.Error("the solution of earlier values")
+	}
+	v = after(t, f, map[string]any{"p.k": 0.1, "p.other": 1.0})
+	if !strings.Contains(says(v), "Log-likelihood") {
+		t.Errorf("it says %s", says(v))
+	}
+}
+
 // A knob that moves during a fit stops the fit, and no goroutine is left behind.
 func TestModelStops(t *testing.T) {
 	before := runtime.NumGoroutine()

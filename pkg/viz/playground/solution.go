@@ -24,7 +24,7 @@ type solution struct {
 // A curve is an observable under a condition.
 type curve struct {
 	observable, condition string
-	t, solver, exact      []float64 // solver is nil if the solver failed
+	t, solver, exact      []float64 // nil if it failed
 	data                  points
 }
 
@@ -136,6 +136,14 @@ func (s *solution) likelihood(ctx context.Context, file *model.File, setup probo
 	s.says = fmt.Sprintf("Log-likelihood %.6g with this solver, %.6g with an accurate one; the difference is %.2g.", values[0], values[1], values[0]-values[1])
 }
 
+// forget keeps only the data.
+func (s *solution) forget() {
+	for i := range s.curves {
+		s.curves[i].solver, s.curves[i].exact = nil, nil
+	}
+	s.says, s.numbers = "", nil
+}
+
 // observables returns the names of the observables, each once.
 func (s *solution) observables() (names []string) {
 	for _, c := range s.curves {
@@ -212,9 +220,11 @@ func (s *solution) charts(frame []axis) (all []Chart) {
 			if c.solver != nil {
 				series = append(series, line("this solver"+label, colours[n%len(colours)], 3, joined(c.t, c.solver)))
 			}
-			exact := line("accurate"+label, ink, 1.2, joined(c.t, c.exact))
-			exact["lineStyle"].(map[string]any)["type"] = "dashed"
-			series = append(series, exact)
+			if c.exact != nil {
+				exact := line("accurate"+label, ink, 1.2, joined(c.t, c.exact))
+				exact["lineStyle"].(map[string]any)["type"] = "dashed"
+				series = append(series, exact)
+			}
 			if c.data != nil {
 				series = append(series, dots("data"+label, colours[n%len(colours)], 7, c.data))
 			}
