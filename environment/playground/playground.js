@@ -374,7 +374,7 @@
       this.box = box;
       this.id = ++count;
       this.name = box.getAttribute("data-play");
-      this.values = JSON.parse(box.getAttribute("data-values") || "{}");
+      this.values = JSON.parse(box.getAttribute("data-values")) || {};
       this.changes = {}; // not yet sent
       this.busy = false; // a question about values is not answered yet
       this.knobs = new Map();
