@@ -18,6 +18,7 @@ import (
 type dragons struct {
 	computed
 	by, exact []float64 // log-likelihood along β0 = 10 β1, relative to its maximum
+	exactTop  float64   // the maximum of exact
 	peaks     []peak
 	surface   *kde.Surface // of exp(log-likelihood − its maximum, divided by flat)
 	solution  [2]points    // with the β1 of the slider: by the solver, accurate
@@ -71,24 +72,36 @@ func (f *dragons) compute(ctx context.Context) error {
 		return err
 	}
 	likelihood := func(d *bayes.Density, beta1, limit float64) float64 {
+		f.work.rest(false)
 		ll, err := d.LogLikelihood([]float64{limit * beta1, beta1}, nil)
 		if err != nil || ll != ll {
 			return math.Inf(-1)
 		}
 		return ll
 	}
-	along := func(d *bayes.Density) (all []float64, top float64) {
-		for i := range betas {
-			all = append(all, likelihood(d, betaAt(i), 10))
+	along := func(d *bayes.Density, limit float64) (all []float64) {
+		for i := 0; i < betas && ctx.Err() == nil; i++ {
+			all = append(all, likelihood(d, betaAt(i), limit))
 		}
-		top = slices.Max(all)
-		return all, top
+		return all
 	}
-	by, top := along(solver)
-	exact, exactTop := along(accurate)
+	if f.exact == nil {
+		exact := along(accurate, 10)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		// The data lie on the solution with β1 = 1.
+		f.exactTop = max(slices.Max(exact), likelihood(accurate, 1, 10))
+		for i := range exact {
+			exact[i] -= f.exactTop
+		}
+		f.exact = exact
+	}
+	below, by, above := along(solver, 9), along(solver, 10), along(solver, 11)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	top := slices.Max(by)
 	var peaks []peak
 	for i := 1; i < betas-1; i++ {
 		if by[i] < by[i-1] || by[i] <= by[i+1] || by[i] < top-100 {
@@ -97,18 +110,20 @@ func (f *dragons) compute(ctx context.Context) error {
 		b := highest(betaAt(i-1), betaAt(i+1), func(b float64) float64 { return likelihood(solver, b, 10) })
 		peaks = append(peaks, peak{b, likelihood(solver, b, 10), likelihood(accurate, b, 10)})
 	}
-	// The data lie on the solution with β1 = 1.
-	exactTop = max(exactTop, likelihood(accurate, 1, 10))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	for _, k := range peaks {
 		top = max(top, k.below)
 	}
 	for i := range by {
-		by[i], exact[i] = by[i]-top, exact[i]-exactTop
+		below[i], by[i], above[i] = below[i]-top, by[i]-top, above[i]-top
 	}
 	for i := range peaks {
-		peaks[i].below, peaks[i].exact = peaks[i].below-top, peaks[i].exact-exactTop
+		peaks[i].below, peaks[i].exact = peaks[i].below-top, peaks[i].exact-f.exactTop
 	}
-	f.by, f.exact, f.peaks = by, exact, peaks
+	// For a given β1 these solvers are linear in the limit, so that the log-likelihood is a
+	// quadratic polynomial of it.
 	g := &kde.Surface{}
 	for j := range 25 {
 		g.Y = append(g.Y, 9+float64(j)/12)
@@ -117,14 +132,17 @@ func (f *dragons) compute(ctx context.Context) error {
 		g.X = append(g.X, betaAt(i))
 	}
 	for _, limit := range g.Y {
-		for _, b := range g.X {
-			g.Z = append(g.Z, math.Exp((likelihood(solver, b, limit)-top)/flat))
+		for i := range g.X {
+			u := limit - 10
+			ll := by[i] + u*(above[i]-below[i])/2 + u*u*(above[i]-2*by[i]+below[i])/2
+			if ll != ll { // a solution has overflowed
+				ll = math.Inf(-1)
+			}
+			g.Z = append(g.Z, math.Exp(ll/flat))
 		}
 	}
-	if ctx.Err() == nil {
-		f.surface = g
-	}
-	return ctx.Err()
+	f.by, f.peaks, f.surface = by, peaks, g
+	return nil
 }
 
 // solve solves the equation with the β1 of the slider, by the solver and accurately.
