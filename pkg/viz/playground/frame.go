@@ -191,7 +191,9 @@ func (p *Page) do(m *message, reply map[string]any) error {
 	if budget <= 0 {
 		budget = 20 * time.Millisecond
 	}
-	reply["view"] = f.Advance(budget)
+	v := f.Advance(budget)
+	v.Says, v.Charts = append([]string{}, v.Says...), append([]Chart{}, v.Charts...) // [] in JSON, not null
+	reply["view"] = v
 	controls, err := json.Marshal(f.Controls())
 	if !bytes.Equal(controls, f.controls) {
 		f.controls = controls

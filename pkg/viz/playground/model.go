@@ -353,9 +353,11 @@ func (f *modelFigure) Advance(budget time.Duration) View {
 	switch {
 	case f.work != nil && v.Done && f.work.err != nil:
 		v.Says = append(v.Says, "This is not possible: "+f.work.err.Error()+".")
-	case !v.Done && f.doing != "":
+	case !v.Done:
 		v.Progress = float64(f.ended.Load()) / (drawn + 1)
-		v.Says = append(v.Says, f.doing)
+		if f.doing != "" {
+			v.Says = append(v.Says, f.doing)
+		}
 	}
 	if f.failed != nil {
 		v.Says = append(v.Says, "The equations cannot be solved for these values: "+f.failed.Error()+".")

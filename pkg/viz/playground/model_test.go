@@ -288,7 +288,8 @@ func TestPage(t *testing.T) {
 	var p Page
 	for _, m := range []struct{ ask, want string }{
 		{`{"do":"open","id":1,"figure":"model"}`, `"controls":[{"name":"text"`},
-		{`{"do":"advance","id":1,"budget":1000}`, `"done":true`},
+		{`{"do":"set","id":1,"values":{"fit":true},"budget":0.001}`, `"says":[`},
+		{`{"do":"advance","id":1,"budget":10000}`, `"done":true`},
 		{`{"do":"set","id":1,"values":{"h":0.25}}`, `"controls":[{"name":"text"`},
 		{`{"do":"set","id":1,"values":{"speed":1}}`, `"error":"\"speed\" is not a knob`},
 		{`{"do":"file","id":1,"name":"model.yaml"}`, `"content":"# Pelts`},
