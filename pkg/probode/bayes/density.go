@@ -481,6 +481,13 @@ func (e *Density) Hold(theta []float64) (release func()) {
 			held = append(held, r)
 		}
 	}
+	if held == nil {
+		return func() {} // does not allocate
+	}
+	return releaseAll(held)
+}
+
+func releaseAll(held []*Part) func() {
 	return func() {
 		for _, r := range held {
 			r.held = nil
