@@ -89,7 +89,7 @@ func TestExtremes(t *testing.T) {
 					continue
 				}
 				err := f.Set(map[string]any{c.Name: wrong})
-				if err == nil || !strings.Contains(err.Error(), c.Label) || strings.Contains(err.Error(), "\n") {
+				if err == nil || !strings.Contains(err.Error(), c.Label) || !strings.Contains(err.Error(), "want ") || strings.Contains(err.Error(), "\n") {
 					t.Errorf("%s: %s = %v gave %v: want one line that names the knob", name, c.Name, wrong, err)
 				}
 			}

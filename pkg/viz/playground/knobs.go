@@ -44,7 +44,11 @@ func (c *Control) take(v any) error {
 	switch c.Kind {
 	case "choice":
 		if !slices.ContainsFunc(c.Options, func(o Option) bool { return isText && o.Value == text }) {
-			return fmt.Errorf("%s is %v: want one of the choices", c.Label, v)
+			var allowed []string
+			for _, o := range c.Options {
+				allowed = append(allowed, o.Value)
+			}
+			return fmt.Errorf("%s is %v: want one of %s", c.Label, v, strings.Join(allowed, ", "))
 		}
 		c.Value = text
 	case "text":
@@ -59,7 +63,7 @@ func (c *Control) take(v any) error {
 		c.Value = on
 	default:
 		if !isNumber || number-number != 0 {
-			return fmt.Errorf("%s is %v: want a number", c.Label, v)
+			return fmt.Errorf("%s is %v: want a number from %g to %g", c.Label, v, c.Min, c.Max)
 		}
 		if number = min(max(number, c.Min), c.Max); c.Kind == "integer" {
 			number = math.Round(number)
