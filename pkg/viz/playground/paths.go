@@ -236,7 +236,7 @@ func (f *paths) Advance(budget time.Duration) View {
 	}
 	switch {
 	case f.fault != nil && !errors.Is(f.fault, context.Canceled):
-		v.Says = []string{"There is no solution with these settings: " + f.fault.Error() + "."}
+		v.Says = []string{"The solver finds no solution with these settings: " + f.fault.Error() + "."}
 		fallthrough
 	case f.ens == nil:
 		if f.truth != nil {
@@ -445,8 +445,8 @@ func (f *paths) says(k int, numbers map[string]float64) []string {
 	numbers["mean"], numbers["sd"], numbers["classical"] = e.Mean[k][i], e.SD[k][i], e.Deterministic[k][i]
 	numbers["error"] = f.errs[k][i]
 	within := 0
-	for j, err := range f.errs[k] {
-		if math.Abs(err) <= 2*e.SD[k][j] {
+	for j, err := range f.errs[k] { // the start has neither error nor spread
+		if j > 0 && math.Abs(err) <= 2*e.SD[k][j] {
 			within++
 		}
 	}
@@ -455,10 +455,10 @@ func (f *paths) says(k int, numbers map[string]float64) []string {
 		fmt.Sprintf("%d paths with %d steps of h = %.4g. At t = %.4g, %s is %.5g ± %.2g in the paths, %.5g in the classical solution, and %.5g in the accurate one.",
 			e.N, len(e.T)-1, f.ens.Grid.H(0), e.T[i], name, e.Mean[k][i], e.SD[k][i], e.Deterministic[k][i], e.Deterministic[k][i]-f.errs[k][i]),
 		fmt.Sprintf("The root mean square over time is %.3g for the error of the classical solution and %.3g for the spread of the paths; the error is at most two standard deviations at %d %% of the times.",
-			rms(f.errs[k]), rms(e.SD[k]), 100*within/len(e.T)),
+			rms(f.errs[k]), rms(e.SD[k]), 100*within/(len(e.T)-1)),
 	}
 	if e.Failed > 0 {
-		list = append(list, fmt.Sprintf("%d paths could not be computed: %v.", e.Failed, e.Failure))
+		list = append(list, fmt.Sprintf("%d paths could not be computed, and all numbers are of the others. The first failure: %v.", e.Failed, e.Failure))
 	}
 	if f.alpha == f.number("alpha") {
 		list = append(list, fmt.Sprintf("With the calibrated scale α = %.3g the spread matches the estimated error.", f.alpha))
