@@ -204,7 +204,7 @@ func (s *sampling) summarise(d *draws, r sample.Measurement) {
 		Solves: int(math.Round(r.Work)), Seconds: r.Seconds,
 	}
 	if _, ok := r.Sampler.(sample.Replacer); ok {
-		d.summed.replaced = r.Sampler.String()
+		d.summed.Replaced = r.Sampler.String()
 	}
 	d.drawing, d.failed, d.notes = r.Drawing, 0, nil
 	for _, note := range c.Notes {

@@ -179,11 +179,13 @@ type Inference struct {
 	// parameters, per second.
 	ESSPerSecond float64
 
-	replaced string // name of the sampler if it is a sample.Replacer
+	// Replaced is the name of the sampler if it draws from another posterior (a
+	// sample.Replacer), and otherwise empty.
+	Replaced string
 }
 
 // includes says how the inference includes the error of the solver.
-func (inf *Inference) includes() string { return cmp.Or(inf.replaced, "noise in the model") }
+func (inf *Inference) includes() string { return cmp.Or(inf.Replaced, "noise in the model") }
 
 // marginal returns the summary of a parameter's draws.
 func (inf *Inference) marginal(name string) diag.Marginal {
