@@ -17,7 +17,7 @@ const (
 
 // quantized returns an opaque image with at most paletteSize colours. It takes the
 // colours that occur most often, but skips a colour if one already taken differs from it
-// by less than paletteStep in every channel. Every other colour is replaced by the
+// by less than paletteStep in every channel. The other colours are replaced by the
 // nearest of those taken. The grey of letters and of the grid stays grey.
 func quantized(img *image.RGBA) *image.Paletted {
 	pixels := map[color.RGBA]int{}

@@ -252,8 +252,8 @@ func (b *block) innovation(dst, f []float64) {
 	}
 }
 
-// move moves the coordinates z by c times a row without z_m, along which the equation
-// holds.
+// move adds c times a direction to z. The argument row holds the components of the
+// direction other than that of f, which follows from them by the linearised equation.
 func (b *block) move(z []float64, c float64, row []float64) {
 	d := b.m * b.w
 	add(z[:d], c, row)

@@ -327,8 +327,8 @@ func (b *box) logPrior(v float64) float64 {
 	return b.prior.Of.LogProb(b.prior.On.of(v))
 }
 
-// A fitPrior is the prior of a parameter of a search. It is flat in the coordinate of the
-// search, apart from the prior of the box.
+// A fitPrior is the prior of a parameter in a search. If the box of the parameter has no
+// prior, its density is constant on the scale on which the search moves.
 type fitPrior struct {
 	flat
 	box *box

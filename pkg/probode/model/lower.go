@@ -78,8 +78,8 @@ func (ix *index) lower(c, pre *condition) *lowering {
 		l.set[s.id] = s.value
 	}
 
-	// This loop is only for parameters that the condition sets; the method at evaluates
-	// constants when a formula uses them.
+	// This loop is only for parameters that the condition sets; at evaluates constants
+	// when a formula uses them.
 	for id := range l.set {
 		if ix.params[id] {
 			l.now[id] = l.at0(id, c.where)

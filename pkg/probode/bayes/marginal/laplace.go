@@ -19,8 +19,8 @@ import (
 //	log p(Y | Z) ≈ log p(Y | X) − Σ log N(y; m, s²) + log p_s(Y | Z)
 //
 // with its likelihood p_s. The mode is found by repeating the pass over the data. Unlike
-// the second derivative of log p(y | m), 1/s² is positive also for counts of zero and for
-// outliers of Student's distribution.
+// the second derivative of log p(y | m), 1/s² is also positive for counts of zero and for
+// outliers under Student's distribution.
 
 // standIn returns s.
 func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {

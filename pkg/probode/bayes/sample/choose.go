@@ -189,7 +189,7 @@ func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square f
 // accurateEnough returns p with the cheapest setup, among several, whose D is at most a
 // tenth of matters at the modes and at most half of matters around them. It also
 // describes the error in words. The result is nil if no setup is accurate enough; the
-// words then say why.
+// description then says why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64) (*bayes.Posterior, string, error) {
 	best := found.Highest()
 	if best.U == nil {

@@ -232,7 +232,7 @@ func (k *pseudoMarginal) tune() {
 	}
 }
 
-// resize allocates memory for another number of particles.
+// resize allocates memory for a different number of particles.
 func (k *pseudoMarginal) resize(particles int) {
 	k.estimator.resize(particles)
 	if k.correlated {

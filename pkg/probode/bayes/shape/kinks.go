@@ -141,7 +141,7 @@ func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) 
 }
 
 // Flatten restricts p to the plane through X with the given unit normal: p then has no slope
-// perpendicular to the plane, and its curvature keeps steps in the plane.
+// perpendicular to the plane, and so large a curvature there that steps stay in the plane.
 func (p *Point) Flatten(normal []float64) {
 	n := mat.NewVecDense(len(normal), normal)
 	for _, v := range p.J {
