@@ -214,8 +214,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	out.Steps = s.Steps()
 	z := make([]float64, s.PathLen())
 	theta := slices.Clone(p.Theta)
-	// A method may keep the solution for the last θ, as block does, so no two solves have
-	// the same one.
+	// A method may keep the solution for the last θ, as block does, so every solve has a
+	// θ of its own.
 	solve := func() error {
 		for k, v := range theta {
 			theta[k] = math.Nextafter(v, math.Inf(1))

@@ -69,8 +69,8 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 }
 
 // inferred returns a model in which all parameters of an experiment are unknown, with
-// log-normal priors of the given relative width around their values. The last of them, as
-// many as normal says, have normal priors with that width as sd.
+// log-normal priors of the given relative width around their values. The last normal of
+// them have normal priors with that width as sd; normal is their number.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data

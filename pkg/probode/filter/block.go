@@ -112,8 +112,8 @@ func (b *block) linearize(dst, jac []float64, h float64) {
 	}
 }
 
-// residual writes the residual of the linearised equation for the coordinates e of the
-// step to dst.
+// residual writes to dst the residual of the linearised equation for the coordinates e of
+// the step.
 func (b *block) residual(dst, e []float64) {
 	w, d := b.w, b.m*b.w
 	for k := range w {

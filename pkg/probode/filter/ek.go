@@ -23,9 +23,10 @@ const (
 	// 2d values of f, so no Jacobian is needed (spherical cubature of degree 3). The variance
 	// that remains after the regression is left out; it is of fourth order in the spread.
 	//
-	// The values of f are taken at distances that are proportional to κ, so the mean depends
-	// on the diffusion. If κ² is not given, each step uses the covariance of its own noise,
-	// with the κ² under which its residual is most likely for a known state.
+	// The values of f are taken at distances that are proportional to κ, so the mean
+	// depends on the diffusion. If κ² is not given, each step uses the covariance of its
+	// own noise, with the κ² for which its residual is most likely if the state at its
+	// beginning is known.
 	Cubature
 )
 
@@ -184,7 +185,7 @@ func (m EK) width(n int) int {
 	return m.Width
 }
 
-var errSecondOrder = errors.New("the first half of F is not the second half of the state: want x′ there for SecondOrder")
+var errSecondOrder = errors.New("the first half of F is not the second half of the state: want x′ in the first half of F for SecondOrder")
 
 // begin sets the exact state at time t. The argument unit is the approximate length of the
 // step that follows.
@@ -219,8 +220,8 @@ func (e *engine) state(x []float64) {
 	}
 }
 
-// predict computes the predicted mean of a step of length h that ends at time t, and f
-// there, and linearises f unless that is done by cubature.
+// predict computes the predicted mean of a step of length h that ends at time t, and the
+// value of f at that mean, and linearises f unless that is done by cubature.
 func (e *engine) predict(h, t float64, theta []float64) {
 	for k, b := range e.blocks {
 		b.predict(h)

@@ -44,8 +44,8 @@ type Marginal struct {
 	dst    []float64
 	wide   []float64 // workspace of updates
 
-	// Of DALTON: the number of values, and their log density minus that of values that are
-	// predicted exactly.
+	// For DALTON: the number of values, and their log density minus that of values that
+	// are predicted exactly.
 	values int
 	fit    float64
 	sum    []float64
@@ -118,9 +118,9 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 		}
 		repeat = settled != nil && !settled(m.smoothed())
 	}
-	// Where derivatives are differences, the two passes use slightly different equations, and
-	// the square is multiplied by the error of the derivatives. At these limits the error of
-	// the result is about 0.01.
+	// Where derivatives are approximated by differences, the two passes use slightly
+	// different equations, and the square is multiplied by the error of the derivatives.
+	// At these limits the error of the result is about 0.01.
 	limit := 1e13
 	switch {
 	case len(run.p.Events) > 0:

@@ -512,9 +512,9 @@ const (
 	// refine it continues until the predicted rise is below fineRise. A search has
 	// converged if Optimum.Left ≤ short and Optimum.Slope ≤ flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
-	// Searches that end more than nearBest below the best one continue only for few iterations
-	// after refine, which is enough at an optimum but not on a long ridge. Searches that
-	// end more than reach below the best one are not refined.
+	// Searches that end more than nearBest below the best one continue for only a few
+	// iterations after refine, which is enough at an optimum but not on a long ridge.
+	// Searches that end more than reach below the best one are not refined.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the model's value if the absolute residual, in
 	// units of the noise scale, is less than the constant met.

@@ -183,7 +183,7 @@ func (f *calibration) view(v *View) {
 	v.Charts = append(v.Charts, newChart("coverage", "How often the error is within the spread", 300, alpha, share, series...).logarithmic(alpha, share, "xAxis"))
 	if c := f.scale; c != nil {
 		v.Numbers["alpha"], v.Numbers["se"] = c.Alpha, c.SE
-		v.Says = append(v.Says, fmt.Sprintf("Calibrated: α* = %.3g ± %.2g from the limited number of paths. There, the mean of error²/sd² is %.2g, and %.0f %% and %.0f %% of the errors are within one and two standard deviations.",
+		v.Says = append(v.Says, fmt.Sprintf("Calibrated: α* = %.3g, with an uncertainty of ± %.2g because the number of paths is limited. At α*, the mean of error²/sd² is %.2g, and %.0f %% and %.0f %% of the errors are within one and two standard deviations.",
 			c.Alpha, c.SE, c.MeanSquare, 100*c.Within[0], 100*c.Within[1]))
 		v.Says = append(v.Says, c.Warnings...)
 	}

@@ -13,8 +13,8 @@ var colours = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
 // the page replaces both.
 const ink, pale = "ink", "pale"
 
-// points are the data of a series. In JSON a row with a NaN is null, which breaks a line,
-// and numbers have six digits.
+// points are the data of a series. In JSON a row with a NaN becomes null, which leaves a
+// gap in the line, and numbers have six digits.
 type points [][]float64
 
 func (p points) MarshalJSON() ([]byte, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// dragons is the figure of peaks of the likelihood that a solver makes, for y′ = β0 − β1 y
-// from y(0) = 1. Its vertical parameter is the limit β0/β1.
+// dragons is the figure of the peaks that a solver adds to the likelihood, for y′ = β0 −
+// β1 y from y(0) = 1. Its vertical parameter is the limit β0/β1.
 type dragons struct {
 	computed
 	by, exact []float64 // log-likelihood along β0 = 10 β1, relative to its maximum
@@ -31,7 +31,8 @@ type peak struct {
 	exact        float64 // accurate log-likelihood there, relative to its maximum
 }
 
-// These β1 are shown. Neighbours are two standard deviations of the narrowest peak apart.
+// These β1 are shown. Neighbouring points are two standard deviations of the narrowest
+// peak apart.
 const leastBeta, mostBeta, betas = 0.3, 12.0, 391
 
 // flat makes the peaks of the surface wide enough to be drawn.
@@ -51,8 +52,8 @@ func (*dragons) controls(string) knobs {
 
 func betaAt(i int) float64 { return leastBeta + (mostBeta-leastBeta)*float64(i)/(betas-1) }
 
-// compute solves along the line β0 = 10 β1, finds the peaks there, and then solves on a
-// grid around it.
+// compute solves the equation along the line β0 = 10 β1, finds the peaks there, and then
+// solves it on a grid around the line.
 func (f *dragons) compute(ctx context.Context) error {
 	c, err := cases.Named("dragons-uniform")
 	if err != nil {
@@ -122,8 +123,8 @@ func (f *dragons) compute(ctx context.Context) error {
 	for i := range peaks {
 		peaks[i].below, peaks[i].exact = peaks[i].below-top, peaks[i].exact-f.exactTop
 	}
-	// For a given β1 these solvers are linear in the limit, so that the log-likelihood is a
-	// quadratic polynomial of it.
+	// For a given β1 these solvers are linear in the limit β0/β1, so the log-likelihood
+	// is a quadratic polynomial in it.
 	g := &kde.Surface{}
 	for j := range 25 {
 		g.Y = append(g.Y, 9+float64(j)/12)
@@ -145,7 +146,8 @@ func (f *dragons) compute(ctx context.Context) error {
 	return nil
 }
 
-// solve solves the equation with the β1 of the slider, by the solver and accurately.
+// solve solves the equation with the β1 of the slider, once with the solver and once
+// accurately.
 func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	x := p.Experiments[0]
 	f.data, f.solution = nil, [2]points{}
@@ -175,8 +177,8 @@ func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	return nil
 }
 
-// highest returns the maximum of a function with one peak between a and b, by golden
-// sections.
+// highest returns the maximum of a function that has one peak between a and b, by
+// golden-section search.
 func highest(a, b float64, f func(float64) float64) float64 {
 	const g = 0.6180339887498949
 	for range 60 {

@@ -14,9 +14,10 @@ import (
 // A knobs is a list of controls with their values.
 type knobs []Control
 
-// fill gives the controls their values: those in given, and else those in kept, as far as
-// they are allowed. A value in given that is not allowed is an error, except that numbers
-// are moved into their range, and parameters that a model no longer has are ignored.
+// fill gives the controls their values: those in given, or otherwise those in kept, as
+// far as they are allowed. A value in given that is not allowed is an error, except that
+// numbers are moved into their range, and parameters that a model no longer has are
+// ignored.
 func (k knobs) fill(given, kept map[string]any) error {
 	for name := range given {
 		if k.named(name) == nil && !strings.HasPrefix(name, parameter) {
@@ -118,7 +119,7 @@ func button(name, label string) Control {
 // Its Parse knows more, and would make the program larger.
 var methodNames = []string{"ab1", "am0", "am1", "rk4", "dp5", "radau3", "radau5", "bdf"}
 
-// methodNamed returns the method of a choice.
+// methodNamed returns the method that a choice names.
 func methodNamed(name string) probode.Method {
 	switch name {
 	case "ab1":

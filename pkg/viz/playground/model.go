@@ -296,7 +296,7 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	case !best.Converged:
 		said += " It is not an optimum: " + best.Reason + "."
 	case same == 1:
-		said += " A single search is no sign that there is nothing better."
+		said += " A single search does not show that there is nothing better."
 	}
 	if !math.IsInf(next, -1) {
 		said += fmt.Sprintf(" The best of the others ended at %.6g.", next)

@@ -136,8 +136,8 @@ func (f *paths) Set(values map[string]any) error {
 
 func (f *paths) Close() { f.work.stop() }
 
-// compute finds the accurate solution of a new problem, the ensemble, and then, from large
-// steps to small ones, errors and spreads.
+// compute computes the accurate solution of a new problem, then the ensemble, and then
+// the errors and spreads, from large steps to small ones.
 func (f *paths) compute(ctx context.Context, fit bool) error {
 	if f.truth == nil {
 		times := make([]float64, 4801)
@@ -198,9 +198,9 @@ func (f *paths) moment(k, n int) float64 {
 	return f.problem.Span[0] + (f.problem.Span[1]-f.problem.Span[0])*float64(k)/float64(n)
 }
 
-// errors returns the errors of the classical solution. Between the times of the accurate
-// solution there is a cubic polynomial with the same slopes; with 4,800 intervals its
-// error is smaller than any that is drawn.
+// errors returns the errors of the classical solution. Between its times the accurate
+// solution is interpolated by a cubic polynomial with the same values and slopes; with
+// 4,800 intervals the error of that is smaller than any that is drawn.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	d, theta, times := len(f.problem.X0), f.problem.Theta, f.truth.Times
 	errs := make([][]float64, d)
@@ -337,7 +337,8 @@ func (f *paths) solutions(e *probode.Ensemble) Chart {
 	return c
 }
 
-// clip keeps paths that leave the axis near to it, so that ECharts has no trouble.
+// clip keeps paths that leave the range of the axis from going far beyond it, which
+// ECharts cannot draw well.
 func clip(v float64, a axis) float64 {
 	return min(max(v, 2*a.min-a.max), 2*a.max-a.min)
 }
@@ -350,14 +351,14 @@ func polyline(t, x []float64, a axis) points {
 	return all
 }
 
-// at returns the index of the grid point that is next to the cut.
+// at returns the index of the grid point that is nearest to the cut.
 func (f *paths) at() int {
 	i, _ := slices.BinarySearch(f.ens.T, f.number("cut"))
 	return min(i, len(f.ens.T)-1)
 }
 
 // cut returns the chart of the density of the component at the time of the cut. Densities
-// are drawn relative to their maximum, so that the axis stays.
+// are drawn relative to their maximum, so that the axis stays the same.
 func (f *paths) cut(k int) Chart {
 	_, x := f.axes(k)
 	i, d, e := f.at(), len(f.problem.X0), f.ens
@@ -386,9 +387,9 @@ func (f *paths) cut(k int) Chart {
 	return newChart("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, axis{"relative density", 0, 1.2}, series...)
 }
 
-// logarithmic changes axes of a chart, "xAxis" or "yAxis", from linear to logarithmic.
-// ECharts rounds the ends of such an axis to the digits of the extreme data, so there are
-// invisible data at the ends.
+// logarithmic changes the axes of a chart that are named, "xAxis" or "yAxis", from linear
+// to logarithmic. ECharts rounds the ends of such an axis to the digits of the extreme
+// data, so invisible points are added at the ends.
 func (c Chart) logarithmic(x, y axis, axes ...string) Chart {
 	for _, a := range axes {
 		c.Option[a].(map[string]any)["type"] = "log"
@@ -458,7 +459,7 @@ func (f *paths) says(k int, numbers map[string]float64) []string {
 			rms(f.errs[k]), rms(e.SD[k]), 100*within/(len(e.T)-1)),
 	}
 	if e.Failed > 0 {
-		list = append(list, fmt.Sprintf("%d paths could not be computed, and all numbers are of the others. The first failure: %v.", e.Failed, e.Failure))
+		list = append(list, fmt.Sprintf("%d paths could not be computed, and all numbers refer to the others. The first failure: %v.", e.Failed, e.Failure))
 	}
 	if f.alpha == f.number("alpha") {
 		list = append(list, fmt.Sprintf("With the calibrated scale α = %.3g the spread matches the estimated error.", f.alpha))

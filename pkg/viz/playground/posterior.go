@@ -35,8 +35,8 @@ var problems = map[string]sampled{
 // accurates holds the draws from the accurate posteriors that have been completed.
 var accurates = map[string]*run{}
 
-// posterior is the figure of a posterior that is drawn while one watches, beside the
-// posterior of an accurate solver.
+// posterior is the figure in which draws from a posterior appear as the reader watches,
+// beside the posterior of an accurate solver.
 type posterior struct {
 	knobs
 	problem string
@@ -173,7 +173,7 @@ func (f *posterior) Advance(budget time.Duration) View {
 }
 
 // says describes the state of the draws, and compares the posteriors as soon as there are
-// draws enough.
+// enough draws.
 func (f *posterior) says(v *View) (list []string) {
 	r := f.draws
 	done, total := r.iterations()
@@ -181,7 +181,7 @@ func (f *posterior) says(v *View) (list []string) {
 	case r.over() && r.err != nil:
 		return []string{"There are no draws: " + r.err.Error() + "."}
 	case done == 0:
-		return []string{"The chains have not begun: their starts are searched for around the modes of the posterior."}
+		return []string{"The chains have not begun: their starting points are being sought around the modes of the posterior."}
 	}
 	theta, xi := r.accepted()
 	status := fmt.Sprintf("Iteration %d of %d in each of four chains; the first %d are burn-in and do not count. ", done, total, r.settings.BurnIn)
@@ -222,7 +222,7 @@ func compared(m *diag.Marginal, exact diag.Summary, i int) string {
 	shift, noise := (m.Mean-e.Mean)/e.SD, math.Hypot(m.MCSE, e.MCSE)/e.SD
 	said += fmt.Sprintf("; with an accurate solver it is %.4g ± %.2g. ", e.Mean, e.SD)
 	if math.Abs(shift) < 3*noise {
-		return said + fmt.Sprintf("The difference of the means, %.2f sd, is not larger than chance, ±%.2f sd, explains.", shift, 2*noise)
+		return said + fmt.Sprintf("The difference of the means, %.2f sd, is no larger than can be explained by chance, ±%.2f sd.", shift, 2*noise)
 	}
 	return said + fmt.Sprintf("The solver's error moves the mean by %.2f ± %.2f sd.", shift, 2*noise)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A run draws from a posterior by four chains, which can be watched. It draws what
+// A run draws from a posterior with four chains, which can be watched. It draws what
 // sample.Run draws with the same settings.
 type run struct {
 	*task
@@ -111,7 +111,7 @@ func (r *run) progress() float64 {
 	return float64(done) / float64(total)
 }
 
-// kept returns the draws after burn-in, as many of each chain.
+// kept returns the draws after burn-in, the same number from each chain.
 func (r *run) kept() [][][]float64 {
 	done, _ := r.iterations()
 	burnIn := r.settings.BurnIn / r.settings.Thin
@@ -126,9 +126,9 @@ func (r *run) kept() [][][]float64 {
 	return all
 }
 
-// judge summarises the draws whenever there are a tenth more of them, one parameter a
-// call, because a summary takes longer than a page may stand still. It reports whether
-// the summary is the last one.
+// judge summarises the draws whenever their number has grown by a tenth, one parameter
+// per call, because a whole summary takes longer than a page may freeze. It reports
+// whether the summary is the last one.
 func (r *run) judge() (last bool) {
 	const most = 500 // draws of a chain
 	kept := r.kept()
@@ -159,7 +159,7 @@ func (r *run) judge() (last bool) {
 	return false
 }
 
-// The R̂ and the effective draws from which means are shown.
+// The R̂ and the number of effective draws that are required before means are shown.
 const (
 	mostRHat  = 1.01
 	leastESS  = 400

@@ -13,7 +13,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A solution holds the observables of a model, by a solver and accurately, with the data.
+// A solution holds the observables of a model, computed with a solver and accurately,
+// together with the data.
 type solution struct {
 	curves  []curve // one for each condition and observable
 	says    string  // about the likelihood
@@ -105,7 +106,8 @@ func observed(ctx context.Context, s probode.Setup, p *probode.Problem, times, t
 	return out, nil
 }
 
-// likelihood says what the log-likelihood is, by the solver and accurately.
+// likelihood says what the log-likelihood is, both with the solver and with an accurate
+// one.
 func (s *solution) likelihood(ctx context.Context, file *model.File, setup probode.Setup, theta []float64) {
 	if s.partial {
 		return
@@ -189,8 +191,8 @@ func (s *solution) axes() (all []axis) {
 	return all
 }
 
-// tick returns the largest of the numbers 1, 2 and 5 times a power of ten that fits four
-// times into a length.
+// tick returns the largest number of the form 1, 2 or 5 times a power of ten that is at
+// most a quarter of a length.
 func tick(length float64) float64 {
 	unit := decade(length/4, math.Floor)
 	for _, k := range []float64{5, 2} {
@@ -275,7 +277,7 @@ func (f *modelFigure) notebook() ([]byte, error) {
 	}
 	cells := []map[string]any{}
 	for i, source := range []string{
-		"# " + f.file.Name + "\n\nThis notebook fits a model to its data, and asks whether the error of a solver matters for the posterior. To run it, type `make lab` in a checkout of probode, put it into the folder `notebooks`, and choose Run → Run All Cells.",
+		"# " + f.file.Name + "\n\nThis notebook fits a model to its data, and asks whether the error of a solver matters for the posterior. To run it, put it into the folder `notebooks` of a checkout of probode, type `make lab` there, and choose Run → Run All Cells.",
 		`// Not started by "make lab"? Run this in a cell first: !*go work init && go work use . "$GONB_DIR/.."
 import (
 	"fmt"

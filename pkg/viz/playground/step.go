@@ -65,7 +65,7 @@ func (f *step) Close() {}
 
 func (f *step) File(string) ([]byte, error) { return nil, errNoFiles }
 
-// A taken is the step with the values of the knobs.
+// A taken holds the step that is taken with the values of the knobs.
 type taken struct {
 	law   *steplaw.Law
 	begin []float64
@@ -131,8 +131,8 @@ func (f *step) take() (*taken, error) {
 	return s, nil
 }
 
-// states solves p by Runge and Kutta's method with steps of at most h up to the given
-// times, which increase.
+// states solves p by the Runge–Kutta method, with steps of at most h, and returns the
+// states at the given times, which increase.
 func states(p *probode.Problem, h float64, times ...float64) ([][]float64, error) {
 	q, x, all := *p, p.X0, [][]float64{}
 	for i, t := range times {
@@ -234,7 +234,7 @@ func (f *step) two(v *View, s *taken) {
 		}
 	}
 	if !(edge < top-8) { // a density of e⁻⁸ of the largest
-		v.Says = append(v.Says, "Part of the exact density lies outside the figure: its contours, which are those of the mass inside, are too small.")
+		v.Says = append(v.Says, "Part of the exact density lies outside the figure: its contours take only the mass inside into account, so they are too small.")
 	}
 	for k := range g.Z {
 		g.Z[k] = math.Exp(g.Z[k] - top)

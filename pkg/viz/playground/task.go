@@ -10,7 +10,7 @@ import (
 )
 
 // A task is work in a goroutine of its own, which runs only while advance waits for it.
-// The work pauses wherever a solver looks whether its context has ended, and wherever it
+// The work pauses wherever a solver checks whether its context has ended, and wherever it
 // calls rest. So it needs no thread of its own. While it pauses, the goroutine of advance
 // may read what the pausing goroutine has written; other goroutines of the work may still
 // run for a moment.

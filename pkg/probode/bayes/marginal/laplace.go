@@ -48,8 +48,8 @@ func smooth(x *bayes.Experiment, k int) bayes.SlopedLikelihood {
 	return sloped
 }
 
-// An expansion is where the log densities of the data are expanded. Series are in rows for
-// the times.
+// An expansion holds the states at which the log densities of the data are expanded. The
+// series are stored in rows, one for each time.
 type expansion struct {
 	x        []float64 // states; nil in the first pass, which uses predictions
 	mean, sd []float64 // expected values and s
@@ -65,8 +65,8 @@ func (e *expansion) at(n int, x []float64) []float64 {
 	return e.x[n*len(x) : (n+1)*len(x)]
 }
 
-// expand sets s for the value with the given index, and its error of the type of. Where m
-// is impossible, it expands at y.
+// expand sets s for the value with the given index, whose errors have the distribution
+// of. Where m is impossible, it expands at y.
 func (e *expansion) expand(index int, of bayes.SlopedLikelihood, y, m float64, own []float64) (sd float64) {
 	if math.IsNaN(y) {
 		y = m
@@ -78,8 +78,8 @@ func (e *expansion) expand(index int, of bayes.SlopedLikelihood, y, m float64, o
 	return e.sd[index]
 }
 
-// settled reports whether the expansion is at the mode x or cannot be. If not, it moves
-// there.
+// settled reports whether the expansion is at the mode x, or whether the mode counts as
+// not found. If not, it moves there.
 func (p *path) settled(e *expansion, x, theta []float64) bool {
 	d := len(x) / len(p.data.T)
 	same := true

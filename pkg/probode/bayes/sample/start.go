@@ -145,8 +145,8 @@ func inside(e *bayes.Density, theta, u []float64) {
 
 // refined returns the modes of p if the argument found holds those of the same model with
 // another solver. The search begins at the given modes and at a few draws from the prior,
-// because some modes of p may be missing from the given ones, and some given modes may not
-// exist in it. It returns the given modes if the search fails.
+// because p may have modes that are not among the given ones, and some of the given ones
+// may not be modes of p. It returns the given modes if the search fails.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {

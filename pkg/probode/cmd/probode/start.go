@@ -80,7 +80,7 @@ func undetermined(start string) string {
 	if names == nil {
 		return ""
 	}
-	return fmt.Sprintf("According to the profiles in %s, the data do not determine %s: there the posterior depends on the prior and on its bounds.\n", text.Clip(start), strings.Join(names, ", "))
+	return fmt.Sprintf("According to the profiles in %s, the data do not determine %s: for what they do not determine, the posterior depends on the prior and its bounds.\n", text.Clip(start), strings.Join(names, ", "))
 }
 
 // startsAt returns starts of chains at the given points. It returns nil if chains can
@@ -127,8 +127,8 @@ func (m *model) optima(name string) (points [][]float64, err error) {
 }
 
 // startsOf returns the points at which the flag -start makes searches begin, as linear
-// values of all parameters. Of the ends of a fit it takes those whose log-likelihood is less
-// than below under the best.
+// values of all parameters. It takes those ends of a fit whose log-likelihood is lower
+// than the best one by less than the number below.
 func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":

@@ -30,7 +30,7 @@ type request struct {
 	Repeat   int
 }
 
-// An answer has the solution at the grid points, or the log likelihood.
+// An answer contains the solution at the grid points, or the log likelihood.
 type answer struct {
 	Mean, SD [][]float64 // [component]time
 	Value    float64
