@@ -2,12 +2,12 @@
 //
 //	go run ./environment/playground [-out environment/playground/built]
 //
-// The folder gets playground.js, the page's side; program.js, which holds the worker and
-// the compressed program for WebAssembly, so that it can be loaded by a page that was
-// opened from a file; index.html, a page with all figures; and the copy of ECharts that
-// environment/lab has fetched. Without that copy the page loads ECharts from a CDN. The
-// files depend only on the sources and the version of Go. If none of these has changed, the
-// program is not compressed again.
+// It writes four files to the folder: playground.js, which is the script of the page;
+// program.js, which holds the worker and the compressed WebAssembly program, so that a
+// page that was opened from a file can also load them; index.html, a page with all
+// figures; and the copy of ECharts that environment/lab has fetched. Without that copy
+// the page loads ECharts from a CDN. The files depend only on the sources and the version
+// of Go. If none of these has changed, the program is not compressed again.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/probode/probode/pkg/viz/playground"
 )
 
-// sources is the folder of the scripts, seen from the top of the checkout.
+// sources is the folder of the scripts, relative to the top of the checkout.
 const sources = "environment/playground"
 
 func main() {
@@ -77,8 +77,9 @@ func build(out string) error {
 	return program(filepath.Join(out, "program.js"), texts["worker.js"])
 }
 
-// program writes the script that holds the program and its worker, unless the file is
-// there and was made from the same ones. The first line of the script is their hash.
+// program writes the script that holds the program and its worker. The first line of the
+// script is a hash of both. If a script with this hash already exists, it is not written
+// again.
 func program(path, worker string) error {
 	wasm, err := compiled()
 	if err != nil {
@@ -108,8 +109,8 @@ func program(path, worker string) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
-	// Five characters hold four bytes. Those that a string of JavaScript must escape are
-	// replaced.
+	// Five characters encode four bytes. The characters that would need an escape in a
+	// JavaScript string are replaced by others.
 	digits := make([]byte, ascii85.MaxEncodedLen(packed.Len()))
 	digits = digits[:ascii85.Encode(digits, packed.Bytes())]
 	digits = bytes.ReplaceAll(bytes.ReplaceAll(digits, []byte(`"`), []byte("v")), []byte(`\`), []byte("w"))
@@ -118,11 +119,12 @@ func program(path, worker string) error {
 	return os.WriteFile(path, []byte(content), 0o644)
 }
 
-// hot lists the packages in which the compiler inlines functions. Elsewhere it does not,
-// which makes the compressed program a tenth smaller.
+// hot lists the packages in which the compiler inlines functions. In all other packages
+// inlining is turned off, which makes the compressed program a tenth smaller.
 var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
 
-// compiled returns the program. It contains no paths and no state of the checkout.
+// compiled returns the program, without the paths of source files and without information
+// about the checkout.
 func compiled() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-playground-")
 	if err != nil {

@@ -33,8 +33,8 @@ const (
 	command = module + "/pkg/probode/cmd/probode"
 )
 
-// everywhere lists the systems for which a release has an archive. The last one is the
-// playground, which runs in browsers.
+// The variable everywhere holds the systems for which a release has an archive. The last
+// one stands for the playground, which runs in browsers.
 var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64", "js/wasm"}
 
 func main() {
@@ -118,7 +118,7 @@ func release(ctx context.Context, version, out string, targets []string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// program returns the files of the archive for a system.
+// program returns the files in the archive for a system.
 func program(ctx context.Context, version, system, arch, name string) ([]file, error) {
 	data, err := build(ctx, version, system, arch)
 	if err != nil {
@@ -138,7 +138,7 @@ func playground(ctx context.Context) ([]file, error) {
 		folder+"echarts.min.js", folder+"echarts-LICENSE", folder+"echarts-NOTICE", "LICENSE")
 }
 
-// read adds files of the checkout.
+// read reads files from the checkout and appends them to the list.
 func read(files []file, paths ...string) ([]file, error) {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
@@ -150,9 +150,10 @@ func read(files []file, paths ...string) ([]file, error) {
 	return files, nil
 }
 
-// build returns the program for a system. It contains neither paths nor the state of the
-// checkout, so that it does not depend on where it is built. It is compiled for the
-// oldest processor that Go supports, so that all builds round in the same way.
+// build returns the program for a system. It contains neither the paths of source files
+// nor information about the checkout, so that it does not depend on where it is built. It
+// is compiled for the oldest processor that Go supports, so that all builds round in the
+// same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {

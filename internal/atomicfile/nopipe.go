@@ -2,5 +2,6 @@
 
 package atomicfile
 
-// nonBlocking is zero, since Windows and WebAssembly have no named pipes among the files.
+// nonBlocking is zero, since the file systems of Windows and WebAssembly have no named
+// pipes.
 const nonBlocking = 0

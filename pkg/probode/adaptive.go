@@ -19,8 +19,8 @@ import (
 // yet a few units in the last place of t before it. If several Triggers become positive
 // in one step, only the first one counts. The jump is then applied, and the method starts
 // again. On the Path that Hold returns, the times move with θ, and derivatives include
-// their motion. It is an error if the times of an event accumulate, as do those at which
-// a ball hits the ground when it bounces lower and lower.
+// their motion. It is an error if the times of an event accumulate, as the impact times
+// of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.

@@ -24,16 +24,17 @@ import (
 // solution.
 
 // A Reverser is a Stepper that computes gradients. For any other Stepper, gradients with
-// respect to θ come from derivatives along each parameter, and there are none with
-// respect to ξ.
+// respect to θ are computed from the derivatives of the path with respect to each
+// parameter, and gradients with respect to ξ are not available.
 type Reverser interface {
 	Stepper
-	// Reverse goes back through step i, which led from x to next with the same arguments.
-	// It adds the contributions of a.Next to the other gradients in a. After a Start at
-	// the beginning of a segment, it is called for the steps of the segment from the last
-	// to the first. A multistep method keeps the gradients with respect to earlier states,
-	// or to earlier values of f, until Reverse reaches their steps. A wrapper around a
-	// Stepper that is not a Reverser returns errors.ErrUnsupported.
+	// Reverse propagates gradients back through step i, which led from x to next with the
+	// same theta, xi and scale. It adds the contributions of a.Next to the other
+	// gradients in a. After a Start at the beginning of a segment, it is called for the
+	// steps of the segment from the last to the first. A multistep method keeps the
+	// gradients with respect to earlier states, or to earlier values of f, until Reverse
+	// reaches their steps. A wrapper around a Stepper that is not a Reverser returns
+	// errors.ErrUnsupported.
 	Reverse(a *Adjoint, i int, x, next, theta, xi, scale []float64) error
 }
 
@@ -49,7 +50,7 @@ type Gradient struct {
 // of the path. The path z is the one that Solve has computed for θ and ξ. If event times
 // depend on θ, the states are those at the moving grid points.
 //
-// It takes one backward pass through the steps, for any number of parameters. With
+// This requires one backward pass through the steps, for any number of parameters. With
 // Problem.Pullback, or with FJ and FTheta, the gradient is exact up to rounding. The
 // exceptions are derivatives of event times, of jumps, of a Start without StartTheta, of
 // f with respect to t if events move with θ, and of a Jacobian in the noise: these are
@@ -232,7 +233,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 	return nil
 }
 
-// step goes back through step i of segment j.
+// step propagates gradients back through step i of segment j.
 func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	s := r.s
 	x, next := row(z, i, s.d), row(z, i+1, s.d)
@@ -242,7 +243,8 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	}
 	scale := s.scale
 	if s.scaling == ScaleLocal {
-		// The method itself computed the state before the noise was added.
+		// With ScaleLocal, the noise was added after the step of the method. The
+		// gradients of the method need the state before that.
 		if xi != nil {
 			r.Noise(xi, scale)
 			copy(r.clean, next)
@@ -284,7 +286,8 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	return nil
 }
 
-// ends adds the gradients with respect to the times at which a segment begins and ends.
+// The method ends adds the gradients with respect to the times at which a segment begins
+// and ends.
 func (r *reverseRun) ends(j int, from, to float64) {
 	if j > 0 {
 		r.marks[j-1] += from
@@ -294,7 +297,8 @@ func (r *reverseRun) ends(j int, from, to float64) {
 	}
 }
 
-// pass adds the gradients with respect to the times of the grid points of a segment.
+// The method pass adds the gradients with respect to the times of the grid points of a
+// segment.
 func (r *reverseRun) pass(j int, times []float64) {
 	part := &r.s.g.seg[j]
 	for i, a := range part.frac {
@@ -303,8 +307,8 @@ func (r *reverseRun) pass(j int, times []float64) {
 	}
 }
 
-// jump goes back through event j, before which the state is x. If the event has no
-// JumpPullback, central differences take its place.
+// jump propagates gradients back through the jump of event j; x is the state before the
+// event. If the event has no JumpPullback, central differences take its place.
 func (r *reverseRun) jump(j int, x, theta []float64) {
 	s := r.s
 	e := s.g.events[j]
@@ -366,7 +370,7 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 	}
 }
 
-// start adds the contributions of the initial state to Theta.
+// The method start adds the contributions of the initial state to Theta.
 func (r *reverseRun) start(theta []float64) {
 	p := r.s.p
 	if p.Start == nil || zero(r.X) {
@@ -392,7 +396,7 @@ func (r *reverseRun) start(theta []float64) {
 	})
 }
 
-// when adds the contributions of the times of events to dtheta.
+// The method when adds the contributions of event times to dtheta.
 func (r *reverseRun) when(dtheta, theta []float64) {
 	for j, e := range r.s.g.events {
 		if c := r.marks[j]; c != 0 && e.event.When != nil && e.inside {
@@ -401,7 +405,8 @@ func (r *reverseRun) when(dtheta, theta []float64) {
 	}
 }
 
-// each adds the central differences of value, a function of r.theta, to dtheta.
+// The method each adds the central differences of value, which is a function of r.theta,
+// to dtheta.
 func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 	copy(r.theta, theta)
 	for k, v := range theta {
@@ -428,7 +433,7 @@ type Reversible interface {
 	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
 }
 
-// Gradient goes back through the steps: see Solver.Gradient.
+// Gradient propagates gradients back through the steps: see Solver.Gradient.
 func (g *gridPath) Gradient(ctx context.Context, to *Gradient, w, theta, xi []float64) error {
 	g.follow(ctx)
 	if g.w == nil {

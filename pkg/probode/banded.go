@@ -83,9 +83,9 @@ func (f *LU) solveBanded(b []float64) {
 
 // Bands of at most two diagonals on either side, as for diffusion in one dimension with
 // one or two components, are factorised in registers. Step k uses three rows: two from
-// step k−1, with elements in the columns k … k+3, and row k+2 of cI − J, with elements
-// in k … k+4. The pivot row is divided by its pivot, so that a solve needs one product
-// and one difference in sequence for each row. Row k of the storage is
+// step k−1, with elements in the columns k … k+3, and row k+2 of cI − J, with elements in
+// k … k+4. The pivot row is divided by its pivot, so that a solve needs only one
+// multiplication and one subtraction in sequence for each row. Row k of the storage is
 //
 //	1/pivot, the four elements to its right divided by the pivot, two multipliers.
 const narrowStride = 7

@@ -48,9 +48,9 @@ type listed struct {
 	Module                             struct{ Path string }
 }
 
-// course lists the patterns that match the packages of this repository. A reader may have
-// added other packages at the top level of the checkout, such as the program euler from
-// the README.
+// The variable course holds the patterns that match the packages of this repository. A
+// reader may have added other packages at the top level of the checkout, such as the
+// program euler from the README.
 var course = []string{"./pkg/...", "./internal/...", "./reproduce/...", "./environment/..."}
 
 func main() {

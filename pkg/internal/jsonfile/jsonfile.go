@@ -1,5 +1,5 @@
-// Package jsonfile writes results as JSON for other programs: names in the order given,
-// and null for a number that is not finite.
+// Package jsonfile writes results as JSON for other programs. The names are written in
+// the order given, and a number that is not finite is written as null.
 package jsonfile
 
 import (
@@ -39,7 +39,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Named returns the numbers x under their names; a number that is missing is null.
+// Named returns the numbers x under their names. A name without a number gets null.
 func Named(names []string, x []float64) Object {
 	out := Object{}
 	for k, name := range names {
@@ -52,8 +52,8 @@ func Named(names []string, x []float64) Object {
 	return out
 }
 
-// List returns the results of calling the function of with 0, …, n−1; the list is empty,
-// not nil, if n is 0.
+// List calls the function named of with each of 0, …, n−1 and returns the results. If n
+// is 0, the list is empty, not nil.
 func List(n int, of func(i int) Object) []Object {
 	out := []Object{}
 	for i := range n {

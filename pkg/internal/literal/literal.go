@@ -24,7 +24,7 @@ func Of(v any) string {
 
 // Declared is like Of, but leaves out the fields that do not belong to a declaration:
 // functions, because another build may change their names; channels; and values of types
-// from package sync, because they hold what a process has done so far. The resulting text
+// from package sync, because they hold the state of a running process. The resulting text
 // is used to distinguish studies.
 func Declared(v any) string {
 	w := &writer{declared: true}

@@ -15,7 +15,8 @@ type Vector struct {
 	Mean, M2 []float64 // by element
 }
 
-// NewVector returns empty moments for vectors of the given length.
+// NewVector returns a Vector for data vectors of the given length, none of which has been
+// added yet.
 func NewVector(size int) Vector {
 	return Vector{Mean: make([]float64, size), M2: make([]float64, size)}
 }
@@ -36,7 +37,7 @@ func (m *Vector) Clone() Vector {
 	return Vector{m.N, slices.Clone(m.Mean), slices.Clone(m.M2)}
 }
 
-// Merge adds the vectors of o to the moments; o does not change.
+// Merge updates m as if the vectors in o had been added to it; o does not change.
 func (m *Vector) Merge(o *Vector) {
 	if o.N == 0 {
 		return
@@ -73,7 +74,8 @@ type Matrix struct {
 	dev     []float64
 }
 
-// NewMatrix returns empty moments for vectors of dimension d.
+// NewMatrix returns a Matrix for data vectors of dimension d, none of which has been
+// added yet.
 func NewMatrix(d int) Matrix {
 	return Matrix{Mean: make([]float64, d), Scatter: make([]float64, d*d), dev: make([]float64, d)}
 }

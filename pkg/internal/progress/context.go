@@ -8,16 +8,16 @@ type Hook func(done, total int, doing string)
 
 type key struct{}
 
-// The function With returns a context in which long computations that have no hook of
-// their own show their progress. The function begin is called with the name of each such
-// computation and returns its hook.
+// With returns a context in which long computations that have no hook of their own show
+// their progress. The function begin is called with the name of each such computation and
+// returns its hook.
 func With(ctx context.Context, begin func(label string) Hook) context.Context {
 	return context.WithValue(ctx, key{}, begin)
 }
 
 // Begin returns the hook of a computation under ctx, or nil if there is none. It also
-// returns a context for the parts of the computation, under which they show no progress
-// of their own.
+// returns a context for the parts of the computation, so that these show no progress of
+// their own.
 func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	if ctx == nil {
 		return ctx, nil // the caller reports the error

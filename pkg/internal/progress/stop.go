@@ -8,7 +8,8 @@ import (
 type pauseKey struct{}
 
 // Pausing returns a context whose long computations call pause every few steps, from any
-// of their goroutines. It may block, so that a computation can share a single thread.
+// of their goroutines. The function pause may block, so that a computation can share a
+// single thread with others.
 func Pausing(ctx context.Context, pause func()) context.Context {
 	return context.WithValue(ctx, pauseKey{}, pause)
 }
@@ -19,16 +20,16 @@ func Pause(ctx context.Context) func() {
 	return pause
 }
 
-// A Stop says whether a context has ended. It costs less than Err of the context, and it
-// is where a computation under Pausing pauses.
+// A Stop says whether a context has ended. Asking it costs less than calling ctx.Err.
+// Under a context from Pausing, asking it also calls pause.
 type Stop struct {
 	ctx   context.Context
 	pause func()
 	ended atomic.Bool
 }
 
-// NewStop returns the Stop of ctx. The function release frees its resources; the Stop then
-// does not notice the end of ctx anymore.
+// NewStop returns the Stop of ctx. The function release frees its resources; after that,
+// the Stop no longer notices that ctx has ended.
 func NewStop(ctx context.Context) (s *Stop, release func()) {
 	s = &Stop{ctx: ctx, pause: Pause(ctx)}
 	end := context.AfterFunc(ctx, func() { s.ended.Store(true) })

@@ -19,7 +19,8 @@ func Panic(value any, stack []byte) string {
 			function = line
 			continue
 		}
-		// Skip the frames of the runtime, which checks indices and divisors.
+		// Skip the frames of the runtime, which panics if an index is out of range or a
+		// divisor is zero.
 		if strings.HasPrefix(function, "runtime.") {
 			continue
 		}

@@ -131,7 +131,8 @@ func (a *moulton) currentFew(r *fused, z []float64, from, to int, theta, xi []fl
 	return to, nil
 }
 
-// before returns component k of F_{i−j}, or zero if the method does not use F_{i−j}.
+// The method before returns component k of F_{i−j}, or zero if the formula does not use
+// F_{i−j}.
 func (a *moulton) before(i, j, k int) float64 {
 	if j >= len(a.betaPast) {
 		return 0
@@ -139,8 +140,8 @@ func (a *moulton) before(i, j, k int) float64 {
 	return a.row(i - j)[k]
 }
 
-// alone takes step i with the general code. The loops call it if they cannot trust an
-// inverse.
+// The method alone takes step i with the general code. The loops call it if the inverse
+// of Γ may be inaccurate.
 func (a *moulton) alone(r *fused, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)
 	if err := a.Step(next, i, row(z, i, a.d), theta, part(xi, i, a.d), r.scale[:a.d]); err != nil {
@@ -149,7 +150,7 @@ func (a *moulton) alone(r *fused, z []float64, i int, theta, xi []float64) error
 	return diverged(next)
 }
 
-// diverged returns ErrDiverged if a component of x is too large for a state.
+// diverged returns ErrDiverged if a component of the state x is NaN or too large.
 func diverged(x []float64) error {
 	for _, v := range x {
 		if !(math.Abs(v) < probode.TooLarge) {

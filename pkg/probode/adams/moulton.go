@@ -125,12 +125,12 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
-// They differ in where they begin and when they stop. Current makes one update from c =
-// Zᵢ; −r(c) is then the vector w of the paper. Predictor makes one update from the
-// Adams–Bashforth value. Newton begins at Zᵢ and makes as many updates as it needs. The
-// noise √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation. So Current and Predictor
-// compute the mean and the noise in one solve, and no Cholesky factor of H is needed [T18,
-// §2.4].
+// They differ in where they begin and when they stop. Current performs one update from c
+// = Zᵢ; −r(c) is then the vector w of the paper. Predictor performs one update from the
+// Adams–Bashforth value. Newton begins at Zᵢ and performs as many updates as it needs.
+// The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation. So Current and Predictor
+// compute the mean and the noise in one solve, and no Cholesky factor of H is needed
+// [T18, §2.4].
 type moulton struct {
 	past
 	lin       Linearization
@@ -140,7 +140,7 @@ type moulton struct {
 	explicit  *table // Adams–Bashforth coefficients of the predictor
 	higher    *table // for the error estimate
 
-	// The following fields belong to the present step.
+	// The following fields hold values for the current step.
 	t1       float64
 	length   float64   // h
 	inv      float64   // (h β₋₁)⁻¹
@@ -539,13 +539,15 @@ type reverseMoulton struct {
 	none       []float64 // zeros
 
 	// small is the unrolled code of reverseOnce, or nil if there is none for the problem.
-	// It uses pull, which is Problem.Pullback or, if that is nil, returns NaN.
+	// It calls pull, which is Problem.Pullback, or a function that returns NaN if
+	// Problem.Pullback is nil.
 	small smallReverse
 	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
 }
 
-// A smallReverse goes back through a step that is linearised at the current state, on a
-// grid that does not move. If it returns false, it has done nothing.
+// A smallReverse propagates gradients back through a step that is linearised at the
+// current state, on a grid whose points do not depend on θ. If it returns false, it has
+// done nothing.
 type smallReverse func(a *moulton, to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool
 
 func newReverseMoulton(a *moulton) *reverseMoulton {

@@ -7,8 +7,8 @@ import (
 )
 
 // A past holds what the multistep methods share: the values F_i, F_{i−1}, … of the
-// present segment, and the classical Runge–Kutta method, which takes the first steps
-// because too few earlier values exist for them.
+// present segment, and the classical Runge–Kutta method, which takes the first steps, for
+// which too few earlier values exist.
 type past struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -121,7 +121,7 @@ func (m *past) versus(c *table, dst []float64, i int, x, next, theta []float64) 
 	return nil
 }
 
-// doubled estimates the error of a step of a one-step method by step doubling.
+// The method doubled estimates the local error of a one-step method by step doubling.
 func (m *past) doubled(of probode.Method, dst []float64, i int, x, next, theta []float64) error {
 	if m.local == nil {
 		step, err := probode.Doubled{Method: of}.Stepper(m.p, m.g)

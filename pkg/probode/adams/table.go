@@ -81,9 +81,8 @@ func segments(g *probode.Grid) (list []segment) {
 	return list
 }
 
-// evenAt reports whether step i is as long as the earlier steps that it uses. The
-// argument first gives the index of the earliest grid point at which a relevant step
-// begins.
+// evenAt reports whether step i is as long as the earlier steps that it uses. It ignores
+// steps that begin before the grid point with the index first.
 func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {
@@ -94,7 +93,7 @@ func (c *table) evenAt(i, first int) bool {
 	return true
 }
 
-// at returns the coefficients for step i.
+// The method at returns the coefficients for step i.
 func (c *table) at(i int) []float64 {
 	switch {
 	case c.even:

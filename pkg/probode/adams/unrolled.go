@@ -164,8 +164,9 @@ step:
 	return to, nil
 }
 
-// reverse1 goes back through a step that is linearised at the current state x: see
-// reverseOnce. It returns false, and does nothing, if Γ has no accurate inverse.
+// reverse1 propagates gradients back through a step that is linearised at the
+// current state x: see reverseOnce. It returns false, and does nothing, if Γ has no
+// accurate inverse.
 func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.t1, a.inv
 	*jac = [1 * 1]float64{}
@@ -401,8 +402,9 @@ step:
 	return to, nil
 }
 
-// reverse2 goes back through a step that is linearised at the current state x: see
-// reverseOnce. It returns false, and does nothing, if Γ has no accurate inverse.
+// reverse2 propagates gradients back through a step that is linearised at the
+// current state x: see reverseOnce. It returns false, and does nothing, if Γ has no
+// accurate inverse.
 func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.t1, a.inv
 	*jac = [2 * 2]float64{}
@@ -622,8 +624,9 @@ step:
 	return to, nil
 }
 
-// reverse3 goes back through a step that is linearised at the current state x: see
-// reverseOnce. It returns false, and does nothing, if Γ has no accurate inverse.
+// reverse3 propagates gradients back through a step that is linearised at the
+// current state x: see reverseOnce. It returns false, and does nothing, if Γ has no
+// accurate inverse.
 func (a *moulton) reverse3(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.t1, a.inv
 	*jac = [3 * 3]float64{}

@@ -40,7 +40,7 @@ func (r *rows) check(c Claim, sentence string) {
 	*r = append(*r, c)
 }
 
-// claims makes the rows of the verdict.
+// claims builds the rows of the verdict.
 func (a *assessment) claims(j *judge) []Claim {
 	r := &rows{}
 	r.limit("interim analyses", "", "", float64(a.looked), float64(a.out.Looks), true, "")
@@ -118,9 +118,9 @@ func (a *assessment) claimEffects(r *rows) {
 	}
 }
 
-// against returns a sentence about a result of the assessment that contradicts the
-// certificate of step i, or "" if there is no such result. The two can differ because the
-// assessment also uses draws, and because it searches for modes with more solvers.
+// The method against returns a sentence about a result of the assessment that contradicts
+// the certificate of step i, or "" if there is no such result. The two can differ because
+// the assessment also uses draws, and because it searches for modes with more solvers.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {

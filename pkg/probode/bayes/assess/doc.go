@@ -1,4 +1,4 @@
-// Package assess says what the error of a solver does to a posterior.
+// Package assess measures how the error of a solver changes a posterior.
 //
 // Run takes a list of step sizes or tolerances, called the ladder. With each of them it
 // samples a bayes.Posterior twice: once as if the solver were exact, and once with the
@@ -10,10 +10,11 @@
 //
 // A random walk does not sample every posterior in a reasonable time. If sample.Choose
 // recommends a sampler with gradients, Run draws from the accurate posterior only, and
-// gives these draws weights for each step. Both posteriors then share the draws, and a
-// thousand effective draws are usually enough for a verdict. A step whose posterior has
-// modes of its own, or is too far away for weights, is sampled by itself. Noise in the model
-// and remedies are not tried at a step that shares the draws.
+// gives these draws weights for each step. The posterior of the step and the accurate
+// posterior then share the draws, and a thousand effective draws are usually enough for a
+// verdict. If the posterior of a step has modes of its own, or is too far from the
+// accurate posterior for reweighting, Run samples it separately. At a step that shares
+// the draws, Run tries neither noise in the model nor remedies.
 //
 // # Tolerances
 //
@@ -28,8 +29,8 @@
 // cost of each remedy are measured on the given model. The remedies are a smaller step or
 // tolerance, another solver, frozen steps, reweighting, noise in the model, and delayed
 // acceptance, in which the coarse solver screens the proposals for a finer solver or for
-// the accurate one. The cheapest remedy that reaches the threshold is recommended. Noise
-// in the model is not recommended if it gives worse results than ignoring the error. This
+// the accurate one. The cheapest remedy that meets the threshold is recommended. Noise in
+// the model is not recommended if it gives worse results than ignoring the error. This
 // often happens, because noise with mean zero does not undo an error that always has the
 // same sign.
 package assess

@@ -26,8 +26,8 @@ type draws struct {
 	notes   []string // warnings of the sampler
 
 	// estimates holds the centre and the spread of each quantity, indexed by measure and
-	// quantity. sound says for each quantity whether the standard errors of these
-	// estimates can be trusted.
+	// quantity. The field sound says for each quantity whether the standard errors of
+	// these estimates can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
 	// visited holds the share of the draws in each mode of the pairing, and
@@ -40,8 +40,9 @@ type draws struct {
 	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
-	// The weights lead to the posterior with the setup to: the reference or, if shared is
-	// true, a step of the ladder (see sampling.weighted).
+	// The weights turn the draws into a sample from the posterior whose setup is in the
+	// field to. This is the reference or, if shared is true, a step of the ladder (see
+	// sampling.weighted).
 	to     probode.Setup
 	shared bool
 

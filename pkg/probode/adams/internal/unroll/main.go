@@ -1,5 +1,5 @@
-// Command unroll writes the loops over the steps of Adams–Moulton methods in one, two
-// and three dimensions, and the way back through a step that is linearised at the current
+// Command unroll writes the loops over the steps of Adams–Moulton methods in one, two and
+// three dimensions, and the reverse pass through a step that is linearised at the current
 // state. Each number has its own variable. The command go generate runs it in the folder
 // of package adams.
 package main
@@ -43,8 +43,8 @@ func generate() ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// each returns n copies of pattern, numbered from 0, in which # is replaced by the number
-// of the copy.
+// The function each returns n copies of pattern, numbered from 0, in which # is replaced
+// by the number of the copy.
 func each(n int, pattern string) []string {
 	out := make([]string, n)
 	for k := range out {
@@ -53,8 +53,8 @@ func each(n int, pattern string) []string {
 	return out
 }
 
-// list, lines and all join the patterns of d components, and matrix joins the patterns
-// of the d² elements of a matrix, row by row.
+// The functions list, lines and all join the patterns of d components, and matrix joins
+// the patterns of the d² elements of a matrix, row by row.
 func list(d int, pattern string) string   { return strings.Join(each(d, pattern), ", ") }
 func lines(d int, pattern string) string  { return strings.Join(each(d, pattern), "\n") }
 func all(d int, pattern string) string    { return strings.Join(each(d, pattern), " && ") }
@@ -67,7 +67,8 @@ func product(d int, a, x string) string { return products(d, d, 1, a, x) }
 // transposed is like product, with the transpose of the matrix.
 func transposed(d int, a, x string) string { return products(d, 1, d, a, x) }
 
-// products is product for a matrix whose element (i, k) has the index i × row + k × column.
+// products is like product, but for a matrix whose element (i, k) has the index i × row +
+// k × column.
 func products(d, row, column int, a, x string) string {
 	rows := make([]string, d)
 	for i := range rows {
@@ -107,7 +108,7 @@ func inverse(d int) string {
 }
 
 // singular returns the condition under which inv × I − jac has no inverse, or has an
-// inverse that cannot be trusted.
+// inverse that may be inaccurate.
 func singular(d int) string {
 	if d < 3 {
 		return "det == 0 || det-det != 0"
