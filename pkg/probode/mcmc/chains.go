@@ -27,7 +27,7 @@ type Chains struct {
 
 	// Generated[c][k] are the quantities that the kernel generated at draw k of
 	// chain c, and Quantities are their names: see Settings.Generated. Both are nil if
-	// there are none.
+	// the kernel generates none.
 	Generated  [][][]float64
 	Quantities []string
 

@@ -60,7 +60,7 @@ func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
 //	Σ (Eₙ − Eₙ₋₁)² / Σ (Eₙ − Ē)².
 //
 // Each iteration draws a new momentum, and so a new value of the kinetic energy. If the
-// kinetic energy varies much less than the whole energy, the chain moves slowly between
+// kinetic energy varies much less than the total energy, the chain moves slowly between
 // regions of different density [Betancourt 2016].
 func bfmi(energy []float64) float64 {
 	if len(energy) < 4 {

@@ -37,11 +37,11 @@ import (
 // these proposals would have been accepted in the last part of the burn-in, most
 // iterations use them: they are preconditioned Crank–Nicolson moves about the
 // approximation [Rudolf & Sprungk 2018]. The other iterations keep the chain from getting
-// stuck in a tail. If the kernel learns no scales, it makes no rotations.
+// stuck in a tail. If Learned is zero, the kernel uses no such proposals.
 //
 // All learning happens in the burn-in. The step length is tuned by dual averaging. If the
 // target is far from its approximation, the steps become short or few moves are accepted,
-// and NUTS is better. An iteration allocates no memory of its own.
+// and NUTS is better. Apart from calls of Target, an iteration allocates no memory.
 type Hamiltonian struct {
 	// Target is the log density, with respect to volume for the first len(Mean)
 	// coordinates and with respect to N(0, I) for the others. If grad is nil, only the
@@ -53,9 +53,9 @@ type Hamiltonian struct {
 	BurnIn int
 
 	// Mean and Information describe the Gaussian approximation, such as a mode and the
-	// Fisher information there. The burn-in corrects the conditional mean and covariance
-	// of the first coordinates given the others; Learned is the number of these first
-	// coordinates. It may be zero.
+	// Fisher information there. During burn-in the kernel corrects the mean and
+	// covariance of the first Learned coordinates, conditional on the others. Learned
+	// may be zero.
 	Mean        []float64
 	Information mat.Symmetric
 	Learned     int
@@ -231,8 +231,8 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	return math.Exp(min(0, ratio))
 }
 
-// follow moves (q, p) along a path, and returns the log density at its end. It returns
-// earlier if the path leads to a point at which the density is zero or undefined.
+// follow moves (q, p) along a path, and returns the log density at its end. It stops
+// early if the path reaches a point at which the density is zero or undefined.
 func (k *Hamiltonian) follow(steps int, size float64) (logp float64, err error) {
 	if !k.known {
 		k.evaluate(k.force, k.z)

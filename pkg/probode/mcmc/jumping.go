@@ -43,8 +43,8 @@ const (
 	rateNear    = 0.3
 )
 
-// New returns the proposal. It panics if there are no modes, or if a mode lacks d
-// coordinates, a positive definite covariance or a positive weight.
+// New returns the proposal. It panics if there are no modes, or if a mode does not have
+// d coordinates, a positive definite covariance and a positive weight.
 func (r ModeJumping) New(d, burnIn int) Proposal {
 	if len(r.Modes) == 0 {
 		panic("mcmc: ModeJumping without Modes")
@@ -89,7 +89,7 @@ func (g *modeAtWork) whiten(dst, x []float64) float64 {
 	return square
 }
 
-// place sets dst to the point at, displaced by s L z.
+// place sets dst to at + s L z.
 func (g *modeAtWork) place(dst, at, z []float64, s float64) {
 	for i := range dst {
 		v := 0.0

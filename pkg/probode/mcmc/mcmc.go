@@ -16,7 +16,7 @@
 //     they show.
 //
 // Package mcmc/diag contains diagnostics for draws from any source. Package mcmc/store
-// keeps the draws in files; its runs can be stopped, resumed and extended.
+// keeps the draws in files, so that a run can be stopped, resumed and extended.
 //
 // The package knows nothing about differential equations. A density that needs a
 // numerical solution is an ordinary [LogDensity]; its evaluations may fail.
@@ -107,8 +107,8 @@ func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 	return checked(math.NaN(), err)
 }
 
-// startError returns why a chain cannot begin at x, or nil if it can. The other arguments
-// are the results of checked at x.
+// startError returns the reason why a chain cannot begin at x, or nil if it can. The
+// other arguments are the results of checked at x.
 func startError(x []float64, logp float64, err error) error {
 	if math.IsInf(logp, -1) {
 		err = errors.New("the density is zero: want a point in the support")

@@ -10,7 +10,8 @@ import (
 //
 //	min(1, π(y) q(x | y) / π(x) q(y | x)).
 //
-// One iteration evaluates the target once and allocates no memory of its own.
+// One iteration evaluates the target once. It allocates no memory apart from what this
+// evaluation needs.
 type Metropolis struct {
 	Target LogDensity
 
@@ -58,8 +59,8 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 	logp, err := checked(m.Target(m.y))
 	m.stats.Proposed++
 
-	// If U is uniform, −log U is exponential. The variate is drawn even if the outcome is
-	// certain, so that the outcome does not change how much of the stream is used.
+	// If U is uniform, −log U is exponential. The variate is drawn even if the outcome
+	// is certain, so that the number of variates drawn does not depend on the outcome.
 	e := rng.ExpFloat64()
 	probability := 0.0
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // AdaptiveMixture is the [Rule] for targets with up to about twenty-five correlated
-// coordinates. It needs no tuning by hand. Let m and C = A Aᵀ be the current estimates
+// coordinates. It needs no manual tuning. Let m and C = A Aᵀ be the current estimates
 // of the mean and covariance of the target, with the columns of A along the principal
 // directions of the correlation matrix. Each iteration makes one of three moves:
 //
@@ -22,11 +22,11 @@ import (
 //	       w = (ν + q(x)) / χ²,  q(x) = ‖A⁻¹(x − m)‖²   χ² of ν + d degrees of freedom
 //
 // The pull is reversible with respect to the Student t distribution with ν = 5 degrees of
-// freedom about m. Its draws are almost independent if the target is nearly Gaussian, and
-// its tails are heavy enough to keep the chain from getting stuck otherwise [after Rudolf
-// & Sprungk 2018; Kamatani 2018]. The walk works for targets that are far from Gaussian,
-// and the line works before the shape is known, since the size of each column is tuned
-// separately.
+// freedom about m. If the target is nearly Gaussian, successive draws are almost
+// independent. If it is not, the heavy tails of the t distribution keep the chain from
+// getting stuck [after Rudolf & Sprungk 2018; Kamatani 2018]. The walk works for
+// targets that are far from Gaussian, and the line works before the shape is known,
+// since the size of each column is tuned separately.
 //
 // All learning happens in the burn-in. The estimates m and C come from windows of
 // iterations. If one window ends at iteration n, the next ends at iteration 1.2 n. An
@@ -313,7 +313,7 @@ func (p *mixture) learn() {
 }
 
 // choose sets the probability of each move to leastChance plus a share of the remaining
-// probability. The share is proportional to the mean gain of an attempt of the move.
+// probability. The share is proportional to the mean gain per attempt.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64
@@ -333,7 +333,7 @@ func (p *mixture) choose() {
 
 // setShape sets A to the principal axes of cov, and resets the sizes. The axes are
 // computed after scaling to unit variances, so that differing units cause no loss of
-// accuracy. It reports whether cov is a covariance; if not, nothing changes.
+// accuracy. It reports whether cov is a covariance matrix; if not, nothing changes.
 func (p *mixture) setShape(cov *mat.SymDense) bool {
 	d := len(p.mean)
 	sd := make([]float64, d)

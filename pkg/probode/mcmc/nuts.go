@@ -34,7 +34,7 @@ import (
 // Chains.Warnings assesses them.
 //
 // One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
-// once and allocates no memory of its own.
+// once. It allocates no memory apart from what this evaluation needs.
 type NUTS struct {
 	Target GradientDensity
 
@@ -57,7 +57,7 @@ type NUTS struct {
 	CovAt func(x []float64) mat.Symmetric
 
 	// Accept is the mean probability of acceptance to which the step is tuned. Zero means
-	// 0.8. A larger number makes the step shorter, which helps against divergent paths.
+	// 0.8. A larger number makes the step shorter and divergent paths rarer.
 	Accept float64
 
 	// MaxDepth is the largest number of doublings of a path. Zero means 10.
@@ -310,8 +310,9 @@ func (k *NUTS) take(d *draw, s *phase, energy float64) {
 }
 
 // build extends the path at one end by 2^depth leapfrog steps. It describes the added
-// part in t; first and last refer to the direction of these steps. If the part makes a
-// U-turn or is divergent, build stops early and returns false.
+// part in t, whose fields first and last are then the momenta after the first and the
+// last of these steps. If the part makes a U-turn or is divergent, build stops early
+// and returns false.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {
 		energy := k.leap(end, step)

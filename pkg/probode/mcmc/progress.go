@@ -76,7 +76,7 @@ type record struct {
 	draws  []float64 // one after another
 }
 
-// wants reports whether the record will hold the next draw.
+// wants reports whether the record will keep the next draw.
 func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
 
 // add offers a draw, which may be nil if wants returns false.
@@ -148,8 +148,8 @@ func (r *reporter) add(iterations int, counts Stats) {
 	}
 }
 
-// last reports the end of the run: done equals total if the run is complete. It returns
-// an error if the hook panics.
+// The method last reports the end of the run: done equals total if the run is complete.
+// It returns an error if the hook panics.
 func (r *reporter) last(complete bool) (err error) {
 	if r.hook == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-// Settings says how many chains to run, how long, and from where. All fields except
-// Start have useful zero values.
+// Settings says how many chains to run, where they start, and how many iterations they
+// perform. All fields except Start have useful zero values.
 type Settings struct {
 	// Draws is the number of draws kept from each chain. Zero means 1000.
 	Draws int
@@ -46,22 +46,22 @@ type Settings struct {
 
 	// MinESS, if positive, lets the chains run until the bulk effective sample size of
 	// all chains together is at least MinESS for every parameter. It is recomputed
-	// whenever every chain has made another Draws draws, so the result does not depend on
-	// the number of workers. Stopping as soon as this size is large enough makes its
+	// whenever every chain has made Draws further draws, so the result does not depend
+	// on the number of workers. Stopping as soon as this size is large enough makes its
 	// estimate a little optimistic, so set Draws to a few hundred.
 	MinESS float64
 
-	// MaxDraws is the number of draws per chain at which a run with MinESS gives up. Zero
-	// means 100 times Draws. Without MinESS it has no meaning.
+	// MaxDraws is the number of draws per chain at which a run ends even if it has not
+	// reached MinESS. Zero means 100 times Draws. Without MinESS it has no meaning.
 	MaxDraws int
 
-	// Only lists the chains to run in this call, each in [0, Chains); nil means all. A
-	// chain does not depend on which others run with it, so a study can be split over many
-	// machines.
+	// Only, if not nil, lists the chains to run in this call, each in [0, Chains). A
+	// chain does not depend on which other chains are run, so a study can be split over
+	// many machines.
 	Only []int
 
-	// Workers is the number of chains that advance at the same time. Zero
-	// means as many as there are processors. It does not change the result.
+	// Workers is the number of chains that advance at the same time. Zero means one for
+	// each processor. It does not change the result.
 	Workers int
 
 	// Progress, if not nil, is called about ten times a second and once at the end. Its
@@ -75,8 +75,8 @@ type Settings struct {
 // points from a prior is good, all these tries fail with probability 0.9¹⁰⁰ = 3e-5.
 const startTries = 100
 
-// WithDefaults returns the settings with the defaults in place of zeros. It is an error
-// if Start is nil, or if a count is out of its range.
+// WithDefaults returns the settings with the defaults in place of zeros. It returns an
+// error if Start is nil, or if a count is out of range.
 func (s Settings) WithDefaults() (Settings, error) {
 	for _, c := range []struct {
 		name  string

@@ -16,10 +16,10 @@ import (
 //	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
 //
 // where ρₜ is the autocorrelation at lag t, and the sum ends where Geyer's initial
-// monotone sequence ends. Chains that disagree count as correlated. The result is limited
-// to S log₁₀ S, which draws with negative correlations can reach. It is S for draws that
-// are all equal, as in ArviZ, and NaN for fewer than four draws per chain and for draws
-// that are not finite.
+// monotone sequence ends. If the chains disagree, the draws within each chain count as
+// correlated. The result is limited to S log₁₀ S, which draws with negative
+// correlations can reach. It is S for draws that are all equal, as in ArviZ, and NaN
+// for fewer than four draws per chain and for draws that are not finite.
 func BulkESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -79,10 +79,10 @@ func ess(x [][]float64) float64 {
 
 	// For a reversible chain, the sums of the autocorrelations at lags 2k and 2k+1 are
 	// positive and decreasing. So the sum over lags ends at the first pair that is not
-	// positive, where noise dominates, and no pair counts for more than the one before.
-	// The first term of the last pair still counts once if it is positive. This sharpens
-	// the estimate for antithetic chains, whose pairs have a positive first term and a
-	// negative second term.
+	// positive, where noise dominates. No sum is allowed to exceed the one before. Of
+	// the pair at which the sum ends, the first autocorrelation, if positive, is
+	// counted once instead of twice. This sharpens the estimate for antithetic chains,
+	// whose pairs have a positive first term and a negative second term.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0

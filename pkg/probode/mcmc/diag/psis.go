@@ -22,9 +22,10 @@ import (
 // most KHatLimit, the standard error of the mean of S weighted draws is reliable;
 // otherwise only an enormous S would make it reliable.
 //
-// The tail excludes weights that are equal to the largest of the S − M others. So equal
-// weights at this cut, such as those of repeated draws at a position where the chain
-// stayed for several iterations, remain equal. The fit shrinks k̂ a little towards ½.
+// The tail excludes weights that are equal to the largest of the other S − M weights.
+// So equal weights at this cut, such as those of repeated draws at a position where the
+// chain stayed for several iterations, remain equal. The fit shrinks k̂ a little
+// towards ½.
 //
 // The slice logw holds the logarithms of the raw weights up to a constant. Both −Inf and
 // NaN stand for a weight of zero. The smoothed log weights are in the order of logw, and

@@ -15,7 +15,7 @@ import (
 // distances from the median. Here W is the mean of the variances within half-chains,
 // and B/n is the variance of the half-chains' means. It is near 1 for chains that have
 // mixed; Vehtari et al. ask for less than 1.01. It is +Inf if every half-chain is
-// constant but not all are equal. It is NaN for fewer than four draws per chain, and
+// constant but the constants differ. It is NaN for fewer than four draws per chain, and
 // for draws that are not finite or all equal.
 func RHat(x [][]float64) float64 {
 	if !usable(x) {
@@ -42,8 +42,8 @@ func (r ranked) rHat() float64 {
 	plain := rHat(r.scores)
 
 	// The median lies midway between the two middle draws lo and hi, which are equally
-	// far from it. The doubled distance of each draw is computed from both lo and hi, so
-	// that rounding does not give these two draws different ranks.
+	// far from it. Twice the distance of each draw from the median is computed from
+	// both lo and hi, so that rounding does not give these two draws different ranks.
 	lo, hi := r.sorted[len(r.sorted)/2-1], r.sorted[len(r.sorted)/2]
 	distances := transform(r.halves, func(v float64) float64 { return math.Abs((v - lo) + (v - hi)) })
 	sorted := slices.Concat(distances...)
@@ -70,8 +70,9 @@ func rHat(x [][]float64) float64 {
 	return math.Sqrt((n-1)/n + stat.Variance(means, nil)/within)
 }
 
-// normalScores replaces each number by Φ⁻¹((r − 3/8)/(S + 1/4)), where r is its rank among
-// all S, which are given in order. Equal numbers share the mean of their ranks.
+// normalScores replaces each number by Φ⁻¹((r − 3/8)/(S + 1/4)), where r is its rank
+// among all S numbers. The slice sorted holds these in increasing order. Equal numbers
+// share the mean of their ranks.
 func normalScores(x [][]float64, sorted []float64) [][]float64 {
 	size := float64(len(sorted))
 	scores := make([]float64, len(sorted)) // in order

@@ -161,8 +161,8 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 	m.MCSE, m.MCSESD = MCSEMean(terms), MCSEMean(squared)
 
 	// Each sorted draw is placed at the sum of the weights before it plus half its own
-	// weight. These places are scaled so that the first is 0 and the last is 1. With equal
-	// weights the result is the same as from Quantile.
+	// weight. These places are scaled so that the first is 0 and the last is 1. With
+	// equal weights the result is that of Quantile.
 	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.x, b.x) })
 	first, last := all[0].w/2, all[len(all)-1].w/2
 	at := func(p float64) float64 {
@@ -190,8 +190,8 @@ func (s Summary) String() string {
 	return text.Table(rows, text.First)
 }
 
-// format writes a value of the parameter with as many decimals as its standard
-// deviation needs for three significant digits.
+// format writes the value v with as many decimals as three significant digits of the
+// standard deviation have.
 func (m Marginal) format(v float64) string {
 	if !(m.SD > 1e-5 && m.SD < 1e6 && math.Abs(v) < 1e6) {
 		return fmt.Sprintf("%.4g", v)

@@ -7,16 +7,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// tailIndex returns the shape k̂ of the heavier of the two tails of the draws. It takes
-// the m largest (or smallest) of the S draws, where m = ⌈min(S/5, 3 √(S/r))⌉ and r is the
-// effective sample size divided by S, and fits a generalised Pareto distribution to their
-// excesses [Vehtari et al. 2024]. Moments of orders up to 1/k exist: a mean requires k <
-// 1, and a standard deviation k < 1/2. The index is 1/ν for Student's distribution and at
-// most zero for tails that fall exponentially; for a log-normal distribution the estimate
-// is too large.
+// tailIndex returns the shape k̂ of the heavier of the two tails of the draws. In each
+// tail, a generalised Pareto distribution is fitted to the excesses of the m most
+// extreme draws [Vehtari et al. 2024]. For a total of S draws, m = ⌈min(S/5, 3
+// √(S/r))⌉, where r is the effective sample size divided by S. Moments of orders up to
+// 1/k exist: a mean requires k < 1, and a standard deviation k < 1/2. The index is 1/ν
+// for Student's t distribution with ν degrees of freedom, and at most zero for tails
+// that fall exponentially. For a log-normal distribution the estimate is too large.
 //
-// It is NaN for fewer than four draws per chain or 25 in all, and for draws that are not
-// finite or all equal.
+// It is NaN for fewer than four draws per chain, for fewer than 25 draws in all, and
+// for draws that are not finite or all equal.
 func tailIndex(x [][]float64) float64 {
 	all := slices.Concat(x...)
 	if !usable(x) || len(all) < 25 {
@@ -48,8 +48,9 @@ func tailIndex(x [][]float64) float64 {
 	return worst
 }
 
-// excess returns the positive differences between the m largest of sorted numbers and
-// the number before them, scaled so that no square overflows.
+// excess subtracts from each of the m largest of sorted numbers the number that
+// precedes them, and returns the positive differences, scaled so that no square
+// overflows.
 func excess(sorted []float64, m int) []float64 {
 	at := len(sorted) - m
 	cut, unit := sorted[at-1], sorted[len(sorted)-1]/2-sorted[at-1]/2

@@ -8,11 +8,11 @@ import (
 )
 
 // A directory may contain files of other programs under the names that this package uses.
-// The package writes only to regular files that begin as its own files do, and never
-// waits for a file.
+// The package writes only to regular files that begin as its own files do. It opens no
+// pipe or device, which could keep it waiting for ever.
 
-// openForReading opens a regular file, or the one that a link points to. It is an error to
-// open a pipe or a device, because that could keep the reader waiting for ever.
+// openForReading opens a regular file, or the one that a link points to. For any other
+// kind of file it returns an error.
 func openForReading(path string) (*os.File, error) {
 	if _, err := plain(path, os.Stat); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func openForWriting(path string) (*os.File, error) {
 	return f, nil
 }
 
-// plain returns the description of a file that stat gives, where stat is os.Stat or
-// os.Lstat. It is an error if the file is not a regular file.
+// plain returns the FileInfo of a regular file, and an error for any other kind of
+// file. The argument stat is os.Stat or os.Lstat.
 func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, error) {
 	info, err := stat(path)
 	if err != nil {
@@ -62,8 +62,8 @@ func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, er
 	return nil, fmt.Errorf("%s is %s and not a file of this study: move it away", path, what)
 }
 
-// replaceable returns an error if a file does not begin with the string magic, as the
-// files of this package do. Such a file must not be replaced.
+// replaceable returns an error if a file must not be replaced because it does not begin
+// with the string magic, as the files of this package do.
 func replaceable(path, magic string) error {
 	_, err := plain(path, os.Lstat)
 	if errors.Is(err, os.ErrNotExist) {

@@ -14,7 +14,8 @@ import (
 
 // A maker records what a file was made with: the versions of probode and Go, the kind
 // of processor, and a hash that depends on how they round. It is for information only:
-// whether a chain can continue is decided by its numbers.
+// whether a chain can be resumed depends on whether the same numbers can be computed
+// again.
 type maker [4]mcmc.Field
 
 func thisMaker(version string) maker {
@@ -83,7 +84,7 @@ type change struct {
 
 // rounded is the largest relative difference that rounding can explain. It is far above
 // the rounding errors of several thousand solver steps, and far below the difference
-// that another model or setting makes.
+// that another model or setting would make.
 const rounded = 1e-9
 
 // changed compares numbers bit for bit. It returns nil if they are the same.

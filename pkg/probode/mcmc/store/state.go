@@ -18,8 +18,8 @@ type state struct {
 	bodyCRC, headCRC uint64
 	length           int64 // the smallest number that this line may hold
 
-	// history names the builds that continued the chain after the one in the header, each
-	// with its first iteration.
+	// history names the builds that continued the chain after the build that the header
+	// names, each with its first iteration.
 	history []string
 
 	// density holds the numbers that an Evaluator computes at the position.
@@ -127,8 +127,8 @@ type Noter interface {
 }
 
 // An Evaluator is a Kernel that can recompute the log density at its position, without
-// using cached values. It returns one or more numbers, always the same number of them.
-// A chain is resumed only if these numbers are, bit for bit, the same as when its state
+// using cached values. It returns one or more numbers, and equally many at each call. A
+// chain is resumed only if these numbers are, bit for bit, the same as when its state
 // was saved. They must depend on nothing but the State.
 type Evaluator interface {
 	Evaluate() []float64

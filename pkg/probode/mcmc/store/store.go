@@ -1,5 +1,5 @@
-// Package store keeps the draws of Markov chains in files. Its runs can be stopped,
-// killed, moved to another machine, resumed and extended.
+// Package store keeps the draws of Markov chains in files. A run can therefore be
+// stopped, killed, moved to another machine, resumed and extended.
 //
 // [Run] draws into a directory, [Merge] collects chains from several directories, and
 // [Read] reads the draws back. The files have the format of CmdStan, which ArviZ,
@@ -41,8 +41,8 @@ type Options struct {
 // length of the run and an interruption loses nothing. Calling Run again with the same
 // arguments resumes the run in dir. In the end the files are identical, byte for byte, to
 // those of an uninterrupted run, no matter whether the run was stopped by ctx, by kill -9
-// or by a power failure. A chain does not depend on which other chains are drawn with it:
-// see Settings.Only and Merge.
+// or by a power failure. A chain does not depend on which other chains are run: see
+// Settings.Only and Merge.
 //
 // The files have the format of CmdStan. They can be read by Read, ArviZ and pandas:
 //
@@ -74,9 +74,9 @@ type Options struct {
 // chain, and the error says whether rounding can explain the difference.
 //
 // It is an error if a chain finds no point to start from, or if the disk fails; what
-// was saved before remains valid. It is also an error if a setting is out of its range.
-// Run panics if MinESS is set, because the length of a chain would then depend on the
-// others.
+// was saved before remains valid. It is also an error if a setting is out of range. Run
+// panics if MinESS is set, because the length of a chain would then depend on the other
+// chains.
 func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, settings mcmc.Settings, o Options) error {
 	whole, err := settings.WithDefaults()
 	if err != nil {

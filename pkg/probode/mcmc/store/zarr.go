@@ -25,12 +25,12 @@ import (
 //	arviz.from_zarr("lynx.zarr")
 //
 // Its groups are "posterior", with the parameters and the generated quantities;
-// "sample_stats", with the quantities whose names end in __, which is removed from the
-// name; and "log_likelihood", with the quantities log_lik.1, log_lik.2 and so on, if
-// there are any. Every variable has the dimensions chain and draw, and one for each of
-// its indices. Names are changed in the same way as the names of columns: see Run. A
-// variable whose name was changed keeps the original in its attribute long_name. Numbers
-// are 64-bit, neither rounded nor compressed.
+// "sample_stats", with the quantities whose names end in __, without this suffix; and
+// "log_likelihood", with the quantities log_lik.1, log_lik.2 and so on, if there are
+// any. Every variable has the dimensions chain and draw, and one for each of its
+// indices. Names are changed in the same way as the names of columns: see Run. A
+// variable whose name was changed keeps the original in its attribute long_name.
+// Numbers are 64-bit, neither rounded nor compressed.
 //
 // The folder appears only once it has been written completely. It replaces an earlier
 // folder of that name, which must be a store that WriteZarr wrote. It is an error if the
@@ -77,7 +77,7 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 	if !old {
 		return atomicfile.Rename(tmp, dir)
 	}
-	// A rename does not replace a directory, so the old one gets another name first.
+	// A rename does not replace a directory, so the old one is first renamed.
 	aside := tmp + ".old"
 	if err := atomicfile.Rename(dir, aside); err != nil {
 		return err
