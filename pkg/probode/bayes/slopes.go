@@ -16,10 +16,10 @@ type SlopedLikelihood interface {
 }
 
 // Kinked is implemented by a Likelihood whose log density has a kink. For example, the
-// log density of Laplace's distribution has one at m = y. The log density is −weight |r|
-// plus a smooth function, and r depends only on y and m. Modes usually lie at such kinks,
-// where the density has no gradient. A likelihood that embeds another one with a Kink
-// method needs its own Kink method.
+// log density of the Laplace distribution has one at m = y. The log density is −weight
+// |r| plus a smooth function, and r depends only on y and m. Modes usually lie at such
+// kinks, where the density has no gradient. A likelihood that embeds another one with a
+// Kink method needs its own Kink method.
 type Kinked interface {
 	Likelihood
 	// Kink returns r, its derivative with respect to m, and weight; ok is false if there

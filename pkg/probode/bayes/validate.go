@@ -150,8 +150,8 @@ func (v *validator) experiment(x *Experiment) error {
 	return nil
 }
 
-// column checks the likelihood of column k and the numbers in its Own. It also checks
-// that the data are possible under this likelihood.
+// column checks the likelihood of column k and the numbers that its method Own returns.
+// It also checks that the data are possible under this likelihood.
 func (v *validator) column(x *Experiment, k int) error {
 	of := x.errors(k)
 	if of == nil {
@@ -199,8 +199,9 @@ func (v *validator) column(x *Experiment, k int) error {
 }
 
 // checkMethod returns an error if a field of the method is out of range, such as a number
-// of steps that is too large. Package probode panics if it gets such a method, because it
-// is a mistake in a program. Here the value may come from the user of a program.
+// of steps that is too large. Package probode panics if it gets such a method, because
+// the mistake is then in the calling program. Here, however, the value may come from the
+// user of a program.
 func checkMethod(m probode.Method) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -2,10 +2,10 @@
 // the spread of an ensemble is as large as the error of the classical method.
 //
 // Let v be the variance of one component of an ensemble at a grid point, and E an
-// estimate of the global error of the classical method there. The score S(α) is a sum
-// over the points that measures how well v matches E². It is at most 0, and α*
-// maximises it. There are two scores: see Criterion. The same ξ is used for every α,
-// and the noise scales with √α, so that S is a smooth function of log α.
+// estimate of the global error of the classical method there. The score S(α) measures how
+// well v matches E²; it is a sum over grid points and components. It is at most 0, and α*
+// maximises it. There are two scores: see Criterion. The same ξ is used for every α, and
+// the noise scales with √α, so that S is a smooth function of log α.
 package calibrate
 
 import (

@@ -20,16 +20,17 @@ type Measurement struct {
 
 	// Solves is the work per draw: the steps of the solvers, divided by the steps of one
 	// solution of all experiments with the posterior's Setup. It does not include the
-	// solves for weights.
+	// solves that compute weights.
 	Solves float64
 
 	// Summary is the summary of Chains, and ESS is the smallest bulk effective sample
-	// size among its parameters.
+	// size of any parameter.
 	Summary diag.Summary
 	ESS     float64
 
-	// Work is the work of the whole run in the same units, without the search for modes.
-	// Prepared is the work of the search for modes.
+	// Work is the work of the whole run, without the search for modes, and Prepared is
+	// the work of that search. The unit is one solution of all experiments, as for
+	// Solves.
 	Work, Prepared float64
 
 	// Seconds is the time of the whole run with the available workers: preparation,

@@ -35,22 +35,23 @@ import (
 // passing the first. Suppose that the first stage fails or has almost no density in a
 // part of the posterior of the second setup. Then moves into this part have no such
 // chance: the chain does not enter it, and the draws do not show that it exists. So the
-// requirement is tested while sampling: of the moves that the first stage rejects, the
-// second stage tests one in two during burn-in, and one in sixteen later. Consider the
-// moves that plain Metropolis would accept. If the two stages accept more than one in 200
-// of them with less than a tenth of the probability, the chain continues with only the
-// second stage, and Chains.Notes say at which iteration this began.
+// sampler tests this requirement: of the moves that the first stage rejects, the second
+// stage examines one in two during burn-in, and one in sixteen later. A move is lost if
+// plain Metropolis would accept it, but the two stages would accept it with less than a
+// tenth of that probability. If more than one in 200 of the moves that plain Metropolis
+// would accept are lost, the chain continues with only the second stage, and Chains.Notes
+// say at which iteration this began.
 //
 // Cost: one solve of the first stage for each draw, and one of the second stage for each
-// move that the first accepts. It accepts fewer moves than Deterministic, because the two
-// stages judge some moves differently. If the error of the first stage varies greatly
-// over the posterior, a chain may stay for a long time at a θ with a low density, and R̂
-// is then large. In that case use a smaller step for the first stage. Chains.Notes say
-// how many solves of the second stage were saved. If few moves are accepted, many solves
-// are saved. This is the case for a random walk in many dimensions or in a curved
-// posterior. If half of the moves are accepted, as with the default proposals in a nearly
-// Gaussian posterior, at most half of the solves are saved, and Deterministic is as good.
-// With Noise each move of ξ needs a solve of the second stage.
+// move that the first accepts. It accepts fewer moves than Deterministic, because the
+// first stage rejects some moves that the second would accept. If the error of the first
+// stage varies greatly over the posterior, a chain may stay for a long time at a θ with a
+// low density, and R̂ is then large. In that case use a smaller step for the first stage.
+// Chains.Notes say how many solves of the second stage were saved. If few moves are
+// accepted, many solves are saved. This is the case for a random walk in many dimensions
+// or in a curved posterior. If half of the moves are accepted, as with the default
+// proposals in a nearly Gaussian posterior, at most half of the solves are saved, and
+// Deterministic is as good. With Noise each move of ξ needs a solve of the second stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If its Method or Mesh is nil, that of the
 	// posterior is used. If Second is given, the zero value stands for the posterior's
@@ -139,8 +140,8 @@ func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) 
 	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
 }
 
-// with returns the density of a stage. Check has already made this density, so there is
-// no error.
+// The function with returns the density of a stage. Check has already constructed this
+// density once, so no error is expected.
 func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	d, err := e.With(s)
 	if err != nil {
@@ -159,9 +160,10 @@ type delayed struct {
 	spared    int       // number of moves that the first stage has rejected
 
 	// These fields test the first stage. plain sums the probabilities with which plain
-	// Metropolis would accept the moves. lost sums them over the moves that are less than
-	// a tenth as likely in two stages, and refused counts these moves. alone is the
-	// iteration from which the first stage is no longer used, or zero while it is used.
+	// Metropolis would accept the moves. lost sums them over the moves that the two
+	// stages accept with less than a tenth of that probability, and refused counts these
+	// moves. alone is the iteration from which the first stage is no longer used, or zero
+	// while it is used.
 	plain, lost float64
 	refused     int
 	alone       int
@@ -197,7 +199,8 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepCoarse stores the last solution of the first stage as the one at the position.
+// keepCoarse stores the predictions that the first stage computed last, as those at the
+// current θ.
 func (k *delayed) keepCoarse() {
 	copy(k.fitCoarse, k.coarse.Expected())
 }
@@ -261,10 +264,10 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	s.walk.Observe(s.u, probability)
 }
 
-// second computes the second stage at the proposed θ′, where the log prior is lp. It
-// returns three numbers. ll is the log likelihood there, or NaN if the solve fails. ratio
-// is the log acceptance ratio of plain Metropolis. back is log a(θ′, θ), which is −∞ if
-// the first stage has failed.
+// The method second evaluates the second stage at the proposed θ′, where the log prior is
+// lp. It returns three numbers. ll is the log likelihood there, or NaN if the solve
+// fails. ratio is the log acceptance ratio of plain Metropolis. back is log a(θ′, θ),
+// which is −∞ if the first stage has failed.
 func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	s := k.state
 	ll, err := s.like(s.thetaNew, s.xi)
@@ -278,8 +281,8 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	return ll, ratio, back
 }
 
-// test counts a move with the given weight, and ends the use of the first stage if it
-// loses too many moves. Plain Metropolis accepts the move with probability min(1, eʳ),
+// test counts a move with the given weight, and ends the use of the first stage if too
+// many moves are lost. Plain Metropolis accepts the move with probability min(1, eʳ),
 // where r is ratio. The two stages accept it with probability min(a(θ, θ′), eʳ a(θ′, θ)).
 func (k *delayed) test(ratio, first, back, weight float64) {
 	plain := math.Exp(min(0, ratio))
@@ -293,10 +296,10 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 	}
 }
 
-// right returns the log likelihood at theta for corrected predictions, or −Inf if it is
-// NaN. coarse holds the predictions of the first stage at theta. The correction is fine −
-// elsewhere, where fine holds the predictions of the second stage at another θ, and
-// elsewhere those of the first stage there.
+// The method right returns the log likelihood for the corrected predictions at theta, or
+// −Inf if it is NaN. coarse holds the predictions of the first stage at theta. At another
+// θ, fine holds the predictions of the second stage and elsewhere those of the first;
+// their difference is the correction.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

@@ -12,7 +12,7 @@ import (
 )
 
 // An estimator estimates the likelihood p(Y | θ) without bias. It chooses one path with a
-// probability proportional to its weight, and leaves the expected values of the data on
+// probability proportional to its weight, and stores the expected values of the data on
 // this path in the density. As the number of paths grows, the distribution of the chosen
 // path tends to p(Z | θ, Y).
 type estimator struct {
@@ -192,9 +192,9 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 				w.ancestor[g][j] = j
 			}
 		}
-		// If the weights are nearly equal, resampling only adds variance, so it is left
-		// out. This condition would make the estimate a discontinuous function of θ and
-		// U, so correlated estimators always resample.
+		// If the weights are nearly equal, resampling only adds variance, so it is
+		// omitted. A correlated estimator always resamples, because otherwise its
+		// estimate would be a discontinuous function of θ and U.
 		if last || !s.any || !m.correlated && 2*squares*float64(m.particles) < 4 {
 			continue
 		}

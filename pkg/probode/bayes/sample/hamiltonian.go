@@ -20,8 +20,8 @@ import (
 //
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that
 // moves of one with the other fixed are very slow. But the data inform only a few
-// directions of ξ: between two times of the data, ξ affects the later states only through
-// the state at the second of these times. So for each time of the data there are no more
+// directions of ξ: between two observation times, ξ affects the later states only through
+// the state at the second of these times. So for each observation time there are no more
 // informed directions than components of the state (see shape.Informed), and in all other
 // directions ξ follows its prior. The coordinates v in the informed directions are N(0,
 // 1) under the prior. Fisher scoring finds a Gaussian approximation of the posterior of
@@ -144,7 +144,7 @@ type hamiltonian struct {
 	xi, dxi []float64 // nil for ξ = 0
 }
 
-// noise sets xi at the coordinates x.
+// noise computes xi from the coordinates x.
 func (k *hamiltonian) noise(x []float64) {
 	d, n := len(k.theta), len(k.mean)
 	copy(k.xi, x[n:])

@@ -66,18 +66,19 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 
 // The interface both is implemented by rules that propose joint moves of θ and ξ.
 type both interface {
-	// propose writes the move from (u, xi) to (uNew, next). It returns log q of the
-	// reverse move minus log q of the move, plus the log ratio of the priors of ξ.
+	// propose draws a proposal from the present position (u, xi), and writes it to uNew
+	// and next. It returns log q of the reverse move minus log q of the move, plus the
+	// log ratio of the priors of ξ.
 	propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64
 }
 
-// A joint makes the joint moves of one chain. On x = (θ, v) it is autoregressive about
-// the approximation,
+// A joint makes the joint moves of one chain. A joint move is autoregressive in x = (θ,
+// v),
 //
 //	y = m + √(1−b²) (x − m) + b U⁻¹ z,   z ~ N(0, I),
 //
-// which is reversible for N(m, (UᵀU)⁻¹); the rest of ξ makes a pCN move with step b,
-// which is reversible for its prior.
+// which is reversible for the approximation N(m, (UᵀU)⁻¹). A pCN move with step b, which
+// is reversible for the prior, changes the rest of ξ.
 type joint struct {
 	*gaussian
 	w, y blas64.Vector

@@ -19,9 +19,9 @@ import (
 // NUTS moves θ by the no-U-turn sampler (see mcmc.NUTS). It uses the gradient of the log
 // density with the classical solution, ξ = 0. It moves on the unconstrained scale.
 //
-// The path of the solver must have derivatives. On a grid they come from the equations of
-// its steps. If the steps are chosen anew at every θ, the gradient is that of the
-// solution with the steps chosen at this θ.
+// The path of the solver must have derivatives. On a grid they are obtained by
+// differentiating the equations of the steps. If the steps are chosen anew at every θ,
+// the gradient is that of the solution with the steps chosen at this θ.
 //
 // Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there
 // is none. Cost: several leapfrog steps for each draw, each of which needs a solution and
@@ -34,7 +34,7 @@ type NUTS struct {
 	// Accept is the mean probability of acceptance; zero means 0.8.
 	Accept float64
 
-	// These are a mode and its Gaussian approximation, which Prepare finds.
+	// mean and cov describe the Gaussian approximation at a mode, which Prepare finds.
 	mean []float64
 	cov  mat.Symmetric
 }
@@ -75,8 +75,8 @@ func differentiable(s Sampler, d *bayes.Density, by probode.Setup) error {
 	return nil
 }
 
-// solvedBy returns the density d with its setup replaced by the argument by, or d itself
-// if that argument is zero.
+// solvedBy returns the density d with another setup, the argument by. If by is zero, it
+// returns d itself.
 func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 	if by.Equal(probode.Setup{}) {
 		return d, nil
@@ -86,14 +86,14 @@ func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 
 // gradient writes the gradient at (u, xi) to grad and, unless it is nil, to dxi, and
 // returns the log density. If the steps are chosen anew at every θ, they are chosen at u
-// and held while the gradient is computed. theta is workspace.
+// and held fixed while the gradient is computed. theta is workspace.
 func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, error) {
 	e.Constrain(theta, u)
 	defer e.Hold(theta)()
 	return e.Gradient(grad, dxi, u, xi)
 }
 
-// Prepare takes the first metric from the mode. Later metrics come from Fisher's
+// Prepare takes the first metric from the mode. Later metrics come from the Fisher
 // information at the mean of each window of the burn-in, because in a hierarchical model
 // the mode is far from most of the mass.
 func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
@@ -129,8 +129,8 @@ func (s NUTS) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
 	return k
 }
 
-// shapeAt returns a function that inverts Fisher's information at u. It returns nil where
-// that fails.
+// shapeAt returns a function that computes the inverse of the Fisher information at u, or
+// nil if that fails.
 func shapeAt(e *bayes.Density) func(u []float64) mat.Symmetric {
 	surface := sync.OnceValue(func() *shape.Surface { return shape.NewSurface(e) })
 	return func(u []float64) mat.Symmetric {

@@ -47,8 +47,8 @@ type PCNWithinGibbs struct {
 	// Blocks is the number of time intervals with which a joint move describes ξ. Zero
 	// means the largest number, at most 40, for which ξ is described by no more than 64
 	// numbers, counting all components and experiments. If that number is below 4, there
-	// are no joint moves. A negative number means no joint moves. A larger number is
-	// useful if the noise is large.
+	// are no joint moves. A negative number means no joint moves. More blocks than the
+	// default are useful if the noise is large.
 	Blocks int
 
 	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none

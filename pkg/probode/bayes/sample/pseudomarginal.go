@@ -34,22 +34,22 @@ import (
 // unknown and small, a chain sometimes gets stuck at an estimate that is far too high.
 // Check R̂, and increase Particles if it is not close to one.
 //
-// Stats.Latent counts pieces of paths: Accepted counts the paths that could be solved,
+// Stats.Latent counts pieces of paths: Accepted counts the pieces that could be computed,
 // and Failed counts those that could not.
 type PseudoMarginal struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Particles is the number of paths. If it is zero, each chain chooses the number in
-	// the first half of the burn-in such that the variance of log p̂ is about 1.5, and
-	// then keeps it. An effective draw needs the least work if the variance is 1 to 3
-	// [Doucet et al. 2015]; 1.5 was chosen, in the lower half of this range,
-	// because the variance is larger at other θ.
+	// Particles is the number of paths. If it is zero, each chain tunes the number in the
+	// first half of the burn-in so that the variance of log p̂ at its present θ is about
+	// 1.5, and then keeps it. An effective draw needs the least work if the variance is
+	// between 1 and 3 [Doucet et al. 2015]. The value 1.5 is in the lower half of this
+	// range, because the variance may be larger at other θ.
 	Particles int
 
 	// Correlation is ρ in [0, 1). If it is positive, the standard normal numbers U in the
-	// estimate are not drawn anew for θ′ but moved,
+	// estimate are not drawn anew for θ′ but only perturbed,
 	//
 	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
 	//
@@ -124,9 +124,9 @@ type pseudoMarginal struct {
 	move  float64
 	kept  []float64 // U at the position; aux of the estimator holds U′
 
-	// These are used while the number of particles may change: n is the number of
-	// iterations so far. The first elements of pairs are absolute differences between two
-	// estimates log p̂, and count is their number.
+	// These fields are used while the number of particles may change. n is the number of
+	// iterations so far. The first count elements of pairs are absolute differences
+	// between two estimates log p̂.
 	n, count int
 	pairs    [pairs]float64
 }
@@ -148,7 +148,7 @@ func (k *pseudoMarginal) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// drawU draws a new U, which the next estimate at the position uses.
+// drawU draws a new U for the next estimate at the current θ.
 func (k *pseudoMarginal) drawU() {
 	if k.correlated {
 		k.chance.draw(k.kept, k.latent)
@@ -164,9 +164,9 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 		k.aux, k.kept = k.kept, k.aux
 	}
 	if !k.fixed && k.n < k.burnIn/2 && k.burnIn >= 2*pairs {
-		// In the second eighth of the burn-in, compare estimates, and tune at the end of
-		// this eighth. Repeat this in the third and fourth eighths. In the first eighth
-		// the chain is still on its way to the posterior.
+		// In the first eighth of the burn-in the chain is still on its way to the
+		// posterior. Compare estimates in the second eighth, and tune when it ends. Then
+		// do the same in the third and fourth eighths together.
 		k.n++
 		if every := max(1, k.burnIn/8/pairs); k.n >= k.burnIn/8 && k.n%every == 0 && k.count < pairs {
 			k.compare()
@@ -177,7 +177,7 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 	}
 }
 
-// compare records the difference of two estimates at the position.
+// compare records the difference between two estimates at the current θ.
 func (k *pseudoMarginal) compare() {
 	var ll [2]float64
 	for i := range ll {
@@ -200,15 +200,15 @@ func (k *pseudoMarginal) compare() {
 }
 
 // tune uses the recorded differences to set the number of particles, since the variance
-// of log p̂ decreases with that number. It then estimates the likelihood at the position
+// of log p̂ decreases with that number. It then estimates the likelihood at the current θ
 // again.
 func (k *pseudoMarginal) tune() {
 	want := float64(2 * k.particles) // used if the differences contain no information
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {
 		// If d ~ N(0, 2v), |d| is below 1.645 √(2v) with probability 0.9. The sample
 		// variance of d would depend on one or two estimates that are far too low,
-		// although these do little harm. The median would miss the θ at which a chain
-		// gets stuck.
+		// although these do little harm. The median would not reflect those θ at which a
+		// chain gets stuck.
 		slices.Sort(seen)
 		sd := seen[len(seen)*9/10] / 1.645
 		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)

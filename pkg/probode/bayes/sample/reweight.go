@@ -32,10 +32,10 @@ import (
 // in the model the weights vary more. It does not work for RedrawOnAccept and
 // ExpectedLikelihood.
 //
-// The result shares the draws with chains and has LogWeights, KHat, and the quantities of
-// the accurate solution. If there is no accurate solution at a θ, its weight is zero, and
-// a note says how many such draws there are. Summaries, Predict and LogPredictive use the
-// weights.
+// The result has LogWeights, KHat, and the quantities of the accurate solution. Its draws
+// are those of the argument chains, not copies. If there is no accurate solution at a θ,
+// its weight is zero, and a note says how many such draws there are. Summaries, Predict
+// and LogPredictive use the weights.
 //
 // accurate is the setup of the accurate solver (see Posterior.SolvedBy); the zero value
 // stands for reference.Accurate. workers is the number of goroutines, and 0 means the

@@ -165,13 +165,13 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	}
 	j.preparing = time.Since(begin)
 	if j.modes != nil && j.modes == p.Modes {
-		// The modes were found earlier, but the time of that search counts as well.
+		// The modes were found earlier, but the time of that search is included.
 		j.preparing += time.Duration(j.modes.Seconds * float64(time.Second))
 	}
 	return j, nil
 }
 
-// burnIn returns the usual number of iterations of burn-in of a sampler.
+// burnIn returns the default number of burn-in iterations of a sampler.
 func burnIn(s Sampler, p *bayes.Posterior) int {
 	if g, ok := s.(Learner); ok {
 		return g.BurnIn(len(p.Params))
@@ -180,12 +180,12 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 }
 
 // grace is the time within which an iteration may still finish after the context has
-// ended. Most iterations finish within this time; the others are stopped and do not
-// count.
+// ended. Most iterations finish within this time; the others are stopped and discarded.
 const grace = 100 * time.Millisecond
 
 // guarded returns a context for the chains; it ends when ctx ends or when a chain panics.
-// It also prepares the context of the paths.
+// It also sets j.late, the context of the solves, which ends a little later, after the
+// time grace.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -366,8 +366,8 @@ func (j *job) tuned() []string {
 
 // solves returns the number of steps of the solvers in all chains, divided by the number
 // in one solution of all equations. The counts of a kernel are not enough, because some
-// samplers compute only pieces of a path, use other steps, or solve nothing if the prior
-// is zero.
+// samplers compute only pieces of a path, take other steps than the posterior's Setup, or
+// solve nothing where the prior is zero.
 func (j *job) solves() float64 {
 	steps := 0
 	for _, d := range j.densities {

@@ -11,9 +11,9 @@ import (
 )
 
 // A Sampler is a way to draw θ, with or without ξ. Every Sampler, from this package or
-// from outside, works with Run, Store, Compare, and the checks of package assess. A
-// Sampler may also be a Proposer, a Replacer, a Preparer or a Finisher, and its kernels may
-// be Tuned.
+// elsewhere, works with Run, Store, Compare, and the checks of package assess. A Sampler
+// may also be a Proposer, a Replacer, a Preparer or a Finisher, and its kernels may be
+// Tuned.
 type Sampler interface {
 	// String returns a short name for tables.
 	String() string
@@ -119,14 +119,14 @@ type Finisher interface {
 }
 
 // A Quantifier is a Sampler whose kernels also generate statistics of their moves. The
-// names of these end in __, and they come after the log density, before the other
-// quantities of Density.Generate.
+// names of these statistics end in __. The statistics come after the log density and
+// before the other quantities of Density.Generate.
 type Quantifier interface {
 	Sampler
 	Quantities() []string
 }
 
-// A Learner is a Sampler with its own default for the number of iterations of burn-in.
+// A Learner is a Sampler with its own default number of burn-in iterations.
 type Learner interface {
 	Sampler
 	BurnIn(parameters int) int

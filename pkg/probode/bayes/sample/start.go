@@ -14,10 +14,10 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// leastMass is the share of the mass above which a mode counts.
+// Modes with at most the share leastMass of the total mass are ignored.
 const leastMass = 0.01
 
-// heavy returns the first mode, and those others whose Mass is above leastMass. If the
+// heavy returns the first mode, and each other mode whose Mass is above leastMass. If the
 // highest mode has no Gaussian approximation, there are no masses, and heavy returns this
 // mode only.
 func heavy(m *bayes.Modes) []*bayes.Mode {
@@ -128,7 +128,7 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (sta
 }
 
 // If a mode lies at an end of a parameter's support, rounding may put the parameter on
-// that end; inside moves such coordinates of u back into the support.
+// that end. The function inside moves such coordinates of u back into the support.
 func inside(e *bayes.Density, theta, u []float64) {
 	check := make([]float64, len(u))
 	for range 100 * len(u) {
@@ -143,10 +143,10 @@ func inside(e *bayes.Density, theta, u []float64) {
 	}
 }
 
-// refined returns the modes of p if the argument found holds those of the same model with
-// another solver. The search begins at the given modes and at a few draws from the prior,
-// because p may have modes that are not among the given ones, and some of the given ones
-// may not be modes of p. It returns the given modes if the search fails.
+// refined returns the modes of p. The argument found holds the modes of the same model
+// with another solver. The search begins at the given modes and at a few draws from the
+// prior, because p may have modes that are not among the given ones, and some of the
+// given ones may not be modes of p. It returns the given modes if the search fails.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {

@@ -48,7 +48,8 @@ type chance interface {
 	// draw draws ξ from p(ξ).
 	draw(dst []float64, rng *rand.Rand)
 
-	// perturb moves ξ to dst by a rule that is reversible for p(ξ).
+	// perturb writes a perturbed copy of xi to dst, by a rule that is reversible for
+	// p(ξ).
 	perturb(dst, xi []float64, beta float64, rng *rand.Rand)
 }
 
@@ -108,7 +109,7 @@ func (s *state) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepFit stores the expected values of the last evaluation as those at the position.
+// keepFit stores the expected values of the last evaluation as those at the current θ.
 func (s *state) keepFit() { copy(s.fit, s.e.Expected()) }
 
 // moveTheta makes a Metropolis–Hastings move of θ with ξ fixed and reports
@@ -120,9 +121,10 @@ func (s *state) moveTheta(rng *rand.Rand) bool {
 	return accepted
 }
 
-// decide moves the chain to the proposed uNew or leaves it at its position, counts the
-// move in moves, and returns its probability of acceptance. The likelihood at uNew is
-// computed with xi, and logq is added to the log ratio of the posterior densities of u.
+// decide accepts or rejects the proposed uNew, adds the proposal to the counts in the
+// argument moves, and returns its probability of acceptance. The likelihood at uNew is
+// computed with xi, and logq is added to the log ratio of the posterior densities at uNew
+// and u.
 func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.Rand) (accepted bool, probability float64) {
 	moves.Proposed++
 	ratio, ll := math.Inf(-1), math.Inf(-1)
@@ -148,7 +150,8 @@ func (s *state) moveTo(logPrior, ll float64) {
 	s.place(logPrior, ll)
 }
 
-// place makes the proposed θ the position. The density was last evaluated there.
+// The method place makes the proposed θ the current one. The last evaluation of the
+// density must have been at this θ.
 func (s *state) place(logPrior, ll float64) {
 	s.u, s.uNew = s.uNew, s.u
 	s.theta, s.thetaNew = s.thetaNew, s.theta
@@ -167,7 +170,7 @@ func (s *state) Generate(dst []float64) {
 	s.e.Generate(dst, s.logPrior+s.ll, s.theta, s.fit)
 }
 
-// State writes or reads the chain.
+// State writes the state of the chain to the archive, or reads it from there.
 func (s *state) State(a *mcmc.Archive) {
 	a.Floats(s.u)
 	a.Floats(s.theta)

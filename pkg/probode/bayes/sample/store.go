@@ -32,7 +32,7 @@ import (
 //
 // All chains of a study must be drawn on the same kind of processor. If processors
 // compute exp or a fused multiply-add in different ways, the numbers differ in their last
-// digits, and so does log_density; the error says so.
+// digits, and so does log_density; the error mentions this cause.
 func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string, s mcmc.Settings, o store.Options) error {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
@@ -143,8 +143,8 @@ func (q *probe) hash() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// A streamed kernel can also evaluate its model at its position, for the check when a run
-// is resumed.
+// A streamed kernel can also evaluate its model at its position. When a run is resumed,
+// the result is compared with the saved one.
 type streamed struct {
 	*guard
 	*probe

@@ -70,8 +70,8 @@ func (s Tempering) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ker
 	return k
 }
 
-// natural is a part of those kernels that move on the unconstrained scale. It gives their
-// positions on the natural scale.
+// natural is embedded in those kernels that move on the unconstrained scale, and returns
+// their positions on the natural scale.
 type natural struct {
 	e           *bayes.Density
 	theta, work []float64

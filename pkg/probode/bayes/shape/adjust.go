@@ -77,7 +77,8 @@ func (s *Surface) unsolved() (free []int) {
 	return free
 }
 
-// unmoved returns the log density at x, for the states of the last solve.
+// unmoved returns the log density at x without a new solve, for the states of the last
+// one.
 func (s *Surface) unmoved(x []float64) float64 {
 	sum := s.place(x)
 	for i := range s.parts {

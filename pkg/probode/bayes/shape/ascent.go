@@ -15,10 +15,10 @@ type Adjuster interface {
 	Adjust(x []float64, value float64) float64
 }
 
-// An Ascent maximises a Function by a trust-region method with Fisher's information as the
-// curvature. Each step leads to the maximum of the expansion within the bounds and within
-// the distance Radius. After each step the derivatives are computed anew, or only corrected
-// if Function.Follow can do that.
+// An Ascent maximises a Function by a trust-region method with the Fisher information as
+// the curvature. Each step leads to the maximum of the expansion within the bounds and
+// within the distance Radius. After each step the derivatives are computed anew, or only
+// corrected if Function.Follow is able to correct them.
 //
 // If the log density has kinks, a step leads to the maximum of an expansion that contains
 // the kinks. Modes usually lie at kinks, as a median lies at a data point. The gradient is
@@ -42,9 +42,10 @@ type Ascent struct {
 
 	fresh   bool // the derivatives were computed at X
 	damping float64
-	// rest estimates, from the changes in the gradient, the difference between minus the
-	// second derivatives and the Fisher information. It is added if corrected is true,
-	// which is the case if the last rise is predicted better with rest than without it.
+	// rest estimates, from the changes in the gradient, the difference between the
+	// negative second derivatives and the Fisher information. If corrected is true, rest
+	// is added to the information: the last rise is then predicted better with this
+	// correction than without it.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
@@ -146,8 +147,8 @@ func (a *Ascent) expand(f Function) bool {
 	return true
 }
 
-// move moves to a higher point, at which f was last evaluated. ratio is the rise, divided by
-// the rise that was predicted.
+// The method move goes to a higher point, at which f was last evaluated. ratio is the
+// actual rise divided by the predicted one.
 func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.choose(to, value-a.Value)
 	before := slices.Clone(a.X)
@@ -197,7 +198,8 @@ func (a *Ascent) learn() {
 	a.rest.SymRankOne(a.rest, -mat.Dot(miss, step)/(along*along), change)
 }
 
-// choose decides whether rest is used in the next step, given the rise to x.
+// choose decides whether the next step uses the correction rest: it does if this
+// correction improves the prediction of the rise from X to x.
 func (a *Ascent) choose(x []float64, rise float64) {
 	if a.rest == nil {
 		return
@@ -255,7 +257,7 @@ func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 }
 
 // damped returns the step of Within in coordinates with the unit 1. negative is an upper
-// limit for the size of negative eigenvalues of the curvature.
+// bound on the absolute values of the negative eigenvalues of the curvature.
 func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius float64, low, high []float64) []float64 {
 	var largest float64
 	for k := range g {
@@ -294,7 +296,7 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 
 // Left returns the rise that the expansion predicts within the bounds and the given
 // distance, and the largest slope at X. The slope is the largest component of the
-// gradient; a component that points outwards at a bound that X has reached does not count.
+// gradient; a component that points outwards at a bound that X has reached is ignored.
 // With kinks it is the mean slope along the path to the predicted maximum, where the
 // length of that path is taken to be at least 10⁻⁶.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {
@@ -324,8 +326,8 @@ func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) 
 
 // boxed returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H + λI)d, where low ≤
 // 0 ≤ high. It moves from one face of the box to another. On each face it solves for the
-// free coordinates and stops at the first bound in the way; once it has reached the
-// maximum on the face, it releases, among the coordinates at a bound, the one whose
+// free coordinates and stops at the first bound in the way. Once it has reached the
+// maximum on the face, it releases one of the coordinates at a bound: the one whose
 // release promises the largest rise.
 func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	n := len(g)

@@ -8,20 +8,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Bender is a Function of which an Ascent can follow a narrow and curved ridge. Bend
-// returns the gradient by which the log density changes because the locations of the data
-// are not linear along d: −Jᵀ I r″, where r″ are the second derivatives of the locations
-// along d. The last expansion must have been at p.X. The result is nil if it cannot be
-// computed.
+// A Bender is a Function that helps an Ascent to follow a narrow and curved ridge. Bend
+// returns the change in the gradient that is due to the curvature of the locations of the
+// data along d: −Jᵀ I r″, where r″ are the second derivatives of the locations along d.
+// The last expansion must have been at p.X. The result is nil if it cannot be computed.
 type Bender interface {
 	Function
 	Bend(p *Point, d []float64) []float64
 }
 
-// bent returns the point at which a step along d should end on a curved ridge: x + d + c/2,
-// where the acceleration c makes up for the curvature of the predictions. Coordinates with
-// d = 0 do not move. It returns nil if the acceleration is unknown, or if it is not small
-// compared with d.
+// bent returns the point at which a step along d should end on a curved ridge: x + d +
+// c/2, where the acceleration c compensates for the curvature of the predictions.
+// Coordinates with d = 0 do not move. It returns nil if the acceleration is unknown, or
+// if it is not small compared with d.
 //
 // Source: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
@@ -52,7 +51,8 @@ func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
 
 // Toward returns the predicted maximum among the points at which coordinate k has moved
 // by h, and the log density that the expansion predicts there. It returns nil if the
-// derivatives cannot be computed. With kinks it only moves coordinate k.
+// derivatives cannot be computed. If the log density has kinks, it moves only coordinate
+// k.
 func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float64) {
 	const least = 1e-2 // damping that does not matter where standard deviations are below 10
 	if !(a.Known && a.fresh) && !a.expand(f) {
@@ -89,9 +89,9 @@ func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float6
 	return x, value
 }
 
-// Nonlinear returns the gradient of Bender for the last expansion, which must have been at
-// x. It is computed from the locations at x + hd, with h = 0.1, or smaller if the density
-// cannot be evaluated there.
+// Nonlinear returns the result of Bend for the last expansion, which must have been at x.
+// It is computed from the locations at x + hd, with h = 0.1, or with h = 0.01 if the
+// density cannot be evaluated there.
 func (s *Surface) Nonlinear(x, d []float64) []float64 {
 	for _, h := range []float64{0.1, 0.01} {
 		to := slices.Clone(x)

@@ -9,14 +9,14 @@ import (
 )
 
 // A Datum is an expected value on which the distribution of an observation depends. It is
-// either the expected value of the observation itself, or that of another column, which
-// the likelihood uses as a number of its own, such as a standard deviation. A missing
-// value of the data has no Datum.
+// either the expected value of the observation itself, or the expected value of another
+// column, which the likelihood uses as a parameter, such as a standard deviation. A
+// missing observation has no Datum.
 type Datum struct {
 	At          int       // index in Density.Expected
 	Jacobian    []float64 // derivatives of the expected value with respect to the coordinates
 	Score       float64   // derivative of the log probability; at a kink the mean of those on both sides
-	Information float64   // Fisher's information on the expected value
+	Information float64   // Fisher information on the expected value
 	Certain     bool      // the observation has probability 1 here
 
 	// If Kinked is true, the log probability contains the term −|U + Slope × dm|, where
@@ -27,9 +27,10 @@ type Datum struct {
 
 // Discrepancy returns D between two vectors of expected data, in units of the measurement
 // errors, D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is taken from the argument
-// data, which must be the data at the expected values finer. Differences below rounding
-// times the value are ignored. A datum without measurement error contributes nothing if
-// both values are the same; otherwise D is infinite.
+// data, which must have been computed at the expected values in the argument finer.
+// Relative differences of at most the argument rounding are ignored. A datum without
+// measurement error contributes nothing if both values are the same; otherwise D is
+// infinite.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range data {
@@ -43,7 +44,8 @@ func Discrepancy(data []Datum, expected, finer []float64, rounding float64) floa
 	return math.Sqrt(d)
 }
 
-// Data returns the data at the last point of Expand, by experiment, row and column.
+// Data returns the data at the last point of Expand, ordered by experiment, row and
+// column.
 func (s *Surface) Data() []Datum {
 	var out []Datum
 	for i := range s.parts {

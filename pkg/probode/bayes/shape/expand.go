@@ -124,9 +124,9 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 	return true
 }
 
-// Follow corrects differences, using the change of the locations since the last point. It
-// does nothing, and returns false, if the derivatives are those of a path, because these
-// cost little more than a value.
+// Follow corrects derivatives that were computed by differences, using the change of the
+// locations since the last point. If the derivatives are those of a path, it does nothing
+// and returns false, because their computation costs little more than a solve.
 func (s *Surface) Follow(point *Point, from []float64) bool {
 	if s.exact {
 		return false
@@ -228,8 +228,8 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 	return slopes, curvatures
 }
 
-// inform sets dst to the information of the data, plus the curvatures of the priors. kinks
-// says whether the expected values at kinks contribute.
+// inform sets dst to the Fisher information of the data, plus the curvatures of the
+// priors. kinks says whether the expected values at kinks contribute.
 func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
 	dst.Zero()
 	for i := range s.parts {

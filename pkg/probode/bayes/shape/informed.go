@@ -10,12 +10,13 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Near θ and ξ, Informed returns those directions of ξ about which the data are
-// informative, or the most important of them if there are more than the given number.
-// Between two times of the data, ξ affects the states at later data only through the
-// state at the second of these times. To first order, the number of these directions
-// equals the number of components of the state. They are found from the gradients of
-// random combinations of the states. The result is nil if the path has no such gradients.
+// Informed returns those directions of ξ about which the data are informative near θ and
+// ξ, or the most important of these directions if there are more than the given number.
+// Between two observation times, ξ affects the later states only through the state at the
+// second of these times. To first order, the number of informed directions between these
+// times is therefore the number of components of the state. The directions are found from
+// the gradients of random combinations of the states. The result is nil if the path has
+// no such gradients.
 func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 	var blocks []Block
 	times, components := 0, 1

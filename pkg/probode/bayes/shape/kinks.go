@@ -22,9 +22,10 @@ const sharpest = 1e-10
 // finite.
 //
 // The absolute values |r| become √(r² + ε²), and Newton's method follows the maximum as ε
-// shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as further
-// unknowns. This converges even if the maximum lies at kinks, where Newton's method for d
-// by itself does not [Chan, Golub & Mulet (1999), SIAM J. Sci. Comput. 20, 1964].
+// shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as additional
+// unknowns. This iteration converges even if the maximum lies at kinks, whereas Newton's
+// method with the unknowns d only does not [Chan, Golub & Mulet (1999), SIAM J. Sci.
+// Comput. 20, 1964].
 func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gain float64, ok bool) {
 	n := len(p.X)
 	h := mat.NewSymDense(n, nil)
@@ -111,9 +112,9 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 	return d, gain, !math.IsNaN(gain) && !math.IsInf(gain, 0)
 }
 
-// walls returns the kinks, plus one additional kink for each finite bound. This kink is a
-// penalty that is steeper than the density, K max(0, t) = K|t|/2 + Kt/2, where t is the
-// distance beyond the bound.
+// walls returns the kinks, plus one additional kink for each finite bound. This kink is
+// the penalty K max(0, t) = K|t|/2 + Kt/2, where t is the distance beyond the bound, and
+// K is larger than the slope of the density.
 func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) (us []float64, js []*mat.VecDense) {
 	n := len(p.X)
 	steepest := make([]float64, n)
@@ -140,8 +141,9 @@ func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) 
 	return us, js
 }
 
-// Flatten restricts p to the plane through X with the given unit normal: p then has no slope
-// perpendicular to the plane, and so large a curvature there that steps stay in the plane.
+// Flatten restricts p to the plane through X with the given unit normal: in the direction
+// of the normal, p then has no slope, and a curvature so large that steps stay in the
+// plane.
 func (p *Point) Flatten(normal []float64) {
 	n := mat.NewVecDense(len(normal), normal)
 	for _, v := range p.J {

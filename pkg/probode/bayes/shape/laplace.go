@@ -17,21 +17,21 @@ import (
 // |f|/1e-4.
 const laplaceStep = 0.01
 
-// flat is the standard deviation, on the unconstrained scale, above which a direction
-// counts as having no curvature.
+// flat is the standard deviation, on the unconstrained scale, above which a direction is
+// regarded as having no curvature.
 const flat = 10
 
 // Laplace returns the covariance of the Gaussian approximation at the mode p.X: the
 // inverse of the matrix of second derivatives of −log density there, or nil if that
 // matrix is not positive definite. shape is this covariance or, failing that, a similar
-// covariance matrix: axes without curvature get the length flat, and curvatures of the
-// wrong sign are replaced by their absolute values. Both are nil if the density is not
-// finite around the mode.
+// covariance matrix: along axes without curvature the standard deviation is set to the
+// constant flat, and curvatures of the wrong sign are replaced by their absolute values.
+// Both are nil if the density is not finite around the mode.
 //
-// values evaluates the log density at many points at once; it is −∞ where it cannot be
-// computed. If the density has kinks it has no second derivatives, and Fisher's
-// information replaces them: over a distance of one standard deviation, many kinks
-// together have the effect of this curvature.
+// The function values evaluates the log density at many points at once, and returns −∞
+// for points where the density cannot be computed. If the density has kinks it has no
+// second derivatives, and the Fisher information replaces them: over a distance of one
+// standard deviation, many kinks together have the effect of this curvature.
 func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
 		cov, shape = laplace(func(points [][]float64) []float64 {
@@ -69,7 +69,7 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 	d := len(u)
 	f0 := f([][]float64{u})[0]
 	w := mat.NewDense(d, d, nil)
-	// bends returns the second derivatives along sums of axes.
+	// bends returns the second derivatives along axes or sums of axes.
 	bends := func(sums ...[]int) []float64 {
 		var points [][]float64
 		for _, axes := range sums {

@@ -13,22 +13,23 @@ import (
 // expanded about a point. All derivatives of a posterior are computed here. It is a
 // Function of the unconstrained parameters.
 //
-// The distribution of each value of the data depends on its locations: the expected value
-// and the unknown parameters of its likelihood. Let J be the derivative of the locations,
-// s their score, and I Fisher's information. Then the gradient is Jᵀs and the information
-// is JᵀIJ, plus the contributions of the priors.
+// The distribution of each data value depends on its locations: the expected value and
+// the unknown parameters of its likelihood. Let J be the derivative of the locations with
+// respect to the coordinates, and let s and I be the score and the Fisher information
+// with respect to the locations. Then the gradient is Jᵀs and the information is JᵀIJ,
+// plus the contributions of the priors.
 //
 // J comes from derivatives of the path, if ∂f/∂θ is known, and otherwise from differences
-// between solves. An accurate solver does not provide derivatives. They then come from an
-// adaptive Radau method, provided that it predicts nearly the same data at the point in
-// question.
+// between solves. If the solver is an accurate one, which provides no derivatives, they
+// come from an adaptive Radau method, provided that it predicts nearly the same data at
+// the point in question.
 //
 // In a model of many experiments, a change of one coordinate requires new solves only for
 // the experiments whose equations depend on it. A change in the size of the measurement
-// errors requires none. If J comes from differences, it is corrected after each step of an
-// ascent so that it reproduces the change of the locations in the step [Broyden 1965]. This
-// is done for each experiment separately, and only in the coordinates on which it depends
-// [Schubert 1970]. That needs no solve.
+// errors requires none. If J comes from differences, it is corrected after each step of
+// an ascent so that it reproduces the change of the locations in the step [Broyden 1965].
+// This is done for each experiment separately, and only in the coordinates on which that
+// experiment depends [Schubert 1970]. That needs no solve.
 type Surface struct {
 	// Low and High are the bounds of the coordinates. They are ±∞ unless a coordinate is
 	// moved on the natural scale of its parameter (see Param.Natural).
@@ -47,8 +48,8 @@ type Surface struct {
 	// coordinate are computed.
 	Progress func(done, total int)
 
-	// Draws is the number of draws from which Fisher's information of one value of the
-	// data is estimated if it has no closed form. NewSurface sets it to 256.
+	// Draws is the number of draws from which the Fisher information of one data value is
+	// estimated if it has no closed form. NewSurface sets it to 256.
 	Draws int
 
 	e         *bayes.Density
@@ -62,8 +63,8 @@ type Surface struct {
 	exact     bool      // the last derivatives are those of a path
 	lent      bool      // of another method
 
-	// These are the point of the last call of Value, the density there, and the count of
-	// work of the density after that call.
+	// last is the point at which Value last solved the equations. by is the Density that
+	// did so, and work is the result of its method Work after that call.
 	last []float64
 	by   *bayes.Density
 	work int
@@ -90,8 +91,8 @@ func (p *part) row(location int) []float64 {
 	return p.jac[location*w : (location+1)*w]
 }
 
-// NewSurface returns the surface of e, and uses e for its solves. If blocks are given,
-// its coordinates are (θ, v), where v are the scaled sums of ξ over the blocks, which are
+// NewSurface returns the surface of e, which uses e for its solves. If blocks are given,
+// the coordinates are (θ, v), where v are the scaled sums of ξ over the blocks, which are
 // N(0, 1) under the prior.
 func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 	d := e.Dim()
@@ -145,7 +146,8 @@ func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 	return s
 }
 
-// Use makes s use e, another density of the same posterior, from now on.
+// Use replaces the density on which s works by e, which must be a density of the same
+// posterior.
 func (s *Surface) Use(e *bayes.Density) { s.e = e }
 
 // Ascent returns an ascent that begins at x, where the log density is value. It ends about
@@ -182,8 +184,8 @@ func (s *Surface) Value(x []float64) float64 {
 	return lp + ll
 }
 
-// again does the same as Value, but does not solve the equations again if they were last
-// solved at x.
+// The method again does the same as Value, but does not solve the equations again if they
+// were last solved at x.
 func (s *Surface) again(x []float64) float64 {
 	if s.by == s.e && s.work == s.e.Work() && slices.Equal(x, s.last) {
 		return s.unmoved(x)

@@ -10,15 +10,15 @@ import (
 )
 
 // lentError is the largest discrepancy D at which the predictions of the method with
-// derivatives count as equal to those of an accurate solver.
+// derivatives are accepted as equal to those of an accurate solver.
 const lentError = 0.01
 
 // lender is the setup whose derivatives replace those of a solver that has none.
 var lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
 
-// along sets the locations at x, and computes their derivatives from those of the path.
-// It reports whether that is possible; it does not try if ∂f/∂θ is unknown, because
-// differences then cost less. The density must be held at x.
+// The method along sets the locations at x, and computes their derivatives from those of
+// the path. It reports whether that is possible; it does not try if ∂f/∂θ is unknown,
+// because differences then cost less. The density must be held at x.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
 	own := s.e.Differentiable()
@@ -73,8 +73,8 @@ func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 	return e
 }
 
-// lend returns the derivatives of the locations as another method computes them, or nil
-// if that method does not predict the same data.
+// lend returns the derivatives of the locations computed by another method, or nil if
+// that method does not predict the same data.
 func (s *Surface) lend(directions []float64) [][]float64 {
 	lent, err := s.e.With(lender)
 	if err != nil {
