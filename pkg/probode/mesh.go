@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// Uniform is the Mesh with steps of size h. The steps between two events are equal: the
-// largest steps up to h that divide the time between the events, so h need not divide the
-// span. States at the times of the data are interpolated; if there are few steps between
-// events, use Through instead. Grid.String gives the size of the steps.
+// Uniform is the Mesh with steps of size h. Between two events all steps have the same
+// length: the largest up to h that divides the time between the events. So h need not
+// divide the span. States at the observation times are interpolated; if there are few
+// steps between events, use Through instead. Grid.String gives the size of the steps.
 type Uniform float64
 
 func (h Uniform) grid(_ context.Context, p *Problem, _ Method, theta, _ []float64) (*Grid, error) {
@@ -23,8 +23,9 @@ func (h Uniform) Bind(ctx context.Context, s Setup, p *Problem, at, times []floa
 
 func (h Uniform) String() string { return fmt.Sprintf("h = %g", float64(h)) }
 
-// Through is the Mesh whose steps end at the times of the data and at events. Between two
-// consecutive such times the steps have equal length, which is at most the given size.
+// Through is the Mesh whose steps end at the observation times and at events. Between
+// two consecutive such times the steps have equal length, which is at most the given
+// size.
 type Through float64
 
 func (h Through) grid(_ context.Context, p *Problem, _ Method, theta, times []float64) (*Grid, error) {
@@ -96,7 +97,8 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	if !(f.Max >= 0) || f.MaxSteps < 0 {
 		return fail(fmt.Errorf("the largest step is %g and the largest number of steps is %d: want numbers ≥ 0", f.Max, f.MaxSteps))
 	}
-	// Every grid contains the events and times, which divide the run into parts.
+	// Every grid contains the times of the events and the requested times, which divide
+	// the run into parts.
 	fixed, err := NewGrid(p, theta, times)
 	if err != nil {
 		return nil, err

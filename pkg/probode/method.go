@@ -3,8 +3,9 @@ package probode
 import "errors"
 
 // This file is the interface to methods. Everything that works with one Method works with
-// all of them, from this module or from outside: ensembles, calibration, samplers, and
-// assessments of the solver's error. No other code knows a method by its name.
+// all of them, whether they belong to this module or not: ensembles, calibration,
+// samplers, and assessments of the solver's error. No other code treats a method
+// differently because of its name.
 
 // A Method solves initial value problems step by step. Its values are plain data.
 type Method interface {
@@ -29,8 +30,9 @@ type Method interface {
 // Noise describes the random numbers of a step, and how the size of the noise depends
 // on the step.
 type Noise struct {
-	// Normals is the number of standard normals for each step. If it is the dimension of
-	// the state, each component has its own normal, in the same order.
+	// Normals is the number of standard normal variates for each step. If it is the
+	// dimension of the state, each component has a variate of its own, in the same
+	// order.
 	Normals int
 
 	// Exponent is p in √α h^p, the scale of the noise in a step of length h.
@@ -53,9 +55,9 @@ type Stepper interface {
 	// steps. It is called at the beginning of each segment of the grid.
 	Start(i int, x, theta []float64) error
 
-	// Step writes the state at t[i+1] to dst, given the state x at t[i]. The argument xi
-	// holds the normals of the step, and scale holds a factor for each of them; xi is nil
-	// for the classical method.
+	// Step writes the state at t[i+1] to dst, given the state x at t[i]. The argument
+	// xi holds the normal variates of the step, and scale holds a factor for each of
+	// them; xi is nil for the classical method.
 	Step(dst []float64, i int, x, theta, xi, scale []float64) error
 }
 
@@ -94,9 +96,9 @@ type Chooser interface {
 	// next. The argument size is the local error of the step in units of the tolerance.
 	// If size is at most 1, the step is accepted; +Inf means that the step failed. The
 	// argument units is a function that expresses another estimate in the same units.
-	// Choose returns the factor for the length of the next step, or of the same step when
-	// it is repeated. After a failed step the factor is ignored, and the step is repeated
-	// with an eighth of its length.
+	// Choose returns the factor by which the length of the step should change, for the
+	// next step or for the repetition of this one. After a failed step the factor is
+	// ignored, and the step is repeated with an eighth of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
 	// Chosen returns the order of the last step, or 0 if the method has only one.
 	Chosen() int
@@ -106,10 +108,10 @@ type Chooser interface {
 type Runner interface {
 	Stepper
 	// Run takes those steps i of the path z for which from ≤ i < to. The caller has set
-	// the row of z at which the first step begins; Run writes the rows after it. Row i of
-	// xi holds the n normals of step i; xi is nil for the classical method. The argument
-	// scale is the same for all steps. The result is the index of the step that failed
-	// or, if none failed, one more than the index of the last step.
+	// the row of z at which the first step begins; Run writes the rows after it. Row i
+	// of xi holds the n normal variates of step i; xi is nil for the classical method.
+	// The argument scale is the same for all steps. The result is the index of the step
+	// that failed or, if none failed, one more than the index of the last step.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
 	Runs() bool

@@ -151,7 +151,7 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	return r
 }
 
-// nominal returns the linear values of all parameters in the file.
+// nominal returns the values of all parameters of the file on the linear scale.
 func nominal(p *model.File) (theta []float64) {
 	for _, q := range p.Params {
 		theta = append(theta, q.Nominal)

@@ -20,9 +20,9 @@ type whitening struct {
 	given       bool          // factor is an argument, so it is not a part of the state
 }
 
-// newWhitening returns the whitening of a mean and a covariance. A nil cov means the unit
-// matrix. full says that the factor will be learned. It panics if cov is not positive
-// definite.
+// newWhitening returns the whitening of a mean and a covariance. A nil cov means the
+// unit matrix. The argument full says that the factor will be learned. It panics if cov
+// is not positive definite.
 func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	d := len(mean)
 	w := &whitening{mean: append([]float64(nil), mean...), scale: make([]float64, d)}
@@ -48,7 +48,7 @@ func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	return w
 }
 
-// from sets x to the point with the whitened coordinates z.
+// The method from sets x to the point with the whitened coordinates z.
 func (w *whitening) from(x, z []float64) {
 	floats.MulTo(x, w.scale, z)
 	if w.factor != nil {
@@ -57,7 +57,7 @@ func (w *whitening) from(x, z []float64) {
 	floats.Add(x, w.mean)
 }
 
-// to sets z to the whitened coordinates of x.
+// The method to sets z to the whitened coordinates of x.
 func (w *whitening) to(z, x []float64) {
 	floats.SubTo(z, x, w.mean)
 	if w.factor != nil {
@@ -118,8 +118,8 @@ func newLearner(d, burnIn int, full, known bool) *learner {
 	return l
 }
 
-// next begins the next window, of the current length. If no further window would fit after
-// it, it lasts until the end of learning.
+// The method next begins a window of the current length. If there is no room for a
+// window of twice that length after it, the new window lasts until the end of learning.
 func (l *learner) next() {
 	l.end = max(l.end, l.from) + l.length
 	if l.end+2*l.length > l.until {
@@ -145,10 +145,11 @@ func (l *learner) add(n int, z []float64) bool {
 // the next window. If covAt gives a covariance at the mean of the window, that covariance
 // is corrected.
 //
-// A window of n draws gives a poor covariance unless n is much larger than the dimension
-// d. So it only corrects the whitening: the logarithms of the scales are shrunk towards
-// zero with the weight of 5 draws, and the correlations of the whitened draws with the
-// weight of d(d+1)/2 + 5 draws. A shape that was right before remains nearly right.
+// The covariance estimated from a window of n draws is poor unless n is much larger
+// than the dimension d. It therefore serves only to correct the whitening: the
+// logarithms of the scales are shrunk towards zero with the weight of 5 draws, and the
+// correlations of the whitened draws with the weight of d(d+1)/2 + 5 draws. A shape
+// that was right before remains nearly right.
 func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)
@@ -208,8 +209,9 @@ func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 	copy(l.full.Scatter, scatter.RawMatrix().Data)
 }
 
-// correct multiplies the factor of a covariance by that of the whitened draws, with the
-// given scales and with their correlations times the weight.
+// correct multiplies a factor L by the Cholesky factor of an estimated covariance of
+// the whitened draws. This estimate has the given scales, and the sample correlations
+// of the window times weight.
 func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
 	d := len(scales)
 	cov := mat.NewSymDense(d, nil)

@@ -17,8 +17,8 @@ import (
 // computed for the actual steps (variable coefficients); past states are not interpolated
 // to equal steps. CVODE, LSODA and ode15s, with which most published models were fitted,
 // belong to this family. They adapt the step by different rules, and they stop Newton's
-// iteration when its error is a fraction of the tolerance. Here the equation is solved to
-// rounding error, so that Z is a smooth function of (θ, ξ).
+// iteration when its error is a fraction of the tolerance. Here the equation is solved
+// up to rounding error, so that Z is a smooth function of (θ, ξ).
 //
 // Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
 // within 86°, 73° and 52° of the negative real axis, respectively. With some step sizes
@@ -34,7 +34,7 @@ import (
 // smaller than that of the steps that follow. Whenever a step is more than 1 + √2 times
 // as long as the one before it, Radau5 also takes that step and the next k − 1 steps,
 // because formulas of order two or higher are unstable at such a ratio. With Steps = 0
-// and error control, each segment begins with order 1, as in the other codes.
+// and error control, each segment begins with order 1, as in CVODE, LSODA and ode15s.
 //
 // # Noise
 //
@@ -46,11 +46,11 @@ import (
 //
 // where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for adams.Moulton
 // of the same order. Later steps use the earlier, noisy states, so a k-step formula
-// amplifies the noise of a single step: if the components are constant, the noise of a
-// step eventually grows by a factor of 1/γ, which is 1, 1.5, 1.83, 2.08 and 2.28 for k =
-// 1 to 5 and equal steps. Local errors grow in the same way. The first k steps of a path
-// have no noise. On grids of error-controlled runs the noise is scaled by local error
-// estimates, as for any other method: see probode.ScaleLocal.
+// amplifies the noise of a single step. If f = 0 and all steps are equal, the noise of
+// a step is eventually multiplied by 1/γ, which is 1, 1.5, 1.83, 2.08 and 2.28 for k =
+// 1 to 5. Local errors grow in the same way. The first k steps of a path have no noise.
+// On grids of error-controlled runs the noise is scaled by local error estimates, as
+// for any other method: see probode.ScaleLocal.
 type BDF struct {
 	// Steps is k, from 1 to 5. Zero means that an error-controlled run chooses the order
 	// of each step, from 1 to 5. The grid stores the orders together with the steps. On a
@@ -328,7 +328,7 @@ func (b *bdf) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
 	return nil
 }
 
-// equal returns γ for equal steps.
+// The method equal returns γ for equal steps.
 func (b *bdf) equal() float64 {
 	var sum float64
 	for j := b.method.top(); j > 0; j-- {
@@ -340,9 +340,9 @@ func (b *bdf) equal() float64 {
 // solveEquation sets z to Z_{i+1} − ψ without noise. It starts from the value
 // extrapolated from past states, where the Jacobian is nearly the same as at the
 // solution. If that fails, it starts from x. It also starts from x if a component of
-// the extrapolated value has the opposite sign to the same component of x: for a
-// component that cannot be negative, such as a concentration, the equation may have
-// another solution there. In Robertson's problem such a solution diverges.
+// the extrapolated value has the opposite sign to that component of x: for a component
+// that cannot be negative, such as a concentration, the equation may have another
+// solution there. In Robertson's problem a path with such a state diverges.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	b.forecast(b.other, i, b.k+1)
 	same := true
@@ -546,8 +546,8 @@ func (b *bdf) checkGrid() error {
 	return nil
 }
 
-// A bdfTangent holds the derivatives of the past states, M×d each; the one at grid
-// point i is in row i mod 8.
+// A bdfTangent holds the derivatives of the past states, M×d each. Those of the state
+// at grid point i are in row i mod 8.
 type bdfTangent struct {
 	past [bdfWindow][]float64
 	psi  []float64

@@ -18,10 +18,10 @@ import (
 // step to the next. For stiff problems use Radau, whose documentation also explains why
 // the noise is added to the state.
 //
-// The equations of the stages are solved to rounding error, so that Z is a smooth
+// The equations of the stages are solved up to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by comparison with a
-// step of Radau from the same state; the order of that step is one higher. Radau damps
-// the components that should decay, so the estimate keeps the steps small until they have
+// step from the same state by Radau, whose order is higher by one. Radau damps the
+// components that should decay, so the estimate keeps the steps small until they have
 // decayed. Step doubling would not detect them, because two half steps do not damp them
 // either.
 type Gauss struct {

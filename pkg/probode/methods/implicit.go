@@ -6,8 +6,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// factors holds the factors of the matrices that belong to a table's modes, for one
-// Jacobian.
+// The type factors holds, for one Jacobian, the factors of the matrix (λ/h) I − J of
+// each mode: see collocation.
 type factors struct {
 	real []*probode.LU // nil for a mode with a complex eigenvalue
 	pair []*probode.ComplexLU
@@ -25,7 +25,8 @@ func newFactors(table *collocation, jac *probode.Matrix) (f factors) {
 	return f
 }
 
-// factorize reports whether the matrices for a step of length h are regular.
+// factorize factorises the matrices for a step of length h, and reports whether all of
+// them are regular.
 func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) bool {
 	for k, m := range table.modes {
 		if m.im == 0 && !f.real[k].Factorize(m.re/h, jac) {
@@ -38,10 +39,10 @@ func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) 
 	return true
 }
 
-// implicit takes the steps of a collocation method. The equations of the stages, h Σⱼ aᵢⱼ
-// fⱼ − zᵢ = 0, are solved by simplified Newton iteration: with one Jacobian for all
-// stages, the linear systems split into one real or complex system of size d for each
-// eigenvalue of A⁻¹ [HW96, §IV.8].
+// The type implicit is the stepper of a collocation method. The equations of the
+// stages, h Σⱼ aᵢⱼ fⱼ − zᵢ = 0, are solved by simplified Newton iteration: with one
+// Jacobian for all stages, the linear systems split into one real or complex system of
+// size d for each eigenvalue of A⁻¹ [HW96, §IV.8].
 //
 // The iteration of each step begins at z = 0 with the Jacobian at the beginning of the
 // step, and ends when the residual is below rounding error. So a path depends smoothly
@@ -103,7 +104,7 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 	return nil
 }
 
-// make takes a step of length h from t, without noise.
+// The method make takes a step of length h from t, without noise.
 func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {

@@ -25,7 +25,7 @@ import (
 // Jacobian. On a frozen grid the scale of the noise is the estimated local error of each
 // component, which is small for damped components: see probode.ScaleLocal.
 //
-// The equations of the stages are solved to rounding error, so that Z is a smooth
+// The equations of the stages are solved up to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by an embedded formula
 // of lower order, filtered so that stiff components do not spoil it [HW96, §IV.8].
 type Radau struct {

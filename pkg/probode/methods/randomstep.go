@@ -13,9 +13,9 @@ import (
 //
 //	H = h + √(3α) h^{p+1/2} (2Φ(ξ) − 1),   ξ ~ N(0, 1),
 //
-// instead of h. H is uniform around h with variance α h^{2p+1}, and ξ = 0 gives the
-// classical method. The mean square order is min(p, q), and the weak order is min(2p,
-// q).
+// instead of h. H is uniformly distributed around h, with variance α h^{2p+1}, and ξ =
+// 0 gives the classical method. The mean square order is min(p, q), and the weak order
+// is min(2p, q).
 //
 // Every path is made of steps of Method, so it conserves whatever Method conserves:
 // linear and quadratic invariants and positivity up to rounding, and energies over long
@@ -162,7 +162,7 @@ func (s *randomStep) Start(i int, x, theta []float64) error {
 	return s.inner.Start(i, x, s.with(theta, 1))
 }
 
-// with returns θ followed by the factor c.
+// The method with returns θ followed by the factor c.
 func (s *randomStep) with(theta []float64, c float64) []float64 {
 	copy(s.theta, theta)
 	s.theta[s.n] = c

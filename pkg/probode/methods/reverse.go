@@ -7,7 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file propagates gradients back through steps: see probode.Reverser.
+// This file contains the propagation of gradients back through steps: see
+// probode.Reverser.
 
 // reverseStages holds the transposed equations of the stages. With λ the gradient with
 // respect to the next state, the gradients μᵢ with respect to the stages zᵢ solve
@@ -185,8 +186,8 @@ func largest(x []float64) float64 {
 	return m
 }
 
-// bdfReverse holds the gradients with respect to the past states; the one at grid point i
-// is in row i mod 8.
+// bdfReverse holds the gradients with respect to the past states. The gradient with
+// respect to the state at grid point i is in row i mod 8.
 type bdfReverse struct {
 	past       [bdfWindow][]float64
 	t          *probode.Matrix // Jᵀ

@@ -2,7 +2,8 @@ package methods
 
 import "github.com/probode/probode/pkg/probode"
 
-// This file differentiates steps along given directions: see probode.Differentiable.
+// This file contains the derivatives of steps along given directions: see
+// probode.Differentiable.
 
 // A tangent holds the equations for the derivatives of the stages,
 //
@@ -85,10 +86,10 @@ func (s *implicit) newTangent() {
 // direct factorises the matrix of the equations for the derivatives if that takes less
 // time than m iterative solutions, and reports whether it did.
 //
-// In d dimensions with n stages, the factors take about (2/3)(nd)³ multiplications. An
-// iteration takes about 4(nd)², and there are about six of them. So the factors are
-// better if nd < 36m. The factors are not used for banded matrices, for which iterations
-// take far fewer multiplications.
+// In d dimensions with n stages, the factorisation takes about (2/3)(nd)³
+// multiplications. An iterative solution takes about six iterations of about 4(nd)²
+// multiplications each. So the factorisation is faster if nd < 36m. It is not used for
+// banded matrices, for which iterations take far fewer multiplications.
 func (s *implicit) direct(m int) bool {
 	if s.jac.Banded || s.table.stages*s.d >= 36*m {
 		return false

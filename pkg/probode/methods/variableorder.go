@@ -7,8 +7,8 @@ import "math"
 // steps, and this assumption holds only after that many steps. Then the code chooses the
 // order among k−1, k and k+1 that allows the longest step. Each length is divided by the
 // safety factor that these codes use: 1.2 for the present order, 1.3 for the lower and
-// 1.4 for the higher one. The step is increased only if the increase is at least a tenth
-// (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
+// 1.4 for the higher one. The step is increased only if it becomes longer by at least a
+// tenth (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
 // longer returns the factor by which to multiply the step so that an error of the given
 // size becomes one, if the error is proportional to h^q. The factor is divided by the
@@ -74,7 +74,8 @@ func (b *bdf) lower(i int, size float64, next []float64, units func([]float64) f
 	return best
 }
 
-// estimated returns the factor for the step according to the error estimate of order k.
+// estimated returns the factor by which to multiply the step according to the error
+// estimate of order k.
 func (b *bdf) estimated(i, k int, bias float64, next []float64, units func([]float64) float64) float64 {
 	b.estimate(b.other, i, k, next)
 	return longer(units(b.other), bias, float64(k+1))

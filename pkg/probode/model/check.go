@@ -5,8 +5,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// check fails if a name is defined twice, is used without a definition, or is estimated
-// but never used. It does not look for the mistakes that File.Instances finds.
+// check fails if a name is defined twice or used without a definition, or if an
+// estimated parameter is never used. It does not look for the mistakes that
+// File.Instances finds.
 func (p *File) check() {
 	params := map[string]source.Where{}
 	for _, q := range p.Params {

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// For each experiment with data and for each of the given points, Curves returns what the
-// model expects at and between the times of the data; a point holds the linear values of
-// all parameters. Fit[i] of a result belongs to point i. The second result contains the
-// data, with the same columns.
+// For each experiment with data and for each of the given points, Curves returns the
+// values that the model predicts at the observation times and between them. A point
+// holds the values of all parameters on the linear scale. Fit[i] of a result belongs to
+// point i. The second result contains the data, with the same columns.
 func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([]*bayes.Prediction, []*bayes.Data, error) {
 	const between = 100
 	s.Starts, s.From = 0, points
@@ -75,8 +75,8 @@ func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([
 	return out, data, nil
 }
 
-// measured returns the data of the columns that have measurements. The others hold
-// parameters of distributions.
+// measured returns the data of the columns that have measurements. The other columns
+// hold parameters of distributions.
 func measured(x *bayes.Experiment) *bayes.Data {
 	out := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
 	out.Y = make([][]float64, len(x.Data.Y))

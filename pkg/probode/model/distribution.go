@@ -147,7 +147,7 @@ func (s scaled) Describe() bayes.Description {
 	return about
 }
 
-// of transforms a linear value to the scale.
+// The method of returns the value on the scale s for the value v on the linear scale.
 func (s Scale) of(v float64) float64 {
 	switch s {
 	case Log:
@@ -158,7 +158,7 @@ func (s Scale) of(v float64) float64 {
 	return v
 }
 
-// linear is the inverse of Of.
+// The method linear is the inverse of the method of.
 func (s Scale) linear(u float64) float64 {
 	switch s {
 	case Log:
@@ -169,8 +169,8 @@ func (s Scale) linear(u float64) float64 {
 	return u
 }
 
-// slope returns the derivative of the linear value with respect to the value on the
-// scale. The derivative is taken at the linear value v.
+// slope returns the derivative of the value on the linear scale with respect to the
+// value on the scale s. The derivative is taken where the former is v.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:
@@ -181,8 +181,8 @@ func (s Scale) slope(v float64) float64 {
 	return 1
 }
 
-// readDistribution reads the name of a distribution, which must be one of those in among.
-// An empty name means normal.
+// readDistribution reads the name of a distribution, which must be one of those that
+// the argument among lists. An empty name means normal.
 func readDistribution(s *source.File, line int, v string, among ...noiseDistribution) noiseDistribution {
 	if v == "" {
 		return normalNoise

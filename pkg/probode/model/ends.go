@@ -13,7 +13,7 @@ import (
 // An End is the end of a search, as fit -json writes it: see docs/json.md.
 type End struct {
 	LogLikelihood float64            `json:"log_likelihood"`
-	Parameters    map[string]float64 `json:"parameters"` // linear values
+	Parameters    map[string]float64 `json:"parameters"` // values on the linear scale
 	Optimum       bool               `json:"optimum"`
 	Slope         float64            `json:"slope"`
 }
@@ -37,9 +37,10 @@ func ReadEnds(r io.Reader) ([]End, error) {
 	return file.Ends, nil
 }
 
-// Theta returns the linear values of all parameters, in the form that LogLikelihood.At
-// takes: the given values, and nominal values for parameters that are not estimated. It is
-// an error if an estimated parameter is missing, or if a name is not that of a parameter.
+// Theta returns the values of all parameters on the linear scale, in the form that
+// LogLikelihood.At takes: the given values, and nominal values for parameters that are
+// not estimated. It is an error if an estimated parameter is missing, or if a name is
+// not that of a parameter.
 func (p *File) Theta(values map[string]float64) ([]float64, error) {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {

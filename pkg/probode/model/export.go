@@ -81,8 +81,8 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 }
 
 // WriteSimulations writes the simulated value of each measurement in v into the folder
-// that WritePEtab wrote. It writes a PEtab table of simulations for each model. v must be
-// an Evaluation of p.
+// that WritePEtab wrote. It writes a PEtab table of simulations for each model. The
+// argument v must be an Evaluation of p.
 func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	list, err := p.Instances()
 	if err != nil {

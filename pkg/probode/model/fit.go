@@ -25,8 +25,8 @@ type FitSettings struct {
 	Seed       uint64 // seed of the starts
 	Iterations int    // largest number in each search; zero means 300
 	// From contains additional starts, which are used before the drawn ones; each holds
-	// the linear values of all parameters. Values outside the bounds are moved to the
-	// bounds.
+	// the values of all parameters on the linear scale. Values outside the bounds are
+	// moved to the bounds.
 	From [][]float64
 	// Map adds the log densities of the priors to the log-likelihood. Each is the density
 	// of the quantity to which the prior applies: for parameterScaleNormal, for example,
@@ -48,7 +48,7 @@ type Optimum struct {
 	LogLikelihood float64
 	LogPrior      float64   // 0 unless FitSettings.Map is set
 	Error         float64   // as in Evaluation
-	Theta         []float64 // linear values of all parameters
+	Theta         []float64 // values of all parameters on the linear scale
 	// Slope is the largest slope of the log-likelihood (or, with Map, of the log
 	// posterior density) on the scales of the parameters: the largest component of its
 	// gradient, not counting components that point outwards at a bound on which Theta
@@ -313,10 +313,10 @@ func (b *box) at(u float64) float64 {
 	return min(max(v, b.low+inside), b.high-inside)
 }
 
-// linear returns the linear value at a coordinate.
+// The method linear returns the value on the linear scale at a coordinate.
 func (b *box) linear(x float64) float64 { return b.scale.linear(x * b.unit) }
 
-// logPrior returns the log density of the prior at a linear value.
+// logPrior returns the log density of the prior at a value on the linear scale.
 func (b *box) logPrior(v float64) float64 {
 	if b.prior == nil {
 		return 0
@@ -400,7 +400,7 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 // limited, because searches also try θ at which a solution would take a very long time.
 func (f *fitting) coarse() probode.Mesh { return steps{Tolerance: f.set.Tolerance, most: 2e4} }
 
-// linear returns the linear values of the parameters that are estimated.
+// The method linear returns the values of the estimated parameters on the linear scale.
 func (f *fitting) linear(x []float64) []float64 {
 	theta := slices.Clone(x)
 	for i := range f.boxes {
@@ -409,7 +409,7 @@ func (f *fitting) linear(x []float64) []float64 {
 	return theta
 }
 
-// all returns the linear values of all parameters.
+// The method all returns the values of all parameters on the linear scale.
 func (f *fitting) all(x []float64) []float64 {
 	theta := slices.Clone(f.theta)
 	for i, v := range f.linear(x) {
@@ -471,8 +471,8 @@ func (f *search) Expand(p *shape.Point) bool {
 }
 
 // steep returns the change in a surface's coordinate when the coordinate of the search
-// changes by 1. The coordinate of the surface is the linear value or its natural
-// logarithm.
+// changes by 1. The coordinate of the surface is the value on the linear scale or its
+// natural logarithm.
 func (b *box) steep() float64 {
 	if b.scale == Log10 {
 		return math.Ln10 * b.unit

@@ -116,10 +116,10 @@ type Evaluation struct {
 	// is NaN if LikelihoodSettings has a Tolerance or a StepSize.
 	Error float64
 
-	// Gradient is the gradient with respect to the linear values of the estimated
-	// parameters. ScaleGradient is the gradient with respect to their values on the
-	// parameters' scales. Both are in the order of LogLikelihood.Estimated, and nil
-	// unless At was called with gradient true.
+	// Gradient is the gradient with respect to the values of the estimated parameters
+	// on the linear scale. ScaleGradient is the gradient with respect to their values
+	// on the parameters' scales. Both are in the order of LogLikelihood.Estimated, and
+	// nil unless At was called with gradient true.
 	Gradient, ScaleGradient []float64
 
 	// Instances are in the order of File.Instances.
@@ -227,7 +227,8 @@ func (l *LogLikelihood) Nominal() []float64 {
 }
 
 // At returns the log-likelihood at theta, and also its gradient if gradient is true.
-// theta holds the linear values of all parameters, in the order of File.Params.
+// The argument theta holds the values of all parameters on the linear scale, in the
+// order of File.Params.
 //
 // The gradient is the exact gradient of the numerical solution on a fixed grid, so its
 // error is about as large as the error of the solution. If the time of an event or a

@@ -14,7 +14,7 @@ import (
 
 // ODE returns the initial value problem of an experiment of p, with
 //
-//	θ = the linear values of all p.Params, in their order,
+//	θ = the values of all p.Params on the linear scale, in their order,
 //
 // from the start of the model to the last finite time of a row, or over one unit of time
 // if no row has a finite time after the start. F, FJ and FTheta are exact, allocate

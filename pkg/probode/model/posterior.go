@@ -88,11 +88,11 @@ func (p *File) estimated() (list []int) {
 }
 
 // Point returns the parameters of Posterior that correspond to theta. As in
-// LogLikelihood.At, theta contains the linear values of all parameters. Many published
-// optima lie on the edge of the support of a prior. That edge is infinitely far away on
-// an unbounded scale. Point therefore moves a value on or beyond the edge into the
-// support. The distance from the edge is then 10⁻⁹ times the width of the support, on the
-// scale of the parameter if possible.
+// LogLikelihood.At, theta contains the values of all parameters on the linear scale.
+// Many published optima lie on the edge of the support of a prior. That edge is
+// infinitely far away on an unbounded scale. Point therefore moves a value on or beyond
+// the edge into the support. The distance from the edge is then 10⁻⁹ times the width of
+// the support, on the scale of the parameter if possible.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
 // Start does the same as Point for a search that begins at theta, such as the end of a

@@ -268,7 +268,7 @@ func (c cauchy) Quantile(p float64) float64 {
 
 func (d scalePrior) mass() float64 { return d.Of.CDF(d.On.of(d.Max)) - d.Of.CDF(d.On.of(d.Min)) }
 
-// LogProb returns the log density of the linear value x.
+// LogProb returns the log density of the value x on the linear scale.
 func (d scalePrior) LogProb(x float64) float64 {
 	if !(x >= d.Min && x <= d.Max) || d.On != Lin && !(x > 0) {
 		return math.Inf(-1)
@@ -276,7 +276,8 @@ func (d scalePrior) LogProb(x float64) float64 {
 	return d.Of.LogProb(d.On.of(x)) - math.Log(d.On.slope(x)) - math.Log(d.mass())
 }
 
-// Quantile returns the linear value below which the distribution has probability p.
+// Quantile returns the value, on the linear scale, below which the distribution has
+// probability p.
 func (d scalePrior) Quantile(p float64) float64 {
 	switch p {
 	case 0:

@@ -49,7 +49,7 @@ func (p *ProfileLikelihood) Identified() bool {
 type ProfilePoint struct {
 	Value float64   // linear
 	Drop  float64   // how far the profile is below the optimum
-	Theta []float64 // linear values of all parameters
+	Theta []float64 // values of all parameters on the linear scale
 }
 
 // ProfileLikelihoods are the profiles of all estimated parameters.
@@ -149,7 +149,7 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 // is computed.
 type higherError struct {
 	name  string
-	at    []float64 // linear values of all parameters
+	at    []float64 // values of all parameters on the linear scale
 	value float64   // of the named parameter
 	by    float64   // log-likelihood
 }

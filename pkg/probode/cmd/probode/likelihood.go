@@ -32,8 +32,8 @@ logarithmic scale.
 
 The file is a model file, or the YAML file of a PEtab problem. Without -rtol the
 log-likelihood is accurate to 1e-7, and its error is shown. -gradient adds the
-derivatives with respect to the estimated parameters, both for their linear values and
-for their values on parameterScale.
+derivatives with respect to the estimated parameters, both for their values on the
+linear scale and for their values on parameterScale.
 
 The flags:
 
