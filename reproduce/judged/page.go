@@ -57,7 +57,7 @@ func writePage(name string, list []*result) error {
 }
 
 // aboutLosses explains the table of the losses.
-const aboutLosses = "The loss of log-likelihood at each relative tolerance: the value with this method minus the accurate one, at the best point that was found. Cells are empty where time ran out."
+const aboutLosses = "The change in the log-likelihood at each relative tolerance: the value with this method minus the accurate one, at the best point that was found. A cell is empty if time ran out."
 
 // writeMarkdown writes the tables of the page as Markdown.
 func writeMarkdown(name string, list []*result) error {
