@@ -226,8 +226,8 @@ func (p *File) tableParams() (map[string]bool, error) {
 	return in, nil
 }
 
-// modelParams returns the parameters that the formulas of the model use or its
-// conditions set.
+// modelParams returns the parameters that occur in the formulas of the model, and those
+// that its conditions set.
 func (m *Model) modelParams(params []Parameter) (list []sbml.Parameter) {
 	bare := *m
 	bare.observables, bare.Data = nil, nil

@@ -51,14 +51,14 @@ type Optimum struct {
 	Theta         []float64 // values of all parameters on the linear scale
 	// Slope is the largest slope of the log-likelihood (or, with Map, of the log
 	// posterior density) on the scales of the parameters: the largest component of its
-	// gradient, not counting components that point outwards at a bound on which Theta
-	// lies. At kinks it is the mean slope between Theta and the maximum of the expansion
-	// around Theta.
+	// gradient. This excludes components that point outwards at a bound on which Theta
+	// lies. At kinks it is the mean slope between Theta and the maximum of the
+	// expansion around Theta.
 	Slope float64
-	// Left is the further rise that the expansion at Theta predicts. Kinks is the number
-	// of measurements with Laplace errors that equal the model's values. The likelihood
-	// has a kink where such a measurement equals the model's value. An optimum usually
-	// lies at one or more kinks, just as a median lies at a data point.
+	// Left is the further rise that the expansion at Theta predicts. Kinks is the
+	// number of measurements that have Laplace errors and equal the model's values. The
+	// likelihood has a kink where such a measurement equals the model's value. An
+	// optimum usually lies at one or more kinks, just as a median lies at a data point.
 	Left  float64
 	Kinks int
 
@@ -94,7 +94,7 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // If ctx ends, Fit returns the results so far and the error of ctx. That error is also
 // the Err of each unfinished search.
 //
-// Source: Osborne (1992), Int. Stat. Rev. 60, 99, for Fisher's scoring.
+// Source: Osborne (1992), Int. Stat. Rev. 60, 99, for Fisher scoring.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	total := s.Starts + len(s.From)
 	switch {
@@ -159,8 +159,8 @@ func (p *File) Size() (parameters, measurements int) {
 	return len(p.estimated()), measurements
 }
 
-// better defines the order of optima: the best come first, those of failed searches last,
-// and equal optima are in the order of their numbers.
+// better defines the order of optima: the best come first, and those of failed searches
+// last. Equally good optima are in the order of their starts.
 func better(a, b Optimum) int {
 	switch {
 	case a.Err == nil && b.Err == nil && a.value() != b.value():
@@ -174,7 +174,7 @@ func better(a, b Optimum) int {
 	return a.Start - b.Start
 }
 
-// A fitting is what the searches of one Fit have in common.
+// A fitting holds what the searches of one Fit have in common.
 type fitting struct {
 	p     *File
 	set   FitSettings
@@ -292,8 +292,8 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	return b, nil
 }
 
-// at returns the u-quantile of the distribution of the starts, as a coordinate that is
-// slightly inside the bounds if both are finite.
+// The method at returns the u-quantile of the distribution of the starts, as a
+// coordinate that is slightly inside the bounds if both are finite.
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u
 	if f := familyNamed(b.start.Type); f.name != "" {
@@ -327,8 +327,8 @@ func (b *box) logPrior(v float64) float64 {
 	return b.prior.Of.LogProb(b.prior.On.of(v))
 }
 
-// A fitPrior is the prior of a parameter in a search. If the box of the parameter has no
-// prior, its density is constant on the scale on which the search moves.
+// A fitPrior is the prior of a parameter in a search. If the box of the parameter has
+// no prior, the density is constant on the scale on which the search moves.
 type fitPrior struct {
 	flat
 	box *box
@@ -378,8 +378,8 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 	return s, nil
 }
 
-// solved makes later solves use the given mesh, and reports whether that succeeded. The
-// first solve will be at x.
+// solved prepares the search for solutions on the given mesh, and reports whether that
+// succeeded. The first solution will be at x.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.linear(x)
@@ -508,20 +508,22 @@ func (f *search) Bend(p *shape.Point, d []float64) []float64 {
 }
 
 const (
-	// A search continues until the predicted rise in log-likelihood is below rise. After
-	// refine it continues until the predicted rise is below fineRise. A search has
-	// converged if Optimum.Left ≤ short and Optimum.Slope ≤ flatSlope.
+	// A search continues until the predicted rise in log-likelihood is below the
+	// constant rise. After a call of refine, it continues until the predicted rise is
+	// below fineRise. A search has converged if Optimum.Left ≤ short and Optimum.Slope
+	// ≤ flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
-	// Searches that end more than nearBest below the best one continue for only a few
-	// iterations after refine, which is enough at an optimum but not on a long ridge.
-	// Searches that end more than reach below the best one are not refined.
+	// Let b be the log-likelihood at the end of the best search. A search that ended
+	// below b − reach is not refined. One that ended between b − reach and b − nearBest
+	// continues for only a few iterations after it was refined. These are enough at an
+	// optimum, but not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the model's value if the absolute residual, in
 	// units of the noise scale, is less than the constant met.
 	met = 1e-6
 )
 
-// An end is an Optimum in the making.
+// An end is an Optimum whose search may still continue.
 type end struct {
 	Optimum
 	from   []float64
@@ -547,9 +549,9 @@ func (f *search) rough(e *end) {
 // search begins at the best of several points, because the likelihood may be almost
 // constant over a large part of the box, and no search leaves that part. An example is an
 // oscillator observed with an unknown scale: where it does not oscillate, the best scale
-// is often zero. For the others it is e.from, because the best of several points is more
-// often near a broad local optimum. If the likelihood cannot be computed at any of these
-// points, more points are drawn.
+// is often zero. The other searches begin at e.from, because the best of several points
+// is more often near a broad local optimum. If the likelihood cannot be computed at any
+// of these points, more points are drawn.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1
@@ -590,9 +592,9 @@ func (f *search) begin(e *end) error {
 	return nil
 }
 
-// finish computes what is reported about an end that is the given amount below the best
-// one. If it is within reach, the search first continues with the tighter tolerances that
-// accurate optima need.
+// finish completes the Optimum of a search whose value lies below the best one by the
+// argument below. If below is less than reach, the search first continues with the
+// tighter tolerances that accurate optima need.
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return

@@ -189,9 +189,9 @@ func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
 }
 
 // gradient returns statements that add the derivatives of a weighted sum of expressions
-// to two slices, dtheta and the one whose name is dx, and that return the derivative with
-// respect to t. If check is true, the statements return NaN and add nothing where a
-// derivative is NaN.
+// to the slice dtheta and to the slice whose name is dx, and that return the derivative
+// with respect to t. If check is true and a derivative is NaN, the statements add
+// nothing and return NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.e.states {
@@ -231,8 +231,8 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 	return list
 }
 
-// entry adds an assignment of n to the matrix entry with index at. It adds nothing if n
-// is nil, which means that the entry is always zero.
+// The function entry adds an assignment of n to the matrix entry whose index is the
+// argument at. It adds nothing if n is nil, which means that the entry is always zero.
 func entry(list []expr.Assignment, to string, at int, n *expr.Node) []expr.Assignment {
 	if n == nil {
 		return list

@@ -21,8 +21,8 @@ type increase struct {
 	formula *expr.Node
 }
 
-// If the increase of a formula is measured, increase replaces the formula by its increase
-// since the previous measurement.
+// The method increase replaces a formula by its increase since the previous
+// measurement.
 func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr.Node {
 	if math.IsInf(d.Time, 1) {
 		d.where.Failf("%s is measured at time inf, yet it is an increase", id)

@@ -33,10 +33,11 @@ type State struct {
 	Rate     *expr.Node
 	Where    source.Where
 
-	// Of and Volume are set if the state is the amount of a species in a compartment
-	// whose size changes, and formulas use the concentration of that species. Of is the
-	// ID of the concentration, which is an Assignment with the formula ID/Volume. If a
-	// condition sets Of to a value, this state is set to that value times Volume.
+	// The fields Of and Volume are set if the state is the amount of a species in a
+	// compartment whose size changes, and formulas use the concentration of that
+	// species. The field Of is the ID of the concentration, which is an Assignment with
+	// the formula ID/Volume. If a condition sets Of to a value, this state is set to
+	// that value times Volume.
 	Of     string
 	Volume *expr.Node
 }

@@ -15,8 +15,8 @@ type builder struct {
 	check    func(a []*Node) error // nil if only the number and types need checking
 }
 
-// An argError describes a wrong argument. arg counts from 0; −1 means that the number
-// of arguments is wrong.
+// An argError describes a wrong argument. The field arg counts from 0; −1 means that
+// the number of arguments is wrong.
 type argError struct {
 	arg int
 	msg string
@@ -193,8 +193,8 @@ func heaviside(a []*Node) *Node {
 }
 
 // piecewise builds a piecewise expression, which is NaN if no condition holds and there
-// is no otherwise branch. If the pieces are conditions, the result is a condition made of
-// the operators and, or and not.
+// is no branch for all other cases. If the pieces are conditions, the result is a
+// condition that contains only logical operators.
 func piecewise(a []*Node) *Node {
 	condition := false
 	for i := 0; i < len(a); i++ {
@@ -255,8 +255,8 @@ func checkFactorial(a []*Node) error {
 	return nil
 }
 
-// builders holds a builder for every name that users may call. init adds the functions of
-// the core language.
+// The map builders holds a builder for every name that users may call. The function
+// init adds the functions of the core language.
 var builders = map[string]builder{
 	"plus":  {0, -1, false, nary(opAdd, Num(0)), nil},
 	"times": {0, -1, false, nary(opMul, Num(1)), nil},

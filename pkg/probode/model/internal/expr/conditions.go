@@ -49,7 +49,8 @@ func Conditions(of ...*Node) []*Node {
 
 // Linear returns expressions a and b that do not contain name, such that n equals a + b ×
 // name everywhere. If there are none, ok is false. An expression with a kink or a jump at
-// some value of name, such as a piecewise with a condition on name, is not linear.
+// some value of name, such as a piecewise expression with a condition on name, is not
+// linear.
 func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	uses := func(n *Node) bool { return slices.Contains(n.Symbols(), name) }
 	if slices.ContainsFunc(Conditions(n), uses) {
@@ -64,11 +65,11 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 // that is continuous except at the thresholds of ≥ and ≤, where it jumps by the smallest
 // positive floating-point number. It reports false if there is none: for = and ≠, and for
 // comparisons with functions that jump, such as floor. A comparison that contains a
-// piecewise is treated, in each case of the piecewise, as a comparison with the value of
-// that case.
+// piecewise expression is treated, in each of its cases, as a comparison with the value
+// of that case.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
-// margin is Margin of n, or of not n.
+// margin returns Margin of n or, if the argument not is true, of the negation of n.
 func (n *Node) margin(not bool) (*Node, bool) {
 	op, args := n.Operator()
 	if v, ok := n.Const(); ok {
@@ -114,8 +115,8 @@ func (n *Node) margin(not bool) (*Node, bool) {
 	return nil, false
 }
 
-// cases returns a condition that is equivalent to the comparison n, which contains the
-// piecewise p, and does not contain p.
+// The comparison n contains the piecewise expression p. The method cases returns an
+// equivalent condition that does not contain p.
 func (n *Node) cases(p *Node) *Node {
 	var with func(m, value *Node) *Node
 	with = func(m, value *Node) *Node {

@@ -10,9 +10,10 @@ func (n *Node) Diff(name string) *Node {
 	return p.diff(p.simplify(n)[0], name, map[*Node]*Node{})
 }
 
-// Jacobian differentiates each of fs with respect to each of names. The result has a row
-// for each of fs. An entry is nil if that derivative is always zero. The entries share
-// their common parts. It panics in the same cases as [Node.Diff].
+// Jacobian differentiates each of the expressions fs with respect to each of the names.
+// The result has a row for each expression. An entry is nil if that derivative is
+// always zero. The entries share their common parts. It panics in the same cases as
+// [Node.Diff].
 func Jacobian(fs []*Node, names []string) [][]*Node {
 	p := newPool()
 	simple := p.simplify(fs...)
@@ -104,8 +105,8 @@ func Gradient(fs []*Node, weights, names []string) []*Node {
 	return out
 }
 
-// diff returns the derivative of n, and adds the derivatives of all its parts to done. n
-// must be simplified and in the pool.
+// diff returns the derivative of n, and adds the derivatives of all its parts to done.
+// The node n must be simplified and in the pool.
 func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 	if n.Boolean() || n.op == opLambda {
 		panic("expr: derivative of " + kind(n) + ": want a number")
@@ -264,10 +265,10 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// guard returns product, but replaces it by 0 in some cases. product is an inner
-// derivative d times an outer slope, which can be infinite or NaN where the function
-// itself is finite. Where d is 0 because a piece is constant, as in sqrt(max(0, x)) for x
-// < 0, the result is 0.
+// guard returns the argument product, which is an inner derivative d times an outer
+// slope. This slope can be infinite or NaN where the function itself is finite. Where d
+// is 0 because a piece is constant, as in sqrt(max(0, x)) for x < 0, guard returns 0
+// instead.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})
@@ -275,9 +276,10 @@ func (p *pool) guard(d, product *Node) *Node {
 	return product
 }
 
-// vanishes returns the condition under which d is 0 because a piece of it is the number
-// 0. A d that is 0 only at some values does not count: (x²)^¼ has no slope at 0. The
-// search goes only a few levels deep.
+// vanishes returns the condition under which d is 0 because an active piece of d is the
+// number 0. Zeros of d at single points do not count: for example, (x²)^¼ has no slope
+// at 0, although the inner derivative 2x is 0 there. The search goes only a few levels
+// deep.
 func (p *pool) vanishes(d *Node, levels int) *Node {
 	never := p.bool(false)
 	if levels == 0 {

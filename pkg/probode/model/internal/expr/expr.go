@@ -13,17 +13,18 @@
 // [Node.Diff] returns the derivative wherever it exists. At a kink it returns a value
 // between the one-sided derivatives, or one of them. The slope of abs is 0 at 0. If the
 // arguments of min or max are equal, the slope is that of the first argument. The slope
-// of a piecewise is the slope of its active piece. The slope of floor, ceil and sign is 0
-// everywhere. The derivative does not include the jump of a state at a switching time:
-// see [Conditions].
+// of a piecewise expression is that of its active piece. The slope of floor, ceil and
+// sign is 0 everywhere. The derivative does not include the jump of a state at a
+// switching time: see [Conditions].
 //
-// The computed derivative of x^y is never NaN where the true derivative is finite. That
-// of x^n is n x^(n−1) with 0^0 = 1, and y x^(y−1) is 0 for y = 0. The derivative with
-// respect to y, x^y ln x, is 0 at x = 0 for y > 0. It is NaN for x < 0, where it does not
-// exist. Where the inner derivative is 0 because a piece is constant, the whole
-// derivative is 0, even with an infinite outer slope: sqrt(max(0, x)) has the slope 0 for
-// x < 0. In other cases an infinite slope in a composed function still gives NaN. An
-// example is the square root of x⁴ at 0.
+// The computed derivative of x^y is never NaN where the true derivative is finite. The
+// derivative of x^n is n x^(n−1), where 0^0 = 1. The derivative of x^y with respect to
+// x, y x^(y−1), is 0 for y = 0. The derivative with respect to y, x^y ln x, is 0 at x =
+// 0 for y > 0. It is NaN for x < 0, where it does not exist. Where the inner derivative
+// is 0 because a piece is constant, the whole derivative is 0, even with an infinite
+// outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases an infinite
+// slope in a composed function still gives NaN. An example is the square root of x⁴ at
+// 0.
 //
 // # Simplification
 //
@@ -32,8 +33,8 @@
 // Divisors are never cancelled: x/x does not change, because 0/0 may be a mistake in the
 // model. Numbers are combined only if the result neither overflows nor underflows. Powers
 // x^a x^b are combined only if a and b are positive whole numbers. Brackets in sums and
-// products are kept unless terms or factors are joined across them. Joining can introduce
-// or remove intermediate results beyond 1e±300.
+// products are kept unless terms or factors are joined across them. Joining can
+// introduce or remove intermediate results that overflow or underflow.
 package expr
 
 import (
@@ -45,8 +46,8 @@ import (
 )
 
 // A Node is an immutable expression: a number, a name, or an operator with its arguments.
-// Any number of goroutines may use it. Make one with [Parse], [ParseMathML], [Num], [Sym]
-// or [Call].
+// Any number of goroutines may use it at the same time. Make one with [Parse],
+// [ParseMathML], [Num], [Sym] or [Call].
 type Node struct {
 	op   op
 	val  float64 // opNum; opBool: 1 is true
@@ -137,10 +138,10 @@ func (n *Node) Const() (float64, bool) {
 
 // Operator returns the name of the outermost operator of n, and its arguments. A number
 // or a name has the operator "number" or "name" and no arguments. A function that the
-// model defines has the operator "call". Any other function has the name that [Parse]
-// reads. The other operators are plus, minus (of one argument), times, divide, pow,
-// quotient, rem, piecewise, lt, leq, gt, geq, eq, neq, not, and, or, xor, true, false,
-// lambda. The caller must not change args.
+// model defines has the operator "call". Any other function has the name under which
+// [Parse] accepts it. The other operators are plus, minus (of one argument), times,
+// divide, pow, quotient, rem, piecewise, lt, leq, gt, geq, eq, neq, not, and, or, xor,
+// true, false, lambda. The caller must not change args.
 func (n *Node) Operator() (name string, args []*Node) {
 	switch n.op {
 	case opNum:
@@ -223,7 +224,8 @@ func (n *Node) Equal(m *Node) bool {
 // params returns the names of a lambda's parameters.
 func (n *Node) params() []string { return strings.Fields(n.name) }
 
-// with returns n with other arguments, or n itself if the arguments are the same.
+// The method with returns n with other arguments, or n itself if the arguments are the
+// same.
 func (n *Node) with(args []*Node) *Node {
 	if slices.Equal(n.args, args) {
 		return n

@@ -14,13 +14,13 @@ type Assignment struct {
 }
 
 // GoStatements returns Go statements that carry out assignments, one per line, each with
-// the given indentation. Shared parts are assigned to variables t1, t2, …. name(input)
-// returns the Go expression for an input, which must have type float64 and must not be
-// one of these variables. ok is false for a name that is not defined. The value of a
-// condition is 0 or 1. The results equal those of [Program.Eval] to the last bit, because
-// products are never fused with sums. The statements need the package math if they
-// contain "math.". An assignment must not set an input. The error names the part that
-// cannot be evaluated.
+// the given indentation. Shared parts are assigned to variables t1, t2, and so on. The
+// argument name is a function that returns the Go expression for an input, which must
+// have type float64 and must not be one of these variables. Its result ok is false for
+// a name that is not defined. The value of a condition is 0 or 1. The results equal
+// those of [Program.Eval] to the last bit, because products are never fused with sums.
+// The statements need the package math if they contain "math.". An assignment must not
+// set an input. The error names the part that cannot be evaluated.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node
@@ -54,7 +54,7 @@ func GoStatements(assignments []Assignment, name func(string) (code string, ok b
 	return g.b.String(), nil
 }
 
-// These levels say how tightly Go expressions bind.
+// These levels say how tightly the outermost operator of a Go expression binds.
 const (
 	goLogic = iota
 	goCompare
@@ -95,8 +95,9 @@ type goWriter struct {
 	temps  int
 }
 
-// inlineMost is the largest length of the text of a value that needs no variable. If the
-// value is used only once, its text becomes part of the expression that uses it.
+// inlineMost limits the length of text without a variable of its own: the text of a
+// value that is used only once, and is not longer than this, becomes part of the
+// expression that uses it.
 const inlineMost = 60
 
 func (g *goWriter) statement(format string, args ...any) {
@@ -210,8 +211,8 @@ func (g *goWriter) write(assignments []Assignment) {
 	}
 }
 
-// float returns a value as the initial value of a variable. With a plain number, the
-// variable could become an int.
+// float returns the Go expression for a value that initialises a variable. An integer
+// constant is converted to float64, because the variable would otherwise be an int.
 func (g *goWriter) float(v int32) string {
 	t := g.text[v]
 	if v < g.line.first() && v >= int32(g.line.inputs) && !strings.Contains(t.s, "math.") {
@@ -220,7 +221,8 @@ func (g *goWriter) float(v int32) string {
 	return g.term(v, goLogic)
 }
 
-// doubles reports whether in is a multiplication by 2, which compilers turn into a sum.
+// doubles reports whether the instruction in is a multiplication by 2, which compilers
+// turn into a sum.
 func (g *goWriter) doubles(in *instr) bool {
 	two := func(v int32) bool {
 		k := v - int32(g.line.inputs)

@@ -16,8 +16,8 @@ type token struct {
 	pos  int // in bytes
 }
 
-// is reports whether t is the given operator or bracket, not a quoted name with the same
-// text.
+// The method is reports whether t is the given operator or bracket, as opposed to a
+// quoted name with the same text.
 func (t token) is(operator string) bool { return t.kind == 'o' && t.text == operator }
 
 func (t token) String() string {

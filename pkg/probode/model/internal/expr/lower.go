@@ -74,8 +74,8 @@ type straightLine struct {
 // first returns the number of the first instruction's value.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
-// A lowering makes a straightLine. Until finish renumbers the values, constant k is value
-// −1−k.
+// A lowering makes a straightLine. Until the method finish renumbers the values,
+// constant k has the number −1−k.
 type lowering struct {
 	line   straightLine
 	consts map[uint64]int32

@@ -14,15 +14,15 @@ import (
 const Time = "time"
 
 // NamedTime is the name given to the symbol that stands for a MathML identifier called
-// "time". Such an identifier is not SBML's symbol for the time. No identifier has the
-// name NamedTime.
+// "time". Such an identifier is not SBML's symbol for time. No identifier has the name
+// NamedTime.
 const NamedTime = "time′"
 
 // MathMLSpace is the namespace of MathML.
 const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 
-// ParseMathML reads one expression from the content MathML of SBML, Levels 2 and 3. e is
-// either <math> or the element of the expression itself.
+// ParseMathML reads one expression from the content MathML of SBML, Levels 2 and 3. The
+// argument e is either <math> or the element of the expression itself.
 //
 // A lambda becomes a node whose parameters and body [Node.Lambda] returns. Calls to
 // functions that the model defines remain calls, which [Node.Expand] replaces. The symbol

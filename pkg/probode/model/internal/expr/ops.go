@@ -65,8 +65,8 @@ func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
 // operators holds the names of each operator in calls, Go, MathML and LaTeX. The MathML
-// name is empty if it equals the name in calls. eval is not nil if the operator is a
-// function of one number.
+// name is empty if it equals the name in calls. The field eval is not nil if the
+// operator is a function of one number.
 var operators = [numOps]struct {
 	name, golang, mathML, latex string
 	eval                        func(float64) float64

@@ -10,10 +10,10 @@ import (
 // once and allocates nothing. Only one goroutine at a time may use it: see
 // [Program.Clone].
 //
-// All pieces of a piecewise are computed and one of them is chosen; the others do not
-// affect the value, even if they are NaN. A product is rounded before it is added to
-// another number, even on processors that could fuse the two operations. So the results
-// are the same on all processors.
+// All pieces of a piecewise expression are computed and one of them is chosen; the
+// others do not affect the value, even if they are NaN. A product is rounded before it
+// is added to another number, even on processors that could fuse the two operations. So
+// the results are the same on all processors.
 type Program struct {
 	line straightLine
 	runs []run
@@ -29,8 +29,8 @@ type Program struct {
 // [Constant], if a function has not been expanded, or if an input appears twice.
 //
 // The argument held lists the inputs whose values often stay the same from call to call,
-// as those of parameters do along a solution. What depends only on them is computed again
-// only if one of them changes.
+// as those of parameters do along a solution. Values that depend on no other inputs are
+// recomputed only if one of these inputs changes.
 func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error) {
 	line, err := lower(inputs, outputs)
 	if err != nil {
@@ -110,8 +110,8 @@ func (s *straightLine) fuse() {
 	for _, o := range s.outputs {
 		use(o, 2) // an output is never fused
 	}
-	// If the instruction that computes v has the code c, and v is used only once, the
-	// function only returns that instruction; otherwise it returns nil.
+	// The function only returns the instruction that computes v, or nil if that
+	// instruction does not have the code c or v is used more than once.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil
@@ -184,7 +184,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// Eval reads the inputs from in and writes the outputs to dst, which may be the same
+// Eval reads the inputs from in and writes the outputs to dst. The two slices may share
 // memory. It panics unless dst has length Outputs() and in has length Inputs().
 func (p *Program) Eval(dst, in []float64) {
 	if len(in) != p.line.inputs || len(dst) != len(p.line.outputs) {
@@ -295,11 +295,11 @@ type run struct {
 }
 
 // schedule groups instructions with the same code. An instruction is ready when its
-// operands are computed. schedule takes all ready instructions with one code. This can
-// make further instructions with the same code ready, and schedule takes those too. Then
-// it continues with another code, always the one with the most ready instructions, so the
-// runs are few and long. The instructions in early come first; schedule also returns the
-// number of runs that they form.
+// operands are computed. The method schedule takes all ready instructions with one
+// code. This can make further instructions with the same code ready, and schedule takes
+// those too. Then it continues with another code, always the one with the most ready
+// instructions, so the runs are few and long. The instructions that the argument early
+// marks come first; ahead is the number of runs that they form.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)

@@ -2,9 +2,9 @@ package expr
 
 import "math"
 
-// Simplify combines the numbers in n, collects terms and factors, and removes pieces of a
-// piecewise that can never be active. The documentation of the package says which
-// simplifications it does not make.
+// Simplify combines the numbers in n, collects terms and factors, and removes pieces of
+// piecewise expressions that can never be active. The documentation of the package says
+// which simplifications it does not make.
 func (n *Node) Simplify() *Node { return Simplified(n)[0] }
 
 // Simplified returns the simplified expressions, which share their common parts.
@@ -26,8 +26,8 @@ func (p *pool) cmp(o op, a, b *Node) *Node {
 	return p.make(node(o, a, b), []*Node{a, b})
 }
 
-// make returns the simplified form of m with the arguments args, which are simplified
-// and in the pool.
+// The method make returns the simplified form of m with the arguments args, which are
+// simplified and in the pool.
 func (p *pool) make(m *Node, args []*Node) *Node {
 	switch m.op {
 	case opNum:
@@ -148,7 +148,8 @@ func (p *pool) pow(a, b *Node) *Node {
 }
 
 // piecewise returns a piecewise expression without the pieces that are never active. It
-// also leaves out the last pieces if they have the same value as the otherwise branch.
+// also leaves out the last pieces if they have the value that applies in all other
+// cases.
 func (p *pool) piecewise(args []*Node) *Node {
 	var list []*Node
 	rest := args[len(args)-1]

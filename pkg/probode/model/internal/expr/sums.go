@@ -38,7 +38,7 @@ func (p *pool) split(t *Node) (float64, *Node) {
 	return 1, t
 }
 
-// A term is the number c times rest. A plain number has a nil rest.
+// A term is the number c times rest. For a plain number, rest is nil.
 type term struct {
 	c    float64
 	rest *Node
@@ -175,10 +175,10 @@ func (q *product) put(f *Node) {
 	}
 }
 
-// mul returns the product of factors. Its number comes first, its sign is outside, and
-// whole powers of equal factors are combined. Products among the factors lose their
-// brackets as sums do in add. A product with a number always loses them, so that the
-// number comes first.
+// mul returns the product of factors. The numerical factor comes first, the sign is
+// outside the product, and whole powers of equal factors are combined. Products among
+// the factors lose their brackets as sums do in add. A product with a number always
+// loses them, so that the number comes first.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}
 	inner := false

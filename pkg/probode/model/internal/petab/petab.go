@@ -18,8 +18,8 @@ type Model struct {
 	Observables, Conditions, Measurements []*source.Table
 }
 
-// Read reads the tables that are named in s, the YAML file of a problem. y is the
-// contents of s.
+// Read reads the tables that are named in s, the YAML file of a problem. The argument y
+// holds the contents of s.
 func Read(s *source.File, y *source.Node) *Problem {
 	y.Mapping("the file", "format_version", "parameter_file", "problems", "extensions")
 	if v := y.Must("the file", "format_version"); v != "1" && v != "1.0" && v != "1.0.0" {

@@ -306,8 +306,8 @@ func (s *reader) event(e *tree.Element) {
 }
 
 // triggerTime returns the time at which a trigger changes, if the trigger is a comparison,
-// such as a ≥ b, that is linear in time and otherwise contains only constants. rising
-// reports whether the trigger is true afterwards.
+// such as a ≥ b, that is linear in time and otherwise contains only constants. The
+// result rising says whether the trigger is true afterwards.
 func (s *reader) triggerTime(trigger *tree.Element) (at *expr.Node, rising, ok bool) {
 	op, args := s.mathOf(trigger, nil).Operator()
 	sign := 1.0

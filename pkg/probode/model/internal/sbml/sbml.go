@@ -154,8 +154,8 @@ func (s *reader) id(e *tree.Element) string {
 	return id
 }
 
-// mathOf returns the formula of an element, with calls of the model's functions expanded
-// and the names in local replaced by their values.
+// mathOf returns the formula of an element, with calls of the model's functions
+// expanded and the names in the map local replaced by their values.
 func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node {
 	if n := s.maths[e]; n != nil {
 		return n
@@ -294,8 +294,8 @@ var unitKinds = func() map[string]bool {
 	return kinds
 }()
 
-// checkUnits warns of undefined units, and fails if a unit is defined twice. Formulas use
-// the plain numbers, so units change no result.
+// checkUnits warns of undefined units, and fails if a unit is defined twice. Formulas
+// use the numbers without their units, so units change no result.
 func (s *reader) checkUnits() {
 	defined := map[string]bool{}
 	for _, e := range s.root.List("listOfUnitDefinitions") {

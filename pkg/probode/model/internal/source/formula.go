@@ -50,8 +50,8 @@ func IsID(s string) bool {
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
 // FailMath stops reading because of err, an error in a formula. If the formula uses a
-// known feature that is not supported, the error names the feature. what describes the
-// formula; it may be empty.
+// known feature that is not supported, the error names the feature. The argument what
+// describes the formula; it may be empty.
 func (s *File) FailMath(line int, what string, err error) {
 	msg := atLine.ReplaceAllString(err.Error(), "$1")
 	if what != "" {

@@ -56,9 +56,9 @@ type Files struct {
 
 // Dir returns the files of a folder on disk. The user names the first file; the names of
 // the others come from files that were read. A downloaded model could name any of the
-// user's files. Unless outside is set, the others must therefore be in the folder, even
-// after links are followed. An error about a file outside the folder contains no text
-// from it.
+// user's files. Unless outside is set, all files but the first must therefore be in the
+// folder, even after links are followed. An error about a file outside the folder
+// contains no text from it.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {

@@ -39,7 +39,7 @@ const (
 // has commas and no tab. It removes blanks around cells and skips empty rows.
 func (f *Files) ReadTable(name string) *Table { return f.Read(name, MaxTable).Table(0) }
 
-// Table reads a table as ReadTable does. It skips lines that begin with the rune in
+// Table reads a table as ReadTable does. It skips lines that begin with the rune
 // comment; 0 means that there are no comments.
 func (s *File) Table(comment rune) *Table {
 	s.utf8()
@@ -180,7 +180,7 @@ func (r Row) Number(column string) float64 {
 }
 
 // ParseNumber reads a decimal number. Hexadecimal numbers and numbers with underscores
-// are errors: only Go reads them as numbers.
+// are errors: Go reads them as numbers, but other programs do not.
 func ParseNumber(s string) (float64, error) {
 	if strings.ContainsAny(s, "_xXpP") {
 		return 0, strconv.ErrSyntax
@@ -195,8 +195,8 @@ func ParseNumber(s string) (float64, error) {
 	return v, err
 }
 
-// ExtraColumns warns about columns that are not in known, which lists the columns of
-// PEtab.
+// ExtraColumns warns about columns that are not in the argument known, which lists the
+// columns of PEtab.
 func (t *Table) ExtraColumns(known ...string) {
 	is := map[string]bool{}
 	for _, k := range known {

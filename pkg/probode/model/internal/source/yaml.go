@@ -52,9 +52,9 @@ func yamlMessage(err error) string {
 	return "YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
 }
 
-// node copies y and replaces its aliases by copies of their values. left is the number of
-// values that the file may still have. Because of this limit, aliases of aliases give an
-// error instead of gigabytes of values.
+// node copies y and replaces its aliases by copies of their values. The argument left
+// is the number of values that the file may still have. Because of this limit, aliases
+// of aliases give an error instead of gigabytes of values.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
 		s.Failf(y.Line, "more than %d values after all aliases are expanded", maxNodes)
@@ -99,8 +99,8 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	return n
 }
 
-// Mapping fails unless n is a mapping whose keys are all in keys. If keys is empty, any
-// key is allowed. what describes n in the message.
+// Mapping fails unless n is a mapping whose keys are all in the argument keys. If this
+// is empty, any key is allowed. The argument what describes n in the message.
 func (n *Node) Mapping(what string, keys ...string) {
 	if n.Kind != yaml.MappingNode {
 		n.File.Failf(n.Line, "%s is not a mapping: want key: value", what)
@@ -142,7 +142,8 @@ func (n *Node) Must(what, key string) string {
 	return w
 }
 
-// Number returns the finite number under a key, or def if the key is absent.
+// Number returns the finite number under a key, or the default def if the key is
+// absent.
 func (n *Node) Number(key string, def float64) float64 {
 	w := n.Word(key)
 	if w == "" {
