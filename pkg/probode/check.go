@@ -16,7 +16,7 @@ import (
 // paths need no checks.
 
 // checkSteps returns an error if the step size is not positive and finite, if it exceeds
-// the span, or if a path with that many steps does not fit in memory.
+// the span, or if a path with steps of this size does not fit in memory.
 func (p *Problem) checkSteps(h float64) error {
 	if err := checkStep(p.Span, h); err != nil {
 		return fmt.Errorf("%s: %w", p.Title(), err)
@@ -38,12 +38,13 @@ func (p *Problem) fits(g *Grid, n Noise) error {
 }
 
 // mostElements is the largest number of elements of a Jacobian, not counting those
-// outside the Band. With more of them one step of an implicit method takes many seconds.
+// outside the Band. With more elements, one step of an implicit method takes many
+// seconds.
 const mostElements = 4096 * 4096
 
-// CheckDense returns an error if the Jacobian has more than 4096² elements, or if the given
-// number of such matrices does not fit in memory. The elements outside Band do not count.
-// An implicit method calls CheckDense before it allocates them.
+// CheckDense returns an error if the Jacobian has more than 4096² elements, or if the
+// given number of such matrices does not fit in memory. Elements outside Band are not
+// counted. An implicit method calls CheckDense before it allocates the matrices.
 func (p *Problem) CheckDense(matrices int) error {
 	d := p.Dim()
 	width := d
@@ -75,8 +76,8 @@ func (p *Problem) checkStart() (err error) {
 	return p.checkAt(t, x0, p.Theta)
 }
 
-// beside returns t, or the next larger floating-point number if t is the time of an
-// event.
+// The method beside returns t, or the next larger floating-point number if t is the time
+// of an event.
 func (p *Problem) beside(t float64, theta []float64) float64 {
 	for k := 0; k < len(p.Events); k++ {
 		if p.Events[k].at(theta) == t {
@@ -182,8 +183,8 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	}
 	// At a kink of f only one-sided differences give the Jacobian, and either side is
 	// right. If the terms of f cancel, increments must be large; if a component is zero,
-	// they must be very small. So an entry counts as wrong only if no kind of difference
-	// agrees with it.
+	// they must be very small. So an entry is reported as wrong only if it disagrees with
+	// every kind of difference.
 	fd := p.NewJacobian()
 	diff := newDifferencer(p)
 	rounding := 4 * epsilon // of f, which would be mistaken for a wrong entry with very small increments

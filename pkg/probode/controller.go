@@ -371,8 +371,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 	}
 }
 
-// reason returns an error that says why every step from t fails, however short. The
-// argument err is the error of the last step, if it failed.
+// reason returns an error that says why even the shortest step from t fails. The argument
+// err is the error of the last step, if it failed.
 func (c *controller) reason(err error, t, to float64) error {
 	for _, at := range [2]float64{t, to} {
 		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {

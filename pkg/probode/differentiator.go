@@ -6,9 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Differentiator gives the derivative of f at a point along directions in (t, x, θ).
-// It uses Problem.FJ and Problem.FTheta if they exist, and otherwise one difference of
-// F for each direction. It owns a workspace, so each goroutine needs its own.
+// A Differentiator gives the derivative of f at a point along directions in (t, x, θ). It
+// uses Problem.FJ and Problem.FTheta if they exist, and otherwise one difference of F for
+// each direction. It owns a workspace, so each goroutine needs a Differentiator of its
+// own.
 type Differentiator struct {
 	p      *Problem
 	lin    *Linearizer // nil if differences of F include x
@@ -46,7 +47,8 @@ func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	return e
 }
 
-// At sets the point. The argument f is the value of F there if it is known, or nil.
+// At sets the point. The argument f is the value of F at this point if it is known, or
+// nil.
 func (e *Differentiator) At(t float64, x, theta, f []float64) {
 	e.t, e.ft = t, e.ft[:0]
 	copy(e.x, x)
@@ -199,7 +201,8 @@ func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	return 1 / most
 }
 
-// field writes f to dst, at the point moved by eps times the movement.
+// field evaluates f at the point moved by eps times (dt, dx, dtheta), and writes it to
+// dst.
 func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64, dt float64) {
 	restore := e.move(eps, dx, dtheta)
 	x, theta := e.x1, e.theta1
@@ -233,7 +236,7 @@ func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	return was
 }
 
-// move moves the ends of the segment that depend on θ.
+// The method move shifts the ends of the segment that depend on θ.
 func (w *window) move(theta []float64) {
 	if m := w.now.left; m != nil && m.event.When != nil {
 		w.now.from = math.Nextafter(m.event.When(theta[:w.params:w.params]), math.Inf(1))

@@ -34,8 +34,8 @@
 // Gaussian filters. The page docs/choosing-a-method.md compares them;
 // docs/adding-a-method.md shows how to write one.
 //
-// Steps have one size (Uniform), end at the times of the data (Through), or come from
-// one error-controlled run (Frozen): see Mesh.
+// Steps are all of the same size (Uniform), end at the observation times (Through), or
+// come from one error-controlled run (Frozen): see Mesh.
 //
 // # Notation
 //

@@ -66,8 +66,8 @@ type Ensemble struct {
 	Quantile [][][]float64
 	// Deterministic is the classical solution, ξ = 0.
 	Deterministic [][]float64
-	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths is set; it is nil if
-	// the path failed.
+	// Paths[p] is path p, stored as a row-major len(T)×d matrix, or nil if the path
+	// failed. Paths is set only if Settings.KeepPaths is true.
 	Paths [][]float64
 	// N is the number of paths from which the moments are computed. Failed is the number
 	// of paths that could not be computed and are left out, and Failure is the error of
@@ -101,7 +101,8 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	return g.finish(ctx, err)
 }
 
-// check returns an error if an argument is not allowed, before anything is computed.
+// check returns an error if an argument is not allowed. It is called before anything is
+// computed.
 func (s *Settings) check(ctx context.Context, p *Problem, paths int) error {
 	const maxWorkers = 4096 // more than any machine can use
 	switch {
@@ -261,7 +262,7 @@ func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 	return r
 }
 
-// at appends the states of the path z, at the times of the ensemble, to dst.
+// The method at appends to dst the states of the path z at the times of the ensemble.
 func (g *gathering) at(dst, z []float64) []float64 {
 	for _, i := range g.index {
 		dst = append(dst, row(z, i, g.solver.d)...)
@@ -296,7 +297,7 @@ func (g *gathering) commit(r *block) {
 	}
 }
 
-// finish describes the paths that were committed.
+// finish returns the ensemble of the paths that were committed.
 func (g *gathering) finish(ctx context.Context, err error) (*Ensemble, error) {
 	e, d := g.e, g.solver.d
 	e.N, e.Mean, e.SD = g.total.N, series(g.total.Mean, d), series(g.total.SD(), d)

@@ -14,9 +14,9 @@ type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string
 
-	// Time is the time of the event. When, if not nil, takes its place and returns the
-	// time for θ, as for a dose with an unknown lag. When must be a continuous function of
-	// θ. An event outside the span is ignored.
+	// Time is the time of the event. The function When, if not nil, takes the place of
+	// Time and returns the time for θ, as for a dose with an unknown lag. It must be
+	// continuous in θ. An event outside the span is ignored.
 	Time float64
 	When func(theta []float64) float64
 
@@ -50,7 +50,7 @@ type Event struct {
 	SeenAfter bool
 }
 
-// at returns the time of the event for θ.
+// The method at returns the time of the event for θ.
 func (e *Event) at(theta []float64) float64 {
 	if e.When != nil {
 		return e.When(theta)
@@ -165,9 +165,9 @@ type window struct {
 
 // segmented returns a copy of p whose functions are never called with the time of an
 // event. The argument points to the segment of the present step. If the step begins or
-// ends at an event, t is moved by one ulp into this segment, so that a condition such as t
-// < 5 in F is evaluated on the side on which the step lies. Methods need not know about
-// it.
+// ends at an event, t is moved by one ulp into this segment, so that a condition such as
+// t < 5 in F is evaluated on the side on which the step lies. Methods need not take
+// account of this.
 func (p *Problem) segmented(now *segment) *Problem {
 	q := *p
 	q.window = &window{now, len(p.Theta)}

@@ -13,7 +13,8 @@ type Indicator func(ctx context.Context, s *probode.Solver, theta []float64) (*E
 
 // Errors are estimates of the global error of a classical solution.
 type Errors struct {
-	// E is the estimated error, row-major (N+1)×d; its sign does not matter.
+	// E is the estimated error, stored as a row-major (N+1)×d matrix. Its sign does not
+	// matter.
 	E []float64
 	// Accuracy is an estimate of the error of each element of E, or nil if there is none.
 	Accuracy []float64
@@ -44,8 +45,8 @@ func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Error
 	if err := fine.Solve(y, theta, nil); err != nil {
 		return nil, err
 	}
-	// If the method is exact, the difference contains only a few rounding errors of the
-	// largest state.
+	// If the method is exact, the difference consists of a few rounding errors, relative
+	// to the largest state.
 	rounding := make([]float64, d)
 	for i, v := range z {
 		rounding[i%d] = max(rounding[i%d], 8*epsilon*math.Abs(v))

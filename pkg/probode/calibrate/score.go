@@ -18,8 +18,9 @@ import (
 // This file computes the score of a noise scale: it computes ensembles at different α with
 // the same noise, and compares their variances with the squared error.
 
-// Score returns S(α) for each element of alphas, computed from all paths of s. It is −Inf
-// if a path cannot be computed or the ensemble has no spread.
+// Score returns S(α) for each element of alphas, computed from all paths of s. An element
+// of the result is −Inf if a path cannot be computed at this α or the ensemble has no
+// spread.
 func Score(ctx context.Context, p *probode.Problem, m probode.Method, alphas []float64, s Settings) ([]float64, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {
@@ -108,7 +109,8 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	return c, nil
 }
 
-// check returns an error if a setting is not allowed, before anything is computed.
+// check returns an error if a setting is not allowed. It is called before anything is
+// computed.
 func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	const maxWorkers = 4096
 	switch {
@@ -165,8 +167,8 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 // choose finds the points that enter the score, and the errors there. It leaves out
 // points with very small errors: because the score depends on ratios, α* could otherwise
 // be determined by only a few points, at which an error crosses zero or a state has
-// decayed. It also leaves out errors that are not known to within 1 %, because they say
-// little. The initial point and the start-up are left out because they have no noise.
+// decayed. It also leaves out points at which the error is not known to within 1 %. The
+// initial point and the start-up are left out because they have no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {
@@ -212,15 +214,15 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if ratio := c.halved(ctx); ratio < math.Sqrt(usual) || ratio > usual*usual*usual {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the error falls by a factor of %.2g when the steps are halved, instead of about %g as for a smooth f, so alpha* = %.3g holds only for these steps: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
 	}
-	// It is usual that an error crosses zero at a few points.
+	// Most errors cross zero at a few points.
 	if n := c.left.small + c.left.uncertain; 10*n > n+len(c.used) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are not in the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",
 			n, n+len(c.used), c.left.small, c.left.uncertain))
 	}
 }
 
-// lost returns the largest ratio, over the components, of the root mean square error to
-// the standard deviation of the state over the grid.
+// The method lost returns the largest ratio, over the components, of the root mean square
+// error to the standard deviation of the state over the grid.
 func (c *calibrator) lost() float64 {
 	all := moments.NewVector(c.d)
 	for i := 0; i < len(c.z); i += c.d {

@@ -6,22 +6,23 @@ import "math"
 // backwards in time: at each point it is Gaussian given the solution at the next point.
 // Smoothing, draws and the likelihood of Fenrir follow that chain.
 
-// A backward is the distribution of the error e of a point, given the coordinates of the
-// next one. Errors are differences from the means of the filter.
+// A backward is the distribution of the error e at a grid point, given the coordinates at
+// the next one. Errors are differences from the means of the filter.
 type backward struct {
 	*block
 	n   int       // number of coordinates of the next point that are used
 	a   []float64 // triangular factor of the joint covariance, with n+len(z) columns
 	sum []float64
 	y   []float64
-	// rest is the number of rows of the factor of the covariance given the next point;
-	// these rows begin at row n of a and are multiplied by grow.
+	// rest is the number of rows of the factor of the conditional covariance, given the
+	// next point. These rows of a begin at row n and must be multiplied by grow.
 	rest int
 	grow float64
 	step bool
 }
 
-// before prepares k for the last point before c.points[i], from its distribution p.
+// The method before prepares k for the point that precedes c.points[i] and has the
+// distribution p.
 func (k *backward) before(c *chain, p *point, i int) {
 	next := &c.points[i]
 	n, w, q, d := len(c.z), c.w, c.q, c.m*c.w
@@ -61,8 +62,8 @@ func (k *backward) before(c *chain, p *point, i int) {
 }
 
 // mean writes to dst the conditional mean of the error, given the error e of the next
-// point, which is expressed in terms of the prediction from the mean of the filter. If e
-// is a row of the factor of a covariance, so is dst.
+// point, which is the difference from the prediction of the filter there. If e is a row
+// of the factor of a covariance, so is dst.
 func (k *backward) mean(dst, e []float64) {
 	y := k.y[:k.n]
 	copy(y, e)
@@ -72,7 +73,8 @@ func (k *backward) mean(dst, e []float64) {
 	k.whiten(dst, y)
 }
 
-// whiten does the work of mean for coordinates y of the step, which it overwrites.
+// whiten does the work of the method mean for an error y in the coordinates of the step.
+// It overwrites y.
 func (k *backward) whiten(dst, y []float64) {
 	columns := k.n + len(k.z)
 	least := 0.0
@@ -124,7 +126,8 @@ func (k *backward) pullRows(rows []float64) []float64 {
 	return compress(out, n, k.sum)
 }
 
-// draw adds a draw of the rest of the error to z; root is √κ² unit^{q+1/2}.
+// draw adds to z a draw of the part of the error that the next point does not determine;
+// root is κ unit^{q+1/2}.
 func (k *backward) draw(z []float64, root float64, normal func() float64) {
 	columns := k.n + len(k.z)
 	for r := range k.rest {
@@ -132,7 +135,7 @@ func (k *backward) draw(z []float64, root float64, normal func() float64) {
 	}
 }
 
-// compress returns a factor of the same covariance with at most n rows.
+// compress returns a factor, with at most n rows, of the covariance whose factor is rows.
 func compress(rows []float64, n int, sum []float64) []float64 {
 	count := len(rows) / n
 	triangularize(rows, count, n, sum)

@@ -6,10 +6,10 @@ import "math"
 // the filter uses. Their equation x′ = f or x″ = f has the order m, so the state of the
 // block consists of z₀ for m = 1, and of z₀ and z₁ for m = 2.
 //
-// The coordinates are those of steps of length unit. The covariance is
-// κ² unit^{2q+1} RᵀR, with the rows of R in all coordinates but z_m. After a step the
-// equation holds without uncertainty, up to linearisation, so the row of z_m follows from
-// those of the state: e_m = J e₀, or e_m = J (e₀, e₁).
+// The coordinates are those of steps of length unit. The covariance is κ² unit^{2q+1}
+// RᵀR, where R has columns for all coordinates except z_m. After a step the equation
+// holds without uncertainty, up to linearisation, so the row of z_m follows from those of
+// the state: e_m = J e₀, or e_m = J (e₀, e₁).
 type block struct {
 	q, w, m int
 	unit    float64
@@ -19,7 +19,7 @@ type block struct {
 	r       []float64 // up to q·w rows of length q·w
 	jac     []float64 // J of the last linearisation, w×mw
 
-	// These belong to a step of length h.
+	// These fields belong to a step of length h.
 	h, ratio  float64
 	pred      []float64 // predicted mean
 	hjac      []float64 // J in the coordinates of the step
@@ -60,14 +60,16 @@ func (b *block) predict(h float64) {
 	shift(b.pred, b.q, b.w)
 }
 
-// toStep changes coordinates to those of the step, and multiplies them by c.
+// toStep converts coordinates of the block to those of the step, and multiplies them by
+// c.
 func (b *block) toStep(z []float64, c float64) {
 	if b.ratio != 1 || c != 1 {
 		rescale(z, b.w, b.ratio, c)
 	}
 }
 
-// toUnit changes coordinates of the step to those of the block.
+// toUnit converts coordinates of the step to those of the block, and multiplies them by
+// c.
 func (b *block) toUnit(z []float64, c float64) {
 	if b.ratio != 1 || c != 1 {
 		rescale(z, b.w, 1/b.ratio, c)
@@ -83,7 +85,7 @@ func (b *block) grow() float64 {
 	return math.Pow(b.ratio, float64(b.q)+0.5)
 }
 
-// lift writes row i of R to dst in all coordinates.
+// lift writes row i of R to dst, and inserts the elements for z_m.
 func (b *block) lift(dst []float64, i int) {
 	n, d := b.q*b.w, b.m*b.w
 	row := b.r[i*n : (i+1)*n]
@@ -217,8 +219,8 @@ func (b *block) condition() {
 	}
 }
 
-// correct moves the coordinates e of the step to their conditional mean, given that their
-// residual, which is in white, is zero.
+// correct replaces e, in the coordinates of the step, by its conditional mean given that
+// the residual is zero. The field white holds the residual of e.
 func (b *block) correct(e []float64) {
 	w, d := b.w, b.m*b.w
 	n := (b.q + 1) * w
@@ -236,7 +238,8 @@ func (b *block) correct(e []float64) {
 	add(e[d:d+w], 1, own)
 }
 
-// update moves the mean, given f at the predicted mean.
+// update computes the mean after the step from the argument f, the value of f at the
+// predicted mean.
 func (b *block) update(f []float64) {
 	b.innovation(b.white, f)
 	b.correct(b.pred)
@@ -252,8 +255,9 @@ func (b *block) innovation(dst, f []float64) {
 	}
 }
 
-// move adds c times a direction to z. The argument row holds the components of the
-// direction other than that of f, which follows from them by the linearised equation.
+// move adds c times a direction to z. The argument row holds all components of the
+// direction except those for z_m, which follow from the others by the linearised
+// equation.
 func (b *block) move(z []float64, c float64, row []float64) {
 	d := b.m * b.w
 	add(z[:d], c, row)

@@ -2,8 +2,8 @@ package filter
 
 import "math"
 
-// cubature linearises f by its values around the predicted mean m. The blocks hold the
-// factors of the predicted covariance.
+// cubature linearises f by means of its values around the predicted mean m. The blocks
+// hold the factors of the predicted covariance.
 //
 // If the rows sⱼ are a factor of the predicted covariance of all n components of the
 // state, the points are m ± √n sⱼ. The expectation of f is the mean of its values. The

@@ -43,27 +43,29 @@ const (
 // κ² = α, at every time. Whatever calibrates α, such as package calibrate, also calibrates
 // the diffusion κ² of the filter.
 //
-// At an event each path begins again at its own state. Solve computes distributions
-// instead of paths.
+// At an event each path restarts from its own state. Solve computes distributions instead
+// of paths.
 type EK struct {
 	// Q is the order of the prior and of the method, 1 to 11.
 	Q int
 	// Jacobian is Full for EK1, Zero for EK0, or Cubature.
 	Jacobian Jacobian
 
-	// Width divides the state into blocks of this many neighbouring components. The filter
-	// uses only the derivatives of f within the blocks, so the errors of different blocks
-	// are independent, and the spread leaves out what one block passes to another. A step
-	// takes O(d w² q³) operations for a width w. Zero means one block for all components, or
-	// blocks of one component if the Jacobian is Zero. Fenrir and DALTON need the joint
-	// distribution, so they use the same derivatives at the full cost, and all derivatives
-	// with Cubature.
+	// Width divides the state into blocks of this many neighbouring components. The
+	// filter uses only the derivatives of f within the blocks, so the errors of different
+	// blocks are independent, and the spread does not include the errors that one block
+	// passes to another. A step takes O(d w² q³) operations for a width w. Zero means one
+	// block for all components, or blocks of one component if the Jacobian is Zero.
+	// Fenrir and DALTON need the joint distribution, so their steps cost as much as with
+	// a single block. They use the derivatives within the blocks, or all derivatives with
+	// Cubature.
 	Width int
 
-	// SecondOrder says that the state is (x, x′), so that F writes x′ to the first half of
-	// its result and x″ to the second half. The process is then a prior of x alone, with the
-	// equation for x″ as the observation [B22]. The covariance is half as long as without
-	// this field. Q is at least 2, and Width counts components of x.
+	// SecondOrder says that the state is (x, x′), so that F writes x′ to the first half
+	// of its result and x″ to the second half. The process is then a prior of x only,
+	// with the equation for x″ as the observation [B22]. The covariance matrix has half
+	// as many rows as without this field. Q must be at least 2, and Width is a number of
+	// components of x.
 	SecondOrder bool
 }
 
@@ -174,7 +176,7 @@ func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	return e, nil
 }
 
-// width returns the number of components in a block if the process has n of them.
+// width returns the number of components in each block if the process has n components.
 func (m EK) width(n int) int {
 	switch {
 	case m.Jacobian == Zero:
@@ -318,7 +320,7 @@ func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 	return nil
 }
 
-// wander moves the error e of the mean over the step. The normals xi may be nil.
+// wander propagates the error e of the mean over the step. The normals xi may be nil.
 func (b *block) wander(e, xi, scale []float64) {
 	b.toStep(e, 1)
 	shift(e, b.q, b.w)
@@ -334,7 +336,7 @@ func (b *block) wander(e, xi, scale []float64) {
 	b.toUnit(e, 1)
 }
 
-// likeliest returns the c at which r is most likely under the distribution N(0, cS). It
+// likeliest returns the c for which r is most likely under the distribution N(0, cS). It
 // overwrites S, which must be symmetric, and r.
 func likeliest(s, r []float64) float64 {
 	w := len(r)
@@ -389,7 +391,7 @@ func (s *stepper) Memory() int {
 	return n
 }
 
-// each calls the function do with every slice of the memory.
+// The method each calls the function do for every slice of the memory.
 func (s *stepper) each(do func(v []float64)) {
 	do(s.out)
 	for k, b := range s.blocks {

@@ -29,7 +29,8 @@ type Row struct {
 //
 // from two filters that run forwards in time: the first sees the data Y and the residuals
 // Z of the equation, and the second sees only the residuals. Each linearises f at its own
-// predictions, so the data improve the linearisation. On an affine field the two agree.
+// predictions, so the data improve the linearisation. If f is affine, DALTON and Fenrir
+// agree.
 //
 // A Marginal owns its workspace and serves one goroutine.
 type Marginal struct {
@@ -81,11 +82,11 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 // not missing, plus the result extra, which is zero for Fenrir. The argument alpha is the
 // diffusion κ² > 0.
 //
-// Errors that are not Gaussian are for DALTON. Then look describes Gaussian errors that
-// stand for them near the mode of the solution given the data, and the function settled,
-// which is nil otherwise, checks the description. Its argument x is the mean given all the
-// data, in rows for the times. While settled returns false, the pass over the data is
-// repeated.
+// Only DALTON can treat errors that are not Gaussian. Then look describes Gaussian errors
+// that approximate them near the mode of the solution given the data. The function
+// settled, which is nil otherwise, checks this approximation. Its argument x is the mean
+// given all the data, with one row for each time. While settled returns false, the pass
+// over the data is repeated.
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)
 	if len(dst) != 2*len(m.rows)*c {
@@ -119,8 +120,8 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 		repeat = settled != nil && !settled(m.smoothed())
 	}
 	// Where derivatives are approximated by differences, the two passes use slightly
-	// different equations, and the square is multiplied by the error of the derivatives.
-	// At these limits the error of the result is about 0.01.
+	// different equations, and so the error of the result is proportional to the squared
+	// residuals. At these limits the error of the result is about 0.01.
 	limit := 1e13
 	switch {
 	case len(run.p.Events) > 0:
@@ -157,10 +158,10 @@ func (m *Marginal) Work() int {
 	return m.solver.Steps()
 }
 
-// backwards follows the distribution of the solution in the last pass backwards in time. At
-// each time with data it calls visit, with the state in m.x and the mean z and the factor
-// rows of its distribution. The function may change z, and returns the new factor; nil means
-// that the covariance is not needed any more.
+// The method backwards follows the distribution of the solution in the last pass,
+// backwards in time. At each time with data it calls visit, with the state in m.x and the
+// mean z and the factor rows of its distribution. The function may change z, and returns
+// the new factor; nil means that the covariance is no longer needed.
 func (m *Marginal) backwards(visit func(n int, z, rows []float64) []float64) {
 	ch := m.pass.run.chains[0]
 	last := len(ch.points) - 1
@@ -185,7 +186,7 @@ func (m *Marginal) backwards(visit func(n int, z, rows []float64) []float64) {
 	}
 }
 
-// smoothed returns the mean of the state at the times of the data, given the equation and
+// smoothed returns the mean of the state at the observation times, given the equation and
 // all the data.
 func (m *Marginal) smoothed() []float64 {
 	d := len(m.x)

@@ -76,9 +76,9 @@ type point struct {
 	z     []float64 // mean
 	rows  []float64 // factor of the covariance, with rows as long as z
 
-	// These say how the point follows from the one before: by a step of length h with the
-	// noise sigma or, at an event, by the derivative of the state after it with respect to
-	// the state before it.
+	// These fields say how the point follows from the previous one: by a step of length h
+	// with the noise sigma or, at an event, by the derivative of the state after it with
+	// respect to the state before it.
 	h, sigma float64
 	jump     []float64
 }
@@ -277,7 +277,7 @@ func (s *recording) stateRows() []float64 {
 	return compress(rows, d, make([]float64, d))
 }
 
-// jump makes the jumps of the events at time t.
+// The method jump applies the jumps of the events at time t.
 func (s *recording) jump(x []float64, t float64, theta []float64) {
 	for k := range s.p.Events {
 		e := &s.p.Events[k]

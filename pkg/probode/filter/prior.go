@@ -9,8 +9,8 @@ import "math"
 //	zᵢ = hⁱ x⁽ⁱ⁾ / i!,   i = 0, …, q,
 //
 // of all components, with component k of zᵢ at index i*w+k. In these coordinates the
-// transition over a step h does not depend on h: the mean moves by Pascal's triangle, and
-// the covariance grows by κ² h^{2q+1} Q,
+// transition over a step h does not depend on h: the mean is multiplied by a matrix of
+// binomial coefficients, and then κ² h^{2q+1} Q is added to the covariance,
 //
 //	Q_ij = (q choose i) (q choose j) / ((2q+1−i−j) q!²).
 

@@ -28,13 +28,13 @@ type Settings struct {
 	Alpha float64
 	// PerComponent estimates a diffusion for each block of the filter: see EK.Width.
 	PerComponent bool
-	// Varying estimates a diffusion for each step from its residual. Alpha multiplies it;
-	// zero means 1.
+	// Varying estimates a diffusion for each step from its residual. This diffusion is
+	// multiplied by Alpha, where zero means 1.
 	Varying bool
 
 	// Forward asks for the filtering distributions, each of which depends on the equation
-	// only up to its own time. Otherwise they are smoothed, and depend on the whole
-	// equation.
+	// only up to its own time. Otherwise the distributions are smoothed, and depend on
+	// the whole equation.
 	Forward bool
 }
 
@@ -107,7 +107,7 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	return out, nil
 }
 
-// decided returns an error if the diffusion is decided by very short steps. In the first
+// decided returns an error if very short steps determine the diffusion. In the first
 // steps of an error-controlled run the residual is a rounding error that looks like a
 // huge diffusion; while the steps grow, later steps inherit this diffusion.
 func (s *recording) decided() error {
@@ -198,8 +198,8 @@ func (s *Solution) spread(n int, z, rows []float64) (mean, sd []float64) {
 	return mean, sd
 }
 
-// At returns the mean and the standard deviation of the state at time t, which need not be
-// a grid point. At the time of an event it is the state after the event.
+// At returns the mean and the standard deviation of the state at time t, which need not
+// be a grid point. At the time of an event they describe the state after the event.
 func (s *Solution) At(t float64) (mean, sd []float64) {
 	if !(t >= s.T[0] && t <= s.T[len(s.T)-1]) {
 		panic(fmt.Sprintf("filter: time %g is outside the span [%g, %g]", t, s.T[0], s.T[len(s.T)-1]))
@@ -216,7 +216,7 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 	return mean, sd
 }
 
-// at does the work of At for chain n.
+// The method at does the work of At for chain n.
 func (s *Solution) at(n int, c *chain, t float64) (mean, sd []float64) {
 	points := s.filtered[n]
 	i := sort.Search(len(points), func(i int) bool { return s.T[points[i].index] > t }) // the first point after t

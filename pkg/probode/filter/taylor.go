@@ -10,10 +10,10 @@ import (
 // The filter begins with the exact derivatives of the solution up to order q, without
 // uncertainty. Each follows from the previous one: if x is known up to order k as a
 // polynomial in t, then f(t, x(t)) is known up to order k, and so x is known up to order
-// k+1. The coefficients of f along the polynomial come from its interpolation at
-// Chebyshev points of an interval around the start, which is so short that the last
-// coefficients of the interpolation are rounding errors, but not much shorter than a
-// step. So F may be any smooth function.
+// k+1. The coefficients of f along the polynomial are found by interpolation at Chebyshev
+// points of an interval around the start, so F may be any smooth function. This interval
+// is so short that the last coefficients of the interpolation are rounding errors, but
+// not much shorter than a step.
 
 var errTaylor = errors.New("no Taylor series of F exists here: want F to be smooth after the start and after each event")
 
@@ -89,8 +89,8 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	return c
 }
 
-// at writes to z the Nordsieck coordinates of the solution with the value x at time t,
-// for steps of length h.
+// The method at writes to z the Nordsieck coordinates of the solution with the value x at
+// time t, for steps of length h.
 func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	d := len(x)
 	best := math.Inf(1)

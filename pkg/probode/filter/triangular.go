@@ -2,9 +2,9 @@ package filter
 
 import "math"
 
-// Covariances are kept as factors: the rows of a matrix R stand for the covariance RᵀR, so
-// that no covariance can lose its positive definiteness. To add two covariances, stack
-// the rows. An orthogonal transformation of the rows changes nothing.
+// Covariances are kept as factors: the rows of a matrix R stand for the covariance RᵀR,
+// so that no covariance can lose its positive definiteness. To add two covariances, stack
+// the rows. An orthogonal transformation of the rows does not change the covariance.
 
 // triangularize replaces the rows×n matrix a, row-major, by an upper triangular matrix R
 // with the same aᵀa, by Householder reflections. Elements below the diagonal are not set
@@ -55,9 +55,9 @@ func add(dst []float64, c float64, x []float64) {
 
 // solveTransposed replaces b by the solution y of Rᵀy = b, where R is the upper
 // triangular matrix of the first n rows and columns of a matrix with the given stride. If
-// R is singular, because a part of the covariance is zero, those elements of y are zero;
-// least is the size, relative to the largest one, up to which an element of the diagonal
-// counts as zero.
+// R is singular, because a part of the covariance is zero, the elements of y for which R
+// has a zero on the diagonal are set to zero. An element of the diagonal is regarded as
+// zero if its size, relative to the largest one, is at most least.
 func solveTransposed(r []float64, stride, n int, b []float64, least float64) {
 	var top float64
 	for i := range n {

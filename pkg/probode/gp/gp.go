@@ -11,8 +11,8 @@
 // independent of the other components, and is conditioned on values of f at the grid
 // points, which are treated as exact. Interrogation evaluates f at draws of the state,
 // one after another; Block evaluates f at the mean, at all grid points together. The
-// weights of the values of f, and the covariances after conditioning, depend on the grid
-// alone. They are computed once, when a solver is made.
+// weights of the values of f, and the covariances after conditioning, depend only on the
+// grid. They are computed once, when a solver is created.
 //
 // The covariance has the factor h because the spread is then O(h), like the error, as
 // Chkrebtii et al. recommend.
@@ -83,9 +83,8 @@ func (r *regression) states(t, u float64) float64 {
 	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
 }
 
-// observe conditions the process on the derivative at the next time as well. The
-// covariance with derivatives more than nine length scales away is smaller than the
-// rounding error.
+// observe also conditions the process on the derivative at the next time. The covariance
+// with derivatives more than nine length scales away is smaller than the rounding error.
 func (r *regression) observe() {
 	n := len(r.chol)
 	var c []float64
@@ -163,8 +162,8 @@ type stepper struct {
 	rows     []float64 // row-major
 }
 
-// A table is the part of the computation, in units of a step, that depends only on the
-// grid.
+// A table is the part of the computation that depends only on the grid. Its unit of time
+// is the step.
 type table struct {
 	weights [][]float64 // a row of weights of f for each state after the first
 	root    [][]float64 // a row of factors of ξ for each state after the first

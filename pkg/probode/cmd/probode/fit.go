@@ -56,7 +56,7 @@ type fitFlags struct {
 	set           modelfile.FitSettings
 }
 
-// fit writes the ends of a multi-start search.
+// fit performs a multi-start search and writes its results.
 func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
 	f := fitFlags{figure: outFile{flag: "out"}, table: outFile{flag: "json"}}
@@ -92,7 +92,8 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Profiles need the ends of a fit that are near the best, each of them once.
+	// Profiles need only those end points of a fit that are near the best one, each
+	// optimum once.
 	const near = 5 // log-likelihood
 	below := math.Inf(1)
 	if f.profiles && f.starts == 0 && !f.set.Map {

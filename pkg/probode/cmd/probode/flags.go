@@ -60,11 +60,11 @@ func inRange(flag string, value, least, most int) error {
 }
 
 // once is the value of a flag that should be given only once. If the flag is given twice
-// with different values, lost holds the earlier value, which does not count.
+// with different values, lost holds the earlier value, which is ignored.
 type once struct {
 	flag.Value
 	given bool
-	lost  string // the value that does not count
+	lost  string // the value that is ignored
 }
 
 func (o *once) Set(text string) error {

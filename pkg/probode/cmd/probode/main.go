@@ -19,7 +19,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A command writes its result to out. A wrong argument leads to a one-line error.
+// A command writes its result to out. An invalid argument leads to a one-line error.
 type command struct {
 	name, does string
 	run        func(ctx context.Context, args []string, out io.Writer) error
@@ -142,7 +142,8 @@ func brief(err error, args []string) error {
 	return briefError{err, words}
 }
 
-// version prints the version, and the compiler and system of the build.
+// version prints the version of the program, the version of the compiler, and the system
+// for which the program was built.
 func version(_ context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 {
 		return fmt.Errorf("version: %q: want no arguments", text.Clip(args[0]))

@@ -37,8 +37,8 @@ func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// beside returns the writer for other output of the command. If the file is standard
-// output, other output is discarded.
+// The method beside returns the writer for other output of the command. If the file is
+// standard output, other output is discarded.
 func (o outFile) beside(out io.Writer) io.Writer {
 	if o.path == "-" {
 		return io.Discard
@@ -46,8 +46,8 @@ func (o outFile) beside(out io.Writer) io.Writer {
 	return out
 }
 
-// checkOutputs returns an error if a file cannot be written. It is called before the work
-// whose results go to the files.
+// checkOutputs returns an error if a file cannot be written. It is called before the
+// computation whose results the files will hold.
 func checkOutputs(outputs ...outFile) error {
 	for i, o := range outputs {
 		if err := canWrite(o.flag, o.path); err != nil {

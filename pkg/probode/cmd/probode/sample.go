@@ -256,7 +256,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 // lastDraws, until they are sufficient.
 const firstDraws, lastDraws = 1000, 32_000
 
-// fewDraws is firstDraws of samplers with nearly independent draws.
+// fewDraws replaces firstDraws for samplers whose draws are nearly independent.
 const fewDraws = 250
 
 // sufficient reports whether every parameter has 400 effective draws, or 100 for each

@@ -110,7 +110,7 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	for _, r := range results {
 		checks += len(r.Names)
 	}
-	// If all schemes are correct, the smallest P of so many checks is below this limit in
+	// If all schemes are correct, the smallest P of all checks is below this limit in
 	// about one run out of a hundred.
 	limit, found := 0.01/float64(checks), false
 	for _, r := range results {

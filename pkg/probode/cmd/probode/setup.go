@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A solving (the settings of a solver) holds the flags of a command that say how
-// equations are solved. A command defines the flags that it takes, and setups reads them.
+// The type solving holds the flags of a command that say how equations are solved. A
+// command defines the flags that it takes, and setups reads them.
 type solving struct {
 	flags             *flag.FlagSet
 	method, linearize string
@@ -30,7 +30,7 @@ type solving struct {
 // set reports whether the flag was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
-// by returns base with the method and the noise that the flags give.
+// The method by returns base with the method and the noise that the flags give.
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	switch s.noise {
 	case "":

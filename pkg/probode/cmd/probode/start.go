@@ -16,13 +16,12 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// mostEnds is the largest number of ends of a fit, taken from the best downwards, at
-// which searches begin.
+// Searches begin at no more than mostEnds of the end points of a fit, the best ones.
 const mostEnds = 8
 
-// starts returns the parameters at which the search for modes begins: the ends of a fit,
-// if start is the name of its file, or the nominal parameters. The result is nil if start
-// is "" or prior.
+// starts returns the parameters at which the search for modes begins: the end points of
+// the searches of a fit, if start is the name of its file, or the nominal parameters. The
+// result is nil if start is "" or prior.
 func (m *model) starts(start string) (from [][]float64, err error) {
 	if start == "" || start == "prior" {
 		return nil, nil
@@ -58,7 +57,7 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 
 // undetermined returns a sentence with the parameters that the data do not determine,
 // according to the profiles in a file of fit -json. It is empty if start is not such a
-// file, or if no profile in it is open.
+// file, or if the interval of every profile in it is closed.
 func undetermined(start string) string {
 	var fit struct {
 		Profiles []struct {
@@ -93,9 +92,9 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 	return func(chain int, _ *rand.Rand) []float64 { return slices.Clone(from[chain%len(from)]) }
 }
 
-// optima returns the optima of a fit whose log-likelihoods are at most 10 below the best, as
-// parameters of the posterior. Ends whose log-likelihoods differ by less than 0.01 count as
-// the same optimum.
+// optima returns the optima of a fit whose log-likelihoods are at most 10 below the best,
+// as parameters of the posterior. End points whose log-likelihoods differ by less than
+// 0.01 are regarded as the same optimum.
 func (m *model) optima(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
 		return nil, errors.New("it has no meaning without -model, whose parameters it names")
@@ -126,9 +125,10 @@ func (m *model) optima(name string) (points [][]float64, err error) {
 	return points, nil
 }
 
-// startsOf returns the points at which the flag -start makes searches begin, as linear
-// values of all parameters. It takes those ends of a fit whose log-likelihood is lower
-// than the best one by less than the number below.
+// startsOf returns the points at which searches begin according to the flag -start. Each
+// point holds the values of all parameters on the linear scale. From a fit it takes those
+// end points whose log-likelihoods are lower than the best one by at most the argument
+// below.
 func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":
@@ -161,8 +161,8 @@ func startsOf(p *modelfile.File, start string, below float64) ([][]float64, erro
 // equal reports whether two values of a parameter are equal to one part in a thousand.
 func equal(a, b float64) bool { return math.Abs(a-b) <= 1e-3*max(math.Abs(a), math.Abs(b)) }
 
-// readEnds reads the ends of a fit from a file of fit -json. Of several ends at the same
-// optimum it returns only the first.
+// readEnds reads the end points of a fit from a file of fit -json. Of several end points
+// at the same optimum it returns only the first.
 func readEnds(name string) ([]modelfile.End, error) {
 	file, err := os.Open(name)
 	if err != nil {
