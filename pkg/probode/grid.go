@@ -172,7 +172,8 @@ func uniform(span [2]float64, h float64) []float64 {
 	return t
 }
 
-// buildGrid makes a grid. The function inner returns its points inside a segment (a, b).
+// buildGrid makes a grid. The function inner returns the grid points inside a segment (a,
+// b).
 func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64) []float64) (g *Grid, err error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -344,8 +345,8 @@ func (g *Grid) Index(times []float64) ([]int, error) {
 	return index, nil
 }
 
-// near returns the largest distance from grid point i at which a time counts as equal to
-// it: 10⁻⁹ of a step, plus two rounding errors of the time and two of the grid.
+// near returns the largest distance from grid point i at which a time is regarded as
+// equal to it: 10⁻⁹ of a step, plus two rounding errors of the time and two of the grid.
 func (g *Grid) near(i int) float64 {
 	h := math.Inf(1)
 	for j := max(0, i-1); j <= min(i, len(g.t)-2); j++ {
@@ -429,7 +430,7 @@ func (g *Grid) place(j int) float64 {
 	return min(max(g.events[j].time, g.span[0]), g.span[1])
 }
 
-// close sets the first and last time in each segment at which F may be called.
+// The method close sets the first and last time in each segment at which F may be called.
 func (g *Grid) close() {
 	for j := range g.seg {
 		s := &g.seg[j]
@@ -443,8 +444,8 @@ func (g *Grid) close() {
 	}
 }
 
-// move moves the grid to θ. It is an error if a segment is stretched so far that its
-// steps become too long.
+// The method move adapts the grid to θ. It is an error if a segment is stretched so far
+// that its steps become too long.
 func (g *Grid) move(theta []float64) error {
 	if !g.moving {
 		return nil

@@ -12,12 +12,12 @@ import (
 // the O(h^q) of the points themselves. But the error constants of Runge–Kutta methods are
 // so small that with practical steps the error of the interpolation would dominate. One
 // more point is enough for all methods up to order 4. A path then has the order of its
-// method at every time, and steps need not end at the times of the data. Hermite
+// method at every time, and steps need not end at the observation times. Hermite
 // interpolation needs fewer points, but it also needs f at each of them, and on a stiff
 // problem f multiplies the error of a state by the stiffness.
 
 // An Interpolator gives paths at times that need not be grid points. Its value at time t
-// is Lagrange's polynomial
+// is the Lagrange polynomial
 //
 //	Z(t) = Σⱼ wⱼ(t) Zⱼ,   wⱼ(t) = ∏_{m≠j} (t − t_m)/(t_j − t_m),
 //
@@ -36,8 +36,8 @@ import (
 //
 // All points belong to the segment that contains t, that is, they lie between the same
 // two events. If a segment has fewer than q+2 points, all of them are used, and the
-// result is less accurate. If events lie close together, use a grid through the times of
-// the data.
+// result is less accurate. If events lie close together, use a grid through the
+// observation times.
 //
 // An Interpolator belongs to the grid of its Solver. If event times do not depend on θ,
 // it never changes, and all clones of its Solver and any number of goroutines can share
@@ -171,8 +171,8 @@ func (p *Interpolator) still(ddst, z, dt []float64) {
 	}
 }
 
-// each calls the function do with the grid points that are used for the time with index n,
-// and their weights.
+// The method each calls the function do with the grid points that are used for the time
+// with index n, and their weights.
 func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	if len(p.weights[n]) == 0 {
 		do(p.first[n], 1)

@@ -7,7 +7,7 @@ import (
 )
 
 // A Linearizer gives f and its Jacobian at a point, from Problem.FJ or by finite
-// differences of F. It owns a workspace, so each goroutine needs its own.
+// differences of F. It owns a workspace, so each goroutine needs a Linearizer of its own.
 type Linearizer struct {
 	p    *Problem
 	diff *differencer // nil if the problem has FJ
@@ -61,8 +61,8 @@ func newDifferencer(p *Problem) *differencer {
 }
 
 // jacobian fills m with ∂f/∂x at (t, x, θ) by forward or central differences. The
-// increment balances truncation against rounding: it is ε^{1/2} of the component for
-// forward and ε^{1/3} for central differences.
+// increment balances truncation against rounding: it is the size of the component times
+// ε^{1/2} for forward and ε^{1/3} for central differences.
 func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central bool) {
 	const sqrtEps, cbrtEps = 1.4901161193847656e-08, 6.055454452393343e-06
 	eps := sqrtEps

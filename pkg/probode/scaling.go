@@ -20,8 +20,8 @@ const (
 	// which the Solver was made. The noise is thus the same multiple of the local error
 	// in each step. With α = 1 the noise adds up to at least the sum of the local errors
 	// if they all have the same sign. ScaleLocal works for any method, and α has no unit.
-	// Its spread agrees better with the actual errors: see docs/calibration.md. It costs
-	// three classical solves before the first path.
+	// Its spread agrees better with the actual errors than that of ScaleStep: see
+	// docs/calibration.md. It costs three classical solves before the first path.
 	ScaleLocal
 )
 

@@ -29,8 +29,9 @@ type Setup struct {
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or returns a copy of s that takes the Method or the Mesh of t where s has none. A
-// Method that the mesh does not need is not copied. Alpha and Scaling remain those of s.
+// The method Or returns a copy of s. If s has no Method or no Mesh, the copy has that of
+// t. A Method that the mesh does not need is not copied. Alpha and Scaling remain those
+// of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh
@@ -77,8 +78,7 @@ type gridder interface {
 	grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error)
 }
 
-// Bind makes the preparations for solving p with the Setup s at the given times: see
-// Mesh.
+// Bind prepares to solve p with the Setup s at the given times: see Mesh.
 func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path, error) {
 	if s.Mesh == nil {
 		return nil, fmt.Errorf("%s: the mesh is nil: want a mesh such as Uniform(0.1)", p.Title())
@@ -88,8 +88,8 @@ func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path,
 
 // Grid returns the grid on which s solves p, made for θ and, if the mesh uses them, for
 // the times at which the solution is needed. With ScaleLocal it has the local errors of
-// the classical path at θ. For a Mesh that chooses its steps at every θ it is the grid of
-// the Path that Hold returns. The error says why there is no grid.
+// the classical path at θ. For a Mesh that chooses its steps at every θ, Grid returns the
+// grid of the Path that Hold returns. The error says why there is no grid.
 func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
 	if m, ok := s.Mesh.(gridder); ok {
 		g, err := m.grid(ctx, p, s.Method, theta, times)
@@ -203,11 +203,11 @@ func (s Setup) MarshalJSON() ([]byte, error) {
 // are meshes, and so are a Grid and reference.Accurate. You can use a mesh of your own
 // wherever these can be used.
 type Mesh interface {
-	// Bind makes the preparations for solving p with s. The argument times holds the
-	// times at which states are needed; nil stands for all grid points, if the mesh has a
-	// grid. The grid is frozen, and local errors are measured, at the θ that is given as
-	// at; nil stands for the nominal θ. Expensive preparations are done here, once; other
-	// goroutines use clones.
+	// Bind prepares to solve p with s. The argument times holds the times at which states
+	// are needed; nil stands for all grid points, if the mesh has a grid. The argument at
+	// is the θ at which the grid is frozen and local errors are measured; nil stands for
+	// the nominal θ. Expensive preparations are done here, once; other goroutines use
+	// clones.
 	Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error)
 
 	// String describes the mesh in a few words, such as "h = 0.1".

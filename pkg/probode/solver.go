@@ -85,7 +85,8 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	return s, nil
 }
 
-// on gives s a stepper on g, or on a copy of g if the grid moves with θ.
+// The method on gives s a stepper for the grid g, or for a copy of g if the grid moves
+// with θ.
 func (s *Solver) on(g *Grid) (err error) {
 	s.g = g.clone()
 	s.inside, s.now = s.p, new(segment)
@@ -404,7 +405,7 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	return err
 }
 
-// TooLarge is the size of a component at which a path counts as diverged. A Runner
+// TooLarge is the size of a component at which a path is regarded as diverged. A Runner
 // returns ErrDiverged when a component reaches it.
 const TooLarge = 1e100
 

@@ -16,10 +16,10 @@ import (
 // Stepper, derivatives of paths are computed as differences of whole solves.
 type Differentiable interface {
 	Stepper
-	// Differentiate writes to dnext, M×d row-major, the derivative of next along the
-	// directions in t. Here next is the state that Step has just computed from x with the
-	// same arguments. Differentiate is called after every step since Start. A wrapper
-	// around a Stepper that is not Differentiable returns errors.ErrUnsupported.
+	// Differentiate writes to dnext the derivative of next along the directions in t, as
+	// a row-major M×d matrix. Here next is the state that Step has just computed from x
+	// with the same arguments. Differentiate is called after every step since Start. A
+	// wrapper around a Stepper that is not Differentiable returns errors.ErrUnsupported.
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
 
@@ -32,8 +32,8 @@ type Tangents struct {
 	// Time and Length are the derivatives of t[i] and of the length of the step, with M
 	// elements each. They are nil if event times do not depend on θ.
 	Time, Length []float64
-	// Scale is the derivative of the scale of each normal, M×n; it is nil if the scale is
-	// constant.
+	// Scale is the derivative of the scale of each normal, an M×n matrix; it is nil if
+	// the scale is constant.
 	Scale []float64
 }
 
@@ -58,8 +58,8 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 }
 
 // SolveTangents does the same as Solve, and writes to dz the derivative of Z along M
-// directions in θ, with ξ and α fixed. The argument dtheta holds the directions, M×p
-// row-major, and
+// directions in θ, with ξ and α fixed. The argument dtheta holds the directions as a
+// row-major M×p matrix, and
 //
 //	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
 //
@@ -134,8 +134,8 @@ func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	return s.Solve(z, theta, xi)
 }
 
-// reachOf returns the factor by which along must be multiplied so that the component of
-// theta that moves most, relative to its size, moves by its own size.
+// reachOf returns the factor by which the argument along must be multiplied so that the
+// component of theta that moves most, relative to its size, moves by its own size.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {
@@ -283,7 +283,8 @@ func (w *tangentRun) ends(seg, m int) (from, to float64) {
 	return from, to
 }
 
-// times writes the derivatives of the times of all grid points in direction m to dst.
+// The method times writes to dst the derivatives, in direction m, of the times of all
+// grid points.
 func (w *tangentRun) times(dst []float64, m int) {
 	for seg := range w.s.g.seg {
 		part := &w.s.g.seg[seg]

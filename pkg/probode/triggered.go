@@ -28,9 +28,9 @@ var errOtherEvents = errors.New("other events happen than at the θ for which th
 // grid.
 
 // located returns a copy of p in which the events with triggers happen as they did in a
-// run; the times of those that happened at crossings are additional parameters, after
-// those of p. It also returns these crossings and, for the number of each event of the
-// copy, the triggers that become positive at that event.
+// run; the times of those that happened at crossings are additional parameters, which
+// follow those of p. It also returns these crossings and, for the number of each event of
+// the copy, the triggers that become positive at that event.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64
@@ -160,8 +160,8 @@ func (l *locatedPath) trigger(n int) func(t float64, x, theta []float64) float64
 	return l.triggers[l.crossings[n].Which[0]].Trigger
 }
 
-// along returns, for each event n and each of the given directions in (θ, τ), the
-// derivative of the trigger of event n just before the event.
+// The method along returns, for each event n and each of the given directions in (θ, τ),
+// the derivative of the trigger of event n just before the event.
 func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	s, wide, d := l.path.solver, len(l.first), l.p.Dim()
 	m := len(directions) / wide
@@ -191,7 +191,8 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 }
 
 // slope returns the derivative of the trigger of event n at the state x, along the
-// direction dx in the state and the direction along in (θ, τ), by a central difference.
+// direction dx in the state and the direction given by the argument along in (θ, τ), by a
+// central difference.
 func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	p, at, theta := len(l.p.Theta), make([]float64, len(x)), make([]float64, len(l.p.Theta))
 	least := 1e-3 * vector.MaxAbs(l.sizes) // of a component that is 0 throughout
@@ -369,8 +370,8 @@ func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float
 	return nil
 }
 
-// same returns an error if, on the path that was computed last, a trigger becomes positive
-// where no event was located.
+// The method same returns an error if, on the path that was computed last, a trigger
+// becomes positive where no event was located.
 func (l *locatedPath) same() error {
 	g, z, d := l.path.solver.g, l.path.z, l.p.Dim()
 	theta := l.at[:len(l.p.Theta):len(l.p.Theta)]

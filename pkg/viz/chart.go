@@ -140,8 +140,8 @@ func (v *interactive) VisitToolbox(opts.Toolbox) any {
 
 func (v *interactive) Visit(chart map[string]any) { delete(chart, "color") }
 
-// series returns the series of all panels, with every kth path or point, and with new
-// names for those that thinning has renamed.
+// series returns the series of all panels, with every kth path or point, and with the new
+// names of those series that were thinned.
 func (p *page) series(every int, names map[string]string) []series {
 	var out []series
 	grid := 0

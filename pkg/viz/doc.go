@@ -14,8 +14,8 @@
 // are made of these parts. You can change or extend them before they are drawn, for
 // example by appending the panels of one figure to those of another.
 //
-// The same value is drawn in two ways: [PNG] and [SVG] make a static picture with
-// gonum/plot, and [HTML] makes the configuration of an interactive ECharts chart with
+// The same figure can be drawn in two ways: [PNG] and [SVG] make a static picture with
+// gonum/plot, and [HTML] generates the configuration of an interactive ECharts chart with
 // go-echarts. Both use the same layout, axis limits and colours, so that the two are
 // interchangeable: the fragment made by [HTML] replaces the picture with the chart if
 // ECharts can be loaded. [Frames] is a figure with a slider. All output is a function of

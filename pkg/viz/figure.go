@@ -253,8 +253,8 @@ func (r Guide) visit(f func(x, y float64)) {
 	}
 }
 
-// keep puts NaN in place of values that a logarithmic axis cannot show, and counts
-// them. Infinite values become NaN as well, so that NaN is the only special value in the
+// keep puts NaN in place of values that a logarithmic axis cannot show, and counts them.
+// Infinite values also become NaN, so that NaN is the only special value in the
 // renderers.
 
 func (l Line) keep(xlog, ylog bool) (Layer, int) {

@@ -169,8 +169,8 @@ type table struct {
 	root    [][]float64 // a row of factors of ξ for each state after the first
 }
 
-// newStepper makes the table of every segment. Segments with the same relative times share
-// one.
+// newStepper computes the table of every segment. Segments with the same relative times
+// share a table.
 func newStepper(p *probode.Problem, g *probode.Grid, length float64, make func(*regression) *table) (*stepper, error) {
 	if length == 0 {
 		length = 1
@@ -194,7 +194,7 @@ func newStepper(p *probode.Problem, g *probode.Grid, length float64, make func(*
 	return s, nil
 }
 
-// begin remembers the first state of a segment, and returns the table of the segment.
+// begin stores the first state of a segment, and returns the table of the segment.
 func (s *stepper) begin(i int, x []float64) *table {
 	s.from, s.to = s.g.Segment(i)
 	s.first = append(s.first[:0], x...)

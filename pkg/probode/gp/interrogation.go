@@ -14,10 +14,10 @@ import (
 //
 //	Z_{n+1} = z₀ + Σⱼ w_{nj} f(tⱼ, Zⱼ) + √α h^{3/2} c_n ξ_n,   j ≤ n.
 //
-// This is what the authors' program does. Algorithm 1 of [C16] can also be read as giving
-// the value of f an error whose variance is that of its prediction. The prior mean of x′,
-// which is zero, then keeps a fixed part of the weight, and the path does not converge as
-// h → 0 if ℓ is a fixed number of steps.
+// This is what the authors' program does. In another reading of algorithm 1 of [C16], the
+// value of f has an error with the same variance as the prediction of this value. The
+// prior mean of x′, which is zero, then keeps a fixed part of the weight, and the path
+// does not converge as h → 0 if ℓ is a fixed number of steps.
 //
 // The authors' sampler, which draws θ and a new path together [C16, algorithm 2], is
 // sample.PseudoMarginal with one particle.

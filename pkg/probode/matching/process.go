@@ -19,7 +19,7 @@ type Settings struct {
 	// its component.
 	Kernels []Kernel
 
-	// Between is the number of additional points, between consecutive times of the data,
+	// Between is the number of additional points, between consecutive observation times,
 	// at which x′ is matched with f.
 	Between int
 
@@ -160,7 +160,7 @@ func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, 
 	return fitKernel(t, y)
 }
 
-// process is the mesh of such a posterior.
+// process is the mesh of a posterior of GaussianProcess.
 type process struct {
 	Settings
 	field *probode.Problem

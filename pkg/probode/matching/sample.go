@@ -69,7 +69,7 @@ func Sample(ctx context.Context, p *bayes.Posterior, s mcmc.Settings) (*mcmc.Cha
 // inverseInformation returns the inverse of I + JᵀWJ at x = (θ, ξ), where J is the
 // derivative of the states, computed by finite differences, and W holds the precisions of
 // the residuals and of those data whose errors are Gaussian with known size. It returns
-// nil where the states cannot be computed.
+// nil if the states cannot be computed.
 func inverseInformation(e *bayes.Density, x []float64) mat.Symmetric {
 	const h = 1e-6
 	d := e.Dim()

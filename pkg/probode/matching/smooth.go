@@ -20,8 +20,8 @@ type SmoothSettings struct {
 	// θ is biased; with a large one it becomes a solution of the equation.
 	Lambda float64
 
-	// Pieces is the number of cubic pieces of the spline between consecutive times of the
-	// data. Zero means 4. With a large λ and too few pieces, θ is biased, because the
+	// Pieces is the number of cubic pieces of the spline between consecutive observation
+	// times. Zero means 4. With a large λ and too few pieces, θ is biased, because the
 	// spline cannot follow the solution: compare the result with that for twice as many
 	// pieces.
 	Pieces int
@@ -85,8 +85,8 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	if err != nil {
 		return nil, err
 	}
-	// A spline that begins near the data takes few steps to a solution of the equation if
-	// the penalty grows slowly.
+	// The penalty grows slowly, because the spline then needs few steps from the data to
+	// a solution of the equation.
 	for q.lambda = min(1, s.Lambda); q.lambda < s.Lambda; q.lambda *= 10 {
 		q.fit(start)
 	}

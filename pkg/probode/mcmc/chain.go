@@ -41,7 +41,7 @@ type Chain struct {
 // A Sink receives the draws of one chain.
 type Sink interface {
 	// Keep is called for each draw, in order, with the draw and the quantities generated
-	// there. Both are views, valid during the call.
+	// there. Both are views that are valid only during the call.
 	Keep(x, generated []float64)
 
 	// Turn is called every few milliseconds, between two iterations, and when the chain is
@@ -90,7 +90,7 @@ func (c *Chain) Start(k Kernel) (err error) {
 
 // Finished marks a chain as complete without starting it, because all its iterations were
 // run earlier; it records the given counts of those iterations. Advance counts these
-// iterations as done and runs no more.
+// iterations as done, and runs no further ones.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
@@ -122,8 +122,8 @@ func (c *Chain) State(a *Archive) {
 	c.kernel.State(a)
 }
 
-// TurnState returns an earlier State as bytes: the one at the beginning of the last
-// turn or, if the chain has made all its iterations, the one before the last iteration.
+// TurnState returns an earlier State as bytes: the one at the beginning of the last turn
+// or, if the chain has completed all its iterations, the one before the last iteration.
 // It is nil if there has been no turn. The bytes are valid until the next turn.
 func (c *Chain) TurnState() []byte { return c.turn }
 

@@ -63,7 +63,7 @@ func (s *Law) divided() (*division, error) {
 	return c, nil
 }
 
-// at returns the density relative to e^top at ζ.
+// The method at returns the density at ζ relative to e^top.
 func (c *division) at(zeta [2]float64) float64 {
 	return math.Exp(c.log(zeta) - c.top)
 }
@@ -95,8 +95,8 @@ func (c *division) findBox() error {
 	for _, m := range c.marks {
 		include(m.at, m.width)
 	}
-	// near holds points around the mean. A point at which the density is high belongs in
-	// the box, even if no root was found there.
+	// The array near holds points around the mean. A point at which the density is high
+	// belongs in the box, even if no root was found there.
 	var near [][2]float64
 	var level []float64
 	for _, z := range s.around() {
@@ -315,7 +315,8 @@ func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	}
 }
 
-// each calls the function do with the states of all nodes and weights that add up to 1.
+// The method each calls the function do with the state and the weight of every node; the
+// weights add up to 1.
 func (c *division) each(do func(z []float64, weight float64)) {
 	for n := range c.leaves {
 		c.eachIn(&c.leaves[n], func(v, weight float64) { do(c.s.target.z, v*weight/c.total) })

@@ -43,8 +43,8 @@ type Draws struct {
 	// Mean and SD are the sample mean and standard deviation of the paths,
 	// indexed [component][time] at the times T.
 	Mean, SD [][]float64
-	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths is set; it is nil if
-	// the path failed.
+	// Paths[p] is path p, stored as a row-major len(T)×d matrix, or nil if the path
+	// failed. Paths is set only if Settings.KeepPaths is true.
 	Paths [][]float64
 	// Failed is the number of paths that could not be computed and are left out. Failure
 	// is the error of the first of them.
@@ -201,7 +201,7 @@ func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	return r
 }
 
-// path draws the path with the given number into z.
+// The method path draws the path with the given number and stores it in z.
 func (w *drawer) path(seed uint64, path int) error {
 	probode.DrawNoise(w.xi, seed, uint64(path))
 	w.sampler.begin(seed, uint64(path))

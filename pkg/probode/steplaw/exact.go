@@ -30,10 +30,10 @@ import (
 // along a path. The distribution functions agree to within 0.017, the Monte Carlo error
 // of 10⁴ draws, at both h = 0.1 and h = 0.2, whereas the approximation is off by up to
 // 0.43 at h = 0.1 and 0.95 at h = 0.2. At h = 0.3 the approximation is off by 0.18
-// (median over the steps), and the distribution functions agree to 0.024 except in one
-// step, where they differ by 0.07. Used by themselves, Crank–Nicolson moves leave errors
-// of up to 0.15 at h = 0.3 after four times as many sweeps, and nothing indicates these
-// errors.
+// (median over the steps), and the distribution functions agree to within 0.024 except in
+// one step, where they differ by 0.07. Used by themselves, Crank–Nicolson moves leave
+// errors of up to 0.15 at h = 0.3 after four times as many sweeps, and nothing indicates
+// these errors.
 //
 // The chain rarely finds mass that lies far from the rest. At h = 0.3 some steps have a
 // distant region of small r, with one percent of the mass and up to half of the

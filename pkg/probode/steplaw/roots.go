@@ -13,8 +13,8 @@ import (
 // points around these. For d = 2 these points lie in 16 directions, at distances that
 // double from one standard deviation to a hundred times the size of the state. For d = 1
 // r is also evaluated at distances that grow by 5 % up to the same limit, and each change
-// of its sign gives a root. If there is more than one root, the exact distribution may
-// have several modes, and Newton's method may find the wrong root.
+// of the sign of r gives a root. If there is more than one root, the exact distribution
+// may have several modes, and Newton's method may find the wrong root.
 func (s *Law) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots
@@ -103,8 +103,8 @@ func (s *Law) newton(z []float64) {
 func (s *Law) keep(z []float64) {
 	for _, r := range s.roots {
 		// Newton's method finds a double root only to within the square root of the
-		// rounding error, and such a root must not be counted twice. Roots that are closer
-		// than 10⁻³ sd make no difference to the distribution.
+		// rounding error, and such a root must not be counted twice. Roots that are
+		// closer together than 10⁻³ sd make no difference to the distribution.
 		same := true
 		for k, v := range r {
 			same = same && math.Abs(v-z[k]) <= 1e-3*s.sd(k)+1e-6*math.Abs(v)

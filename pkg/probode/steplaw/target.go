@@ -73,8 +73,8 @@ func newTarget(p *probode.Problem) *target {
 
 const epsilon = 0x1p-52
 
-// set prepares g for a step. If the error is ErrSingularH, the fields of the Gaussian
-// approximation are still valid.
+// The method set prepares g for a step. If the error is ErrSingularH, the fields of the
+// Gaussian approximation are still valid.
 func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 	g.t, g.theta = s.T, theta
 	copy(g.scale, scale)
@@ -99,8 +99,8 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.fbase, s.FCenter)
 	}
 	// A singular J gives a pivot that is not zero but a rounding error: it is the
-	// difference of two terms and has 10⁻¹⁶ times their size, or 10⁻⁸ times their size if
-	// J is approximated by differences. A pivot is trusted if it is larger than this
+	// difference of two terms, and its size is 10⁻¹⁶ times theirs, or 10⁻⁸ times theirs
+	// if J is approximated by differences. A pivot is trusted if it is larger than this
 	// rounding error by a factor of at least 10⁴ or 10², respectively.
 	least := 1e-12
 	if g.p.FJ == nil {

@@ -125,7 +125,7 @@ func newQuantiles(x, weights []float64) weightedQuantiles {
 // Quantile returns the p-quantile of the draws x with the given weights.
 func Quantile(x, weights []float64, p float64) float64 { return newQuantiles(x, weights).at(p) }
 
-// at returns the p-quantile, interpolated linearly between draws.
+// The method at returns the p-quantile, interpolated linearly between draws.
 func (q weightedQuantiles) at(p float64) float64 {
 	n := len(q.x)
 	if n < 2 {
@@ -186,16 +186,17 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	}
 }
 
-// Of returns the centre and the spread of the draws x[c][k] for which in[c][k] is 1.
+// The method Of returns the centre and the spread of the draws x[c][k] for which in[c][k]
+// is 1.
 func (by Measure) Of(x, in [][]float64) Value {
 	center, log := by.Stretches(x, in, len(x[0]))
 	s, _ := by.part(x, nil, in)
 	return Value{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
-// Stretches cuts each chain of x into n parts and uses only the draws x[c][k] for which
-// in[c][k] is 1. It returns the contribution of each part to the error of the centre and
-// of the logarithm of the spread, scaled so that the error is the mean of the
+// The method Stretches cuts each chain of x into n parts and uses only the draws x[c][k]
+// for which in[c][k] is 1. It returns the contribution of each part to the error of the
+// centre and of the logarithm of the spread, scaled so that the error is the mean of the
 // contributions.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)

@@ -49,8 +49,8 @@ func init() {
 	}
 }
 
-// reaches sets the part of the strip that is certainly below the density: the given
-// share of its width.
+// The method reaches marks the given share of the width of the strip as certainly below
+// the density.
 func (a *stripData) reaches(share float64) {
 	inside := uint32(share * unit)
 	a.less, a.span = inside-1, 2*inside-1

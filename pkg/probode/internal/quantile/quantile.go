@@ -3,8 +3,9 @@
 //
 // For up to Exact vectors these are sample quantiles. For more, they come from a
 // histogram of each element over twice the range of the first Exact vectors, so that
-// memory is bounded. Elements are processed independently, by workers and in tiles of the
-// size of a cache line; the result does not depend on the number of workers.
+// memory is bounded. The elements are divided into tiles of the size of a cache line,
+// which several workers process independently. The result does not depend on the number
+// of workers.
 package quantile
 
 import (
@@ -67,8 +68,8 @@ func (s *Sketch) Add(row []float64) {
 	}
 }
 
-// Quantiles returns the quantiles of all elements, [level][element]. They are NaN if
-// there are no vectors. With n ≤ Exact vectors, level p lies at position p(n−1) of the
+// Quantiles returns the quantiles of all elements, indexed [level][element]. They are NaN
+// if there are no vectors. With n ≤ Exact vectors, level p lies at position p(n−1) of the
 // sorted values, counted from 0 and interpolated linearly between two positions. With
 // more vectors, the quantile is interpolated within a bin; it is NaN if the range exceeds
 // 1e308.
@@ -210,8 +211,8 @@ func (s *Sketch) tiles(f func(w *column, k int, values []float64)) {
 	})
 }
 
-// parallel calls f for each element, the elements of a tile one after another
-// on the same goroutine.
+// The method parallel calls f for each element. The elements of a tile are processed one
+// after another on the same goroutine.
 func (s *Sketch) parallel(f func(w *column, k int)) {
 	n := (s.size + tile - 1) / tile
 	var next atomic.Int64

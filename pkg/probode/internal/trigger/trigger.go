@@ -28,8 +28,8 @@ const (
 )
 
 const (
-	// close is a fraction of the span: if a condition becomes true again and again within
-	// it, its times are taken to accumulate.
+	// If a condition becomes true again and again within this fraction of the span, the
+	// times at which it does so are assumed to accumulate.
 	close = 1e-10
 	// repeats is the number of such times after which a run ends.
 	repeats = 3
@@ -94,11 +94,11 @@ func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	return most, nil
 }
 
-// Within looks for a part of the step from a to b, starting at a, such that a condition
-// that was false is true at the end of the part; it returns that end, given the state x
-// at b. The part is either the whole step or ends just before b, because a condition such
-// as x > 1 && t < 4 can become false again exactly at the end of the step. The result ok
-// is false if there is no such part.
+// Within reports whether a condition that was false is true at the end of the step from a
+// to b, or just before b, where x is the state at b. It returns the time at which the
+// condition is true. It also examines the time just before b, because a condition such as
+// x > 1 && t < 4 can become false again exactly at the end of the step. The result ok is
+// false if no such condition is true at either time.
 func (w *Watch) Within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
 	for _, end := range []float64{b, math.Nextafter(b, a)} {
 		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {

@@ -22,7 +22,7 @@ func Finite(x []float64) bool {
 	return true
 }
 
-// Dot returns xᵀy; y is at least as long as x.
+// Dot returns xᵀy; y must be at least as long as x.
 func Dot(x, y []float64) float64 {
 	var sum float64
 	for k, v := range x {
