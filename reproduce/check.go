@@ -12,8 +12,9 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// expected contains the results of a full run with seed 1, and tolerances.csv, which says
-// how much another run may differ and why.
+// The folder expected contains the results of a full run with seed 1, and the file
+// tolerances.csv, which says by how much the results of another run may differ, and
+// why.
 //
 //go:embed expected
 var expectedFiles embed.FS
@@ -25,8 +26,8 @@ type rule struct {
 	tolerance, quick float64
 }
 
-// check compares the tables of the run with those expected, prints the rows
-// that differ, and returns an error if there are any.
+// check compares the tables of the run with the expected tables, prints the rows that
+// differ, and returns an error if there are any.
 func (s *study) check() error {
 	spec, err := expected("tolerances")
 	if err != nil {
@@ -100,7 +101,7 @@ func (s *study) update() error {
 	return nil
 }
 
-// picture writes the figure of the README.
+// picture writes the figure that the README shows.
 func (s *study) picture(t *table) error {
 	f, err := s.fig1Figure(t, 100)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// orders measures the order of the classical methods (ξ = 0) by the error at several step
-// sizes. The paper says that linearising f at the current state does not impact the global
-// convergence (§2.4), which would mean order s+1 for AM-s.
+// The experiment orders measures the order of the classical methods (ξ = 0) by the
+// error at several step sizes. The paper says that linearising f at the current state
+// does not impact the global convergence (§2.4), which would mean order s+1 for AM-s.
 var orders = experiment{
 	name: "orders", title: "Order of the classical methods", tables: []string{"orders"},
 	compute: computeOrders, section: ordersSection,

@@ -13,8 +13,9 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// paths draws paths of protein activation and FitzHugh–Nagumo, each at its own α*. The
-// LaTeX source of the paper contains these figures, commented out.
+// The experiment paths draws paths of protein activation and FitzHugh–Nagumo, each
+// problem at its own α*. The LaTeX source of the paper contains these figures,
+// commented out.
 var paths = experiment{
 	name: "paths", title: "Path plots of two problems", tables: []string{"paths"},
 	compute: computePaths, section: pathsSection,

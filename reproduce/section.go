@@ -21,7 +21,7 @@ func (s *section) folded(title string, header []string, rows [][]string) {
 	s.WriteString("</details>\n")
 }
 
-// missing explains the cells of a column that are NaN.
+// The function missing explains the cells of a column that are NaN.
 func (s *section) missing(t *table, column, why string) {
 	var cells []string
 	c := t.column(column)

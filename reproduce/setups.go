@@ -93,9 +93,9 @@ func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error)
 	return accurate(ctx, p, g.Times())
 }
 
-// accurate returns the solution of p at times with a global error of at most 1e-10. The
-// solver estimates the error from integrations with different steps; accurate returns an
-// error if the estimate is larger.
+// The function accurate returns the solution of p at the given times, with a global
+// error of at most 1e-10. The solver estimates the error from integrations with
+// different steps. If the estimate is larger, an error is returned.
 func accurate(ctx context.Context, p *probode.Problem, times []float64) ([]float64, error) {
 	const most = 1e-10
 	r, err := reference.Solve(ctx, p, times, reference.Settings{})

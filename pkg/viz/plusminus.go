@@ -7,7 +7,8 @@ import (
 )
 
 // PlusMinus writes a number with its standard deviation or error: the error with two
-// digits, and the number with as many decimals as the error, as in 3.092 ± 0.056 or 409 ±
+// significant digits, and the number with as many decimals as the error, as in 3.092 ±
+// 0.056 or 409 ±
 // 10. For very small and very large numbers, both are placed in brackets, followed by a
 // power of ten. A number whose error is zero or not finite is written with four digits.
 func PlusMinus(v, sd float64) string {

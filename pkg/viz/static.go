@@ -142,8 +142,8 @@ func glyph(m Marker, c color.Color, size float64) draw.GlyphStyle {
 	return s
 }
 
-// tiles returns a plot for each panel, nil for a blank one, and the part of the canvas on
-// which it is drawn.
+// For each panel, tiles returns a plot, which is nil if the panel is blank, and the
+// part of the canvas on which it is drawn.
 func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvases [][]draw.Canvas) {
 	t = draw.Tiles{
 		Rows: p.rows, Cols: p.cols,
@@ -280,8 +280,8 @@ func (l Line) end() (x, y float64, ok bool) {
 	return 0, 0, false
 }
 
-// far is the distance from the data area, as a multiple of its width or height, at which
-// a value is clamped: the rasteriser fails at very large coordinates.
+// The constant far is the distance from the data area, as a multiple of its width or
+// height, at which a value is clamped: the rasteriser fails at very large coordinates.
 const far = 20
 
 func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {

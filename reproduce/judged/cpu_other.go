@@ -6,6 +6,6 @@ import "time"
 
 var began = time.Now()
 
-// used returns the time since the start of the process, where there is no portable way to
-// read its processor time.
+// The function used returns the time since the process started, because there is no
+// portable way to read the processor time on this system.
 func used() time.Duration { return time.Since(began) }

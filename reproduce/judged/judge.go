@@ -25,12 +25,13 @@ var (
 )
 
 const (
-	// threshold is the largest shift of a parameter, in standard deviations, that does not
-	// matter. smallD is the D that guarantees it to first order, noise scales included.
+	// The constant threshold is the largest shift of a parameter, in standard
+	// deviations, that does not matter. If D is below smallD, no parameter shifts by
+	// more than that to first order, not even a noise scale.
 	threshold = 0.1
 	smallD    = threshold / math.Sqrt2
-	// near is the largest difference in log-likelihood from the best end of a search at
-	// which another end also counts as an answer. Ends count as one end if their
+	// The end of a search counts as a further answer if its log-likelihood is below
+	// that of the best end by at most the constant near. Two ends count as one if their
 	// log-likelihoods differ by less than the constant same.
 	near = 10
 	same = 0.01
@@ -87,7 +88,8 @@ type budget struct {
 // errTime is the cause that a context reports if a budget ended it.
 var errTime = errors.New("not done in time")
 
-// until returns a context that ends when the given share of the time is used up.
+// The method until returns a context that ends when the given share of the time is used
+// up.
 func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(b.ctx)
 	check := func() {
@@ -107,8 +109,8 @@ func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// judge computes what it can about a problem within the limit. Time that one part of the
-// work does not use is available to the next part.
+// judge computes what it can about a problem within the time limit. Time that one part
+// of the work does not use is available to the next part.
 func judge(ctx context.Context, file string, limit time.Duration) *result {
 	clock := &budget{ctx, used(), limit}
 	r := &result{Name: nameOf(file)}
@@ -161,7 +163,8 @@ func nominal(p *model.File) (theta []float64) {
 
 // search returns the best point, and those other ends of searches at which the
 // log-likelihood is close to that at the best point. The first search starts at theta,
-// the others at random. An end is better than theta only if the difference is clear.
+// the others at random. Another end counts as better than theta only if its
+// log-likelihood is higher by more than the constant same.
 func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
 	ctx, cancel := clock.until(0.5)
 	defer cancel()
@@ -203,8 +206,8 @@ func settings(name string, tolerance float64) model.LikelihoodSettings {
 }
 
 // lose measures the losses of all methods at a point, and stops when the share of the
-// time given by until is used up. It reports whether the accurate log-likelihood was
-// computed.
+// time given by the argument until is used up. It reports whether the accurate
+// log-likelihood was computed.
 func (r *result) lose(p *model.File, theta []float64, clock *budget, until float64) bool {
 	r.Methods = nil
 	var all []model.LikelihoodSettings
@@ -263,7 +266,8 @@ func (b *byMethod) unused() bool {
 }
 
 // certify searches for the loosest tolerance that is certified, among those at which D is
-// below the threshold. It stops when the share of the time given by until is used up.
+// below the threshold. It stops when the share of the time given by the argument until
+// is used up.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()
@@ -349,7 +353,8 @@ func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	}
 }
 
-// why returns the reason for an error, which may be the end of ctx.
+// The function why returns the reason for an error: the error itself or, if ctx has
+// ended, the reason for that.
 func why(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -1,14 +1,15 @@
-// Command lownoise counts how often a search for the parameters of a model gets stuck if
-// the errors of the data are small: with the likelihood of an accurate solver, and with
-// Fenrir and DALTON, in which the diffusion κ² is a parameter.
+// Command lownoise counts how often a search for the parameters of a model gets stuck
+// if the errors of the data are small. It compares the likelihood of an accurate solver
+// with Fenrir and DALTON, in which the diffusion κ² is a parameter.
 //
 //	go run ./reproduce/lownoise [-sets N] [-seed N]
 //
-// The model is that of FitzHugh and Nagumo, with 40 observations of both components up to
-// t = 20, whose errors have the standard deviation 0.05. For every data set each search
-// begins at the same draw from log-normal distributions around the true parameters, whose
-// logarithms have the standard deviation 0.5. The table shows the standard deviations of
-// the estimates, also in units of those of searches that begin at the truth.
+// The model is that of FitzHugh and Nagumo, with 40 observations of both components up
+// to t = 20. Their errors have the standard deviation 0.05. For a given data set all
+// searches begin at the same point, except those that begin at the truth. This point is
+// drawn from log-normal distributions around the true parameters, with standard
+// deviations of 0.5 on the log scale. The table shows the standard deviations of the
+// estimates, and their ratios to those of the searches that begin at the truth.
 package main
 
 import (
@@ -78,7 +79,7 @@ type search struct {
 // the solution is about 10⁴.
 var falling = []float64{1e12, 1e10, 1e8, 1e6}
 
-// searches are the rows of the table.
+// The elements of searches are the rows of the table.
 var searches = []search{
 	{name: "least squares from the truth", truth: true},
 	{name: "least squares"},
@@ -88,7 +89,7 @@ var searches = []search{
 	{name: "DALTON, tempered", diffusions: falling, dalton: true},
 }
 
-// compute makes the given searches for all data sets.
+// compute performs the given searches for all data sets.
 func compute(ctx context.Context, searches []search, sets int, seed uint64) (*study, error) {
 	p := problems.FitzHughNagumo()
 	s := &study{truth: p.Theta, searches: searches, estimates: make([][][]float64, len(searches))}
@@ -125,7 +126,7 @@ func compute(ctx context.Context, searches []search, sets int, seed uint64) (*st
 	return s, nil
 }
 
-// model returns the model of the data, whose priors are so wide that they hardly matter.
+// model returns the model of the data. Its priors are so wide that they hardly matter.
 func model(p *probode.Problem, data *bayes.Data) bayes.Model {
 	m := bayes.Model{Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(noise)}}}}}
 	for _, name := range p.Params {
@@ -184,10 +185,10 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 	return theta, nil
 }
 
-// spread returns the standard deviation of the logarithm of each estimated parameter over
-// the data sets in which the search i did not get stuck, and the number of the others. A
-// search is stuck if it failed, or if one of these logarithms is farther from the truth
-// than its limit.
+// spread returns the standard deviation of the logarithm of each estimated parameter
+// over the data sets in which search i did not get stuck, and the number of data sets
+// in which it did. A search is stuck if it failed, or if one of these logarithms is
+// farther from the truth than its limit.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {

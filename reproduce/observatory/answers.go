@@ -130,7 +130,7 @@ func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posteri
 	return p, chains, err
 }
 
-// one computes an answer. The unit of work is a solve with the coarsest step.
+// one computes an answer. The unit of work is one solution with the coarsest step.
 func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
 	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.Step), nil, 0
@@ -157,8 +157,9 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	}
 	a.compare(accurate, got.Chains)
 	drawn := float64(len(got.Chains.Draws) * o.draws)
-	// The cost is converted to solves with steps of size a.Step, because a sampler may
-	// use accurate solves. Solves for weights are counted separately.
+	// The cost is expressed as a number of solutions with steps of size a.Step, because
+	// a sampler may also use accurate solutions. The solutions from which weights are
+	// computed are added below.
 	a.Solves, a.Prepare = got.Solves*a.Step/p.StepSize(), calibrating+got.Preparation
 	if got.Chains.LogWeights != nil {
 		a.Solves += a.Step / fine.StepSize()

@@ -214,8 +214,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	out.Steps = s.Steps()
 	z := make([]float64, s.PathLen())
 	theta := slices.Clone(p.Theta)
-	// A method may keep the solution for the last θ, as block does, so every solve has a
-	// θ of its own.
+	// A method may keep the solution for the last θ, as the method block does, so every
+	// call of solve has a θ of its own.
 	solve := func() error {
 		for k, v := range theta {
 			theta[k] = math.Nextafter(v, math.Inf(1))
@@ -234,8 +234,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 		return err
 	}
 	out.Seconds = math.Inf(1)
-	// The time is the shortest of several, because other programs use the machine and the
-	// first run is slower.
+	// The time is that of the fastest of several runs, because other programs use the
+	// machine and the first run is slower.
 	for spent, n := 0., 0; n < 4 || n < 200 && spent < 0.02; n++ {
 		begin := time.Now()
 		if err := solve(); err != nil {
@@ -251,7 +251,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	return err
 }
 
-// calibrated chooses the noise at the problem's own θ and judges it at the others.
+// The method calibrated chooses the noise at the problem's own θ and judges it at the
+// other values of θ.
 func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Mesh, r rule, out *row) error {
 	t, paths := c.t, c.o.paths
 	if cost := float64(out.Evaluations+out.Jacobians*t.p.Dim()) * float64(t.p.Dim()); cost*float64(paths)*20 > budget {

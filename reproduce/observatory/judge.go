@@ -27,8 +27,9 @@ type verdict struct {
 func newVerdict(d int) *verdict { return &verdict{each: make([]float64, d), n: make([]float64, d)} }
 
 // add adds the ensemble e to the verdict. The argument x is the accurate solution at the
-// times of e, and xerr is its error, both row-major. Scores are in units of size, the
-// size of each component. Times with an index i < first do not count.
+// times of e, and xerr is its error, both row-major. Scores are in units of the
+// argument size, which holds the size of each component. Times with an index i < first
+// are ignored.
 func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	d, nt := len(size), len(e.T)
 	paths := slices.DeleteFunc(slices.Clone(e.Paths), func(p []float64) bool { return p == nil })

@@ -19,8 +19,8 @@ type observatory struct {
 	draws     int // draws of each of four chains
 }
 
-// each calls do(i) for every i < n, several at the same time. It stops at the first error
-// and returns it.
+// The method each calls do(i) for every i < n, with several calls at the same time. It
+// stops at the first error and returns it.
 func (o *observatory) each(n int, do func(i int) error) error {
 	numbers := make(chan int, n)
 	for i := range n {

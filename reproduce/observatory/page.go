@@ -34,14 +34,14 @@ func mark(ok bool) string {
 	return "!"
 }
 
-// within marks v as good if it is in [lo, hi].
+// The function within marks v as good if it is in [lo, hi], and as bad otherwise.
 func within(v, lo, hi float64, format string) string {
 	return mark(v >= lo && v <= hi) + fmt.Sprintf(format, v)
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
-// short writes a number with three digits.
+// The function short writes a number with three significant digits.
 func short(v float64) string {
 	if math.IsNaN(v) {
 		return "–"

@@ -17,15 +17,16 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// This file has the posteriors and the samplers of the study. The data are simulated from
-// an accurate solution at known parameters.
+// This file contains the posteriors and the samplers of the study. The data are
+// simulated from an accurate solution at known parameters.
 
-// A question consists of a posterior that is known accurately and a coarse step, for which
-// the remedies are compared.
+// A question consists of a posterior that is known accurately, and of a coarse step at
+// which the remedies are compared.
 type question struct {
 	name string
-	// make returns the model for given data. The data are simulated from the problem truth
-	// at the given times; the function observe draws an observation of a state.
+	// The function make returns the model for given data. The data are simulated at the
+	// given times from the problem that the function truth returns. The function
+	// observe draws an observation of a state.
 	make    func(data *bayes.Data) *bayes.Posterior
 	truth   func() *probode.Problem
 	times   []float64
@@ -58,7 +59,7 @@ func every(step, end float64) []float64 {
 	return t
 }
 
-// seen describes observations of states with Gaussian errors.
+// The function seen describes observations of states with Gaussian errors.
 func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 	return bayes.Experiment{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}},
 		Observe: func(dst []float64, _ float64, x, _ []float64) {
@@ -69,8 +70,9 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 }
 
 // inferred returns a model in which all parameters of an experiment are unknown, with
-// log-normal priors of the given relative width around their values. The last normal of
-// them have normal priors with that width as sd; normal is their number.
+// log-normal priors of the given relative width around their values. The argument
+// normal is the number of parameters at the end of the list that have normal priors
+// instead, with that width as sd.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data
@@ -164,11 +166,12 @@ type remedy struct {
 	name   string
 	noise  *rule          // the rule that chooses α; nil for no noise
 	method probode.Method // of the coarse posterior; nil for solver
-	// sampler returns the sampler, and may change the model; fine is the accurate model.
+	// sampler returns the sampler, and may change the model; the argument fine is the
+	// accurate model.
 	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
 
-// always returns the same sampler for every model.
+// The function always returns a function that gives the sampler s for every model.
 func always(s sample.Sampler) func(p, fine *bayes.Posterior) sample.Sampler {
 	return func(_, _ *bayes.Posterior) sample.Sampler { return s }
 }

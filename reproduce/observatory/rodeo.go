@@ -12,12 +12,14 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// This file has the three problems with which Wu and Lysy show the package rodeo (AISTATS
-// 2024, and the paper that comes with the package), with data of our own. The authors find
-// their posteriors right at steps of .05, .75 minutes and .1 days. The first two are the
-// middle steps here; the third is between the smallest two.
+// This file contains the three problems with which Wu and Lysy demonstrate the package
+// rodeo (AISTATS 2024, and the paper that comes with the package), with data of our
+// own. The authors find that their posteriors are right with steps of 0.05, 0.75
+// minutes and 0.1 days, respectively. For the first two problems this is the middle one
+// of the three steps used here; for the third it lies between the two smallest.
 
-// rodeoFilter is the filter that rodeo uses: its EK1 has the diagonal of the Jacobian.
+// rodeoFilter is the filter that rodeo uses: an EK1 with only the diagonal of the
+// Jacobian.
 var rodeoFilter = filter.EK{Q: 2, Width: 1}
 
 func longFitzHughNagumo() *probode.Problem {
@@ -61,8 +63,8 @@ func seirah() *probode.Problem {
 	}
 }
 
-// everySecond removes the values of P at odd times and those of M at even times, because
-// they are measured in turn.
+// P and M are measured alternately. So everySecond removes the values of M at the
+// first, third, … time, and those of P at the times between.
 func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		for i, y := range data.Y {
@@ -72,9 +74,10 @@ func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes
 	}
 }
 
-// ofRodeo are the questions about these problems. The parameters have log-normal priors
-// around the truth, and initial values that may be negative have normal ones. The priors
-// are narrower than those of the authors, because the chains are short.
+// The list ofRodeo contains the questions about these problems. The parameters have
+// log-normal priors around the truth, and initial values that may be negative have
+// normal ones. The priors are narrower than those of the authors, because the chains
+// are short.
 var ofRodeo = []question{
 	{name: "rodeo: FitzHugh–Nagumo", truth: longFitzHughNagumo, times: append([]float64{0}, every(1, 40)...), step: 0.1,
 		observe: gaussian(math.Sqrt(0.005), 0, 1),

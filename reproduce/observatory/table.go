@@ -39,7 +39,7 @@ func places(row reflect.Value, prefix string) (names []string, at []reflect.Valu
 	return names, at
 }
 
-// unknown returns a row whose floating-point numbers are all NaN.
+// The function unknown returns a row whose floating-point numbers are all NaN.
 func unknown[T any]() T {
 	var row T
 	_, at := places(reflect.ValueOf(&row).Elem(), "")

@@ -75,15 +75,15 @@ func (m *Model) LaTeX() string {
 	return b.String()
 }
 
-// latexOf holds a LaTeX format for each distribution. Its arguments are the observable,
-// its formula, and the distribution's other parameters.
+// latexOf holds a LaTeX format for each distribution. The arguments of a format are the
+// observable, its formula, and the other parameters of the distribution.
 var latexOf = map[noiseDistribution]string{
 	normalNoise:           `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`,
 	laplaceNoise:          `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`,
 	studentNoise:          `%[1]s &\sim \mathrm{t}_{%[3]s}\left(%[2]s,\; \left[%[4]s\right]^2\right)`,
 	poissonNoise:          `%s &\sim \mathrm{Poisson}\left(%s\right)`,
 	negativeBinomialNoise: `%s &\sim \mathrm{NB}\left(%s,\; %s\right)`,
-	binomialNoise:         `%[1]s &\sim \mathrm{binomialNoise}\left(n=%[3]s,\; \text{mean}=%[2]s\right)`,
+	binomialNoise:         `%[1]s &\sim \mathrm{Binomial}\left(n=%[3]s,\; \text{mean}=%[2]s\right)`,
 }
 
 func latex(n *expr.Node) string {

@@ -18,13 +18,13 @@ import (
 // LikelihoodSettings say how a LogLikelihood solves its models. With the zero value the
 // error of the log-likelihood is below 10⁻⁷, unless rounding errors prevent that.
 type LikelihoodSettings struct {
-	// Tolerance is the tolerance of error-controlled solves. The zero value means a
-	// tolerance as small as needed. For each experiment, the relative tolerance starts at
-	// 10⁻⁵. It is then divided by 16 until the error of the experiment's log-likelihood
-	// is at most 10⁻⁷ divided by the number of experiments, or until rounding errors
-	// dominate. The estimate of the error is a quarter of the last change. The error
-	// decreases at least in proportion to the tolerance, so the remaining error is at
-	// most about 1/15 of the last change.
+	// Tolerance is the tolerance of solutions under error control. The zero value means
+	// a tolerance as small as needed. For each experiment, the relative tolerance
+	// starts at 10⁻⁵. It is then divided by 16 until the error of the experiment's
+	// log-likelihood is at most 10⁻⁷ divided by the number of experiments, or until
+	// rounding errors dominate. The estimate of the error is a quarter of the last
+	// change. The error decreases at least in proportion to the tolerance, so the
+	// remaining error is at most about 1/15 of the last change.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
@@ -36,8 +36,8 @@ type LikelihoodSettings struct {
 	MaxStep float64
 
 	// StepSize, if positive, asks for equal steps of at most this size between
-	// consecutive times of the data. Tolerance and MaxStep must then be zero. It does not
-	// affect the search for steady states.
+	// consecutive observation times. Tolerance and MaxStep must then be zero. It does
+	// not affect the search for steady states.
 	StepSize float64
 
 	// Workers is the number of experiments that are solved at the same time; zero means
@@ -62,9 +62,9 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	return m
 }
 
-// steps is a Mesh under error control, which chooses the steps anew at every θ; max has
-// the same meaning as MaxStep in LikelihoodSettings, and most is the largest number of
-// steps; zero means 10⁶.
+// The type steps is a Mesh under error control, which chooses the steps anew at every
+// θ. The field max has the same meaning as MaxStep in LikelihoodSettings. The field
+// most is the largest number of steps; zero means 10⁶.
 type steps struct {
 	probode.Tolerance
 	max  float64
@@ -119,7 +119,7 @@ type Evaluation struct {
 	// Gradient is the gradient with respect to the values of the estimated parameters
 	// on the linear scale. ScaleGradient is the gradient with respect to their values
 	// on the parameters' scales. Both are in the order of LogLikelihood.Estimated, and
-	// nil unless At was called with gradient true.
+	// nil unless the argument gradient of At was true.
 	Gradient, ScaleGradient []float64
 
 	// Instances are in the order of File.Instances.
@@ -299,7 +299,8 @@ func (l *LogLikelihood) fix(theta []float64) error {
 	return nil
 }
 
-// A flat prior adds nothing to the log-likelihood. With Log it is flat in ln θ.
+// A flat prior adds nothing to the log-likelihood. If its field on is Log, it is flat
+// in ln θ.
 type flat struct {
 	at float64 // the median of θ
 	on Scale
@@ -368,7 +369,8 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 	return last, err
 }
 
-// density returns the density of a part; its first solve will be at free.
+// density returns the density of a part, which will first be evaluated at the argument
+// free.
 func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
 	if d := q.densities[relative]; d != nil {
 		return d, nil
@@ -459,8 +461,9 @@ func (e *impossibleError) Error() string {
 	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.observable), e.time, e.what)
 }
 
-// impossible returns the reason why a row has no density, or "" if it has a density. m is
-// the value of its formula, and own contains the parameters of its distribution.
+// impossible returns the reason why a row has no density, or "" if it has a density.
+// The argument m is the value of its formula, and own contains the parameters of its
+// distribution.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
 		return fmt.Sprintf("%g successes in %g trials: want a whole number of trials, at least as many as successes", r.value, own[0])

@@ -44,7 +44,8 @@ func (m *Model) newIndex(params map[string]bool) *index {
 	return ix
 }
 
-// lowering contains the equations of a model at one condition while lower derives them.
+// The type lowering contains the equations of a model at one condition while the
+// function lower derives them.
 type lowering struct {
 	*index
 	system
@@ -78,8 +79,8 @@ func (ix *index) lower(c, pre *condition) *lowering {
 		l.set[s.id] = s.value
 	}
 
-	// This loop is only for parameters that the condition sets; at evaluates constants
-	// when a formula uses them.
+	// This loop is only for parameters that the condition sets. Constants are evaluated
+	// by the method at, when a formula uses them.
 	for id := range l.set {
 		if ix.params[id] {
 			l.now[id] = l.at0(id, c.where)
@@ -210,8 +211,8 @@ func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	return n.Substitute(by)
 }
 
-// at replaces each name in a formula by an expression in time, states and parameters. The
-// result is valid at all times.
+// The method at replaces each name in a formula by an expression in time, states and
+// parameters. The result is valid at all times.
 func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {

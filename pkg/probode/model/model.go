@@ -66,12 +66,12 @@ type observable struct {
 	// [bayes.Censored]). It is nil if there is none.
 	limit *expr.Node
 
-	// increase means that the measured value is the increase of the formula since the
-	// previous measurement of the observable, or since the start.
+	// The field increase means that the measured value is the increase of the formula
+	// since the previous measurement of the observable, or since the start.
 	increase bool
 
-	// The measurement and the formula are both transformed to scale. The transformed
-	// measurement is distributed around the transformed formula.
+	// The measurement and the formula are both transformed to the scale in the field
+	// scale. The transformed measurement is distributed around the transformed formula.
 	scale        Scale // Lin for counts
 	distribution noiseDistribution
 	where        source.Where
@@ -99,8 +99,8 @@ type Observation struct {
 	Value                       float64
 
 	// observableParams are the values of the placeholders observableParameter1_… and so
-	// on in the formulas of the observable. noiseParams are the values of
-	// noiseParameter1_… and so on.
+	// on in the formulas of the observable. The elements of noiseParams are the values
+	// of noiseParameter1_… and so on.
 	observableParams, noiseParams []*expr.Node
 
 	dataset, replicate string // may be empty

@@ -191,7 +191,7 @@ func (f *modelFigure) controls(text string, file *model.File, given, kept map[st
 		button("fit", "fit"), button("certify", "does my solver's error matter?"), button("nominal", "nominal values"))
 }
 
-// rounded returns v with two digits.
+// rounded returns v rounded to two significant digits.
 func rounded(v float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64)
 	return r
@@ -226,7 +226,7 @@ func parameterSlider(q *model.Parameter) Control {
 	return slider(parameter+q.ID, q.ID, kind, min(low, at), max(high, at), 0, at)
 }
 
-// setup returns the setup of the knobs.
+// setup returns the Setup that the knobs select.
 func (f *modelFigure) setup() probode.Setup {
 	s := probode.Setup{Method: methodNamed(f.text("method")), Mesh: probode.Uniform(f.number("h"))}
 	if f.text("steps") == "tolerance" {
@@ -235,7 +235,7 @@ func (f *modelFigure) setup() probode.Setup {
 	return s
 }
 
-// solve solves the equations with the values of the knobs.
+// solve solves the equations with the method and the parameters that the knobs select.
 func (f *modelFigure) solve(ctx context.Context) error {
 	s, err := newSolution(ctx, f.file, f.setup(), f.theta)
 	if ctx.Err() != nil {
@@ -254,7 +254,7 @@ func (f *modelFigure) solve(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// fit searches for the largest likelihood from the present values and from nine drawn
+// fit searches for the largest likelihood from the present values and from nine random
 // starts, and moves the sliders to the best point.
 func (f *modelFigure) fit(ctx context.Context) error {
 	ends, err := f.file.Fit(ctx, model.FitSettings{Starts: drawn, From: [][]float64{f.theta}, Seed: 1, Workers: 1,
@@ -276,7 +276,7 @@ func (f *modelFigure) fit(ctx context.Context) error {
 	return f.solve(ctx)
 }
 
-// fitted describes the ends of the searches of a fit.
+// fitted describes the results of the searches of a fit.
 func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	best := &ends[0]
 	same, failed := 0, 0
@@ -314,8 +314,8 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	return list
 }
 
-// certify computes the certificate that the command certify gives for the method and the
-// step or tolerance of the knobs.
+// certify computes the certificate that the command certify gives for the method and
+// the step or tolerance that the knobs select.
 func (f *modelFigure) certify(ctx context.Context) error {
 	p, err := f.file.Posterior()
 	if err != nil {

@@ -80,7 +80,7 @@ func (f *paths) controls(name string, p *probode.Problem) knobs {
 	}
 }
 
-// problemChoice returns the control for an integrated problem.
+// problemChoice returns the control that selects the problem.
 func problemChoice(value string) Control {
 	c := Control{Name: "problem", Label: "problem", Kind: "choice", Value: value}
 	for _, n := range slices.Sorted(maps.Keys(integrable)) {
@@ -193,14 +193,15 @@ func (f *paths) compute(ctx context.Context, fit bool) error {
 	return nil
 }
 
-// moment returns the end of block k of n equal ones.
+// moment returns the end of block k if the time span is divided into n equal blocks.
 func (f *paths) moment(k, n int) float64 {
 	return f.problem.Span[0] + (f.problem.Span[1]-f.problem.Span[0])*float64(k)/float64(n)
 }
 
 // errors returns the errors of the classical solution. Between its times the accurate
 // solution is interpolated by a cubic polynomial with the same values and slopes; with
-// 4,800 intervals the error of that is smaller than any that is drawn.
+// 4,800 intervals the error of this interpolation is smaller than any error that is
+// drawn.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	d, theta, times := len(f.problem.X0), f.problem.Theta, f.truth.Times
 	errs := make([][]float64, d)
@@ -255,8 +256,8 @@ func (f *paths) Advance(budget time.Duration) View {
 
 const pathsFile = "paths.csv"
 
-// File writes the times, the classical solution, mean and standard deviation of the
-// component that is shown, and its paths.
+// File writes a table of the component that is shown: the times, the classical
+// solution, the mean, the standard deviation, and the paths.
 func (f *paths) File(name string) ([]byte, error) {
 	if name != pathsFile || f.ens == nil {
 		return nil, errors.New("the only file is " + pathsFile + ", and it needs paths")
@@ -282,7 +283,7 @@ func (f *paths) component() int {
 	return slices.IndexFunc(f.named("component").Options, func(o Option) bool { return o.Value == f.text("component") })
 }
 
-// axes returns the axes of time and of the component; they depend on the problem only.
+// axes returns the axes of time and of component k. They depend only on the problem.
 func (f *paths) axes(k int) (t, x axis) {
 	d, low, high := len(f.problem.X0), math.Inf(1), math.Inf(-1)
 	for i := k; i < len(f.truth.X); i += d {
@@ -293,7 +294,7 @@ func (f *paths) axes(k int) (t, x axis) {
 	return axis{"t", f.problem.Span[0], f.problem.Span[1]}, axis{f.problem.StateName(k), unit * math.Floor(low/unit), unit * math.Ceil(high/unit)}
 }
 
-// solutions returns the chart of the component by time.
+// solutions returns the chart of the component against time.
 func (f *paths) solutions(e *probode.Ensemble) Chart {
 	k, d := f.component(), len(f.problem.X0)
 	t, x := f.axes(k)
@@ -351,7 +352,7 @@ func polyline(t, x []float64, a axis) points {
 	return all
 }
 
-// at returns the index of the grid point that is nearest to the cut.
+// The method at returns the index of the first grid point at or after the cut.
 func (f *paths) at() int {
 	i, _ := slices.BinarySearch(f.ens.T, f.number("cut"))
 	return min(i, len(f.ens.T)-1)
@@ -387,9 +388,9 @@ func (f *paths) cut(k int) Chart {
 	return newChart("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, axis{"relative density", 0, 1.2}, series...)
 }
 
-// logarithmic changes the axes of a chart that are named, "xAxis" or "yAxis", from linear
-// to logarithmic. ECharts rounds the ends of such an axis to the digits of the extreme
-// data, so invisible points are added at the ends.
+// logarithmic makes the named axes of a chart, "xAxis" or "yAxis", logarithmic. ECharts
+// rounds the ends of such an axis to the digits of the extreme data, so invisible
+// points are added at the ends.
 func (c Chart) logarithmic(x, y axis, axes ...string) Chart {
 	for _, a := range axes {
 		c.Option[a].(map[string]any)["type"] = "log"
@@ -399,7 +400,8 @@ func (c Chart) logarithmic(x, y axis, axes ...string) Chart {
 	return c
 }
 
-// sizes returns the axis of errors, eight decades that depend on the problem only.
+// sizes returns the axis of errors. It has eight decades, which depend only on the
+// problem.
 func (f *paths) sizes(k int, name string) axis {
 	_, x := f.axes(k)
 	top := decade(x.max-x.min, math.Ceil)
@@ -413,7 +415,7 @@ func decade(v float64, round func(float64) float64) float64 {
 
 func positive(v float64, a axis) float64 { return min(max(v, a.min), a.max) }
 
-// spread returns the chart of error and spread by time.
+// spread returns the chart of error and spread against time.
 func (f *paths) spread(k int) Chart {
 	t, _ := f.axes(k)
 	y := f.sizes(k, "size")
@@ -426,7 +428,7 @@ func (f *paths) spread(k int) Chart {
 		line("|error| of the classical solution", colours[1], 1.6, errs), line("sd of the paths", colours[0], 1.6, sds)).logarithmic(t, y, "yAxis")
 }
 
-// order returns the chart of error and spread by step size.
+// order returns the chart of error and spread against step size.
 func (f *paths) order(k int) Chart {
 	i := integrable[f.text("problem")]
 	x, y := axis{"step size h", decade(i.least, math.Floor), decade(i.most, math.Ceil)}, f.sizes(k, "root mean square")

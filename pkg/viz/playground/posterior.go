@@ -119,7 +119,7 @@ func (f *posterior) Set(values map[string]any) error {
 	return nil
 }
 
-// accurate returns the run of the accurate solver, which may be completed.
+// accurate returns the run of the accurate solver, which may already be complete.
 func (f *posterior) accurate() *run {
 	if r := accurates[f.problem]; r != nil {
 		return r
@@ -130,7 +130,7 @@ func (f *posterior) accurate() *run {
 	return newRun(p, mcmc.Settings{Draws: 1200, BurnIn: 400, Thin: 2, Seed: 1})
 }
 
-// begin begins to draw with the solver of the knobs.
+// begin begins to draw with the solver that the knobs select.
 func (f *posterior) begin() {
 	c, _ := cases.Named(f.problem)
 	p := c.Posterior()
@@ -151,7 +151,8 @@ func (f *posterior) Close() {
 
 func (f *posterior) File(string) ([]byte, error) { return nil, errNoFiles }
 
-// Advance draws. Until the accurate posterior is complete, it gets half of the time.
+// Advance draws. Until the accurate posterior is complete, half of the time is spent on
+// it.
 func (f *posterior) Advance(budget time.Duration) View {
 	still := f.on("stop") && !f.draws.single
 	if known := f.exact.whole; !known && f.exact.advance(budget/2) && f.exact.whole {
@@ -172,8 +173,8 @@ func (f *posterior) Advance(budget time.Duration) View {
 	return v
 }
 
-// says describes the state of the draws, and compares the posteriors as soon as there are
-// enough draws.
+// The method says describes the state of the draws, and compares the posteriors as soon
+// as there are enough draws.
 func (f *posterior) says(v *View) (list []string) {
 	r := f.draws
 	done, total := r.iterations()
@@ -212,7 +213,8 @@ func (f *posterior) says(v *View) (list []string) {
 	return list
 }
 
-// compared describes a parameter beside its accurate posterior, if that is known.
+// compared describes the posterior of parameter i and, if enough draws from the
+// accurate posterior exist, compares the two.
 func compared(m *diag.Marginal, exact diag.Summary, i int) string {
 	said := fmt.Sprintf("%s is %.4g ± %.2g", m.Name, m.Mean, m.SD)
 	if !enough(exact) {
@@ -235,8 +237,8 @@ func (f *posterior) axisOf(knob string) (axis, int) {
 	return axis{name, r[0], r[1]}, i
 }
 
-// contours returns the chart of two parameters: contours of both posteriors, and where
-// the chains are.
+// contours returns the chart of two parameters: the contours of both posteriors, and
+// the positions of the chains.
 func (f *posterior) contours() Chart {
 	x, i := f.axisOf("x")
 	y, j := f.axisOf("y")
@@ -288,7 +290,7 @@ func outline(name, colour string, r *run, i, j int) []map[string]any {
 	return r.outlines
 }
 
-// trace returns the chart of the parameter on the vertical axis by iteration.
+// trace returns the trace plot of the parameter that the knob y names.
 func (f *posterior) trace() Chart {
 	const most = 300 // points of each chain
 	y, j := f.axisOf("y")

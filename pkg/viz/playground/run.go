@@ -12,8 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A run draws from a posterior with four chains, which can be watched. It draws what
-// sample.Run draws with the same settings.
+// A run draws from a posterior with four chains, which can be watched. Its draws are
+// those of sample.Run with the same settings.
 type run struct {
 	*task
 	posterior *bayes.Posterior
@@ -71,7 +71,8 @@ func (w watched) Prepare(ctx context.Context, d *bayes.Density, modes func() (*b
 	return watched{s, w.run}, notes, err
 }
 
-// newRun prepares a run, with ξ if p has noise. BurnIn must be a multiple of Thin.
+// newRun prepares a run, which also samples ξ if p has noise. BurnIn must be a multiple
+// of Thin.
 func newRun(p *bayes.Posterior, s mcmc.Settings) *run {
 	s.Workers, s.Chains = 1, 4
 	r := &run{posterior: p, settings: s}
@@ -90,8 +91,8 @@ func sampler(p *bayes.Posterior) sample.Sampler {
 	return sample.Deterministic{}
 }
 
-// iterations returns the number of iterations that every chain has made, and that of the
-// whole run.
+// iterations returns the number of iterations that every chain has completed, and the
+// number that a chain makes in the whole run.
 func (r *run) iterations() (done, total int) {
 	s := r.settings
 	total = s.BurnIn + s.Draws*s.Thin
@@ -105,7 +106,7 @@ func (r *run) iterations() (done, total int) {
 	return done, total
 }
 
-// progress returns the part of the run that is done.
+// progress returns the completed share of the run.
 func (r *run) progress() float64 {
 	done, total := r.iterations()
 	return float64(done) / float64(total)
@@ -126,9 +127,9 @@ func (r *run) kept() [][][]float64 {
 	return all
 }
 
-// judge summarises the draws whenever their number has grown by a tenth, one parameter
-// per call, because a whole summary takes longer than a page may freeze. It reports
-// whether the summary is the last one.
+// judge renews the summary of the draws whenever their number has grown by a tenth.
+// Each call summarises one parameter, because the page would freeze for too long during
+// a whole summary. It reports whether the summary is the last one.
 func (r *run) judge() (last bool) {
 	const most = 500 // draws of a chain
 	kept := r.kept()
@@ -159,7 +160,8 @@ func (r *run) judge() (last bool) {
 	return false
 }
 
-// The R̂ and the number of effective draws that are required before means are shown.
+// These limits say when means are shown: they require R̂ ≤ mostRHat, and at least
+// leastESS effective draws.
 const (
 	mostRHat  = 1.01
 	leastESS  = 400
@@ -201,7 +203,7 @@ func (r *run) accepted() (theta, xi float64) {
 	return sum.Rate(), sum.Latent.Rate()
 }
 
-// over reports whether the run has ended, with or without all draws.
+// The method over reports whether the run has ended, with or without all draws.
 func (r *run) over() bool {
 	select {
 	case <-r.done:

@@ -29,8 +29,9 @@ type curve struct {
 	data                  points
 }
 
-// newSolution solves the equations of all conditions. If only the solver fails, the
-// accurate solution is returned and says why the other is missing.
+// newSolution solves the equations of all conditions. If only the selected solver
+// fails, newSolution returns the accurate solution, with the reason why the other is
+// missing.
 func newSolution(ctx context.Context, file *model.File, setup probode.Setup, theta []float64) (*solution, error) {
 	list, err := file.Instances()
 	if err != nil {
@@ -156,8 +157,8 @@ func (s *solution) observables() (names []string) {
 	return names
 }
 
-// axes returns a vertical axis for each observable, around its data or, without data, its
-// accurate solution. They stay as they are while parameters move.
+// axes returns a vertical axis for each observable. It covers the data or, if there are
+// none, the accurate solution, and stays the same while parameters change.
 func (s *solution) axes() (all []axis) {
 	for _, name := range s.observables() {
 		low, high := math.Inf(1), math.Inf(-1)
@@ -265,7 +266,8 @@ func (s *solution) csv() []byte {
 	return b
 }
 
-// notebook returns a notebook that fits the model and certifies the solver of the knobs.
+// notebook returns a notebook that fits the model and certifies the solver that the
+// knobs select.
 func (f *modelFigure) notebook() ([]byte, error) {
 	mesh := fmt.Sprintf("probode.Uniform(%v)", f.number("h"))
 	if f.text("steps") == "tolerance" {

@@ -65,7 +65,7 @@ func (f *step) Close() {}
 
 func (f *step) File(string) ([]byte, error) { return nil, errNoFiles }
 
-// A taken holds the step that is taken with the values of the knobs.
+// A taken holds the step that the knobs describe.
 type taken struct {
 	law   *steplaw.Law
 	begin []float64
@@ -131,8 +131,8 @@ func (f *step) take() (*taken, error) {
 	return s, nil
 }
 
-// states solves p by the Runge–Kutta method, with steps of at most h, and returns the
-// states at the given times, which increase.
+// The function states solves p by the Runge–Kutta method, with steps of at most h, and
+// returns the states at the given times, which increase.
 func states(p *probode.Problem, h float64, times ...float64) ([][]float64, error) {
 	q, x, all := *p, p.X0, [][]float64{}
 	for i, t := range times {
@@ -182,7 +182,7 @@ func (f *step) Advance(time.Duration) View {
 	return v
 }
 
-// one draws the equation and the density of a step with one component.
+// The method one draws the equation and the density of a step with one component.
 func (f *step) one(v *View, s *taken) {
 	h, mean := f.number("h"), s.law.Mean[0]
 	eta := 3 * math.Sqrt(f.number("alpha")*h)
@@ -213,8 +213,9 @@ func (f *step) one(v *View, s *taken) {
 	}
 }
 
-// two draws the density of a step with two components. The next state is z = μ + Lζ, so
-// that the Gaussian approximation of ζ is N(0, I) and the state for ξ is at ζ = ξ.
+// The method two draws the density of a step with two components. The next state is z =
+// μ + Lζ, so that the Gaussian approximation of ζ is N(0, I) and the state for ξ is at
+// ζ = ξ.
 func (f *step) two(v *View, s *taken) {
 	const cells, far = 81, 6.
 	mean, l := s.law.Mean, s.root

@@ -11,9 +11,9 @@ import (
 
 // A task is work in a goroutine of its own, which runs only while advance waits for it.
 // The work pauses wherever a solver checks whether its context has ended, and wherever it
-// calls rest. So it needs no thread of its own. While it pauses, the goroutine of advance
-// may read what the pausing goroutine has written; other goroutines of the work may still
-// run for a moment.
+// calls rest. So it needs no thread of its own. While it pauses, the goroutine that
+// called advance may read what the pausing goroutine has written. Other goroutines of
+// the work may still run for a moment.
 type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -45,7 +45,8 @@ func newTask(work func(ctx context.Context) error) *task {
 	return t
 }
 
-// rest ends the turn if its time is over or if now is true, and waits for the next one.
+// rest ends the turn if its time is over or if the argument now is true, and waits for
+// the next one.
 func (t *task) rest(now bool) {
 	t.pausing.Lock()
 	defer t.pausing.Unlock()
@@ -67,7 +68,7 @@ func (t *task) wait() {
 }
 
 // advance lets the work run for about the given time, and reports whether it has ended.
-// The work of a nil task has ended.
+// A nil task counts as ended.
 func (t *task) advance(budget time.Duration) (ended bool) {
 	if t == nil {
 		return true

@@ -56,8 +56,8 @@ func Bands(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 	})
 }
 
-// panels makes a panel for each component. A panel has the layers that body returns, and
-// the layers that all panels have in common.
+// panels makes a panel for each component. A panel has the layers that the argument
+// body returns, and the layers that all panels have in common.
 func panels(e *probode.Ensemble, ref *reference.Solution, components []int, body func(k int) []viz.Layer) viz.Figure {
 	d := e.Problem.Dim()
 	x := viz.Axis{Label: "t"}

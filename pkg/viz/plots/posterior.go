@@ -14,7 +14,7 @@ import (
 // parameter and every pair of parameters: the densities are on the diagonal, and the
 // contours enclosing 50 % and 90 % are below it. All panels in a column share the same
 // horizontal axis. The runs are named, and must have the same parameters. The true values
-// may be nil. The errors are as for [viz.Contours].
+// may be nil. Errors occur in the same cases as for [viz.Contours].
 func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
 	if err != nil {

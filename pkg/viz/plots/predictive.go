@@ -10,11 +10,12 @@ import (
 )
 
 // Predictive draws the prediction of one experiment, with a panel for each column. A
-// panel shows the median of new observations with their errors, the intervals that
-// contain 50 % and 90 % of them, and the data, which may be nil. A prediction that was
-// made only at the times of the data does not say what happens between them, so the
-// intervals are bars at these times. If it has other times as well, such as
-// Posterior.FineTimes, the intervals are bands and the medians are joined by a line.
+// panel shows the median of new observations, which include measurement errors, the
+// intervals that contain 50 % and 90 % of them, and the data, which may be nil. A
+// prediction made only at the observation times does not say what happens between them,
+// so the intervals are bars at these times. If the prediction contains other times,
+// such as Posterior.FineTimes, the intervals are bands and the medians are joined by a
+// line.
 func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	var f viz.Figure
 	if len(q.Y) == 0 {
@@ -92,7 +93,7 @@ func timeOf(data *bayes.Data) string {
 
 // Inside counts the observations in the data that lie in the central interval of the
 // prediction with the given probability. The second result is the total number of
-// observations at times of the prediction.
+// observations at times that the prediction contains.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2
 	for k := range data.Y[0] {
