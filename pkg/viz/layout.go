@@ -62,8 +62,8 @@ func inBrackets(s string) string {
 	return fmt.Sprintf(" (%s)", s)
 }
 
-// prepared checks the layers and removes what cannot be drawn. The title states how many
-// values a logarithmic axis leaves out.
+// The method prepared checks the layers and removes what cannot be drawn. The title
+// states how many values a logarithmic axis leaves out.
 func (p Panel) prepared() (Panel, error) {
 	for _, a := range []Axis{p.X, p.Y} {
 		switch {
@@ -165,7 +165,7 @@ func paint(ps []*page) []look {
 	return legend
 }
 
-// place decides on the size of the figure and on the place of its parts.
+// The method place determines the size of the figure and the positions of its parts.
 func (p *page) place() {
 	n := len(p.Panels)
 	p.cols = p.Columns

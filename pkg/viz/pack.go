@@ -64,8 +64,8 @@ func columns(v any) any {
 	return v
 }
 
-// column10 returns the packed form of a list of points. It is nil for any other list,
-// and where packing would not shorten the numbers.
+// column10 returns the packed form of a list of points. It is nil for any other list, and
+// for a list that packing would not shorten.
 func column10(rows []any) []any {
 	const most = 1 << 53 // beyond it integers are not exact
 	if len(rows) < 4 {

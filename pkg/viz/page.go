@@ -170,8 +170,9 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// ticks returns about n labelled ticks, or fewer, for an axis with limits lo and hi. In
-// all it returns at most nine times as many ticks as labelled ones.
+// ticks returns about n labelled ticks, or fewer, and unlabelled ones between them, for
+// an axis with limits lo and hi. At most nine times as many ticks as the labelled ones
+// are returned in total.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)
@@ -188,7 +189,8 @@ func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	return ts
 }
 
-// logTicks labels decades, and 2 and 5 as well if there are few decades.
+// logTicks labels the decades and, if there are few of them, also their multiples by 2
+// and 5.
 func logTicks(lo, hi float64, n int) []plot.Tick {
 	e0, e1 := math.Log10(lo), math.Log10(hi)
 	every := max(1, int(math.Ceil((e1-e0)/float64(max(n, 2)))))

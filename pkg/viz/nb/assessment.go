@@ -35,8 +35,8 @@ func report(a *assess.Report) {
 	}
 }
 
-// words shows lines and, below them, points as HTML paragraphs, because JupyterLab
-// breaks printed lines in the middle of words.
+// The function words shows a text and, below it, a list of bullet points. Both are shown
+// as HTML, because JupyterLab breaks printed lines in the middle of words.
 func words(text string, points []string) {
 	text = strings.TrimSpace(text)
 	page := "<p>" + strings.ReplaceAll(html.EscapeString(text), "\n", "<br>") + "</p>"
@@ -53,7 +53,8 @@ func words(text string, points []string) {
 	synchronise()
 }
 
-// folded shows points that are hidden until the reader opens them.
+// folded shows a title above a list of bullet points that is hidden until the reader
+// opens it.
 func folded(title string, points []string) {
 	page, text := "<details><summary>"+html.EscapeString(title)+"</summary><ul>", title+":"
 	for _, p := range points {

@@ -244,7 +244,8 @@ func store(file string, data []byte) (err error) {
 	})
 }
 
-// lossy names the part of type T that encoding/gob would silently leave out, or "".
+// lossy returns the name of a part of the type that encoding/gob would silently leave
+// out, or "".
 func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	if seen[t] {
 		return ""

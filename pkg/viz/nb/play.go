@@ -13,9 +13,9 @@ import (
 // path from the root of the Jupyter server.
 const liveFigures = "environment/playground/built/playground.js"
 
-// Play shows a live figure of package playground with these values of its knobs; those that
-// are not named have their usual values. The browser computes the figure, and the kernel
-// does not. Where the browser may not run scripts or the program is missing, as on GitHub,
+// Play shows a live figure of package playground with these values of its knobs; knobs
+// that are not named have their default values. The browser computes the figure, not the
+// kernel. Where the browser may not run scripts or the program is missing, as on GitHub,
 // the recorded graphic is shown instead.
 func Play(name string, values map[string]any, recorded viz.Graphic) {
 	figure, err := playground.Open(name)

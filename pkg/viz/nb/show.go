@@ -15,9 +15,9 @@ import (
 
 // Show shows each value in a form that suits its kind.
 //
-// A graphic, such as a [viz.Figure], is one output: interactive where scripts run and
-// ECharts is found, otherwise its own static picture. Only the HTML contains the picture,
-// so that a notebook stores it once.
+// A graphic, such as a [viz.Figure], is one output: an interactive chart where scripts
+// run and ECharts is found, and a static picture otherwise. Only the HTML contains the
+// picture, so that a notebook stores it once.
 //
 // Chains are shown as a table with the mean of each parameter, its Monte Carlo error,
 // the standard deviation, the 95 % interval, the effective sample sizes and R̂. Below

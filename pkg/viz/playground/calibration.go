@@ -26,8 +26,8 @@ type calibration struct {
 	done     map[string]any // the knobs but α for which all this is complete
 }
 
-// comparison holds the error and the spread of the first component by time, and the shares
-// of all errors that are within one and two standard deviations.
+// comparison holds the error and the spread of the first component over time, and the
+// shares of all errors that are within one and two standard deviations.
 type comparison struct {
 	alpha     float64
 	error, sd []float64

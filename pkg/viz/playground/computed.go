@@ -18,7 +18,7 @@ type computed struct {
 	problem string
 }
 
-// open gives the knobs their usual values and begins.
+// The method open sets the knobs to their default values and begins the computation.
 func (f *computed) open() {
 	if err := f.Set(nil); err != nil {
 		panic(err)

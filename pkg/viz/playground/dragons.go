@@ -123,8 +123,8 @@ func (f *dragons) compute(ctx context.Context) error {
 	for i := range peaks {
 		peaks[i].below, peaks[i].exact = peaks[i].below-top, peaks[i].exact-f.exactTop
 	}
-	// For a given β1 these solvers are linear in the limit β0/β1, so the log-likelihood
-	// is a quadratic polynomial in it.
+	// For a given β1, the solutions computed by these solvers are linear in the limit
+	// β0/β1, so the log-likelihood is a quadratic polynomial in it.
 	g := &kde.Surface{}
 	for j := range 25 {
 		g.Y = append(g.Y, 9+float64(j)/12)

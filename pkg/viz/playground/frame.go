@@ -68,8 +68,8 @@ type Chart struct {
 	Option map[string]any `json:"option"`
 }
 
-// A Problem is a mistake in the text of a knob. Line and Column count from 1; 0 means
-// unknown.
+// A Problem is a mistake in the text of a knob. Line and Column are counted from 1; 0
+// means unknown.
 type Problem struct {
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
@@ -94,7 +94,7 @@ var figures = map[string]func() Figure{
 // Names lists the figures.
 func Names() []string { return slices.Sorted(maps.Keys(figures)) }
 
-// Open returns a new figure with the usual values of its knobs.
+// Open returns a new figure whose knobs have their default values.
 func Open(name string) (Figure, error) {
 	f := figures[name]
 	if f == nil {
@@ -123,8 +123,8 @@ type message struct {
 	Name   string
 }
 
-// Answer answers a message of the page, JSON to JSON. A mistake, or a panic of a figure,
-// becomes an answer with the key error.
+// Answer returns the answer to a message of the page. Both are JSON texts. A mistake, or
+// a panic of a figure, becomes an answer with the key error.
 func (p *Page) Answer(text string) (answer string) {
 	var m message
 	reply := map[string]any{}

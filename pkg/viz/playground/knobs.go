@@ -115,8 +115,8 @@ func button(name, label string) Control {
 	return Control{Name: name, Label: label, Kind: "button", Value: false}
 }
 
-// methodNames are the names that methodNamed knows, which are those of package methods.
-// Its Parse knows more, and would make the program larger.
+// methodNames are the names that methodNamed accepts. They are the same as in package
+// methods, whose function Parse accepts more names but would make the program larger.
 var methodNames = []string{"ab1", "am0", "am1", "rk4", "dp5", "radau3", "radau5", "bdf"}
 
 // methodNamed returns the method that a choice names.

@@ -42,10 +42,12 @@ type modelFigure struct {
 	extra  map[string]float64
 }
 
-// drawn is the number of starts of a fit in addition to the values of the sliders.
+// A fit starts from the values of the sliders and from this number of randomly drawn
+// points.
 const drawn = 9
 
-// threshold is the largest shift in sd that does not matter, as in the command certify.
+// threshold is the largest shift, in standard deviations, that does not matter, as in the
+// command certify.
 const threshold = 0.1
 
 func newModel() Figure {
@@ -59,11 +61,11 @@ func newModel() Figure {
 func (f *modelFigure) Controls() []Control { return f.knobs }
 func (f *modelFigure) Close()              { f.work.stop() }
 
-// parameter is the beginning of the name of a slider.
+// The name of the slider of a parameter begins with this prefix.
 const parameter = "p."
 
-// Set reads the text again if it has changed, and begins what is to be done: a fit or a
-// certificate if its button is pressed, and a solve otherwise.
+// Set reads the text again if it has changed. Then it begins a fit or a certificate if
+// the button for it is pressed, and a solve otherwise.
 func (f *modelFigure) Set(values map[string]any) error {
 	written := f.written
 	if f.file == nil {
@@ -152,7 +154,7 @@ func problem(text string, err error) Problem {
 	line, _ := strconv.Atoi(m[2] + m[3])
 	p := Problem{Line: line, Text: m[4]}
 	if c := column.FindStringSubmatch(m[4]); c != nil && line > 0 && line <= len(lines) {
-		// The column counts from the start of the formula.
+		// The column is counted from the start of the formula.
 		key := c[1] + ":"
 		if at := strings.Index(lines[line-1], key); at >= 0 {
 			rest := lines[line-1][at+len(key):]

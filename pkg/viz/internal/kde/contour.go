@@ -4,7 +4,7 @@ import "math"
 
 // Contour returns the curves on which the density equals level, as closed polylines with
 // a NaN between them. It uses marching squares with linear interpolation along the edges
-// of the cells. Beyond the grid the density counts as zero, so that all curves are
+// of the cells. Beyond the grid the density is taken to be zero, so that all curves are
 // closed. It panics if level is not positive.
 func (g Surface) Contour(level float64) (x, y []float64) {
 	if !(level > 0) {
@@ -63,9 +63,8 @@ func (t *tracer) z(i, j int) float64 {
 	return t.g.Z[j*len(t.g.X)+i]
 }
 
-// cell adds the segments in the cell whose lower left corner is (i, j), with the
-// higher density on their left. A point that is exactly on the level counts as
-// above it.
+// cell adds the segments in the cell whose lower left corner is (i, j), with the higher
+// density on their left. A point that is exactly on the level is treated as above it.
 func (t *tracer) cell(i, j int) {
 	sw, se, nw, ne := t.z(i, j), t.z(i+1, j), t.z(i, j+1), t.z(i+1, j+1)
 	above := 0
@@ -129,7 +128,7 @@ func (t *tracer) cell(i, j int) {
 	}
 }
 
-// point returns where the contour crosses an edge.
+// The method point returns the point at which the contour crosses an edge.
 func (t *tracer) point(e edge) (x, y float64) {
 	i, j := e.i, e.j
 	if e.up {
@@ -144,7 +143,8 @@ func (t *tracer) point(e edge) (x, y float64) {
 	return x0 + f*(x1-x0), y0 + f*(y1-y0)
 }
 
-// at returns the position of a grid point, which may lie just outside the grid.
+// The method at returns the position of a grid point, which may lie just outside the
+// grid.
 func (t *tracer) at(i, j int) (x, y float64) {
 	return t.g.X[0] + float64(i)*(t.g.X[1]-t.g.X[0]), t.g.Y[0] + float64(j)*(t.g.Y[1]-t.g.Y[0])
 }

@@ -23,14 +23,14 @@ type Surface struct {
 //	H = f² n^(−1/3) Σ̂
 //
 // where Σ̂ is the covariance of the sample: Scott's rule along its principal axes (Scott,
-// Multivariate Density Estimation, 1992, §6.3). The factor f, where 0 means 1, makes it
-// smoother or rougher. The draws of a Markov chain are worth fewer than n independent
+// Multivariate Density Estimation, 1992, §6.3). The factor f multiplies the width of the
+// kernels; f = 0 means 1. The draws of a Markov chain are worth fewer than n independent
 // draws, so the estimate is rough; f > 1 makes it smoother.
 //
-// The grid has m × m points, where 0 means 128, and reaches four standard deviations of
-// the kernel beyond the sample, so that it contains all of the mass. Plane panics if the lengths
-// differ or f or m is negative. It returns an error for fewer than three points, for
-// values that are not finite, and for points that all lie on one line.
+// The grid has m × m points, where m = 0 means 128, and reaches four standard deviations
+// of the kernel beyond the sample, so that it contains all of the mass. Plane panics if
+// the lengths differ or f or m is negative. It returns an error for fewer than three
+// points, for values that are not finite, and for points that all lie on one line.
 func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
 		panic(fmt.Sprintf("kde: density of %d by %d values with factor %v on %d points", len(x), len(y), f, m))
