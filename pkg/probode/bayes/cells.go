@@ -13,7 +13,7 @@ type Cell struct {
 	At          int
 	Columns     []int     // for each location, the column whose expected value it is; −1 for a parameter
 	Score       []float64 // derivatives of the log probability with respect to the locations
-	Information []float64 // Fisher's information on the locations, a matrix
+	Information []float64 // Fisher information on the locations, a matrix
 
 	// Certain is true for a value that has probability 1 and so contains no information,
 	// for example a count of 0 if 0 is expected.

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// An Informer is a Describer with Fisher's information in closed form. For other
+// An Informer is a Describer whose Fisher information has a closed form. For other
 // Likelihoods the information is estimated from draws.
 type Informer interface {
 	Describer

@@ -148,12 +148,12 @@ func TestNUTSGaussian(t *testing.T) {
 	}
 }
 
-// In a model with layers, xᵢ ~ N(0, eᵛ) is observed with a small error as yᵢ = e^(v/2) zᵢ,
-// and zᵢ ~ N(0, 1) are the coordinates. The density is highest at a large v, where there is
-// almost no mass. With Fisher's information at the mean of each window, NUTS takes less than half of
-// the leapfrog steps that it takes with the information at the mode, and finds the same
-// distribution. The moments of v come from quadrature. The probability of a false alarm is
-// 1e-4.
+// In a model with layers, xᵢ ~ N(0, eᵛ) is observed with a small error as yᵢ = e^(v/2)
+// zᵢ, and zᵢ ~ N(0, 1) are the coordinates. The density is highest at a large v, where
+// there is almost no mass. With the Fisher information at the mean of each window, NUTS
+// takes less than half of the leapfrog steps that it takes with the information at the
+// mode, and finds the same distribution. The moments of v come from quadrature. The
+// probability of a false alarm is 1e-4.
 func TestNUTSLayers(t *testing.T) {
 	const n, noise = 40, 0.05
 	y := make([]float64, n)

@@ -244,8 +244,8 @@ func store(file string, data []byte) (err error) {
 	})
 }
 
-// lossy returns the name of a part of the type that encoding/gob would silently leave
-// out, or "".
+// lossy returns a phrase that names a part of the type that encoding/gob would silently
+// leave out, or "".
 func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	if seen[t] {
 		return ""

@@ -110,9 +110,9 @@ func TestModeOfLeastAbsoluteDeviations(t *testing.T) {
 			if len(m.Modes) != 1 || 10*best.Found < 9*m.Searches || math.Abs(best.LogP-want) > 2e-7 {
 				t.Errorf("%d, seed %d: %d modes, %d of %d searches in that of %.9f: want all in that of %.9f", try, seed, len(m.Modes), best.Found, m.Searches, best.LogP, want)
 			}
-			// The covariance is the inverse of Fisher's information n/s², here by its
-			// 256 draws exact, for |∂ log p/∂m| is the same at each; with that of
-			// the prior.
+			// The covariance is the inverse of the Fisher information n/s², here by its
+			// 256 draws exact, for |∂ log p/∂m| is the same at each; with that of the
+			// prior.
 			if try < 3 {
 				var tt, sum float64
 				for _, at := range d.T {

@@ -20,8 +20,9 @@ const (
 	widestSD     = 10  // the largest standard deviation of a shape in any direction
 )
 
-// climb looks for modes from the given points. Unlike modes.Find it does not search everywhere, and takes the shapes from
-// Fisher's information. That costs little more than some solves for each parameter.
+// climb looks for modes from the given points. Unlike modes.Find it does not search
+// everywhere, and takes the shapes from the Fisher information. That costs little more
+// than some solves for each parameter.
 func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Modes, error) {
 	out := &bayes.Modes{Searches: len(from)}
 	var failed error
@@ -72,7 +73,7 @@ func middle(p *bayes.Posterior) []float64 {
 }
 
 // ascend climbs from theta to a mode, with a solver that is roughly accurate there. It
-// also returns Fisher's information at the mode.
+// also returns the Fisher information at the mode.
 func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mode, *mat.SymDense, error) {
 	q, _, err := accurateEnough(ctx, p, &bayes.Modes{Modes: []*bayes.Mode{{Theta: theta, U: theta}}}, roughD)
 	if err != nil {

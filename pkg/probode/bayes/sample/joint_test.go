@@ -35,11 +35,11 @@ func drift(sigma bayes.Value) *bayes.Posterior {
 	return p
 }
 
-// The Gaussian approximation of a Gaussian posterior is that posterior. The mean is found to 0.1
-// standard deviations at most; Fisher's information is a mean over 256 draws, of
-// a relative standard deviation √(2/256) = 9 % at each value of the data: the
-// precision is within four of them, 35 %. With σ unknown it has, for n = 4 values,
-// the information 2n about log σ, beside 1/0.5² of the prior.
+// The Gaussian approximation of a Gaussian posterior is that posterior. The mean is found
+// to 0.1 standard deviations at most; the Fisher information is a mean over 256 draws, of
+// a relative standard deviation √(2/256) = 9 % at each value of the data: the precision
+// is within four of them, 35 %. With σ unknown it has, for n = 4 values, the information
+// 2n about log σ, beside 1/0.5² of the prior.
 func TestFindGaussian(t *testing.T) {
 	const sigma = 0.3
 	e, err := bayes.NewDensity(context.Background(), drift(bayes.Known(sigma)))

@@ -132,9 +132,10 @@ func TestAscentInValley(t *testing.T) {
 	}
 }
 
-// If the residuals stay large, Fisher's information is far from the curvature, and steps
-// with it alone converge slowly or not at all [Dennis, Gay & Welsch 1981]. For residuals
-// (x, λx² + x − 1 + c) the ratio of the missing curvature to the information is about 2λc.
+// If the residuals stay large, the Fisher information is far from the curvature, and
+// steps with it alone converge slowly or not at all [Dennis, Gay & Welsch 1981]. For
+// residuals (x, λx² + x − 1 + c) the ratio of the missing curvature to the information is
+// about 2λc.
 func TestAscentLargeResiduals(t *testing.T) {
 	const lambda, c = 1.5, 3
 	f := &density{

@@ -21,7 +21,7 @@ type Point struct {
 	X           []float64
 	Value       float64       // log density
 	Gradient    *mat.VecDense // without kinks
-	Information *mat.SymDense // Fisher's information, including kinks, plus the curvature of the priors
+	Information *mat.SymDense // Fisher information, including kinks, plus the curvature of the priors
 	U           []float64     // kinks; nil if there are none
 	J           [][]float64   // derivatives of U, one row per kink
 	Curvature   *mat.SymDense // the part of Information without kinks; nil if there are none
