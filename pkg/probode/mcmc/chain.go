@@ -218,8 +218,17 @@ func (c *Chain) keep() {
 		c.Sink.Keep(x, c.quantity)
 		return
 	}
-	c.draws = append(c.draws, x...)
-	c.generated = append(c.generated, c.quantity...)
+	c.draws = appendRow(c.draws, x)
+	c.generated = appendRow(c.generated, c.quantity)
+}
+
+// appendRow appends a row to the rows of earlier draws. It doubles the memory when it is
+// full, because append would only add a quarter, and copy long runs too often.
+func appendRow(rows, row []float64) []float64 {
+	if len(rows)+len(row) > cap(rows) {
+		rows = slices.Grow(rows, max(len(row), len(rows)))
+	}
+	return append(rows, row...)
 }
 
 // beginTurn records the state, from which the turn can be replayed.

@@ -93,15 +93,14 @@ type weightedQuantiles struct {
 }
 
 func newQuantiles(x, weights []float64) weightedQuantiles {
+	if weights == nil {
+		return equalQuantiles(x)
+	}
 	type weighed struct{ x, w float64 }
 	var all []weighed
 	var sum, squares float64
 	for i, v := range x {
-		w := 1.0
-		if weights != nil {
-			w = weights[i]
-		}
-		if w > 0 {
+		if w := weights[i]; w > 0 {
 			all = append(all, weighed{v, w})
 			sum += w
 			squares += w * w
@@ -118,6 +117,17 @@ func newQuantiles(x, weights []float64) weightedQuantiles {
 	}
 	for i := range q.p {
 		q.p[i] /= at
+	}
+	return q
+}
+
+// equalQuantiles is newQuantiles for equal weights, which need no sorting beside the
+// draws.
+func equalQuantiles(x []float64) weightedQuantiles {
+	q := weightedQuantiles{x: slices.Clone(x), p: make([]float64, len(x)), size: float64(len(x))}
+	slices.Sort(q.x)
+	for i := range q.p {
+		q.p[i] = float64(i) / float64(len(x)-1)
 	}
 	return q
 }
@@ -189,8 +199,8 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 // The method Of returns the centre and the spread of the draws x[c][k] for which in[c][k]
 // is 1.
 func (by Measure) Of(x, in [][]float64) Value {
-	center, log := by.Stretches(x, in, len(x[0]))
-	s, _ := by.part(x, nil, in)
+	s, influence := by.part(x, nil, in)
+	center, log := stretches(x, influence, len(x[0]))
 	return Value{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
@@ -200,8 +210,13 @@ func (by Measure) Of(x, in [][]float64) Value {
 // contributions.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
+	return stretches(x, influence, n)
+}
+
+func stretches(x [][]float64, influence func(c, k int) (center, log float64), n int) (center, log [][]float64) {
 	center, log = make([][]float64, len(x)), make([][]float64, len(x))
 	for i, c := range x {
+		center[i], log[i] = make([]float64, n), make([]float64, n)
 		unit := float64(n) / float64(len(c))
 		from := 0
 		for k := range n {
@@ -212,7 +227,7 @@ func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) 
 				a += u * unit
 				b += v * unit
 			}
-			center[i], log[i] = append(center[i], a), append(log[i], b)
+			center[i][k], log[i][k] = a, b
 			from = to
 		}
 	}
