@@ -14,7 +14,7 @@ type section struct {
 	claims [][3]string // the statement of the paper, the result, the verdict
 }
 
-// folded writes a table that is hidden until the reader opens it.
+// The method folded writes a table that is hidden until the reader opens it.
 func (s *section) folded(title string, header []string, rows [][]string) {
 	fmt.Fprintf(s, "<details><summary>%s</summary>\n", html.EscapeString(title))
 	s.Table("class=scroll", header, rows)

@@ -80,7 +80,8 @@ func (t *table) floats(name string) []float64 {
 	return out
 }
 
-// distinct returns the different values of a column, in the order of first occurrence.
+// The method distinct returns the different values of a column, in the order of first
+// occurrence.
 func (t *table) distinct(name string) []string {
 	c := t.column(name)
 	var out []string

@@ -15,10 +15,11 @@ const (
 	paletteStep = 18 // the least difference of two colours of a palette, in some channel
 )
 
-// quantized returns an opaque image with at most paletteSize colours. It takes the
-// colours that occur most often, but skips a colour if one already taken differs from it
-// by less than paletteStep in every channel. Each of the other colours is replaced by
-// the nearest colour of the palette. The grey of letters and of the grid stays grey.
+// The function quantized returns an opaque image with at most paletteSize colours. It
+// takes the colours that occur most often, but skips a colour if one already taken
+// differs from it by less than paletteStep in every channel. Each of the other colours
+// is replaced by the nearest colour of the palette. The grey of letters and of the grid
+// stays grey.
 func quantized(img *image.RGBA) *image.Paletted {
 	pixels := map[color.RGBA]int{}
 	for p := img.Pix; len(p) > 0; p = p[4:] {

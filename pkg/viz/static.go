@@ -53,7 +53,7 @@ func SVG(g Graphic) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// shown lays out the page of the static picture.
+// The function shown lays out the page of the static picture.
 func shown(g Graphic) (*page, error) {
 	ps, show, err := g.pages()
 	if err != nil {
@@ -109,8 +109,8 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 }
 
-// solid returns the colour for the legend, where even a single translucent line of an
-// ensemble must be visible.
+// The method solid returns the colour for the legend, where even a single translucent
+// line of an ensemble must be visible.
 func (k look) solid() color.NRGBA {
 	n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 	if !k.area {

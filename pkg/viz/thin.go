@@ -43,7 +43,8 @@ func thinning(ps []*page) int {
 	return max(1, (total+maxVertices-1)/maxVertices)
 }
 
-// thinned returns new names for the layers that the chart shows only in part.
+// The function thinned returns new names for the layers that the chart shows only in
+// part.
 func thinned(ps []*page, every int) map[string]string {
 	names := map[string]string{}
 	for _, p := range ps {
@@ -82,8 +83,8 @@ func (p Points) every(k int) int {
 	return max(k, (len(p.X)+maxMarkers-1)/maxMarkers)
 }
 
-// monotone reports whether x never decreases or never increases. The curve is then a
-// function of x, and a tooltip can show its value at the pointer.
+// The function monotone reports whether x never decreases or never increases. The curve
+// is then a function of x, and a tooltip can show its value at the pointer.
 func monotone(x []float64) bool {
 	up, down := true, true
 	last := math.NaN()
@@ -155,9 +156,9 @@ func (b Band) thin() Band {
 	return t
 }
 
-// simplified leaves out the vertices of a curve that make no visible difference in a
-// frame with the given axes, by the algorithm of Ramer (1972) and of Douglas and
-// Peucker (1973). It keeps the gaps.
+// The function simplified leaves out the vertices of a curve that make no visible
+// difference in a frame with the given axes, by the algorithm of Ramer (1972) and of
+// Douglas and Peucker (1973). It keeps the gaps.
 func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	keep := make([]bool, len(x))
 	px, py := make([]float64, len(x)), make([]float64, len(x))

@@ -153,7 +153,8 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	return r
 }
 
-// nominal returns the values of all parameters of the file on the linear scale.
+// The function nominal returns the values of all parameters of the file on the linear
+// scale.
 func nominal(p *model.File) (theta []float64) {
 	for _, q := range p.Params {
 		theta = append(theta, q.Nominal)
@@ -248,8 +249,8 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget, until float
 	return true
 }
 
-// loosest returns the loosest tolerance such that D is below a limit at this and all
-// tighter tolerances. It is zero if there is none.
+// The method loosest returns the loosest tolerance such that D is below a limit at this
+// and all tighter tolerances. It is zero if there is none.
 func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	for _, l := range slices.Backward(b.Losses) {
 		if l.Failed != "" || !(l.D < limit) {
@@ -260,7 +261,8 @@ func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	return tolerance
 }
 
-// unused reports whether the method has no effect on the predictions at any tolerance.
+// The method unused reports whether the method has no effect on the predictions at any
+// tolerance.
 func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
 }

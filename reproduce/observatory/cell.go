@@ -66,7 +66,7 @@ func (r *row) key() string { return strings.Join([]string{r.Problem, r.Method, r
 // cell names the cell of a row.
 func (r *row) cell() string { return r.Problem + " " + r.Method + " " + r.Size }
 
-// judged reports whether the row has a verdict.
+// The method judged reports whether the row has a verdict.
 func (r *row) judged() bool { return r.Status == "ok" && r.Rule != "none" && r.Points > 0 }
 
 // components returns the mean squares of the components for which they are known.
@@ -139,8 +139,8 @@ func (c *cell) mesh() (probode.Mesh, string) {
 	return probode.Uniform(h), fmt.Sprintf("h %.4g", h)
 }
 
-// known reports whether all rows of the cell exist. If a rule is missing, the cell is
-// computed again.
+// The method known reports whether all rows of the cell exist. If a rule is missing,
+// the cell is computed again.
 func (c *cell) known(cells *ledger[row]) bool {
 	_, size := c.mesh()
 	r := row{solved: solved{Problem: c.t.p.Name, Method: c.entrant.name, Size: size}, Rule: "none"}

@@ -115,8 +115,8 @@ var rules = []rule{
 	{name: recommended, rule: calibrate.LogScore, scaling: probode.ScaleLocal},
 }
 
-// shown names the rule whose verdicts the page shows for a method: the recommended one, or
-// the log score alone if the method does not estimate local errors.
+// The function shown names the rule whose verdicts the page shows for a method: the
+// recommended one, or the log score alone if the method does not estimate local errors.
 func shown(method string) string {
 	i := slices.IndexFunc(entrants, func(e entrant) bool { return e.name == method })
 	if i >= 0 && entrants[i].blind {

@@ -125,8 +125,8 @@ func honesty(standings []standing) (string, error) {
 	return p.String(), err
 }
 
-// unreached lists the cells in which the rule that is shown has no verdict or a bad one,
-// with the reason for each.
+// The function unreached lists the cells in which the rule that is shown has no verdict
+// or a bad one, with the reason for each.
 func unreached(rows []row) string {
 	var reasons []string
 	cells := map[string][]string{}

@@ -172,7 +172,7 @@ func (l *ledger[T]) arrange(place func(*T) []float64) error {
 // save writes all rows; after an error the file is unchanged.
 func (l *ledger[T]) save() error { return shell.WriteFile(l.path, encode(l.rows, 6)) }
 
-// named returns the place of a name in a list, or −1 if it is not there.
+// The function named returns the place of a name in a list, or −1 if it is not there.
 func named[T any](list []T, name func(*T) string, want string) float64 {
 	for i := range list {
 		if name(&list[i]) == want {

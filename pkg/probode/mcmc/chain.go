@@ -242,9 +242,10 @@ func (c *Chain) beginTurn() {
 
 // Advance runs the chains to the end of a run with the settings s. Each chain must have
 // been started, or marked as complete by Finished. Advance reports whether all of them
-// reached that end before ctx was done or a Sink stopped them. Names are the names of the
-// coordinates, for the R̂ that Progress reports; MinESS is ignored. If Progress, a kernel
-// or a Sink panics, or ends its goroutine, all chains stop and Advance returns an error.
+// reached that end before ctx was done or a Sink stopped them. The argument names holds
+// the names of the coordinates, which appear in reports of Progress about R̂. MinESS is
+// ignored. If Progress, a kernel or a Sink panics, or ends its goroutine, all chains
+// stop and Advance returns an error.
 func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {
 	until := s.iterations(s.Draws)
 	report := newReporter(s.Progress, names, chains, until)

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Chains holds the draws of a run. Draws from elsewhere can be filled in by hand: the
-// methods need only Names and Draws.
+// Chains holds the draws of a run. A Chains can also be made of draws from another
+// source: the methods need only the fields Names and Draws.
 type Chains struct {
 	// Names are the names of the parameters.
 	Names []string

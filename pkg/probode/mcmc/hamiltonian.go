@@ -254,7 +254,7 @@ func (k *Hamiltonian) follow(steps int, size float64) (logp float64, err error) 
 	return logp, nil
 }
 
-// Position returns the position of the chain, a view valid until the next Step.
+// Position returns the position of the chain. The slice is valid until the next Step.
 func (k *Hamiltonian) Position() []float64 { return k.x }
 
 // Stats returns the counts since Init. Failed counts the moves along which the target could

@@ -86,7 +86,8 @@ type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 
 var errNotFinite = errors.New("the log density or its gradient is not finite: want finite numbers")
 
-// checked returns a log density, or NaN and an error if it could not be evaluated.
+// The function checked returns a log density, or NaN and an error if it could not be
+// evaluated.
 func checked(logp float64, err error) (float64, error) {
 	if err == nil && (math.IsNaN(logp) || math.IsInf(logp, 1)) {
 		err = errNotFinite
@@ -97,8 +98,8 @@ func checked(logp float64, err error) (float64, error) {
 	return logp, nil
 }
 
-// checked calls f. It returns NaN and an error if the value or the gradient could not be
-// evaluated.
+// The method checked calls f. It returns NaN and an error if the value or the gradient
+// could not be evaluated.
 func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 	logp, err := checked(f(grad, x))
 	if sum := floats.Sum(grad); math.IsInf(logp, -1) || !math.IsNaN(sum) && !math.IsInf(sum, 0) {
@@ -132,8 +133,8 @@ type Kernel interface {
 	// Step makes one iteration.
 	Step(rng *rand.Rand)
 
-	// Position returns the coordinates to be recorded. Their number does not change. It is
-	// a view, valid until the next Step, and must not be changed.
+	// Position returns the coordinates to be recorded. Their number does not change.
+	// The slice is valid until the next Step and must not be changed.
 	Position() []float64
 
 	// Stats returns the counts since Init.

@@ -77,7 +77,7 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 	m.walk.Observe(m.x, probability)
 }
 
-// Position returns the position of the chain, a view valid until the next Step.
+// Position returns the position of the chain. The slice is valid until the next Step.
 func (m *Metropolis) Position() []float64 { return m.x }
 
 // Stats returns the counts since Init.

@@ -302,7 +302,7 @@ func (k *NUTS) count(moved bool) {
 	}
 }
 
-// take sets d to the position of s.
+// The method take sets d to the position of s.
 func (k *NUTS) take(d *draw, s *phase, energy float64) {
 	copy(d.z, s.z)
 	copy(d.g, s.g)
@@ -343,10 +343,10 @@ func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	return goes
 }
 
-// straight reports whether a path makes no U-turn. The first part of the path has the
-// momenta outer and inner at its ends and the given sum of momenta; r is the second part,
-// which begins where the first one ends. The test is applied to the whole path, and to
-// each part together with the nearest point of the other part.
+// The function straight reports whether a path makes no U-turn. The first part of the
+// path has the momenta outer and inner at its ends and the given sum of momenta; r is
+// the second part, which begins where the first one ends. The test is applied to the
+// whole path, and to each part together with the nearest point of the other part.
 func straight(outer, inner, sum []float64, r *tree) bool {
 	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
 	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&
@@ -385,7 +385,7 @@ func (k *NUTS) adapt() {
 // acceptance returns the mean probability of acceptance along the path.
 func (p *path) acceptance() float64 { return p.accept / float64(max(1, p.leaps)) }
 
-// Position returns the position of the chain, a view valid until the next Step.
+// Position returns the position of the chain. The slice is valid until the next Step.
 func (k *NUTS) Position() []float64 { return k.x }
 
 // Stats returns the counts since Init. Accepted counts the iterations that changed the

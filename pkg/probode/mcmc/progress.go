@@ -76,7 +76,7 @@ type record struct {
 	draws  []float64 // one after another
 }
 
-// wants reports whether the record will keep the next draw.
+// The method wants reports whether the record will keep the next draw.
 func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
 
 // add offers a draw, which may be nil if wants returns false.
@@ -174,8 +174,8 @@ func (r *reporter) update(t time.Time) {
 	r.now.elapsed, r.now.rate, r.now.left = r.meter.Update(t, r.now.done, r.now.total)
 }
 
-// worst computes the largest R̂, with all records thinned to the largest stride and cut
-// to the shortest length.
+// The method worst computes the largest R̂, with all records thinned to the largest
+// stride and cut to the shortest length.
 func (r *reporter) worst() {
 	stride, n := 1, math.MaxInt
 	for _, c := range r.records {

@@ -192,9 +192,9 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	}
 }
 
-// respace moves every β except the first and the last so that the cumulative rejection
-// rate, summed from β = 1 downwards, increases by the same amount from each β to the
-// next. It interpolates linearly.
+// The method respace moves every β except the first and the last so that the cumulative
+// rejection rate, summed from β = 1 downwards, increases by the same amount from each β
+// to the next. It interpolates linearly.
 func (k *Tempering) respace() {
 	n := len(k.replicas)
 	sum, beta := make([]float64, n), make([]float64, n)
@@ -230,7 +230,7 @@ func (k *Tempering) Swaps() (rates []float64, trips int) {
 	return rates, k.trips
 }
 
-// Position returns the point at β = 1, a view valid until the next Step.
+// Position returns the point at β = 1. The slice is valid until the next Step.
 func (k *Tempering) Position() []float64 { return k.replicas[0].x }
 
 // LogDensity returns the log density at the position.

@@ -61,7 +61,7 @@ type BDF struct {
 // bdfMost is the highest order.
 const bdfMost = 5
 
-// top returns the highest order that the method uses.
+// The method top returns the highest order that the method uses.
 func (m BDF) top() int {
 	if m.Steps < 0 || m.Steps > bdfMost {
 		panic(fmt.Sprintf("methods: BDF with %d steps: want 1 to %d, or 0 for a variable order", m.Steps, bdfMost))
@@ -199,7 +199,7 @@ func (b *bdf) order(i int) int {
 	}
 }
 
-// quiet reports whether step i carries no noise.
+// The method quiet reports whether step i carries no noise.
 func (b *bdf) quiet(i int) bool { return b.begin == 0 && i < b.method.start() }
 
 // node returns (t_{i+1} − t_{i+1−j})/h.
@@ -271,7 +271,7 @@ func (b *bdf) coefficients(i int) {
 	b.form(i, b.gamma)
 }
 
-// form sets up the equation of step i with the given γ.
+// The method form sets up the equation of step i with the given γ.
 func (b *bdf) form(i int, gamma float64) {
 	b.t, b.h = b.g.Times()[i+1], b.g.H(i)
 	b.table.a[0][0], b.table.modes[0].re = gamma, 1/gamma
@@ -409,9 +409,9 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	return nil
 }
 
-// doubled estimates the error of a starting step by step doubling. The estimate of
-// Radau5's embedded formula, of order 3, would be larger than the errors of all later
-// steps, and noise scaled by it would be too large as well.
+// The method doubled estimates the error of a starting step by step doubling. The
+// estimate of Radau5's embedded formula, of order 3, would be larger than the errors of
+// all later steps, and noise scaled by it would be too large as well.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	if b.doubling == nil {
 		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)

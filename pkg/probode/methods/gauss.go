@@ -52,8 +52,8 @@ func (m Gauss) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &undamped{implicit: s, damping: damping}, nil
 }
 
-// undamped is an implicit stepper whose error is estimated by a second method, which damps
-// fast components.
+// The type undamped is an implicit stepper whose error is estimated by a second method,
+// which damps fast components.
 type undamped struct {
 	*implicit
 	damping *collocation
@@ -76,7 +76,7 @@ func (s *undamped) LocalError(dst []float64, i int, x, next, theta []float64) (e
 	return nil
 }
 
-// additive returns the noise that adds √α h^{q+1/2} ξ to the state.
+// The function additive returns the noise that adds √α h^{q+1/2} ξ to the state.
 func additive(d, order int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(order) + 0.5}
 }

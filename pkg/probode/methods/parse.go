@@ -10,14 +10,14 @@ import (
 	"github.com/probode/probode/pkg/probode/gp"
 )
 
-// named is a method with its short name.
+// The type named is a method with its short name.
 type named struct {
 	name   string
 	method probode.Method
 }
 
-// plain returns the methods that Names lists. It is a function, like variants, so that a
-// program that does not call Parse does not contain all methods.
+// The function plain returns the methods that Names lists. It is a function, like
+// variants, so that a program that does not call Parse does not contain all methods.
 func plain() []named {
 	return []named{
 		{"ab1", adams.Bashforth{Steps: 1}},

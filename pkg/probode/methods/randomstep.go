@@ -86,8 +86,8 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 	return s, nil
 }
 
-// scaled returns the problem whose field is f multiplied by c, where c is a further
-// parameter after those of p.
+// The function scaled returns the problem whose field is f multiplied by c, where c is
+// a further parameter after those of p.
 func scaled(p *probode.Problem) *probode.Problem {
 	q, n := *p, len(p.Theta)
 	q.Theta = append(append([]float64(nil), p.Theta...), 1)

@@ -103,7 +103,8 @@ func (m *Model) observableIDs() (ids []string) {
 	return ids
 }
 
-// formulas returns the formula of the observable and the formulas of its distribution.
+// The method formulas returns the formula of the observable and the formulas of its
+// distribution.
 func (o *observable) formulas() []*expr.Node {
 	return append([]*expr.Node{o.formula}, numbers(o.freedom, o.noise)...)
 }

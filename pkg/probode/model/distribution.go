@@ -11,13 +11,14 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// counts reports whether the distribution is for counts.
+// The method counts reports whether the distribution is for counts.
 func (d noiseDistribution) counts() bool {
 	return d == poissonNoise || d == negativeBinomialNoise || d == binomialNoise
 }
 
-// numbers lists the formulas for the parameters of a distribution other than its
-// location, in the order of Own in [bayes.Likelihood]. It omits formulas that are nil.
+// The function numbers lists the formulas for the parameters of a distribution other
+// than its location, in the order of Own in [bayes.Likelihood]. It omits formulas that
+// are nil.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }
@@ -61,14 +62,14 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-// known returns the likelihood without names for its parameters. It is for callers that
-// pass the values of the parameters.
+// The method known returns the likelihood without names for its parameters. It is for
+// callers that pass the values of the parameters.
 func (r *row) known() bayes.SlopedLikelihood {
 	return r.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }
 
-// scaled is the distribution of y if g(y) has the distribution given by the field Of
-// around g(m), where g is ln or log₁₀:
+// The type scaled is the distribution of y if g(y) has the distribution given by the
+// field Of around g(m), where g is ln or log₁₀:
 //
 //	log p(y | m) = log q(g(y) | g(m)) + log g′(y).
 type scaled struct {
@@ -212,7 +213,8 @@ func checkValue(d Observation, o *observable) {
 	}
 }
 
-// formulas returns the formula of the row and the formulas of its distribution.
+// The method formulas returns the formula of the row and the formulas of its
+// distribution.
 func (r *row) formulas() []*expr.Node {
 	return append([]*expr.Node{r.formula}, numbers(r.freedom, r.noise)...)
 }

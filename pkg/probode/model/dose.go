@@ -37,8 +37,8 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 	return times
 }
 
-// numbered returns an event for each of the times. If there are several times, the IDs of
-// the events end in a number.
+// The method numbered returns an event for each of the times. If there are several
+// times, the IDs of the events end in a number.
 func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, jumps ...equations.Jump) []equations.Event {
 	events := make([]equations.Event, len(times))
 	for i, t := range times {

@@ -71,7 +71,7 @@ type Optimum struct {
 	Err       error // why the search failed; if not nil, only Start of the other fields is meaningful
 }
 
-// value returns what a search maximises.
+// The method value returns what a search maximises.
 func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 
 // Fit maximises the log-likelihood, or with Map the log posterior density, within the
@@ -159,8 +159,8 @@ func (p *File) Size() (parameters, measurements int) {
 	return len(p.estimated()), measurements
 }
 
-// better defines the order of optima: the best come first, and those of failed searches
-// last. Equally good optima are in the order of their starts.
+// The function better defines the order of optima: the best come first, and those of
+// failed searches last. Equally good optima are in the order of their starts.
 func better(a, b Optimum) int {
 	switch {
 	case a.Err == nil && b.Err == nil && a.value() != b.value():
@@ -214,7 +214,7 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	return f, p.complete(f.theta)
 }
 
-// starts returns the starts, in the coordinates of the searches.
+// The method starts returns the starts, in the coordinates of the searches.
 func (f *fitting) starts() [][]float64 {
 	var list [][]float64
 	for _, theta := range f.set.From {
@@ -378,8 +378,8 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 	return s, nil
 }
 
-// solved prepares the search for solutions on the given mesh, and reports whether that
-// succeeded. The first solution will be at x.
+// The method solved prepares the search for solutions on the given mesh, and reports
+// whether that succeeded. The first solution will be at x.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.linear(x)
@@ -396,8 +396,9 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
-// coarse returns the mesh with the tolerance of the settings. Its number of steps is
-// limited, because searches also try θ at which a solution would take a very long time.
+// The method coarse returns the mesh with the tolerance of the settings. Its number of
+// steps is limited, because searches also try θ at which a solution would take a very
+// long time.
 func (f *fitting) coarse() probode.Mesh { return steps{Tolerance: f.set.Tolerance, most: 2e4} }
 
 // The method linear returns the values of the estimated parameters on the linear scale.
@@ -470,9 +471,9 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// steep returns the change in a surface's coordinate when the coordinate of the search
-// changes by 1. The coordinate of the surface is the value on the linear scale or its
-// natural logarithm.
+// The method steep returns the change in a surface's coordinate when the coordinate of
+// the search changes by 1. The coordinate of the surface is the value on the linear
+// scale or its natural logarithm.
 func (b *box) steep() float64 {
 	if b.scale == Log10 {
 		return math.Ln10 * b.unit
@@ -530,7 +531,7 @@ type end struct {
 	ascent shape.Ascent
 }
 
-// rough runs a search with the tolerance of the settings.
+// The method rough runs a search with the tolerance of the settings.
 func (f *search) rough(e *end) {
 	f.evaluations = 0
 	a := &e.ascent

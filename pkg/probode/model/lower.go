@@ -342,8 +342,8 @@ func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]
 	}
 }
 
-// autonomous fails if a system with preequilibration depends on time, because PEtab does
-// not define the time at which preequilibration begins.
+// The method autonomous fails if a system with preequilibration depends on time,
+// because PEtab does not define the time at which preequilibration begins.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.rates {
 		if slices.Contains(r.Symbols(), expr.Time) {
@@ -352,7 +352,8 @@ func (l *lowering) autonomous(condition string) {
 	}
 }
 
-// timeless fails if an observable depends on time and is measured at the steady state.
+// The method timeless fails if an observable depends on time and is measured at the
+// steady state.
 func (l *lowering) timeless(r row, d *Observation) {
 	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), expr.Time) {
@@ -361,7 +362,7 @@ func (l *lowering) timeless(r row, d *Observation) {
 	}
 }
 
-// steady fails if a system that must reach a steady state has events.
+// The method steady fails if a system that must reach a steady state has events.
 func (l *lowering) steady(condition string) {
 	if l.steadyAsked {
 		return

@@ -193,7 +193,7 @@ func (f *modelFigure) controls(text string, file *model.File, given, kept map[st
 		button("fit", "fit"), button("certify", "does my solver's error matter?"), button("nominal", "nominal values"))
 }
 
-// rounded returns v rounded to two significant digits.
+// The function rounded returns v rounded to two significant digits.
 func rounded(v float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64)
 	return r
@@ -278,7 +278,7 @@ func (f *modelFigure) fit(ctx context.Context) error {
 	return f.solve(ctx)
 }
 
-// fitted describes the results of the searches of a fit.
+// The method fitted describes the results of the searches of a fit.
 func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	best := &ends[0]
 	same, failed := 0, 0

@@ -46,8 +46,8 @@ type paths struct {
 	fault   error
 }
 
-// sized holds the error and the spread at one step size, by component: root mean squares
-// over time.
+// The type sized holds the error and the spread at one step size, by component: root
+// mean squares over time.
 type sized struct {
 	h         float64
 	error, sd []float64

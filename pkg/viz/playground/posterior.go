@@ -119,7 +119,8 @@ func (f *posterior) Set(values map[string]any) error {
 	return nil
 }
 
-// accurate returns the run of the accurate solver, which may already be complete.
+// The method accurate returns the run of the accurate solver, which may already be
+// complete.
 func (f *posterior) accurate() *run {
 	if r := accurates[f.problem]; r != nil {
 		return r
@@ -213,8 +214,8 @@ func (f *posterior) says(v *View) (list []string) {
 	return list
 }
 
-// compared describes the posterior of parameter i and, if enough draws from the
-// accurate posterior exist, compares the two.
+// The function compared describes the posterior of parameter i and, if enough draws
+// from the accurate posterior exist, compares the two.
 func compared(m *diag.Marginal, exact diag.Summary, i int) string {
 	said := fmt.Sprintf("%s is %.4g ± %.2g", m.Name, m.Mean, m.SD)
 	if !enough(exact) {

@@ -49,7 +49,7 @@ func (c *chain) Step(rng *rand.Rand) {
 	c.run.rest(c.run.single)
 }
 
-// watched is a Sampler whose kernels keep their positions in a run.
+// The type watched is a Sampler whose kernels keep their positions in a run.
 type watched struct {
 	sample.Sampler
 	run *run
@@ -112,7 +112,7 @@ func (r *run) progress() float64 {
 	return float64(done) / float64(total)
 }
 
-// kept returns the draws after burn-in, the same number from each chain.
+// The method kept returns the draws after burn-in, the same number from each chain.
 func (r *run) kept() [][][]float64 {
 	done, _ := r.iterations()
 	burnIn := r.settings.BurnIn / r.settings.Thin
@@ -168,8 +168,8 @@ const (
 	fewestESS = 50 // for contours
 )
 
-// worst returns the parameter with the fewest effective draws, and the largest R̂. An R̂
-// that is NaN counts as infinite.
+// The function worst returns the parameter with the fewest effective draws, and the
+// largest R̂. An R̂ that is NaN counts as infinite.
 func worst(s diag.Summary) (least diag.Marginal, rhat float64) {
 	least.BulkESS = math.Inf(1)
 	for _, m := range s {
@@ -183,7 +183,7 @@ func worst(s diag.Summary) (least diag.Marginal, rhat float64) {
 	return least, rhat
 }
 
-// enough reports whether means of the draws can be shown.
+// The function enough reports whether means of the draws can be shown.
 func enough(s diag.Summary) bool {
 	if len(s) == 0 {
 		return false
@@ -192,7 +192,8 @@ func enough(s diag.Summary) bool {
 	return rhat <= mostRHat && min(m.BulkESS, m.TailESS) >= leastESS
 }
 
-// accepted returns the share of the moves of θ, and of those of ξ, that were accepted.
+// The method accepted returns the share of the moves of θ, and of those of ξ, that were
+// accepted.
 func (r *run) accepted() (theta, xi float64) {
 	var sum mcmc.Stats
 	for _, c := range r.chains {

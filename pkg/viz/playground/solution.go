@@ -86,7 +86,7 @@ func newSolution(ctx context.Context, file *model.File, setup probode.Setup, the
 	return s, nil
 }
 
-// observed returns the observables by number and time.
+// The function observed returns the observables by number and time.
 func observed(ctx context.Context, s probode.Setup, p *probode.Problem, times, theta []float64, n int, observe func(dst []float64, t float64, x, theta []float64)) ([][]float64, error) {
 	path, err := s.Bind(ctx, p, theta, times)
 	if err != nil {

@@ -94,7 +94,8 @@ func fractionalRanks(x [][]float64) [][]float64 {
 	return out
 }
 
-// named returns the indices of the named parameters, or of all if none is named.
+// The function named returns the indices of the named parameters, or of all if none is
+// named.
 func named(c *mcmc.Chains, params []string) []int {
 	var out []int
 	for i, name := range c.Names {

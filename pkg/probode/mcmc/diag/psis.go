@@ -89,8 +89,8 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 //
 //	P(X > x) = (1 + k x/σ)^(−1/k)
 //
-// for positive x in increasing order. It takes the posterior mean of b = −k/σ over a
-// grid, under the prior of Zhang and Stephens (2009), and computes k from b. Then it
+// for positive x in increasing order. It computes the posterior mean of b = −k/σ on a
+// grid, under the prior of Zhang and Stephens (2009), and obtains k from b. Then it
 // shrinks k towards one half, with the weight of ten observations, as Vehtari et al.
 // do.
 func fitPareto(x []float64) (k, sigma float64) {

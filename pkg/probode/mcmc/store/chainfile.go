@@ -21,8 +21,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A file receives the draws of one chain. At any moment its files on the disk are in
-// one of three conditions:
+// The type file receives the draws of one chain. At any moment the files of the chain
+// on the disk are in one of three conditions:
 //
 //   - There is no state: nothing has been drawn. There may be a .part file that holds
 //     at most a header.
@@ -110,7 +110,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// finished reads the .csv file, which may have fewer draws than this run asks for.
+// The method finished reads the .csv file, which may have fewer draws than this run
+// asks for.
 func (f *file) finished(draws int) error {
 	t, err := readWhole(f.path, f.recorder())
 	if err != nil {
@@ -197,7 +198,7 @@ func readAll(path string) ([]byte, error) {
 	return io.ReadAll(in)
 }
 
-// known reads the draws that were made before the state was saved.
+// The method known reads the draws that were made before the state was saved.
 func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte) error) (*table, error) {
 	t, err := scan(io.NewSectionReader(in, 0, size), f.state.body, row)
 	switch {
@@ -274,7 +275,7 @@ const drawnBy = " drawn by "
 // flushSize is the number of bytes of draws that are collected before they are written.
 const flushSize = 1 << 16
 
-// ready prepares the file for the next draw of s. Nothing is written yet.
+// The method ready prepares the file for the next draw of s. Nothing is written yet.
 func (f *file) ready(l *layout, s *study) error {
 	f.layout, f.length = l, int64(s.Draws*s.Thin)
 	if f.state == nil {
@@ -291,7 +292,7 @@ func (f *file) ready(l *layout, s *study) error {
 	return nil
 }
 
-// begin writes everything that comes before the next draw.
+// The method begin writes everything that comes before the next draw.
 func (f *file) begin() error {
 	var err error
 	f.at = -1
@@ -321,8 +322,8 @@ func (f *file) begin() error {
 	return nil
 }
 
-// cut shortens the .part file to the given size. The next draw is written at the new end
-// of the file.
+// The method cut shortens the .part file to the given size. The next draw is written at
+// the new end of the file.
 func (f *file) cut(size int64) error {
 	err := f.f.Truncate(size)
 	if err == nil {

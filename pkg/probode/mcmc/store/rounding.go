@@ -52,10 +52,11 @@ func makerOf(header []mcmc.Field) (m maker) {
 	return m
 }
 
-// rounding returns a hash of numbers whose last digit depends on the processor and on
-// the build. Some have the form x y + z. This becomes one operation if the processor
-// has an instruction for it that the compiler may use (arm64, GOAMD64=v3). Others are
-// values of functions that are implemented separately for some processors.
+// The function rounding returns a hash of numbers whose last digit depends on the
+// processor and on the build. Some have the form x y + z. This becomes one operation if
+// the processor has an instruction for it that the compiler may use (arm64,
+// GOAMD64=v3). Others are values of functions that are implemented separately for some
+// processors.
 var rounding = sync.OnceValue(func() string {
 	a := mcmc.NewArchive(nil)
 	for i := range 64 {
@@ -82,12 +83,13 @@ type change struct {
 	was, is  float64 // the pair that differs most
 }
 
-// rounded is the largest relative difference that rounding can explain. It is far above
-// the rounding errors of several thousand solver steps, and far below the difference
-// that another model or setting would make.
+// The constant rounded is the largest relative difference that rounding can explain. It
+// is far above the rounding errors of several thousand solver steps, and far below the
+// difference that another model or setting would make.
 const rounded = 1e-9
 
-// changed compares numbers bit for bit. It returns nil if they are the same.
+// The function changed compares numbers bit for bit. It returns nil if they are the
+// same.
 func changed(was, is []float64) *change {
 	if len(was) != len(is) {
 		return &change{relative: math.Inf(1), was: math.NaN(), is: math.NaN()}

@@ -25,9 +25,10 @@ type state struct {
 	// density holds the numbers that an Evaluator computes at the position.
 	density []float64
 
-	// now is everything that the future of the chain depends on. The field turn holds the
-	// same data, recorded a few milliseconds earlier; the iterations between the two are
-	// replayed. If there are no such iterations, turn is empty.
+	// The field now holds everything on which the future of the chain depends. The
+	// field turn holds the same data, recorded a few milliseconds earlier; the
+	// iterations between the two are replayed. If there are no such iterations, turn is
+	// empty.
 	turn, now []byte
 }
 

@@ -277,9 +277,9 @@ func readHeader(path string) (*table, error) {
 	return scan(f, 0, nil)
 }
 
-// begun reads the .part file of a chain that has no state. It is an error if the file
-// holds anything but a header or the beginning of one, since the chain would begin again
-// and overwrite it.
+// The function begun reads the .part file of a chain that has no state. It is an error
+// if the file holds anything but a header or the beginning of one, since the chain
+// would begin again and overwrite it.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {

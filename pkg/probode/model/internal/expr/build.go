@@ -34,9 +34,9 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// fits reports whether n can be an argument. The argument must be a condition if
-// condition is true, and a number otherwise. A call of a function that the model defines
-// can be either, because its type is not yet known.
+// The function fits reports whether n can be an argument. The argument must be a
+// condition if condition is true, and a number otherwise. A call of a function that the
+// model defines can be either, because its type is not yet known.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }
@@ -315,8 +315,8 @@ func xor(a []*Node) *Node {
 	return n
 }
 
-// aliases lists other names of these functions, from MathML, the infix formulas of SBML,
-// and SymPy.
+// The map aliases lists other names of these functions, from MathML, the infix formulas
+// of SBML, and SymPy.
 var aliases = map[string]string{
 	"power": "pow", "ceiling": "ceil", "signum": "sign",
 	"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsec": "asec", "arccsc": "acsc", "arccot": "acot",
@@ -333,8 +333,7 @@ func init() {
 	}
 }
 
-// refused maps the name of each unsupported function of SBML and SymPy to the message
-// about it.
+// The map refused holds a message for each unsupported function of SBML and SymPy.
 var refused = map[string]string{
 	"delay":     "delay equations are not supported",
 	"rateOf":    "the rate of change of a variable is not supported: write the right-hand side",
@@ -360,8 +359,8 @@ func unknownFunction(name string, more []string) error {
 	return fmt.Errorf("function %s is not known: want one such as exp, ln, log10, pow, piecewise, min, sin", name)
 }
 
-// nearest returns the name in names that differs least from name, or "" if none differs
-// by only one or two letters.
+// The function nearest returns the element of names that differs least from name, or ""
+// if none differs by only one or two letters.
 func nearest(name string, names []string) string {
 	best, dist := "", 1+min(2, len(name)/3)
 	for _, c := range names {

@@ -150,8 +150,8 @@ func (e *expander) call(name string, args []*Node) (*Node, error) {
 	return r, nil
 }
 
-// checked returns m with new arguments. It checks their types again, because a call may
-// have turned out to be a condition.
+// The function checked returns m with new arguments. It checks their types again,
+// because a call may have turned out to be a condition.
 func checked(m *Node, args []*Node) (*Node, error) {
 	changed := false
 	for i, a := range args {

@@ -313,8 +313,8 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 	return m.made(e, name, args)
 }
 
-// made applies the operator with the given name to args. The element e says where an
-// error is.
+// The method made applies the operator with the given name to args. The element e says
+// where an error is.
 func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error) {
 	n, err := apply(name, args...)
 	if err != nil {
@@ -323,7 +323,7 @@ func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error)
 	return n, nil
 }
 
-// allowed holds the MathML operators that SBML allows.
+// The map allowed holds the MathML operators that SBML allows.
 var allowed = map[string]bool{
 	"plus": true, "minus": true, "times": true, "divide": true, "power": true, "root": true, "abs": true, "exp": true, "ln": true, "log": true,
 	"floor": true, "ceiling": true, "factorial": true, "min": true, "max": true, "quotient": true, "rem": true,

@@ -131,7 +131,8 @@ func (r series) node() *Node {
 	return builders[r.name].build(r.args)
 }
 
-// binary reads operands joined by operators that bind at least as tightly as level.
+// The method binary reads operands joined by operators that bind at least as tightly as
+// level.
 func (p *parser) binary(level int) (*Node, error) {
 	start := p.tok.pos
 	first, err := p.unary(level)
@@ -204,7 +205,7 @@ func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPo
 	return nil
 }
 
-// unary reads an operand with the signs and negations before it.
+// The method unary reads an operand with the signs and negations before it.
 func (p *parser) unary(level int) (*Node, error) {
 	op := p.tok
 	word := op.kind == 'a' && op.text == "not" && level <= levelNot
@@ -273,8 +274,8 @@ func (p *parser) power() (*Node, error) {
 	return node(opPow, base, exponent), nil
 }
 
-// literal returns the value of a name that models cannot define, such as inf or true. It
-// returns nil for other names.
+// The function literal returns the value of a name that models cannot define, such as
+// inf or true. It returns nil for other names.
 func literal(name string) *Node {
 	switch strings.ToLower(name) {
 	case "inf", "infinity":

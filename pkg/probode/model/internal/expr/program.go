@@ -47,8 +47,8 @@ func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error)
 	return p.Clone(), nil
 }
 
-// early reports which instructions depend only on inputs that keep their values, and
-// which of these inputs they use.
+// The method early reports which instructions depend only on inputs that keep their
+// values, and which of these inputs they use.
 func (s *straightLine) early(keeps []bool) (list []bool, used []int32) {
 	list = make([]bool, len(s.code))
 	seen := make([]bool, s.inputs)

@@ -244,7 +244,7 @@ func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr stri
 	into[id] = e
 }
 
-// changeable fails if the model sets an element that it declares constant.
+// The method changeable fails if the model sets an element that it declares constant.
 func (s *reader) changeable(line int, by, id string) {
 	e := s.entity(id)
 	def := s.level == "2" && e.Name != "species" // the default of Level 2
