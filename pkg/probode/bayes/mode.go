@@ -16,7 +16,7 @@ type Mode struct {
 	// second derivatives of −log density at U. Cov is nil if that matrix is not positive
 	// definite, or if a standard deviation in some direction is above ten. In both cases
 	// the mode is at an edge, or the data do not determine all parameters. If the density
-	// has kinks (see Kinked), it has no second derivatives there, and Fisher's
+	// has kinks (see Kinked), it has no second derivatives there, and the Fisher
 	// information takes their place.
 	U   []float64
 	Cov *mat.SymDense

@@ -36,7 +36,7 @@ func OpenCSV(file string) CSV {
 	return CSV{rows[0], rows[1:]}
 }
 
-// The method Where returns the rows that have the given values in the given columns:
+// Where selects rows: it returns those that have the given values in the given columns:
 // Where("method", "AM0", "h", "0.1").
 func (t CSV) Where(pairs ...string) CSV {
 	if len(pairs)%2 != 0 {
@@ -55,7 +55,7 @@ func (t CSV) Where(pairs ...string) CSV {
 	return out
 }
 
-// The method Starting returns the rows that begin with the given cells.
+// Starting selects rows: it returns those that begin with the given cells.
 func (t CSV) Starting(cells ...string) CSV {
 	out := CSV{Header: t.Header}
 	for _, r := range t.Rows {

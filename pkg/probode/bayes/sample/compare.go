@@ -18,9 +18,9 @@ type Measurement struct {
 	Sampler Sampler
 	Chains  *mcmc.Chains
 
-	// Solves is the work per draw: the steps of the solvers, divided by the steps of one
-	// solution of all experiments with the posterior's Setup. It does not include the
-	// solves that compute weights.
+	// Solves is the work per draw: the number of steps that the solvers take, divided by
+	// the number that one solution of all experiments takes with the posterior's Setup.
+	// It does not include the solves that compute weights.
 	Solves float64
 
 	// Summary is the summary of Chains, and ESS is the smallest bulk effective sample

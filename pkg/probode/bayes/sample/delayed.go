@@ -32,15 +32,15 @@ import (
 // Stationary distribution: exactly p₀(θ | Y) of the second setup. With Noise it is p(θ, ξ
 // | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. This
 // requires that every move that the second stage would accept has a fair chance of
-// passing the first. Suppose that the first stage fails or has almost no density in a
-// part of the posterior of the second setup. Then moves into this part have no such
-// chance: the chain does not enter it, and the draws do not show that it exists. So the
-// sampler tests this requirement: of the moves that the first stage rejects, the second
-// stage examines one in two during burn-in, and one in sixteen later. A move is lost if
-// plain Metropolis would accept it, but the two stages would accept it with less than a
-// tenth of that probability. If more than one in 200 of the moves that plain Metropolis
-// would accept are lost, the chain continues with only the second stage, and Chains.Notes
-// say at which iteration this began.
+// passing the first. Suppose that in a part of the posterior of the second setup the
+// first stage fails or its density almost vanishes. Then moves into this part have no
+// such chance: the chain does not enter it, and the draws do not show that it exists. So
+// the sampler tests this requirement: of the moves that the first stage rejects, the
+// second stage examines one in two during burn-in, and one in sixteen later. A move is
+// lost if the two stages accept it with less than a tenth of the probability with which
+// plain Metropolis would accept it. If more than one in 200 of the moves that plain
+// Metropolis would accept are lost, the chain continues with only the second stage, and
+// Chains.Notes say at which iteration this began.
 //
 // Cost: one solve of the first stage for each draw, and one of the second stage for each
 // move that the first accepts. It accepts fewer moves than Deterministic, because the
@@ -63,7 +63,7 @@ type DelayedAcceptance struct {
 	// chains start at the modes of the posterior solved by Second, and Noise is ignored.
 	Second probode.Setup
 
-	// Noise makes the sampler move ξ as well.
+	// If Noise is true, the sampler also moves ξ.
 	Noise bool
 
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no

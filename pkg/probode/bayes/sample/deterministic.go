@@ -13,7 +13,7 @@ import (
 // ignored. Cost: one solve for each draw. Use it for comparison, or if the step is known
 // to be small enough.
 type Deterministic struct {
-	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 }

@@ -27,7 +27,7 @@ import (
 // number of paths, that is twice the cost of PseudoMarginal, whose distribution is exact.
 // Use it to reproduce published results that were obtained in this way.
 type ExpectedLikelihood struct {
-	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 

@@ -18,14 +18,14 @@ import (
 // log likelihood with respect to both, which one backward pass through the steps
 // computes.
 //
-// If the noise of the solver is large, θ and ξ depend on each other so strongly that
-// moves of one with the other fixed are very slow. But the data inform only a few
-// directions of ξ: between two observation times, ξ affects the later states only through
-// the state at the second of these times. So for each observation time there are no more
-// informed directions than components of the state (see shape.Informed), and in all other
-// directions ξ follows its prior. The coordinates v in the informed directions are N(0,
-// 1) under the prior. Fisher scoring finds a Gaussian approximation of the posterior of
-// (θ, v), which sets the scales of the moves.
+// If the noise of the solver is large, θ and ξ depend on each other so strongly that a
+// chain that moves one with the other fixed mixes very slowly. But the data inform only a
+// few directions of ξ: between two observation times, ξ affects the later states only
+// through the state at the second of these times. So for each observation time there are
+// no more informed directions than components of the state (see shape.Informed), and in
+// all other directions ξ follows its prior. The coordinates v in the informed directions
+// are N(0, 1) under the prior. Fisher scoring finds a Gaussian approximation of the
+// posterior of (θ, v), which sets the scales of the moves.
 //
 // The approximation is not needed for the draws to be correct. If there is none, if the
 // path of the solver has no gradient with respect to ξ, or if there are several modes,
@@ -126,8 +126,9 @@ func (s Hamiltonian) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kern
 	return k
 }
 
-// newHamiltonian returns a kernel with ξ = 0. The kernel learns the conditional
-// distribution of the given number of parameters.
+// newHamiltonian returns a kernel with ξ = 0. During burn-in the kernel learns the mean
+// and the covariance of the first parameters, as many as learned says, conditional on the
+// other coordinates.
 func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, learned, burnIn int) *hamiltonian {
 	k := &hamiltonian{natural: newNatural(e), gaussian: g}
 	k.Hamiltonian = mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: precision, Learned: learned}

@@ -15,9 +15,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// If the noise of the solver is large, θ and ξ depend on each other so strongly that
-// moves of one with the other fixed are very slow. The data determine how ξ drifts, and
-// the sums of ξ over intervals of time describe this drift:
+// If the noise of the solver is large, θ and ξ depend on each other so strongly that a
+// chain that moves one with the other fixed mixes very slowly. The data determine how ξ
+// drifts, and the sums of ξ over intervals of time describe this drift:
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,
 //

@@ -40,7 +40,7 @@ import (
 // size β for moving ξ is tuned during burn-in so that a quarter of the moves are
 // accepted, and then stays fixed. The zero value is ready for use.
 type PCNWithinGibbs struct {
-	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 

@@ -24,8 +24,8 @@ import (
 // only if no path can be continued.
 //
 // Stationary distribution: exactly p(θ | Y), for any number of paths. y_hat and log_lik
-// belong to one path Z, chosen in proportion to its weight, so that predictions have
-// the distribution p(Z | θ, Y). lp__ holds log p̂.
+// belong to one path Z, chosen with a probability proportional to its weight, so that
+// predictions have the distribution p(Z | θ, Y). lp__ holds log p̂.
 //
 // Cost: with P particles, each draw needs P solves and P × N × d standard normal numbers.
 // PseudoMarginal is an independent check of PCNWithinGibbs. It can replace PCNWithinGibbs
@@ -37,7 +37,7 @@ import (
 // Stats.Latent counts pieces of paths: Accepted counts the pieces that could be computed,
 // and Failed counts those that could not.
 type PseudoMarginal struct {
-	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 

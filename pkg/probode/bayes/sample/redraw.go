@@ -19,7 +19,7 @@ import (
 // Cost: one solve for each draw, and for each accepted move another solve and a new ξ.
 // Use it to reproduce the paper, and PCNWithinGibbs for inference.
 type RedrawOnAccept struct {
-	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 }

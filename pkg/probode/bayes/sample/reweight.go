@@ -168,8 +168,9 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for each
 // distinct θ among the kept draws; these solves use all cores. Use it if the accurate
 // solver is too slow for a whole chain and the coarse one is nearly accurate enough; k̂
-// says whether it was. A short search that begins at 60 draws from the prior looks for
-// modes of the accurate posterior that have far too few draws, and a note names them.
+// shows whether it was accurate enough. A short search that begins at 60 draws from the
+// prior looks for modes of the accurate posterior that have far too few draws, and a note
+// names them.
 type Reweighted struct {
 	// Sampler makes the draws; nil stands for Deterministic.
 	Sampler Sampler

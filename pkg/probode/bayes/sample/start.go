@@ -47,8 +47,8 @@ func describe(m *bayes.Modes, p *bayes.Posterior) string {
 }
 
 // findModes returns the modes around which the chains of a sampler start. They also give
-// a first guess of the shape of the posterior. If the modes are not needed for the
-// starts, it is not an error if none are found.
+// a first guess of the shape of the posterior. Finding no modes is an error only if the
+// starts require modes.
 func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings, needed bool) (*bayes.Modes, error) {
 	found, err := p.Modes, error(nil)
 	if found == nil {
@@ -69,9 +69,9 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 	return found, nil
 }
 
-// starts returns the starts of chains, and a note for the user. If a mode has no Gaussian
-// approximation, the chains start at draws from the prior or, if loose is true and the
-// mode has a Shape, around the mode.
+// The function starts returns the starting points of the chains, and a note for the user.
+// If a mode has no Gaussian approximation, the chains start at draws from the prior or,
+// if loose is true and the mode has a Shape, around the mode.
 func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
 	heavy := heavy(found)
 	spread := 2.

@@ -27,7 +27,8 @@ type Tempering struct {
 	// Temperatures is the number of temperatures. Zero means 10.
 	Temperatures int
 
-	// Proposal makes the moves of θ; nil stands for a rule that needs no tuning.
+	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
+	// tuning.
 	Proposal mcmc.Rule
 }
 

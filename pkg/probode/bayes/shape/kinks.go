@@ -24,7 +24,7 @@ const sharpest = 1e-10
 // The absolute values |r| become √(r² + ε²), and Newton's method follows the maximum as ε
 // shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as additional
 // unknowns. This iteration converges even if the maximum lies at kinks, whereas Newton's
-// method with the unknowns d only does not [Chan, Golub & Mulet (1999), SIAM J. Sci.
+// method for d without the unknowns λ does not [Chan, Golub & Mulet (1999), SIAM J. Sci.
 // Comput. 20, 1964].
 func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gain float64, ok bool) {
 	n := len(p.X)

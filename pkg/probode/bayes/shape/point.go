@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Point is the expansion of a log density about X to second order, with Fisher's
+// A Point is the expansion of a log density about X to second order, with the Fisher
 // information in place of the second derivatives. Without kinks it is
 //
 //	f(X+d) ≈ Value + Gradient·d − ½ dᵀ Information d.

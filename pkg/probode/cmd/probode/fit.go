@@ -25,7 +25,7 @@ the bounds of the parameters and, unless -map is given, without priors.
   probode fit -model problem.yaml -starts 500 -json fit.json
   probode fit -model problem.yaml -start fit.json -profiles
 
-Each search uses Fisher's scoring with exact derivatives within a trust region. The
+Each search uses Fisher scoring with exact derivatives within a trust region. The
 starts are a Latin hypercube. With Laplace errors the likelihood has kinks, which the
 search takes into account. The table has a row for each end of the searches, the best
 first, with the number of searches that ended there, to within 0.01 of the

@@ -196,16 +196,16 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	}
 }
 
-// The method Of returns the centre and the spread of the draws x[c][k] for which in[c][k]
-// is 1.
+// Of applies the measure: it returns the centre and the spread of the draws x[c][k] for
+// which in[c][k] is 1.
 func (by Measure) Of(x, in [][]float64) Value {
 	s, influence := by.part(x, nil, in)
 	center, log := stretches(x, influence, len(x[0]))
 	return Value{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
-// The method Stretches cuts each chain of x into n parts and uses only the draws x[c][k]
-// for which in[c][k] is 1. It returns the contribution of each part to the error of the
+// Stretches divides each chain of x into n parts and uses only the draws x[c][k] for
+// which in[c][k] is 1. It returns the contribution of each part to the error of the
 // centre and of the logarithm of the spread, scaled so that the error is the mean of the
 // contributions.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
