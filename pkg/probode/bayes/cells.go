@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// A Cell holds the contribution of one value of the data to the derivatives of the log
-// density. At is the index of its first location (see Part.Locations). The contribution
-// of a missing value is zero.
+// A Cell holds the contribution of one data value to the derivatives of the log density.
+// At is the index of its first location (see Part.Locations). The contribution of a
+// missing value is zero.
 type Cell struct {
 	At          int
 	Columns     []int     // for each location, the column whose expected value it is; −1 for a parameter
@@ -27,7 +27,7 @@ type Cell struct {
 	closed Informer // nil if the information has to be estimated
 }
 
-// Cells returns a cell for each value of the data, by row and column, for Score to fill.
+// Cells returns a cell for each data value, by row and column, for Score to fill.
 func (r *Part) Cells() []Cell {
 	var out []Cell
 	at := 0
@@ -58,9 +58,9 @@ func (r *Part) Cells() []Cell {
 	return out
 }
 
-// Locations appends to dst the numbers on which the distribution of each value of the
-// data depends. These are the expected value and those quantities in the likelihood that
-// are parameters or expected values of another column. All are taken from the last
+// Locations appends to dst the numbers on which the distribution of each data value
+// depends. These are the expected value and those quantities in the likelihood that are
+// parameters or expected values of another column. All are taken from the last
 // evaluation.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
@@ -79,17 +79,17 @@ func (r *Part) Locations(dst []float64) []float64 {
 }
 
 // Depends reports whether the locations depend on parameter k, and whether the equations
-// have to be solved again when it changes. noisy says whether α scales any component of
-// ξ, so that a change in α changes the solution.
+// have to be solved again when it changes. The result noisy says whether α scales any
+// component of ξ, so that a change in α changes the solution.
 func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 	solved = slices.Contains(r.param, k) || noisy && k == r.e.alpha
 	own := slices.ContainsFunc(r.errors, func(l columnErrors) bool { return slices.Contains(l.param, k) })
 	return solved || own || r.x.Observe != nil, solved
 }
 
-// Score fills the cells at the locations that were evaluated last. Information without a
-// closed form is estimated by the mean of the squared score over the given number of
-// draws of the value.
+// Score fills the cells at the locations that were evaluated last. If the information has
+// no closed form, it is estimated by the mean of the squared score over the given number
+// of simulated values.
 func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	c := len(r.errors)
 	for n, row := range r.x.Data.Y {

@@ -30,7 +30,7 @@ type Censored struct {
 
 var _ SlopedLikelihood = Censored{}
 
-// Own returns the numbers of Of.
+// Own returns the Own of the likelihood Of.
 func (c Censored) Own() []Value { return c.Of.Own() }
 
 // LogProb returns the log density of y, or log P(Y ≤ Limit) for y ≤ Limit.
@@ -62,7 +62,8 @@ func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return y
 }
 
-// Kink implements Kinked: a value above the limit has the kink of Of.
+// Kink implements Kinked: the log density of a value above the limit has the same kink as
+// under the likelihood Of.
 func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
 	if by, is := c.Of.(Kinked); is && y > c.Limit {
 		return by.Kink(y, m, own)

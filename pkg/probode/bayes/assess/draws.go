@@ -58,8 +58,8 @@ type draws struct {
 	accurate     [measures][]CenterSpread
 
 	// For each draw in all, the field in gives the index of the mode of the reference
-	// posterior to which the draw belongs. The field fewIn does the same for few. Both
-	// are nil if the posterior has only one part.
+	// posterior to which the draw belongs. The field fewIn does the same for each draw in
+	// few. Both are nil if the posterior has only one part.
 	in, fewIn [][]int
 
 	// Each draw in the field few is the last of a stretch of draws from its chain. The
@@ -72,8 +72,8 @@ type draws struct {
 // size returns the number of draws as a multiple of the initial number.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
-// thousand returns the time, in seconds, needed to generate 1000 effective draws, or NaN
-// if it is not known.
+// The method thousand returns the time, in seconds, needed to generate 1000 effective
+// draws, or NaN if it is not known.
 func (d *draws) thousand() float64 {
 	if s := 1000 * d.drawing / (d.summed.ESSPerSecond * d.summed.Seconds); s > 0 && !math.IsInf(s, 0) {
 		return s
@@ -122,7 +122,7 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	return d, nil
 }
 
-// more adds draws until d has the given size (see draws.size).
+// The method more adds draws until d has the given size (see draws.size).
 func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	if size <= d.size() {
 		return false, nil
@@ -135,8 +135,8 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	return true, s.take(d, r)
 }
 
-// take stores the draws and estimates of r in d. If d has draws already, they are the
-// first draws of r.
+// The method take stores the draws and estimates of r in d. If d has draws already, they
+// are the first draws of r.
 func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
@@ -188,7 +188,7 @@ func (d *draws) forget() {
 	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
 }
 
-// three returns three of the first draws, for further calibrations of α.
+// The method three returns three of the first draws, for further calibrations of α.
 func (d *draws) three() (out [][]float64) {
 	for k := range 3 {
 		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]
@@ -228,12 +228,12 @@ func (s *sampling) summarise(d *draws, r sample.Measurement) {
 	d.summed.ESSPerSecond = ess / d.summed.Seconds
 }
 
-// mixed reports whether the chains have mixed in all assessed parameters.
+// The method mixed reports whether the chains have mixed in all assessed parameters.
 func (s *sampling) mixed(d *draws) bool {
 	return !slices.ContainsFunc(s.assessed, func(k int) bool { return !sound(d.summed.Summary[k]) })
 }
 
-// sound reports whether the standard errors of m can be trusted.
+// The method sound reports whether the standard errors of m can be trusted.
 func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
 // setting describes how the equations of p are solved.
@@ -244,7 +244,7 @@ func setting(p *bayes.Posterior) string {
 	return p.Mesh.String()
 }
 
-// fewer returns n evenly spaced draws of each chain of c.
+// The function fewer returns n evenly spaced draws from each chain of c.
 func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	out := &mcmc.Chains{Names: c.Names, Quantities: c.Quantities}
 	for i, chain := range c.Draws {

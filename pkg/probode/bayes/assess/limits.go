@@ -2,8 +2,8 @@ package assess
 
 // The limits that determine verdicts.
 const (
-	// In remarks other than verdicts, an effect counts as detected if it exceeds decisive
-	// times its Monte Carlo standard error.
+	// In remarks other than verdicts, an effect counts as detected if it exceeds its
+	// Monte Carlo standard error by at least the factor decisive.
 	decisive = 2
 	// Standard errors are not trusted if R̂ is above the limit mixed, or if the number of
 	// effective draws is below the limit fewest.
@@ -14,8 +14,9 @@ const (
 	// mostFailing is the share of failed solves above which a run gets a warning.
 	mostFailing = 0.01
 	// An effect has two estimates, one from weights and one from the difference between
-	// two runs. astray is the largest permitted difference between them, in standard
-	// errors of the second. A larger difference occurs by chance once in 16,000 cases.
+	// two runs. The constant astray is the largest permitted difference between the two,
+	// in standard errors of the second. A larger difference occurs by chance once in
+	// 16,000 cases.
 	astray = 4
 
 	// A mode is listed if its mass is above the value of the constant listed. If its mass
@@ -30,7 +31,7 @@ const (
 	// fraction of the mode's own mass.
 	counterpart = 0.1
 	// judgedPart is the smallest share of the posterior that a part must have to be
-	// judged by itself. A smaller part would have too few draws, but the certificate
+	// judged separately. A smaller part would have too few draws, but the certificate
 	// still checks its mode.
 	judgedPart = 0.05
 	// A mode without draws could shift a mean or an sd. If this shift is larger than
@@ -50,8 +51,8 @@ const (
 	mostMissed = 0.005
 
 	// alphaSteps is the largest factor by which α* may differ between neighbouring steps,
-	// and alphaTheta the largest between the mode and draws from the posterior. The noise
-	// is proportional to the square root of α.
+	// and alphaTheta is the largest factor by which it may differ between the mode and
+	// draws from the posterior. The noise is proportional to the square root of α.
 	alphaSteps, alphaTheta = 2, 4
 	// roughPath is the relative error of a solution above which its observed order has no
 	// meaning; smallestPath is the error below which rounding matters.

@@ -15,16 +15,16 @@ import (
 // mean or an sd.
 
 const (
-	// starts is the number of draws from which missedAround makes moves. It makes two
-	// moves from each.
+	// The constant starts is the number of draws at which missedAround starts Metropolis
+	// moves. It proposes two moves from each.
 	starts = 400
 	// unreached is a difference in log density. A point counts as not reached if its log
 	// density is more than unreached below the lowest log density of the draws.
 	unreached = 5
 )
 
-// missed estimates the share of the posterior with the setup d.to, usually the reference,
-// that the draws of d do not reach.
+// The method missed estimates how much of the posterior with the setup d.to, which is
+// usually the reference, the draws of d do not reach.
 func (s *sampling) missed(d *draws) (mass float64, err error) {
 	around, err := s.missedAround(d)
 	reference := s.modes.reference
@@ -55,11 +55,12 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 	return math.Max(mass, around), nil
 }
 
-// missedAround makes Metropolis moves for the posterior with the setup d.to, starting from
-// some of the draws. It returns twice the share of moves that are accepted and lead to
-// points at which the posterior of the draws has almost no density. If a part of it is
-// cut off, the returned value is approximately the mass of that part. The setup d.to
-// solves the equations only for moves to such points.
+// missedAround proposes Metropolis moves for the posterior with the setup d.to, starting
+// from some of the draws. It returns twice the share of moves that are accepted and lead
+// to points at which the posterior of the draws has almost no density. If the draws lack
+// a part of the posterior with the setup d.to, the returned value is approximately the
+// mass of that part. The equations are solved with the setup d.to only for moves to such
+// points.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -114,10 +115,10 @@ type unvisited struct {
 	mass  float64 // mass according to the Gaussian approximation
 }
 
-// unvisited considers the modes without draws, both in the posterior of the draws and in
-// the reference posterior. It returns the mode that would shift the mean or sd of
-// assessed parameter j most, according to its Gaussian approximation. If there is no such
-// mode, the result has size zero.
+// The method unvisited considers the modes without draws, both in the posterior of the
+// draws and in the reference posterior. It returns the mode that would shift the mean or
+// sd of assessed parameter j most, according to its Gaussian approximation. If there is
+// no such mode, the result has size zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	consider := func(m *bayes.Modes, visited []float64) {
 		for k := range visited {
@@ -135,15 +136,16 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// moved returns the larger of the shifts of the mean and of the sd that a mode of small
-// mass at x would cause, in units of the threshold.
+// The method moved returns the larger of the shifts of the mean and of the sd that a mode
+// of small mass at x would cause, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// unseen returns the mass at which the probability that a mode contains no draws is 5 %,
-// either in the run or among the draws that represent the reference posterior.
+// The method unseen returns the mass of a mode that contains no draws with probability 5
+// %. This refers to the draws of the run or to those that represent the reference
+// posterior, whichever gives the larger mass.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {

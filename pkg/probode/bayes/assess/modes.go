@@ -36,7 +36,8 @@ type pairing struct {
 	err   error        // why there are no modes
 }
 
-// add appends to the field known those modes found by a search whose mass is not tiny.
+// The method add appends the modes that a search has found to the field known, except
+// those with a tiny mass.
 func (f *found) add(m *bayes.Modes) {
 	for _, k := range m.Modes {
 		if k.Mass > 1e-6 {
@@ -64,8 +65,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 		}
 		w.advance(1)
 	}
-	// A solver with loose error control may find modes that all steps miss. If even this
-	// solver fails, the checks of the reference report that.
+	// A solver with loose error control may find modes that all steps miss. If this
+	// solver fails too, checkReference reports the failure later.
 	if by, ok := pl.s.Accurate.Mesh.(reference.Accurate); ok {
 		const looseTolerance = 1e-3
 		by.Relative = max(looseTolerance, by.Relative)
@@ -100,7 +101,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 }
 
 // pair finds out which modes in m (the modes of p) are counterparts of which modes in
-// reference. reference may be nil.
+// reference. The argument reference may be nil.
 func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
@@ -159,8 +160,8 @@ func shares(m *bayes.Modes) (out []ModeShare) {
 	return out
 }
 
-// weighty returns the first mode and all other modes with more than a hundredth of the
-// mass.
+// The function weighty returns the first mode and all other modes with more than a
+// hundredth of the mass.
 func weighty(modes []ModeShare) (out []ModeShare) {
 	for k, m := range modes {
 		if k == 0 || max(m.Mass, m.Gaussian) > minor || m.Visited > minor {

@@ -133,7 +133,8 @@ func (pl *plan) add(l level) error {
 	return nil
 }
 
-// nearest returns the index of the level that was made for the requested size.
+// The method nearest returns the index of the level whose step size or tolerance is
+// closest to the given one.
 func (pl *plan) nearest(size float64) int {
 	at, least := 0, math.Inf(1)
 	for i, l := range pl.ladder {
@@ -174,18 +175,19 @@ func (pl *plan) report() *Report {
 
 func (pl *plan) finest() int { return len(pl.ladder) - 1 }
 
-// by returns the posterior with the setup s.
+// The method by returns the posterior with the setup s.
 func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	q := *pl.p
 	q.Setup, q.GridAt = s, nil
 	return &q
 }
 
-// of returns the posterior of the deterministic inference at step i.
+// The method of returns the posterior for the deterministic inference at step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
-// frozen returns the posterior for the deterministic inference at step i. Under error
-// control, the steps are chosen at the point given by the argument mode and then frozen.
+// The method frozen returns the posterior for the deterministic inference at step i.
+// Under error control, the steps are chosen at the point given by the argument mode and
+// then frozen.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {
@@ -194,8 +196,8 @@ func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	return q
 }
 
-// finer returns posteriors whose setups are probably more accurate than the setup with
-// the smallest step. The cheapest setups come first.
+// The method finer returns posteriors whose setups are probably more accurate than the
+// setup with the smallest step. The cheapest setups come first.
 func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
 	l := &pl.ladder[f]
@@ -233,8 +235,9 @@ func (pl *plan) search(from [][]float64) modes.Settings {
 	return s
 }
 
-// small limits the numbers of draws from the prior, and of searches that begin at them,
-// to the given numbers, unless a search begins only at given points.
+// The function small sets the number of draws from the prior, and the number of searches
+// that start from these draws. It changes nothing if searches start only at points given
+// by the user.
 func small(s modes.Settings, points, starts int) modes.Settings {
 	if s.Points >= 0 {
 		s.Points, s.Starts = points, starts

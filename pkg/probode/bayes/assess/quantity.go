@@ -30,7 +30,8 @@ type quantity struct {
 	part  int // index of a mode of the reference posterior; −1 for the whole posterior
 }
 
-// quantities lists the quantities. Those of the whole posterior come first.
+// The function quantities lists all quantities, beginning with those of the whole
+// posterior.
 func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	parts := []int{-1}
 	if reference != nil {
@@ -51,8 +52,8 @@ func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	return out
 }
 
-// belong returns 1 for each draw that belongs to a part and 0 for every other draw. It
-// returns nil for the whole posterior.
+// The function belong returns 1 for each draw that belongs to a part and 0 for every
+// other draw. It returns nil for the whole posterior.
 func belong(in [][]int, part int) [][]float64 {
 	if part < 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// try measures, with short runs, the remedies that are not steps of the ladder.
+// The method try measures the remedies that are not steps of the ladder, with short runs.
 func (a *assessment) try() error {
 	if a.sharing() {
 		return nil
@@ -172,8 +172,8 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	return all
 }
 
-// measured returns the remedy whose effect a run has measured. It meets the threshold if
-// the verdict is Negligible and the checks of the run find nothing wrong.
+// The method measured returns the remedy whose effect a run has measured. It meets the
+// threshold if the verdict is Negligible and the checks of the run find nothing wrong.
 func (j *judge) measured(t trial) Remedy {
 	inf := t.run.summed
 	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)
@@ -204,8 +204,8 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	_, most, y := j.span(trusted.summed)
 	switch {
 	case least > most && noisy.Verdict == Matters:
-		// Say this only with the verdict Matters. In an undecided run, one number may be
-		// worse by chance than every number of a run with a negligible effect.
+		// Call the result worse only if the verdict is Matters. In an undecided run, one
+		// number may exceed every number of a run with a negligible effect by chance.
 		r.Reaches, r.Note = false, sayWorse(x/y)
 	case x >= y:
 		r.Reaches, r.Note = false, noteNotBetter
@@ -215,9 +215,9 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	return r
 }
 
-// span returns three numbers: a lower and an upper limit for the size of the worst
-// effect, and the size itself. The limits follow from its Monte Carlo error. All are in
-// units of the threshold.
+// The method span returns three numbers: a lower and an upper limit for the size of the
+// worst effect, and the size itself. The limits follow from its Monte Carlo error. All
+// are in units of the threshold.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
 	for _, e := range inf.Effects {
 		s, _ := e.gravest(j.threshold)

@@ -100,7 +100,7 @@ type Rung struct {
 	Modes      []ModeShare
 	Unsearched string
 
-	// Certificate is the result without sampling; nil if there is none.
+	// Certificate is the result obtained without sampling. It is nil if there is none.
 	Certificate *certify.Certificate
 
 	// Deterministic is the inference that trusts the solver; Probabilistic is the one
@@ -130,7 +130,8 @@ func (st Rung) String() string {
 	return st.Tolerance.String()
 }
 
-// runs returns the inferences that were performed, the deterministic one first.
+// The method runs returns the inferences that were performed, the deterministic one
+// first.
 func (st *Rung) runs() []*Inference {
 	return slices.DeleteFunc([]*Inference{st.Deterministic, st.Probabilistic}, func(inf *Inference) bool { return inf == nil })
 }
@@ -184,7 +185,7 @@ type Inference struct {
 	Replaced string
 }
 
-// includes says how the inference includes the error of the solver.
+// The field includes says how the inference accounts for the error of the solver.
 func (inf *Inference) includes() string { return cmp.Or(inf.Replaced, "noise in the model") }
 
 // marginal returns the summary of a parameter's draws.
@@ -192,7 +193,7 @@ func (inf *Inference) marginal(name string) diag.Marginal {
 	return inf.Summary[slices.IndexFunc(inf.Summary, func(m diag.Marginal) bool { return m.Name == name })]
 }
 
-// An Effect describes what the solver's error does to one parameter.
+// An Effect describes how the solver's error changes the posterior of one parameter.
 type Effect struct {
 	Median Shift // of the median and of half the width of the central 68 % interval
 	Mean   Shift // of the mean and the standard deviation; NaN if the tails are too heavy
@@ -246,7 +247,7 @@ type Remedy struct {
 	Bias, Ratio float64
 
 	// Seconds is the time for 1000 effective draws on this machine, including the search
-	// for modes and the burn-in; NaN if it is not known.
+	// for modes and the burn-in. It is NaN if it is not known.
 	Seconds float64
 
 	// Reaches says that the error is known to be below the threshold, and that the other
@@ -273,7 +274,7 @@ type Claim struct {
 	Verdict          Verdict // Negligible within the limit, Matters beyond it
 
 	// Sentence is a warning that says what the number means and what to do. It is empty
-	// if there is nothing to warn of.
+	// if there is nothing to warn about.
 	Sentence string
 }
 

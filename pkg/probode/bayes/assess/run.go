@@ -100,8 +100,8 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// A climb of the reference posterior ends far away if it starts at a phantom mode
-		// of the step. The certificate then reports the phantom.
+		// If a mode of the step is a phantom, a search that climbs the reference
+		// posterior from there ends far away. The certificate then reports the phantom.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)
@@ -120,9 +120,9 @@ func (a *assessment) certify() error {
 	return a.ctx.Err()
 }
 
-// deterministic performs the deterministic inference at each step. After the smallest
-// step it also determines the accurate posterior, and the error of the solution at every
-// step.
+// The method deterministic performs the deterministic inference at each step. After the
+// smallest step it also determines the accurate posterior, and the error of the solution
+// at every step.
 func (a *assessment) deterministic() error {
 	if err := a.share(); err != nil || a.slow != "" {
 		return err
@@ -231,7 +231,7 @@ func (a *assessment) calibrate(i int, draws [][]float64) error {
 	return nil
 }
 
-// probabilistic performs the inferences with the solver's error in the model.
+// The method probabilistic performs the inferences with the solver's error in the model.
 func (a *assessment) probabilistic() error {
 	for i := a.finest(); i >= 0; i-- {
 		st, s := &a.out.Steps[i], &a.scales[i]

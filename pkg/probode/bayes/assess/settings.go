@@ -56,9 +56,10 @@ type Settings struct {
 	MaxDraws int
 	MaxTime  time.Duration
 
-	// From, if not nil, are points at which the searches for modes begin, such as the ends
-	// of a fit, each with a value for every parameter. The searches then begin nowhere else,
-	// so a mode that no point leads to is found only if a chain enters it.
+	// From, if not nil, are points at which the searches for modes begin, such as the
+	// ends of a fit, each with a value for every parameter. The searches then begin
+	// nowhere else. A mode that cannot be reached from these points is found only if a
+	// chain enters it.
 	From [][]float64
 
 	// Chains holds the settings of each run; its fields Start, Names, Generated, Only and

@@ -13,20 +13,21 @@ import (
 )
 
 // The random walk of sample.Deterministic is too slow for some posteriors, and gradients
-// of a solver that chooses its steps again at every θ are expensive. For such posteriors
+// of a solver that chooses its steps anew at every θ are expensive. For such posteriors
 // the accurate posterior is sampled with gradients, on a grid that is accurate enough for
 // it. The same draws then get weights twice: for the reference, and for each step of the
-// ladder. Since both posteriors share the draws, the difference between them has a smaller
-// Monte Carlo error than the difference between two runs.
+// ladder. Since both posteriors share the draws, the difference between them has a
+// smaller Monte Carlo error than the difference between two runs.
 //
 // Weights do not show modes that only the posterior of a step has, or other regions
-// without draws. So a step is sampled by itself if the search for modes has found such a
-// mode, if moves for its posterior lead to regions without draws (see missedAround), or if
-// k̂ is too large.
+// without draws. So a step is sampled separately if the search for modes has found such a
+// mode, if moves for its posterior lead to regions without draws (see missedAround), or
+// if k̂ is too large.
 
 const (
 	// manyParameters is the smallest number of parameters with which the random walk may
-	// be too slow. With fewer it does well for most shapes of the posterior.
+	// be too slow. With fewer parameters, the random walk works well for most shapes of
+	// the posterior.
 	manyParameters = 5
 	// patience is the time, since the beginning of Run, after which share gives up if
 	// Settings.MaxTime is zero.
@@ -34,8 +35,8 @@ const (
 )
 
 // share samples the accurate posterior with gradients if sample.Choose recommends that.
-// Otherwise, or if this sampling fails, it does nothing. If the time is not sufficient, it
-// says so in the field slow.
+// Otherwise, or if this sampling fails, it does nothing. If it runs out of time, it says
+// so in the field slow.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -80,21 +81,23 @@ func (a *assessment) share() error {
 	return a.ctx.Err()
 }
 
-// sharing reports whether draws of the accurate posterior represent a step.
+// The method sharing reports whether at least one step is represented by draws of the
+// accurate posterior.
 func (a *assessment) sharing() bool {
 	return slices.ContainsFunc(a.runs, func(d *draws) bool { return d != nil && d.shared })
 }
 
-// shares reports whether weighted draws of the accurate posterior can represent step i:
-// both posteriors must have the same modes.
+// The method shares reports whether weighted draws of the accurate posterior can
+// represent step i: both posteriors must have the same modes.
 func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
 
-// weighted gives the draws y of the accurate posterior weights for the posterior at step
-// i. The log weights raw have been computed before; nil means none. Let q be the posterior
-// of the draws. Then the effects of step i are the differences between q and the reference,
-// which the draws have already, minus the differences between q and step i.
+// The method weighted gives the draws y of the accurate posterior weights for the
+// posterior at step i. The argument raw holds log weights that have already been
+// computed, or is nil. Let q be the posterior of the draws. Then the effects of step i
+// are the differences between q and the reference, which the draws have already, minus
+// the differences between q and step i.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])
 	d := *y

@@ -105,7 +105,7 @@ func newModeTable() TextTable {
 	return TextTable{Name: "modes", Header: []string{"modes", "where", "mass (Gaussian)", "of the draws", "searches", ""}, Left: []int{0, 1, 5}}
 }
 
-// modes adds a row for each mode with more than a hundredth of the mass.
+// The method modes adds a row for each mode with more than a hundredth of the mass.
 func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 	all := weighty(modes)
 	for _, m := range all {
@@ -256,8 +256,8 @@ func (a *Report) accurateTable() TextTable {
 	return t
 }
 
-// reach returns the time that the cheapest remedy of the given kind takes to meet the
-// threshold, or NaN if none does.
+// The method reach returns the cost of the cheapest remedy of the given kind that meets
+// the threshold, or NaN if there is none.
 func (a *Report) reach(kind string) float64 {
 	for _, r := range a.Remedies { // they are sorted by cost
 		if r.Kind == kind && r.Reaches {

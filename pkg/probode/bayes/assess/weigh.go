@@ -97,7 +97,7 @@ func (s *sampling) rawWeights(d *draws) error {
 	return nil
 }
 
-// normalised returns weights with mean 1.
+// The function normalised converts log weights to weights with mean 1.
 func normalised(log [][]float64) [][]float64 {
 	all := slices.Concat(log...)
 	top := slices.Max(all)
@@ -118,8 +118,8 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// effective returns the smallest effective sample size, over the assessed parameters,
-// that the weighted draws had before weighting.
+// The method effective returns the effective sample size that the weighted draws had
+// before weighting, for the assessed parameter for which it is smallest.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {
@@ -128,7 +128,8 @@ func (s *sampling) effective(d *draws) float64 {
 	return least
 }
 
-// whole reports whether the weighted draws cover almost all of the reference posterior.
+// The method whole reports whether the weighted draws cover almost all of the reference
+// posterior.
 func (d *draws) whole() bool { return d.weights != nil && d.missed < mostMissed }
 
 // kish returns the number of equally weighted draws that one weighted draw is worth on
@@ -142,16 +143,16 @@ func (d *draws) kish() float64 {
 	return n / squares
 }
 
-// usable reports whether the weights can be trusted in the regions that have draws. This
-// is so if k̂ is within its limit and the weighted draws have a large enough effective
-// sample size.
+// The method usable reports whether the weights can be trusted in the regions that have
+// draws. This is so if k̂ is within its limit and the weighted draws have a large enough
+// effective sample size.
 func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// tails returns the weighted draws of parameter k, but replaces draws with almost no
-// weight by the median. Their tails are then those of the accurate posterior, without the
-// phantom modes of the solver.
+// The method tails returns the weighted draws of parameter k, but replaces draws with
+// almost no weight by the median. Their tails are then those of the accurate posterior,
+// without the phantom modes of the solver.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)
@@ -166,8 +167,8 @@ func (d *draws) tails(k int) [][]float64 {
 	return x
 }
 
-// unsolved returns up to n of the weighted draws at which the reference failed, and the
-// share of all weighted draws at which it failed.
+// The method unsolved returns up to n of the weighted draws at which the reference
+// failed, and the share of all weighted draws at which it failed.
 func (d *draws) unsolved(n int) (some [][]float64, share float64) {
 	all, failed := 0, 0
 	for c, raw := range d.raw {

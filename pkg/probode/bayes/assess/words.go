@@ -405,11 +405,11 @@ func (a *Report) sayLargest(j int) string {
 	return "none"
 }
 
-// at formats a point with the names of the parameters.
+// The method at formats a point with the names of the parameters.
 func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
-// where formats the θ of a mode. If there are many parameters, it shows only those in
-// which the modes differ most.
+// The function where formats the θ of a mode. If there are many parameters, it shows only
+// those in which the modes differ most.
 func where(names []string, theta []float64, all []ModeShare) string {
 	const most = 4
 	order := make([]int, len(theta))

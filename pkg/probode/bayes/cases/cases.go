@@ -71,8 +71,8 @@ func lynxHare(data *bayes.Data) *bayes.Posterior {
 //	beta ~ N(2, 1), gamma ~ N(0.4, 0.5²), both positive
 //	y ~ NegativeBinomial(I, φ), 1/φ ~ Exponential(5)
 //
-// The parameter phi is φ, so its prior is an inverse gamma distribution. The solver, RK4
-// with ten steps per day, is accurate.
+// The parameter phi is φ and not 1/φ, so its prior is an inverse gamma distribution. The
+// solver, RK4 with ten steps per day, is accurate.
 //
 // Source: Grinsztajn, Semenova, Margossian & Riou (2021), Bayesian workflow for
 // disease transmission modeling in Stan, Statistics in Medicine 40, 6209.

@@ -16,7 +16,7 @@ var files embed.FS
 type Case struct {
 	Name string // such as "lynx-hare"
 
-	// Time and Columns are the columns of the data.
+	// Time and Columns name the columns of the data.
 	Time    string
 	Columns []string
 
@@ -41,7 +41,7 @@ func (c Case) Data() *bayes.Data {
 // Posterior returns the model with the data of the case.
 func (c Case) Posterior() *bayes.Posterior { return c.Model(c.Data()) }
 
-// all holds the cases in the order in which Names lists them.
+// The variable all holds the cases in the order in which Names lists them.
 var all = []Case{
 	{"lynx-hare", "year", []string{"hare", "lynx"}, lynxHare, "lynx_hare.csv"},
 	{"influenza", "day", []string{"in_bed"}, influenza, "influenza.csv"},

@@ -51,7 +51,7 @@ type look struct {
 }
 
 // newLook prepares a comparison of coarse with the reference at l, a mode of the
-// reference's posterior. ll is the log likelihood of coarse at this mode.
+// reference's posterior. The argument ll is the log likelihood of coarse at this mode.
 func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	n := len(l.X)
 	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.density.Posterior().Params,
@@ -117,8 +117,9 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 // probe solves the equations with both setups at the point that is t standard deviations
 // from the mode in the given direction. As in a sampler, the density under a setup is
 // zero where that setup fails. So the failure of one setup matters only where the density
-// under the other setup counts. Failure does not matter at points where the solution
-// itself ceases to exist, for example because it grows without bound in finite time.
+// under the other setup is not negligible. Failure does not matter at points where the
+// solution itself ceases to exist, for example because it grows without bound in finite
+// time.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -130,9 +131,9 @@ func (k *look) probe(direction []float64, t float64) probe {
 	return p
 }
 
-// side evaluates points farther and farther along a direction until both densities are
-// negligible. It then evaluates more points around the place where the setups begin to
-// differ or to fail.
+// The method side evaluates points farther and farther along a direction until both
+// densities are negligible. It then evaluates more points around the place where the
+// setups begin to differ or to fail.
 func (k *look) side(direction []float64, sign float64) line {
 	most := math.Inf(1)
 	for i, v := range direction {
@@ -161,9 +162,9 @@ func (k *look) side(direction []float64, sign float64) line {
 	return out
 }
 
-// along returns the line on which parameter i changes and the others follow, and the
-// direction of the line. towards is the largest effect on the line, with a minus sign if
-// it occurs at smaller values of the parameter.
+// The method along returns the line on which parameter i changes and the others follow,
+// and the direction of the line. The result towards is the largest effect on the line,
+// with a minus sign if it occurs at smaller values of the parameter.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)
@@ -176,8 +177,9 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	return l, direction, towards
 }
 
-// diagonal returns the line in the direction C w, or nil if w is zero. It evaluates only
-// the side towards C w; on the other side both densities are taken to be Gaussian.
+// The method diagonal returns the line in the direction C w, or nil if w is zero. It
+// evaluates only the side towards C w; on the other side both densities are taken to be
+// Gaussian.
 func (k *look) diagonal(w []float64) line {
 	v := mat.NewVecDense(len(w), nil)
 	v.MulVec(k.cov, mat.NewVecDense(len(w), w))
@@ -195,9 +197,9 @@ func (k *look) diagonal(w []float64) line {
 	return l
 }
 
-// away returns the largest shift, in standard deviations, that a line or the draws show
-// for any of the given parameters. The result where is the point, on that line or among
-// those draws, at which the densities differ most.
+// The method away returns the largest shift, in standard deviations, that a line or the
+// draws show for any of the given parameters. The result where is the point, on that line
+// or among those draws, at which the densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {
@@ -225,8 +227,8 @@ func (k *look) away(params []int) (shift float64, where probe) {
 	return shift, where
 }
 
-// draws returns the largest difference between the means of the two densities, in
-// standard deviations. Each mean is taken over a stratified sample from the prior; the
+// The method draws returns the largest difference between the means of the two densities,
+// in standard deviations. Each mean is taken over a stratified sample from the prior; the
 // mode is added to this sample as a point with the mass of its Gaussian approximation.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)

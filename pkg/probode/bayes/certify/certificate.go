@@ -2,11 +2,11 @@ package certify
 
 import "github.com/probode/probode/pkg/probode"
 
-// A Certificate bounds the effect on a posterior of the difference between a Setup and a
-// reference, without sampling. At a mode of the reference's posterior, let m be the
-// expected values of the data, G = ∂m/∂u their derivative with respect to the parameters,
-// and δ the difference between the expected values of the two solvers. Let W be the
-// Fisher information of the likelihood about m, which is 1/σ² for a Gaussian error:
+// A Certificate bounds, without sampling, how much a posterior changes if a Setup takes
+// the place of a reference. At a mode of the reference's posterior, let m be the expected
+// values of the data, G = ∂m/∂u their derivative with respect to the parameters, and δ
+// the difference between the expected values of the two solvers. Let W be the Fisher
+// information of the likelihood about m, which is 1/σ² for a Gaussian error:
 //
 //	D² = δᵀWδ,   Δu = −C GᵀWδ,   C⁻¹ = GᵀWG + precision of the prior.
 //
@@ -22,7 +22,7 @@ import "github.com/probode/probode/pkg/probode"
 // and the other data move it less. Δu then uses the mean curvature of each datum over the
 // posterior in place of W. The bound then assumes the worst case, in which the solver's
 // error affects those data that move the posterior most. It is about ¾ (n/p)^¼ D for n
-// data and p parameters.
+// data values and p parameters.
 //
 // The solver's error in G, times the residuals of the data, also moves the mode. This
 // shift averages to zero over data sets, and is included only if the data are farther
@@ -37,9 +37,9 @@ import "github.com/probode/probode/pkg/probode"
 // distance between these is 2Φ(D/2) − 1, and the Kullback–Leibler divergence is D²/2;
 // both are exact for Gaussian errors.
 //
-// A Certificate bounds shifts and not widths, and says nothing about modes other than
-// those that were checked. Above D = ½ the shift is no longer linear, and nothing is
-// certified.
+// A Certificate bounds shifts, but not changes in width, and says nothing about modes
+// other than those that were checked. Above D = ½ the shift is no longer linear, and
+// nothing is certified.
 type Certificate struct {
 	Setup, Reference string   // how the equations were solved, in words
 	Names            []string // names of all parameters, as in Theta
@@ -106,13 +106,13 @@ const (
 	// limitD is the D above which nothing is certified.
 	limitD = 0.5
 	// vanished is a distance in standard deviations. If a climb covers this distance or
-	// more, the reference has no mode where the climb began.
+	// more, the reference is taken to have no mode where the climb began.
 	vanished = 5
 	// noDifference is the D below which two setups differ only by rounding errors.
 	noDifference = 1e-12
-	// beyond and noticed are limits for a shift that is found away from the mode. The
-	// shift replaces the bound if it exceeds beyond times the bound and is at least
-	// noticed.
+	// The constants beyond and noticed are limits for a shift that is found away from the
+	// mode. The shift replaces the bound if it is at least as large as noticed, and
+	// exceeds the bound by more than the factor beyond.
 	beyond, noticed = 1.5, 0.01
 	// minor is a mass. Modes with this mass or less are ignored.
 	minor = 0.01

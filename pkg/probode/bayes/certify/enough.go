@@ -30,7 +30,7 @@ type EnoughSettings struct {
 
 // Enough is the result of LargestEnough.
 type Enough struct {
-	// Found says whether a step size or tolerance was found that is small enough. Setup
+	// Found says whether a sufficiently small step size or tolerance was found. Setup
 	// describes the largest such setup in words, and At holds its effects.
 	Found bool
 	Setup string
@@ -225,8 +225,8 @@ func (t *trials) effect(x *evaluator) (d, shift float64) {
 	return upper(ds), upper(shifts)
 }
 
-// at returns D between x and the reference at a point, and the largest shift of any
-// parameter.
+// The method at returns D between x and the reference at a point, and the largest shift
+// of any parameter.
 func (t *trials) at(x *evaluator, at *expansion) (d, most float64) {
 	expected, _, err := x.at(at.theta)
 	if err != nil {

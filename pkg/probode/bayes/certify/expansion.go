@@ -40,15 +40,15 @@ type expansion struct {
 	cov *mat.SymDense // C
 	sd  []float64     // square roots of the diagonal of C
 
-	// curved holds, for each datum, the curvature of its negative log density as a
-	// function of its expected value. This is the Fisher information, except for data
-	// with kinks: see average.
+	// The field curved holds, for each datum, the curvature of its negative log density
+	// as a function of its expected value. This is the Fisher information, except for
+	// data with kinks: see average.
 	curved []float64
 }
 
 // expand expands the posterior of x about u. If the method does not compute derivatives,
-// central differences replace them. widths holds the step in each parameter; nil means
-// 1e-4 for each.
+// central differences replace them. The argument widths holds the step in each parameter;
+// nil means 1e-4 for each.
 func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
 	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}

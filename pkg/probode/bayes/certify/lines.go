@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A point counts only if its log density is less than fallen below the log density at the
-// mode.
+// A point counts only if its log density has fallen by less than this limit from its
+// value at the mode.
 const fallen = 8
 
 // A probe is a point on a line through a mode, t standard deviations from it, with the
@@ -19,13 +19,13 @@ type probe struct {
 	fine, coarse float64
 }
 
-// counts reports whether the density of either setup is large enough to count.
+// The method counts reports whether the density of either setup is large enough to count.
 func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
 
-// differs reports whether the log densities differ by 1 or more.
+// The method differs reports whether the log densities differ by 1 or more.
 func (p probe) differs() bool { return p.coarse != p.fine && !(math.Abs(p.coarse-p.fine) < 1) }
 
-// unsolved reports whether both densities are zero.
+// The method unsolved reports whether both densities are zero.
 func (p probe) unsolved() bool { return math.IsInf(max(p.fine, p.coarse), -1) }
 
 // effect returns the difference between the densities, in units of the density at the
@@ -46,8 +46,8 @@ func (l line) effect() (most float64) {
 	return most
 }
 
-// worst returns the point with the largest effect among those at which the setups differ,
-// or among all points if they differ nowhere.
+// The method worst returns the point with the largest effect among those at which the
+// setups differ, or among all points if they differ nowhere.
 func (l line) worst() probe {
 	from := l
 	if slices.ContainsFunc(l, probe.differs) {

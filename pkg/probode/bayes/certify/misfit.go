@@ -20,8 +20,8 @@ import (
 // the data, this shift can be larger than all others. This happens, for example, if the
 // model omits effects and its assumed errors are too small to account for them.
 
-// misfits reports whether the data are farther from the expected values of the reference
-// than their errors allow, by more than four standard deviations of χ².
+// The function misfits reports whether the data are farther from the expected values of
+// the reference than their errors allow, by more than four standard deviations of χ².
 func (l *expansion) misfits() bool {
 	var sum, n float64
 	for _, o := range l.data {

@@ -76,7 +76,7 @@ func (c *Certifier) Mode() []float64 {
 	return nil
 }
 
-// reached returns the modes that were reached.
+// The method reached returns the modes that were reached.
 func (c *Certifier) reached() (out []anchor) {
 	for _, m := range c.modes {
 		if m.at != nil && m.Found {
@@ -119,7 +119,7 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 	return append(from, c.found...), failed
 }
 
-// heavy returns the modes whose mass is above minor.
+// The function heavy returns the modes whose mass is above minor.
 func heavy(all *bayes.Modes) (out [][]float64) {
 	for _, m := range all.Modes {
 		if m.Mass > minor {
@@ -181,8 +181,8 @@ func (c *Certifier) reach(from []float64) anchor {
 	return m
 }
 
-// climb climbs from u to a mode of the posterior that x computes. found says whether it
-// reached the mode to within a hundredth of a standard deviation.
+// climb climbs from u to a mode of the posterior that x computes. The result found says
+// whether it reached the mode to within a hundredth of a standard deviation.
 func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	if l, err = expand(x, u, nil); err != nil {
 		return nil, false, err
@@ -208,8 +208,8 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	return l, l.left() < 0.01 && !l.saddle(), nil
 }
 
-// left returns the distance to the mode in standard deviations, as estimated from the
-// expansion.
+// The method left returns the distance to the mode in standard deviations, as estimated
+// from the expansion.
 func (l *expansion) left() float64 {
 	if l.U != nil {
 		a := l.x.surface.Ascent(l.X, l.Value)
@@ -224,7 +224,7 @@ func (l *expansion) left() float64 {
 	return math.Sqrt(math.Abs(mat.Dot(step, l.slope)))
 }
 
-// unknown returns an AtMode in which every number is unknown.
+// The function unknown returns an AtMode in which every number is unknown.
 func unknown() AtMode {
 	nan := math.NaN()
 	return AtMode{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}

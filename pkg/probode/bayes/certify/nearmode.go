@@ -18,19 +18,20 @@ const (
 	// that expandNear leaves out.
 	steepestEdge = 2
 	// If the log likelihood elsewhere is higher by more than muchLarger, a point is not
-	// near a mode. In one dimension, one draw in seventy is that far below its mode.
+	// near a mode. In one dimension, the log density is that far below its value at the
+	// mode for one draw in seventy.
 	muchLarger = 3
 )
 
-// expandNear expands the posterior at u without a climb. near says whether u is as near
-// to a mode as a typical draw from the posterior. If g is the gradient of the log density
-// of a Gaussian with covariance C, then gᵀ C g, evaluated at draws from this Gaussian,
-// has a χ² distribution with one degree of freedom for each coordinate. Being as near as
-// a draw is enough, because the shift of the mode of a Gaussian posterior is the same
-// wherever the posterior is expanded.
+// expandNear expands the posterior at u without a climb. The result near says whether u
+// is as near to a mode as a typical draw from the posterior. If g is the gradient of the
+// log density of a Gaussian with covariance C, then gᵀ C g, evaluated at draws from this
+// Gaussian, has a χ² distribution with one degree of freedom for each coordinate. Being
+// as near as a draw is enough, because the shift of the mode of a Gaussian posterior is
+// the same wherever the posterior is expanded.
 //
-// The gradient is zero and the information is positive at a minimum and at a saddle as
-// well. So the density must also fall along each axis of the Gaussian.
+// The gradient is also zero, and the information is also positive, at minima and at
+// saddle points. So the density must also fall along each axis of the Gaussian.
 //
 // Coordinates whose standard deviation is above 1 are left out; this is about the width
 // of a prior on this scale. Near the edge of a bounded prior, the mode of the density on
@@ -64,8 +65,9 @@ func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) 
 	return l, near, x.ctx.Err()
 }
 
-// stationary uses the gradient and the density to decide whether the point is near a mode
-// in the coordinates listed in known. full is the precision matrix of all coordinates.
+// The function stationary uses the gradient and the density to decide whether the point
+// is near a mode in the coordinates listed in known. The argument full is the precision
+// matrix of all coordinates.
 func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	n := len(known)
 	if n == 0 {
@@ -98,8 +100,8 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 		for j, k := range known {
 			axis[k] = axes.At(j, i) / math.Sqrt(value)
 		}
-		// A draw may be two standard deviations from its mode, and the log density of
-		// Laplace errors may be linear over that whole distance.
+		// A draw may be two standard deviations from its mode, and with Laplace errors
+		// the log density may be linear over that whole distance.
 		if !(l.fall(axis, 1) > leastFall/2 || l.fall(axis, 2) > leastFall*2) {
 			return false
 		}
@@ -121,8 +123,8 @@ func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	return mean
 }
 
-// largerInside reports whether the likelihood becomes much larger if coordinate k alone
-// is moved to the middle of its range.
+// largerInside reports whether the likelihood becomes much larger if only coordinate k is
+// moved to the middle of its range.
 func (l *expansion) largerInside(k int) bool {
 	u, theta := slices.Clone(l.X), make([]float64, len(l.X))
 	here := l.x.logLikelihood(l.theta)

@@ -40,7 +40,7 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 // Unseen returns the largest D between s and ManySteps equal steps. It counts only the
 // points at which s steps over a pulse that these steps detect, and returns zero if there
 // are none. It does not count a point at which D is no larger than least, or is below
-// three times the error of s there. own holds the error of s at each point.
+// three times the error of s there. The argument own holds the error of s at each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -58,12 +58,12 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 }
 
 // steppedOver returns D between the reference and the solution with many equal steps if
-// the reference has stepped over a pulse, and zero otherwise. expected holds the expected
-// data of the reference, of the solution with many steps, and of the one with a quarter
-// as many. A jump of f causes an error of order one, which is four times as large with a
-// quarter of the steps. So the difference between the solutions with equal steps is three
-// times the difference between the reference and the better one of them. A pulse that the reference steps over does not
-// follow this pattern.
+// the reference has stepped over a pulse, and zero otherwise. The argument expected holds
+// the expected data of the reference, of the solution with many steps, and of the one
+// with a quarter as many. A jump of f causes an error of order one, which is four times
+// as large with a quarter of the steps. So the difference between the solutions with
+// equal steps is three times the difference between the reference and the better one of
+// them. A pulse that the reference steps over does not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -72,9 +72,9 @@ func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64
 	return 0
 }
 
-// atEach solves the equations with each of the setups at each of the points, and calls do
-// with the data that the setups predict. The data are nil at a point where one of the
-// setups fails, as explicit steps may on a stiff problem.
+// atEach solves the equations with each of the setups at each of the points, and calls
+// the function do with the data that the setups predict. The data are nil at a point
+// where one of the setups fails, as explicit steps may on a stiff problem.
 func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers int, setups []probode.Setup, do func(i int, x []*evaluator, expected [][]float64)) error {
 	if len(points) == 0 {
 		return nil

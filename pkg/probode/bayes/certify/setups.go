@@ -40,7 +40,7 @@ func size(s probode.Setup) float64 {
 	return slices.Max(t.Absolute)
 }
 
-// Sized returns a copy of s with another size, which is the step size or, under error
+// Sized returns a copy of s with a different size, which is the step size or, under error
 // control, the relative tolerance (the largest absolute tolerance if that is zero). The
 // ratios between tolerances stay the same.
 func Sized(s probode.Setup, to float64) probode.Setup {
@@ -73,8 +73,8 @@ func accurateTolerance(a reference.Accurate) float64 {
 	return a.Relative
 }
 
-// finer returns a setup that is more accurate than s: s with a hundredth of the
-// tolerance, s with a tenth of the step, or reference.Accurate. The mesh
+// The function finer returns a setup that is more accurate than s: s with a hundredth of
+// the tolerance, s with a tenth of the step, or reference.Accurate. The mesh
 // reference.Accurate recomputes a doubtful solution with a hundredth of its tolerance, so
 // a more accurate solution needs a thousandth.
 func finer(s probode.Setup) probode.Setup {

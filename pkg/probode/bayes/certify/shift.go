@@ -9,7 +9,7 @@ import (
 )
 
 // This file computes how far the mode of an expanded posterior moves if another solver
-// computes the expected data, and how far it can move at most.
+// computes the expected data. It also computes an upper bound on this shift.
 
 // focus returns the largest possible value of (shift of a parameter in standard
 // deviations)/D, but at least 1. Let cᵢ be the curvature and wᵢ the information of datum
