@@ -16,8 +16,8 @@ type columnErrors struct {
 	exact  SlopedLikelihood // the Likelihood if it has derivatives in closed form, else nil
 }
 
-// at returns the numbers of the likelihood for a row of the data; the argument row holds
-// the expected values of that row.
+// The method at returns the numbers of the likelihood for a row of the data. The argument
+// row holds the expected values of that row.
 func (l *columnErrors) at(row []float64) []float64 {
 	for i, k := range l.column {
 		if k >= 0 {
@@ -27,15 +27,15 @@ func (l *columnErrors) at(row []float64) []float64 {
 	return l.own
 }
 
-// open reports whether number i of Own is not constant, but a parameter or the value of a
-// column.
+// The method open reports whether number i of Own is a parameter or the value of a
+// column, and not a constant.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
-// location reports whether number i is a location, where number 0 is m, and number i > 0
-// is number i−1 of Own.
+// The method location reports whether number i is a location, where number 0 is m, and
+// number i > 0 is number i−1 of Own.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
-// count returns the number of locations.
+// The method count returns the number of locations.
 func (l *columnErrors) count() int {
 	n := 1
 	for i := range l.own {
@@ -73,9 +73,9 @@ func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	return slices.Index(x.Data.Names, v.Name)
 }
 
-// Spreads returns the parameters that determine the size of the measurement errors. They
-// can absorb the solver's error. The value is 1 if the errors increase with the
-// parameter, and −1 if they decrease. A likelihood from outside this package is
+// Spreads returns the parameters that determine the size of the measurement errors. These
+// parameters can absorb the solver's error. The value for a parameter is 1 if the errors
+// increase with it, and −1 if they decrease. A likelihood from outside this package is
 // considered only if it is a Describer.
 func (p *Posterior) Spreads() map[string]float64 {
 	out := map[string]float64{}

@@ -61,8 +61,8 @@ type Part struct {
 	errors []columnErrors  // the likelihood of each column
 	back   *backward       // the workspace of gradients; nil before the first
 
-	// These belong to a context. When that context ends, the solve of a piece of a path
-	// stops.
+	// These belong to a context. When that context ends, Solve stops, even if it is
+	// computing only a piece of a path.
 	done    <-chan struct{}
 	release func()
 }
@@ -151,7 +151,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 	return r, nil
 }
 
-// at returns the θ at which the grid of x's problem is frozen.
+// The method at returns the θ at which the grid of x's problem is frozen.
 func (p *Posterior) at(x *Experiment) []float64 {
 	theta := slices.Clone(x.Problem.Theta)
 	for k := range theta {
@@ -218,7 +218,7 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 		lp += jacobian + e.p.Params[k].Prior.LogProb(theta[k])
 	}
 	if math.IsNaN(lp) || math.IsInf(lp, 1) {
-		// The sum is NaN if it is −∞ + ∞, far out in a tail. It is +∞ if θ was rounded to
+		// Far out in a tail, the sum is NaN if it is −∞ + ∞. It is +∞ if θ was rounded to
 		// an end of the support and the density is infinite there. For u > 37.4, θ is
 		// rounded to the upper end. A chain could never leave a point with an infinite
 		// density. Returning −∞ cuts off the mass within 1e-16 of the end (see
@@ -261,8 +261,8 @@ func (e *Density) PriorQuantile(k int, prob float64) float64 {
 }
 
 // LogLikelihood solves the equations for (θ, ξ) and returns log p(Y | Z(θ, ξ)); Expected
-// then returns the expected values of the data. xi has length NoiseLen; nil means ξ = 0.
-// If a solve fails, the log likelihood is −∞, and the error is that of the solver.
+// then returns the expected values of the data. The length of xi is NoiseLen; nil means ξ
+// = 0. If a solve fails, the log likelihood is −∞, and the error is that of the solver.
 func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 	return e.logLikelihood(e.parts, theta, xi, true)
 }
@@ -304,14 +304,14 @@ func (e *Density) recovered(theta []float64) {
 	}
 }
 
-// fail records a panic as the fault of the density.
+// fail records a panic, which Err then returns.
 func (e *Density) fail(p *probode.PanicError, where string) {
 	if e.fault == nil {
 		e.fault = fmt.Errorf("bayes: %s: %w", where, p)
 	}
 }
 
-// describe says which row of the data r is evaluating.
+// describe names the row of the data that the part r is evaluating.
 func (r *Part) describe(theta []float64) string {
 	d := r.x.Problem.Dim()
 	n := min(r.row0, len(r.x.Data.T)-1)
@@ -393,7 +393,7 @@ func (e *Density) Steps() int {
 // LogLikelihood.
 func (e *Density) Expected() []float64 { return e.fit }
 
-// States returns the states at the times of the data of experiment i, row-major, at the
+// States returns the states at the observation times of experiment i, row-major, at the
 // (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call to
 // LogLikelihood.
 func (e *Density) States(i int) []float64 { return e.parts[i].state }
@@ -437,11 +437,12 @@ func (e *Density) Generate(dst []float64, logp float64, theta, expected []float6
 	e.pointwise(rest[len(expected):], expected, theta)
 }
 
-// statistics returns the index of the first expected value among n quantities that were
-// generated for a draw. The log density and the statistics of a sampler precede it.
+// The method statistics returns the index of the first expected value among n quantities
+// that were generated for a draw. The log density and the statistics of a sampler precede
+// it.
 func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }
 
-// solve computes the states of a part at the times of the data, with the noise at the
+// solve computes the states of a part at the observation times, with the noise at the
 // beginning of xi, and returns the rest of xi for the later parts.
 func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
@@ -455,7 +456,7 @@ func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error
 	return xi, e.note(err)
 }
 
-// now returns the path that r uses at present.
+// The method now returns the path that r currently uses.
 func (r *Part) now() probode.Path {
 	if r.held != nil {
 		return r.held
@@ -495,8 +496,8 @@ func releaseAll(held []*Part) func() {
 	}
 }
 
-// note records whether err came from the end of a context or from a panic, and returns
-// err.
+// The method note records whether err came from the end of a context or from a panic, and
+// returns err.
 func (e *Density) note(err error) error {
 	switch {
 	case err == nil || errors.Is(err, probode.ErrDiverged): // this case is frequent, so it must not allocate

@@ -11,8 +11,8 @@
 // and one or more Experiments: an equation, its data, the observed functions of the
 // state, and the distribution of the errors. The Setup says how the equations are solved.
 // NewDensity returns the density, CalibrateAlpha calibrates the noise scale of the
-// solver, Predict draws new data, and Simulate makes data for tests. The other steps of
-// an inference are packages of their own:
+// solver, Predict draws new data, and Simulate generates data for tests. The other steps
+// of an inference are packages of their own:
 //
 //	bayes/modes    searches for the modes of a posterior
 //	bayes/sample   draws from it with one of several samplers
@@ -27,12 +27,12 @@
 // The paper proposes p(θ, ξ | Y) for a solver that cannot be made more accurate. Where
 // the solver is less certain, this posterior and the distribution of the path are wider.
 // The noise does not remove an error that always has the same sign. Eight cases come with
-// the command. If the steps are so large that the error matters, the bias of the most
-// biased parameter stays the same or grows in seven of them
+// the command. With steps so large that the error matters, noise in the model reduces the
+// bias of the most biased parameter in only one of them
 // (docs/why-noise-does-not-help.md). A smaller step, another method, or an accurate
 // solver that checks the draws comes closer to the posterior of the exact solution, and
-// usually costs less. Package assess determines by measurement which of them is best for
-// a model.
+// usually costs less. Package assess measures which of these remedies is best for a given
+// model.
 //
 // # References
 //

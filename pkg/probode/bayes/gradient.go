@@ -18,7 +18,7 @@ import (
 // Experiment.ObserveSlopes), and of the states with respect to θ and ξ.
 
 // Gradient does the same as LogPosterior, and also writes the derivatives with respect to
-// u and ξ to du and dxi. dxi may be nil. As in LogPosterior, the density of ξ is not
+// u and ξ to du and dxi; dxi may be nil. As in LogPosterior, the density of ξ is not
 // included.
 //
 // At a kink of the likelihood the derivative is the mean of the two one-sided
@@ -47,7 +47,7 @@ func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 }
 
 // LikelihoodGradient does the same as LogLikelihood, and also writes the derivatives with
-// respect to θ and ξ to dtheta and dxi. dxi may be nil. Otherwise it is like Gradient.
+// respect to θ and ξ to dtheta and dxi; dxi may be nil. Otherwise it is like Gradient.
 func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64, error) {
 	if len(dtheta) != len(e.p.Params) || dxi != nil && len(dxi) != e.noise {
 		panic(fmt.Sprintf("bayes: dtheta and dxi have lengths %d and %d: want %d and %d, or no dxi", len(dtheta), len(dxi), len(e.p.Params), e.noise))
@@ -93,7 +93,7 @@ func (e *Density) differentiate(dtheta, dxi, theta, xi []float64) {
 	e.ll = sum
 }
 
-// backward is the workspace of a gradient.
+// A backward holds the memory for computing a gradient.
 type backward struct {
 	probode.Gradient // of the path
 	weights          []float64
@@ -149,12 +149,12 @@ func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error
 	return ll, nil
 }
 
-// backwardWork is the cost of going backwards through a path, as a multiple of the cost
+// backwardWork is the cost of a backward pass through a path, as a multiple of the cost
 // of one solution.
 const backwardWork = 2
 
-// forward reports whether derivatives along the parameters cost less than going backwards
-// through the path.
+// The method forward reports whether derivatives along the parameters cost less than a
+// backward pass through the path.
 func (r *Part) forward() bool {
 	p := r.x.Problem
 	exact := p.Pullback != nil || p.FJ != nil && p.FTheta != nil
@@ -220,9 +220,9 @@ func (r *Part) weigh(dtheta, theta []float64) bool {
 	return true
 }
 
-// scores writes the derivatives of the log probability of row n with respect to the
-// expected values of the row to dst, and adds those with respect to parameters of the
-// likelihood to dtheta. It reports whether they are finite.
+// The method scores writes the derivatives of the log probability of row n with respect
+// to the expected values of the row to dst, and adds those with respect to parameters of
+// the likelihood to dtheta. It reports whether they are finite.
 func (r *Part) scores(dst, dtheta []float64, n int) bool {
 	c := len(r.errors)
 	clear(dst)

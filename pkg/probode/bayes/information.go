@@ -11,9 +11,9 @@ import (
 type Informer interface {
 	Describer
 	// Information writes the Fisher information of one observation about m and the
-	// numbers of Own. dst is a row-major matrix of length (1 + len(own))². An element
-	// without a closed form is set to NaN. The result reports whether any element has a
-	// closed form at these values.
+	// numbers of Own. The slice dst is a row-major matrix of length (1 + len(own))². An
+	// element without a closed form is set to NaN. The result reports whether any element
+	// has a closed form at these values.
 	Information(dst []float64, m float64, own []float64) bool
 }
 

@@ -99,9 +99,9 @@ type Experiment struct {
 	// initial values, see probode.Problem.UnknownStart.
 	Params []string
 
-	// Data are the observations. Their times need not be grid points: between grid points
-	// the path is interpolated, with an error smaller than that of the method (see
-	// probode.Interpolator). A value that is NaN is missing. It is not part of the
+	// Data are the observations. The observation times need not be grid points: between
+	// grid points the path is interpolated, with an error smaller than that of the method
+	// (see probode.Interpolator). A value that is NaN is missing. It is not part of the
 	// likelihood, but it is predicted like the others.
 	Data *Data
 
@@ -185,8 +185,8 @@ func (x *Experiment) pick() ([]int, error) {
 	return nil, fmt.Errorf("the column %q of the data is none of the states %s: want the name of a state in Data.Names, or an Observe that says what is observed", stranger, strings.Join(x.Problem.States, ", "))
 }
 
-// named reports whether the parameter with the given name is an element of some problem's
-// θ, one of the parameters of a likelihood, or α.
+// The method named reports whether the parameter with the given name is an element of
+// some problem's θ, one of the parameters of a likelihood, or α.
 func (p *Posterior) named(name string) bool {
 	if p.AlphaParam == name || slices.Contains(p.problemParams(), name) {
 		return true
@@ -275,8 +275,8 @@ func (p *Posterior) alpha() Value {
 	return Known(p.Alpha)
 }
 
-// step says in words how the steps are chosen; for equal steps it returns only their
-// size.
+// The method step says in words how the steps are chosen; for equal steps it returns only
+// their size.
 func (p *Posterior) step() string {
 	if h, ok := p.Mesh.(probode.Uniform); ok {
 		return fmt.Sprintf("%g", float64(h))

@@ -90,7 +90,7 @@ func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own []
 }
 
 // NoiseGradient writes to dxi the derivatives, with respect to the part's ξ, of Σ wᵀx,
-// where x are the states at the times of the data. The error is errors.ErrUnsupported if
+// where x are the states at the observation times. The error is errors.ErrUnsupported if
 // the path has no such derivatives.
 func (r *Part) NoiseGradient(dxi, w, theta, xi []float64) error {
 	path, ok := r.now().(probode.Reversible)

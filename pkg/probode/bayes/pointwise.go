@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// This file computes the log probability of each value of the data.
+// This file computes the log probability of each data value.
 
 // Explain returns the reason why the posterior density at (θ, ξ) is not a positive
-// number: the error of a failed solve, or the first value of the data whose log
-// probability is not finite. It is nil if the density is positive.
+// number: the error of a failed solve, or the first data value whose log probability is
+// not finite. It is nil if the density is positive.
 func (e *Density) Explain(theta, xi []float64) error {
 	for _, r := range e.parts {
 		var err error
@@ -48,7 +48,7 @@ func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	return sum
 }
 
-// setTerms makes room for the log probability of each value of the data that is not
+// setTerms allocates memory for the log probability of each data value that is not
 // missing.
 func (e *Density) setTerms() {
 	n := 0
@@ -64,7 +64,7 @@ func (e *Density) setTerms() {
 	e.terms = make([]float64, n)
 }
 
-// pointwise writes the log probability of each value of the data that is not missing; the
+// pointwise writes the log probability of each data value that is not missing; the
 // argument fit holds the expected values.
 func (e *Density) pointwise(dst, fit, theta []float64) {
 	at := 0

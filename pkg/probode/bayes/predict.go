@@ -50,13 +50,13 @@ func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 }
 
 // Predict returns draws of the posterior predictive distribution: new data for each
-// experiment at the given times, which must increase. Nil stands for the times of its
-// data, including those of missing values; FineTimes returns the times for a figure.
-// chains must come from a call to sample.Run with p. Weighted draws are first resampled
-// systematically in proportion to their weights, so all draws of the result have equal
-// weight.
+// experiment at the given times, which must increase. Nil stands for the observation
+// times, including those of missing values; FineTimes returns times for a figure. The
+// argument chains must come from a call to sample.Run with p. Weighted draws are first
+// resampled systematically in proportion to their weights, so all draws of the result
+// have equal weight.
 //
-// At the times of the data, the result has one draw for each draw in chains, because
+// At the observation times, the result has one draw for each draw in chains, because
 // chains contain the expected values there. For other times the equations are solved
 // again with the Setup of p, with ξ = 0, at up to 1000 draws. It is an error if the
 // expected values differ from those that chains contain. They differ if chains were drawn
@@ -196,8 +196,8 @@ func (e *Density) Check(chains *mcmc.Chains) error {
 	return nil
 }
 
-// LogPredictive returns for each value of the data, by experiment, row and
-// column, the logarithm of its posterior predictive density,
+// LogPredictive returns, for each data value by experiment, row and column, the logarithm
+// of its posterior predictive density,
 //
 //	lpdᵢ = log Σₛ wₛ p(yᵢ | θₛ, Zₛ) / Σₛ wₛ,
 //

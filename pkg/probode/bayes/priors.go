@@ -110,7 +110,7 @@ type transform struct{ lo, hi float64 }
 
 var identity = transform{math.Inf(-1), math.Inf(1)}
 
-// support checks the prior, and returns the ends of its support.
+// The method support checks the prior, and returns the ends of its support.
 func (p *Param) support() (t transform, err error) {
 	defer func() {
 		// Distributions with impossible parameters panic, with a message that does not
@@ -139,7 +139,7 @@ func (p *Param) transform() (transform, error) {
 	return t, err
 }
 
-// to returns θ and log |dθ/du|.
+// The method to returns θ and log |dθ/du|.
 func (t transform) to(u float64) (theta, logJacobian float64) {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {
@@ -169,7 +169,7 @@ func (t transform) slope(u float64) float64 {
 	return math.Exp(log)
 }
 
-// slopes returns dθ/du, and the derivative of log |dθ/du| with respect to u.
+// The method slopes returns dθ/du, and the derivative of log |dθ/du| with respect to u.
 func (t transform) slopes(u float64) (slope, curve float64) {
 	slope = t.slope(u)
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
@@ -182,7 +182,8 @@ func (t transform) slopes(u float64) (slope, curve float64) {
 	return slope, -math.Tanh(u / 2)
 }
 
-// from is the inverse of to. It is not finite at and beyond the ends of the support.
+// The method from is the inverse of the method to. Its result is not finite at or beyond
+// the ends of the support.
 func (t transform) from(theta float64) float64 {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {

@@ -70,8 +70,9 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	return math.Sqrt(d), shift
 }
 
-// shiftOwn adds the shift of the likelihood's own parameters. They respond to e, the part
-// of δ that remains after the other parameters have moved. Their score changes by
+// shiftOwn adds the shift of the likelihood's own parameters. These parameters respond to
+// e, the part of δ that remains after the other parameters have moved. Their score
+// changes by
 //
 //	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu,
 //

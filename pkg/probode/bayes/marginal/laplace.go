@@ -29,15 +29,15 @@ func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {
 		of.Slope(slopes, y, m, own)
 		return (y - m) / slopes[0]
 	}
-	// Near m = y both are zero, up to rounding.
+	// Near m = y, the numerator and the denominator are both zero up to rounding.
 	if near := 1e-5 * max(math.Abs(y), math.Abs(m)); math.Abs(y-m) < near {
 		return math.Sqrt((variance(y-near) + variance(y+near)) / 2)
 	}
 	return math.Sqrt(variance(m))
 }
 
-// smooth returns the likelihood of column k of the data of x if Laplace's method is needed
-// and possible for it, or nil.
+// The function smooth returns the likelihood of column k of the data of x if Laplace's
+// method is needed and possible for it, or nil.
 func smooth(x *bayes.Experiment, k int) bayes.SlopedLikelihood {
 	of := x.Errors[min(k, len(x.Errors)-1)]
 	switch of.(type) {
@@ -57,7 +57,8 @@ type expansion struct {
 	rest     float64   // log p(Y | X) − Σ log N(y; m, s²) at the mode
 }
 
-// at returns the state where the data at time n are expanded, if x is predicted.
+// The method at returns the state at which the log densities of the data at time n are
+// expanded. In the first pass this is the predicted state x.
 func (e *expansion) at(n int, x []float64) []float64 {
 	if e.x == nil {
 		return x
@@ -65,8 +66,8 @@ func (e *expansion) at(n int, x []float64) []float64 {
 	return e.x[n*len(x) : (n+1)*len(x)]
 }
 
-// expand sets s for the value with the given index, whose errors have the distribution
-// of. Where m is impossible, it expands at y.
+// expand sets the standard deviation s for the data value y with the given index and the
+// likelihood of. If y is impossible given m, it expands at m = y instead.
 func (e *expansion) expand(index int, of bayes.SlopedLikelihood, y, m float64, own []float64) (sd float64) {
 	if math.IsNaN(y) {
 		y = m
@@ -78,8 +79,8 @@ func (e *expansion) expand(index int, of bayes.SlopedLikelihood, y, m float64, o
 	return e.sd[index]
 }
 
-// settled reports whether the expansion is at the mode x, or whether the mode counts as
-// not found. If not, it moves there.
+// The method settled reports whether the expansion is at the mode x, or whether the mode
+// counts as not found. If neither is the case, it moves the expansion to x.
 func (p *path) settled(e *expansion, x, theta []float64) bool {
 	d := len(x) / len(p.data.T)
 	same := true

@@ -1,6 +1,6 @@
-// Package marginal makes posteriors in which the uncertainty of the solver is integrated
-// out: a Gaussian filter computes the likelihood, by the Fenrir or the DALTON method (see
-// filter.Marginal).
+// Package marginal constructs posteriors in which the uncertainty of the solver is
+// integrated out: a Gaussian filter computes the likelihood, by the Fenrir or the DALTON
+// method (see filter.Marginal).
 //
 // The result is a bayes.Posterior without noise, so it can be used with fits, samplers
 // and Laplace approximations. Its data are the observations, and its states are the means
@@ -25,7 +25,7 @@ import (
 // Settings says how the solution is integrated out.
 type Settings struct {
 	filter.EK
-	// Mesh makes the grid. The times of the data must be grid points, as with
+	// Mesh makes the grid. The observation times must be grid points, as with
 	// probode.Through and probode.Frozen.
 	Mesh probode.Mesh
 	// DALTON replaces Fenrir.
@@ -34,16 +34,17 @@ type Settings struct {
 	Diffusion bayes.Value
 }
 
-// Posterior returns the posterior of the model m whose likelihood has the solution
-// integrated out. Observations must have Gaussian or log-normal errors. With DALTON they
-// can have other errors with a smooth log density, such as counts, for which the integral
-// is approximated by Laplace's method. Expected values that are not linear in the state
-// are linearised; with log-normal errors it is their logarithms that are linearised.
+// Posterior returns the posterior of the model m with a likelihood from which the
+// solution has been integrated out. Observations must have Gaussian or log-normal errors.
+// With DALTON they can have other errors with a smooth log density, such as counts, for
+// which the integral is approximated by Laplace's method. Expected values that are not
+// linear in the state are linearised; with log-normal errors it is their logarithms that
+// are linearised.
 //
-// An evaluation of the log likelihood takes one forward and one backward pass of the
-// filter for Fenrir, and two forward passes for DALTON. Laplace's method repeats the second
-// of these, together with a backward pass. A gradient takes 2p evaluations of the log
-// likelihood for p parameters.
+// An evaluation of the log likelihood requires one forward and one backward pass of the
+// filter for Fenrir, and two forward passes for DALTON. Laplace's method repeats the
+// second of these, together with a backward pass. A gradient requires 2p evaluations of
+// the log likelihood for p parameters.
 func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	original := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: s.EK, Mesh: s.Mesh, Alpha: s.Diffusion.Value}, AlphaParam: s.Diffusion.Name}
 	of, err := bayes.NewDensity(ctx, original)
@@ -151,8 +152,8 @@ func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	return true
 }
 
-// A mesh is the probode.Mesh of such a posterior. Its paths hold the means and standard
-// deviations of the predictive distributions instead of states.
+// A mesh is the probode.Mesh of a posterior that Posterior returns. Its paths hold the
+// means and standard deviations of the predictive distributions instead of states.
 type mesh struct {
 	Settings
 	of        *bayes.Density           // of the original posterior
@@ -167,8 +168,8 @@ func (m *mesh) String() string {
 	return fmt.Sprintf("Fenrir, κ² = %v, %v", m.Diffusion, m.Mesh)
 }
 
-// Bind makes the grid of the experiment that p stands for, at the given parameters of the
-// model.
+// Bind builds the grid of the experiment that p stands for, at the given parameters of
+// the model.
 func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	ek, ok := s.Method.(filter.EK)
 	if !ok {
@@ -218,7 +219,7 @@ type path struct {
 	laplace   []bayes.SlopedLikelihood // of columns that need Laplace's method; nil for others
 }
 
-// on gives the path a density of its own.
+// The method on prepares p for a Density that another goroutine uses.
 func (p *path) on(e *bayes.Density) {
 	p.part = e.Clone().Part(p.number)
 	p.predict = make([]float64, 2*len(p.data.T)*len(p.data.Y[0]))
@@ -279,8 +280,8 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	return nil
 }
 
-// look describes the data at time n near the state x. The argument e is nil if all errors
-// are Gaussian or log-normal.
+// The method look describes the data at time n near the state x. The argument e is nil if
+// all errors are Gaussian or log-normal.
 func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expansion) {
 	at := x
 	if e != nil {

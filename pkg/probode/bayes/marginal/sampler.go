@@ -20,7 +20,8 @@ import (
 // posterior is the diffusion κ²: a known number, for example a calibrated one, or a
 // parameter with a prior.
 //
-// Stationary distribution: p(θ | Y). Cost: one log likelihood for each draw.
+// Stationary distribution: p(θ | Y). Each draw costs one evaluation of the log
+// likelihood.
 type Integrated struct {
 	DALTON bool // replaces Fenrir
 }
@@ -38,8 +39,8 @@ func (Integrated) Target() sample.Target { return sample.Target{Distribution: sa
 // Check accepts every posterior that Replace returns.
 func (Integrated) Check(*bayes.Density) error { return nil }
 
-// Replace returns the posterior with the solution integrated out. Searches for its modes
-// begin at those of p, as well as elsewhere.
+// Replace returns the posterior with the solution integrated out. Searches for the modes
+// of this posterior also begin at the modes of p.
 func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Posterior, error) {
 	ek, ok := p.Method.(filter.EK)
 	switch {
@@ -65,9 +66,8 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	return q, nil
 }
 
-// Prepare adds a note if the size of the measurement errors is unknown. With a coarse step
-// the posterior may then have a size that is much too small and a path that follows the
-// data.
+// Prepare adds a note if the size of the measurement errors is unknown. With a coarse
+// step, the path may then follow the data, and the errors seem much too small.
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {
@@ -80,7 +80,7 @@ func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*baye
 	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s): with a coarse step the path of %v may follow the data, and the errors then seem too small: compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
 }
 
-// Kernel returns the kernel of one chain. For each value of the data it generates the
+// Kernel returns the kernel of one chain. For each data value the kernel generates the
 // centre of its predictive distribution, and its log predictive density.
 func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	k := &kernel{Kernel: sample.Deterministic{}.Kernel(d, rule, burnIn), all: make([]float64, len(d.Quantities())), keep: []int{0}}

@@ -98,15 +98,15 @@ func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	return out
 }
 
-// take splits off the first n climbs, or all if there are fewer, and returns them and the
-// rest.
+// The function take splits off the first n climbs, or all if there are fewer, and returns
+// them and the rest.
 func take(climbs []*climb, n int) (first, rest []*climb) {
 	n = min(n, len(climbs))
 	return slices.Clone(climbs[:n]), climbs[n:]
 }
 
-// spread splits off n evenly spaced climbs, or all if there are fewer, and returns them
-// and the rest.
+// The function spread splits off n evenly spaced climbs, or all if there are fewer, and
+// returns them and the rest.
 func spread(climbs []*climb, n int) (some, rest []*climb) {
 	n = min(n, len(climbs))
 	for i, c := range climbs {
@@ -176,9 +176,9 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 	return ends, nil
 }
 
-// lead returns the searches that do not lead to a known end. A search approaches a
-// known end if its next step, without damping, would bring it much nearer to that end,
-// and if the density rises along the straight line to it.
+// The method lead returns the searches that do not lead to a known end. A search
+// approaches a known end if its next step, without damping, would bring it much nearer to
+// that end, and if the density rises along the straight line to it.
 func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
 	const tests, points, contraction = 3, 5, 0.4
 	to := make([]*climb, len(active))

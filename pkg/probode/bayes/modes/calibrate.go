@@ -12,8 +12,8 @@ import (
 
 // Calibrate returns p with its Modes, and with an Alpha that is calibrated at the mode of
 // the deterministic posterior. It searches for the modes if p has none. It also sets
-// GridAt to the mode if local errors scale the noise (p.Scaling), the steps are equal,
-// and p has no GridAt.
+// GridAt to the mode if the noise is scaled by local errors (see p.Scaling), the steps
+// are equal, and p has no GridAt.
 func Calibrate(ctx context.Context, p *bayes.Posterior, s calibrate.Settings) (*bayes.Posterior, *bayes.CalibratedAlpha, error) {
 	if p == nil {
 		return nil, nil, errors.New("modes: the Posterior is nil")

@@ -20,10 +20,10 @@ type climb struct {
 	apart   bool  // it is known to be distinct from all other climbs with apart set
 }
 
-// at returns an ascent that begins at u, where the log density is f.
+// The function at returns an ascent that begins at u, where the log density is f.
 func at(u []float64, f float64) shape.Ascent { return shape.Ascent{Point: shape.Point{X: u, Value: f}} }
 
-// with sets the evaluator of the surface of c to e, and returns the surface.
+// The method with makes the surface of c use the density e, and returns the surface.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)
@@ -41,9 +41,9 @@ func (c *climb) absorb(o *climb) {
 	o.s, o.Information = nil, nil
 }
 
-// hopeless reports whether a climb is so low and so slow that it would need very many
-// more steps to reach a height at which an end counts. "Very many" means a hundred if the
-// climb has already taken many steps, and more if it has taken few.
+// The method hopeless reports whether a climb is so low and so slow that it would need
+// very many more steps to reach a height at which an end counts. "Very many" means a
+// hundred if the climb has already taken many steps, and more if it has taken few.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false
@@ -69,7 +69,8 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// near reports whether two searches are close to each other in the metric of each.
+// The function near reports whether two searches are close to each other in the metric of
+// each.
 func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }

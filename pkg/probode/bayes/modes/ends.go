@@ -77,9 +77,10 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 	return modes, nil
 }
 
-// hold makes the smooth densities of s use the grids that error control chooses at theta,
-// until release is called. A worker that created its density later would choose a grid of its
-// own, so hold creates the densities of all workers in advance.
+// The method hold makes the smooth densities of s use the grids that error control
+// chooses at theta, until release is called. A worker that created its density later
+// would choose a grid of its own, so hold creates the densities of all workers in
+// advance.
 func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (release func()) {
 	for len(q.all) < cmp.Or(q.s.Workers, runtime.GOMAXPROCS(0)) {
 		q.idle = append(q.idle, q.another(ctx))
@@ -95,9 +96,9 @@ func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (r
 	}
 }
 
-// distinct merges ends that have no barrier between them. There is no barrier if, along a
-// straight or a bent line, the density does not fall below e^−½ times the lower of the
-// densities at the two ends.
+// The method distinct merges ends that have no barrier between them. There is no barrier
+// if, along a straight or a bent line, the density does not fall below e^−½ times the
+// lower of the densities at the two ends.
 func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb
@@ -138,8 +139,9 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 	return out, nil
 }
 
-// nearest returns the index of the climb that is nearest to c in its metric. It returns
-// −1 in one dimension, where no path leads around a barrier, and if c has no metric.
+// The function nearest returns the index of the climb that is nearest to c in its metric.
+// It returns −1 in one dimension, where no path leads around a barrier, and if c has no
+// metric.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
 	if len(c.X) < 2 || c.Information == nil {
@@ -153,8 +155,8 @@ func nearest(climbs []*climb, c *climb) int {
 	return k
 }
 
-// straight reports whether the log density stays above low along the straight line
-// from a to b.
+// The function straight reports whether the log density stays above low along the
+// straight line from a to b.
 func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	const points = 15
 	u := make([]float64, len(a))
@@ -177,10 +179,11 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	return true
 }
 
-// bent reports whether the log density stays above low along a path from a to b through a
-// third point. This point is a maximum of the density in the plane halfway between a and
-// b, near their midpoint. If the density falls too low on one half of the path, that half
-// is bent in the same way; times limits the depth of this recursion.
+// The function bent reports whether the log density stays above low along a path from a
+// to b through a third point. This point is a maximum of the density in the plane halfway
+// between a and b, near their midpoint. If the density falls too low on one half of the
+// path, that half is bent in the same way; the argument times limits the depth of this
+// recursion.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	middle, normal := slices.Clone(a), make([]float64, len(a))
 	var length float64

@@ -11,13 +11,13 @@ import (
 
 // Two modes often differ in only a few parameters. Examples are initial values from which
 // a fast transient leads to the same orbit, and frequencies for which the solution is the
-// same at the times of the data. Draws from the prior rarely find the second mode if its
+// same at the observation times. Draws from the prior rarely find the second mode if its
 // basin is small, but the density along a coordinate line through the first mode reveals
 // it.
 
 // scanned holds probabilities; the density is evaluated at the corresponding quantiles of
 // the prior. Most are in the middle, which suits uniform priors; two are far out, which
-// suits priors with tails.
+// suits priors with long tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
 // scan evaluates the density along each coordinate line through the highest end, unless
@@ -89,7 +89,7 @@ func (s *summit) sharpen(e *bayes.Density) {
 	}
 }
 
-// along returns the summits on the coordinate lines through an end.
+// The method along returns the summits on the coordinate lines through an end.
 func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 	var points [][]float64
 	for k := range end.X {

@@ -4,7 +4,8 @@ package modes
 type Settings struct {
 	Seed uint64 // seed of the draws from the prior
 
-	// From holds further starts, such as the modes found with another step.
+	// From holds further points at which searches begin, such as the modes found with
+	// another step.
 	From [][]float64
 
 	// Workers is the number of goroutines; zero means the number of cores. It does not
@@ -27,12 +28,12 @@ const (
 	modePoints = 400
 	modeStarts = 24
 	// Two searches count as one if the distance between them, in standard deviations, is
-	// less than together.
+	// less than the constant together.
 	together = 0.5
 	// barrier is the amount by which the log density must fall between two modes.
 	barrier = 0.5
-	// lowest says how far the log density of an end may be below the highest one for the
-	// end to count. For log masses, which at first are known only roughly, the limit is
-	// larger by 4.
+	// An end counts only if its log density is less than the constant lowest below that
+	// of the highest end. For log masses, which at first are known only roughly, the
+	// limit is larger by 4.
 	lowest = 14
 )

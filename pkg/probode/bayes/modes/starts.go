@@ -75,10 +75,11 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 	return points, failed, nil
 }
 
-// starts chooses the points at which searches begin. Up to a third are summits, which are
-// higher than their nearest neighbours [Törn & Viitanen 1992]. Another third are the
-// highest of the others. The last third are spread over the rest, because a narrow mode
-// may have no high point among few draws. starts also returns the points not chosen.
+// The method starts chooses the points at which searches begin. Up to a third are
+// summits, which are higher than their nearest neighbours [Törn & Viitanen 1992]. Another
+// third are the highest of the other points. The last third are spread over the remaining
+// points, because with few draws there may be no high point near a narrow mode. The
+// method also returns the points that it has not chosen.
 func (q *search) starts(points []*climb) (out, left []*climb) {
 	n := min(q.s.Starts, len(points))
 	taken := make([]bool, len(points))

@@ -29,9 +29,8 @@ type Plan struct {
 const (
 	// If the prediction of the data is off by a total of D measurement errors, each
 	// parameter is off by at most D posterior standard deviations, to first order. An
-	// error of 0.1 matters. A solver is accurate enough if its D is at most a tenth of
-	// that at the modes, and at most half of it at draws from their Gaussian
-	// approximations.
+	// error of 0.1 matters. A solver is accurate enough if D is at most 0.01 at the
+	// modes, and at most 0.05 at draws from their Gaussian approximations.
 	mattersD = 0.1
 	roughD   = 10 * mattersD // for a climb
 
@@ -43,14 +42,14 @@ const (
 )
 
 // Choose looks for the modes of p, for the cheapest solver that is accurate enough around
-// them, and for the sampler that fits what is known of the posterior: the number of its
+// them, and for the sampler that suits what is known of the posterior: the number of its
 // modes, whether they are nearly Gaussian, and whether there are gradients. The search
 // for modes begins at the given points. If from is nil, it begins at draws from the prior
 // in up to 15 dimensions; in higher dimensions it begins at the nominal point or at the
 // medians of the priors. Other modes are then not looked for, and Why says so. Choose
 // uses only the fields Chains, Seed and Workers of s.
 //
-// The choice depends only on p, on the points from, and on s.Seed, so a run can be
+// The choice depends only on p, on the given points, and on s.Seed, so a run can be
 // resumed.
 func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Settings) (*Plan, error) {
 	found, searched := p.Modes, ""
@@ -107,7 +106,8 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	return plan, err
 }
 
-// fitting returns the sampler for a posterior with known modes, and the reason.
+// The function fitting returns the sampler for a posterior with known modes, and the
+// reason.
 func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, string, error) {
 	e, err := bayes.NewDensity(ctx, q)
 	if err != nil {
@@ -142,9 +142,10 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (%.0f %% of draws from the approximation are effective)", d, 100*share), nil
 }
 
-// gaussianShare takes draws from a Student t distribution with 5 degrees of freedom and
-// the location and shape of a mode, and returns the effective share of them as a sample
-// from the posterior. In few dimensions it is near 0.8 if the posterior is Gaussian.
+// gaussianShare generates draws from a Student t distribution that has 5 degrees of
+// freedom and the location and shape of a mode. It weights them as a sample from the
+// posterior, and returns the effective share of these draws. In few dimensions it is near
+// 0.8 if the posterior is Gaussian.
 func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	const degrees = 5
 	d := e.Dim()
@@ -166,8 +167,8 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	return diag.Kish([][]float64{weights})
 }
 
-// around sets u to a normal draw around a mode, with its Cov times scale². It returns the
-// squared distance in units of Cov, and whether there is a Cov.
+// The function around sets u to a normal draw around a mode, with its Cov times scale².
+// It returns the squared distance in units of Cov, and whether there is a Cov.
 func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square float64, ok bool) {
 	var chol mat.Cholesky
 	if m.Cov == nil || !chol.Factorize(m.Cov) {
@@ -186,8 +187,8 @@ func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square f
 	return square, true
 }
 
-// accurateEnough returns p with the cheapest setup, among several, whose D is at most a
-// tenth of matters at the modes and at most half of matters around them. It also
+// accurateEnough returns p with the cheapest of several setups that are accurate enough:
+// D must be at most matters/10 at the modes, and at most matters/2 around them. It also
 // describes the error in words. The result is nil if no setup is accurate enough; the
 // description then says why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64) (*bayes.Posterior, string, error) {
@@ -276,8 +277,8 @@ type ruler struct {
 	data     [][]shape.Datum
 }
 
-// newRuler solves accurately at the points. Points at which that fails are left out,
-// unless they are modes.
+// newRuler solves the equations accurately at the points. Points at which that fails are
+// left out, unless they are modes.
 func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes int) (*ruler, error) {
 	fine, err := e.With(probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {
@@ -300,8 +301,8 @@ func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes i
 	return r, nil
 }
 
-// measure returns the largest D at the modes, and at the other points. It is infinite
-// where e cannot be solved.
+// The method measure returns two numbers: the largest D at the modes, and the largest D
+// at the other points. It is infinite where e cannot be solved.
 func (r *ruler) measure(ctx context.Context, e *bayes.Density) (at, near float64) {
 	defer e.Bind(ctx)()
 	for i, theta := range r.points {
