@@ -51,10 +51,11 @@ type Holdable interface {
 // pieces, as in a particle filter.
 type Gridded interface {
 	Path
-	// Solver returns the solver. It has the same α and the same moving grid as the Path.
+	// Solver returns the Solver, which has the same α and the same moving grid as the
+	// Path.
 	Solver() *Solver
-	// Interpolator returns the Interpolator that gives the states at the times from a path
-	// of the Solver.
+	// Interpolator returns an Interpolator, which computes the states at the times of the
+	// Path from a path that the Solver has computed.
 	Interpolator() *Interpolator
 }
 

@@ -141,8 +141,9 @@ func (p *Problem) Initial(dst, theta []float64) {
 //
 // so that they can be inferred like any other parameter. Their nominal values are the
 // initial values of p. Their names are the names of the states, without a unit and
-// followed by 0: hare0 for hare, x1_0 for x1. The F and FJ of p are still called with θ
-// alone. It panics if p has no such component, or already has a parameter with that name.
+// followed by 0: hare0 for hare, x1_0 for x1. The F and FJ of p are still called with
+// only the original θ. It panics if p has no such component, or already has a parameter
+// with that name.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())
@@ -182,7 +183,8 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 }
 
 // widened returns a copy of p with additional parameters, which have the given names and
-// nominal values and follow those of p. The functions of p are still called with θ alone.
+// nominal values and follow those of p. The functions of p are still called with only the
+// original θ.
 func (p *Problem) widened(names []string, values []float64) *Problem {
 	known, n, all := *p, len(p.Theta), len(p.Theta)+len(values) // a later change of p must not affect q
 	known.X0 = slices.Clone(p.X0)

@@ -44,8 +44,9 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 // gradient with respect to x to dx, unless dx is nil, and the others to Theta, Time and
 // Length.
 //
-// It uses Problem.Pullback or, if that is nil or returns NaN, FJ and FTheta. Without FTheta it takes 2p
-// evaluations of F. Without FJ it takes 2d of them, unless dx is nil.
+// It uses Problem.Pullback or, if that is nil or returns NaN, FJ and FTheta. Without
+// FTheta it requires 2p evaluations of F. Without FJ it requires 2d evaluations, unless
+// dx is nil.
 func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) {
 	e := a.field
 	if f := e.p.Pullback; f != nil {
@@ -160,7 +161,7 @@ func newFieldAdjoint(p *Problem) *fieldAdjoint {
 	return e
 }
 
-// matrices allocates what is needed where there is no Pullback.
+// The method matrices allocates the memory that is needed if there is no Pullback.
 func (e *fieldAdjoint) matrices() {
 	p := e.p
 	if e.jac != nil {
@@ -186,7 +187,7 @@ func (e *fieldAdjoint) jacobian(t float64, x, theta []float64) {
 	e.p.FJ(e.f, e.jac.A, t, x, theta)
 }
 
-// parameters adds the gradient of λᵀf with respect to θ to dtheta.
+// The method parameters adds the gradient of λᵀf with respect to θ to dtheta.
 func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta []float64) {
 	if n := len(dtheta); e.ftheta != nil {
 		clear(e.ftheta)
@@ -221,8 +222,8 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 	}
 }
 
-// at returns λᵀf at theta1, and the time at which it was computed. If an end of the
-// segment depends on θ, that time is the one at the same relative position in the
+// The method at returns λᵀf at theta1, and the time at which it was computed. If an end
+// of the segment depends on θ, that time is the one at the same relative position in the
 // segment, so that a condition on t in F is evaluated on the same side of the event.
 func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
 	w := e.p.window
@@ -270,7 +271,7 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 	})
 }
 
-// timeDifference calls at, a function, with the coefficients and times of a second-order
+// timeDifference calls the function at with the coefficients and times of a second-order
 // difference that lies inside the segment. Its increment is relative to the time.
 func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))

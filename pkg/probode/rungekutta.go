@@ -229,8 +229,8 @@ type reverseRungeKutta struct {
 	stage          []float64
 }
 
-// Reverse computes the stages again, and goes back through them [HNW93, §II.6]: with λ
-// the gradient with respect to the next state,
+// Reverse computes the stages again, and propagates gradients back through them [HNW93,
+// §II.6]: with λ the gradient with respect to the next state,
 //
 //	gradient of kₗ = h bₗ λ + h Σ_{m>l} a_{ml} (∂f/∂x)ᵀ (gradient of k_m).
 func (r *rungeKutta) Reverse(a *Adjoint, i int, x, _, theta, xi, scale []float64) error {

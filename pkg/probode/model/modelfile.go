@@ -126,7 +126,7 @@ func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	return r.expand(line, key, e)
 }
 
-// finish does the same as expand. It fails if the formula is a condition.
+// finish is like expand, but it fails if the formula is a condition.
 func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	if e = r.expand(line, key, e); e.Boolean() {
 		r.Failf(line, "%s is a condition: want a number", key)
@@ -181,8 +181,8 @@ func (r *modelReader) functions(list []*source.Node) {
 	}
 }
 
-// parameter reads a parameter. The file can say whether it is estimated. If the file does
-// not say, the parameter is estimated if it has a bound or a prior.
+// parameter reads a parameter, whose key estimate says whether it is estimated. Without
+// this key, the parameter is estimated if it has a bound or a prior.
 //
 // A layered parameter is kept for addLayers.
 func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {

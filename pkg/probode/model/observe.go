@@ -46,8 +46,8 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 	return names, func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta[:n]) }, nil
 }
 
-// unmeasured adds the formulas of the observables of a model without data. To rewrite the
-// formulas, it makes a row for each observable.
+// The method unmeasured adds the formulas of the observables of a model without data. To
+// rewrite the formulas, it makes a row for each observable.
 func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
 	m := *e.model

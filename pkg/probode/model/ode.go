@@ -76,8 +76,8 @@ func (p *File) nominal() ([]float64, error) {
 	return theta, p.complete(theta)
 }
 
-// complete returns an error if a parameter that is used has no finite value. It sets all
-// other values that are not finite to 0.
+// The method complete returns an error if a parameter that is used has no finite value.
+// It sets all other values that are not finite to 0.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
 	for i, v := range theta {
@@ -236,8 +236,8 @@ func (c *compiled) system(s *system) (*probode.Problem, error) {
 	return q, nil
 }
 
-// pullback returns the Pullback of q, whose rates depend on inputs. It returns NaN where a
-// derivative is NaN, which can be due to a piece that is not active.
+// pullback returns the Pullback of q, whose rates depend on inputs. It returns NaN if a
+// derivative is NaN. This can happen because of a branch of a formula that is not active.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -267,7 +267,7 @@ func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatte
 	})
 }
 
-// weightName is the beginning of the name of each weight. No other name contains a space.
+// weightName is the prefix of the name of each weight. No other name contains a space.
 const weightName = "weight "
 
 // weights returns the names of n weights.
@@ -279,8 +279,8 @@ func weights(n int) []string {
 	return names
 }
 
-// weighted evaluates a program of gradientOf. The caller must put the machine back into
-// the pool.
+// The method weighted evaluates a program from gradientOf. The caller must put the
+// machine back into the pool.
 func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *machine {
 	m := s.pool.Get().(*machine)
 	m.in[0] = t
@@ -291,7 +291,7 @@ func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *ma
 	return m
 }
 
-// add adds the outputs of a program of gradientOf to dx and dtheta, and returns the
+// add adds the outputs of a program from gradientOf to dx and dtheta, and returns the
 // derivative with respect to time.
 func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	for k, v := range out {
@@ -343,9 +343,10 @@ func (c *compiled) start(q *probode.Problem, s *system) error {
 	return nil
 }
 
-// derivatives returns a program for the derivatives of expressions with respect to names,
-// with one row for each expression. The program is compiled when it is first needed,
-// because many solves do not need it and it can be the longest of the programs.
+// The function derivatives returns a program for the derivatives of expressions with
+// respect to names, with one row for each expression. The program is compiled when it is
+// first needed, because many solves do not need it and it can be the longest of the
+// programs.
 func derivatives(inputs []string, of []*expr.Node, names []string, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j }, held...)
@@ -513,8 +514,8 @@ type machine struct {
 	in, out []float64
 }
 
-// newProgram compiles expressions. held are the names of parameters that often keep their
-// values between two evaluations.
+// newProgram compiles expressions. The argument held lists the names of parameters that
+// often keep their values between two evaluations.
 func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program, error) {
 	c, err := expr.Compile(inputs, outputs, held...)
 	if err != nil {
@@ -527,9 +528,9 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program
 	return p, nil
 }
 
-// take evaluates the program and returns the machine with the outputs; the caller must
-// put it back into the pool. Elements of theta beyond the inputs of the program are
-// ignored.
+// The method take evaluates the program and returns the machine with the outputs; the
+// caller must put it back into the pool. Elements of theta beyond the inputs of the
+// program are ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t

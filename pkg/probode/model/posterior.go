@@ -100,9 +100,9 @@ func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta
 // is so flat near an edge that a search on an unbounded scale would not leave it.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
-// inside returns the parameters of Posterior; values whose distance from an edge of the
-// support is at most near are moved to the given distance from that edge. Both are
-// fractions of the width of the support.
+// inside returns the parameters of Posterior. If the distance of a value from an edge of
+// the support does not exceed the argument near, the value is moved to the distance given
+// by the argument edge. Both distances are fractions of the width of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -147,18 +147,18 @@ type place struct {
 	own []own // parameters of its distribution
 }
 
-// own says where to find a parameter of a distribution. The parameter is either a known
-// value or one of the expected values.
+// An own says where to find a parameter of a distribution. The parameter is either a
+// known value or one of the expected values.
 type own struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
 }
 
 // observed returns the data of an experiment as experiments of package bayes. The data at
-// finite times form the first, and the data at the steady state form the second. An
-// experiment without data is omitted. The parameters whose indices are in free are
-// unknown; theta has the values of the others. places has an element for each row of the
-// experiment.
+// finite times form the first experiment, and the data at the steady state form the
+// second. An experiment without data is omitted. The parameters whose indices are in free
+// are unknown; theta has the values of the others. The result places has an element for
+// each row of the experiment.
 //
 // If likelihood is true, a parameter of a distribution gets a column even if it is a
 // parameter of the model, so that its value can be read. The problems then have only
@@ -353,10 +353,10 @@ const (
 	freedomOf = "degrees of freedom of "
 )
 
-// errors returns the distribution of the measurement in row r, which belongs to the
-// column with the given name. A parameter of the distribution needs its own column unless
-// it is known or is a parameter of the model. columns and formulas are the names and
-// formulas of these columns.
+// The method errors returns the distribution of the measurement in row r, which belongs
+// to the column with the given name. A parameter of the distribution needs its own column
+// unless it is known or is a parameter of the model. The results columns and formulas
+// hold the names and the formulas of these columns.
 func (w *writer) errors(r *row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
 		n = n.Substitute(w.known).Simplify()

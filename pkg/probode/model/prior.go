@@ -72,7 +72,7 @@ func familyNamed(name string) family {
 	return family{}
 }
 
-// one reports whether the priors of the family have a single parameter.
+// The method one reports whether the priors of the family have a single parameter.
 func (f *family) one() bool { return !strings.Contains(f.form, ";") }
 
 // prior reads the parameters of a prior that belongs to the family.
@@ -211,8 +211,9 @@ func newScalePrior(q *Parameter) (scalePrior, error) {
 	return d, nil
 }
 
-// Distribution returns the prior of p, truncated at its bounds. If p has no prior, it is
-// uniform between its bounds, on its scale. It is an error if p has neither.
+// Distribution returns the prior of p, truncated at the bounds of p. If p has bounds but
+// no prior, the distribution is uniform between the bounds on the scale of p. It is an
+// error if p has neither a prior nor bounds.
 func (p *Parameter) Distribution() (bayes.Distribution, error) {
 	d, err := newScalePrior(p)
 	if err != nil {
@@ -221,7 +222,7 @@ func (p *Parameter) Distribution() (bayes.Distribution, error) {
 	return d.plain(), nil
 }
 
-// plain returns the distribution in its simplest form.
+// The method plain returns the distribution in its simplest form.
 func (d scalePrior) plain() bayes.Distribution {
 	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {
 		return distuv.LogNormal{Mu: n.Mu, Sigma: n.Sigma}

@@ -27,8 +27,9 @@ type ProfileLikelihood struct {
 	Points    []ProfilePoint // by value, including the optimum
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
 	// profile stays above the threshold up to a bound or, if there is no bound, over ten
-	// units of the scale. The data do not determine the parameter on that side. If Err is
-	// not nil, an end that is not open may be only as far as the profile could be followed.
+	// units of the scale. The data then do not determine the parameter on that side. If
+	// Err is not nil, an end that is not open may be only the point at which the
+	// computation of the profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
 	// Elsewhere contains, in order of the parameter's value, points outside the interval
@@ -67,7 +68,7 @@ type ProfileLikelihoods struct {
 // ten times. A profile that finds a better point after that is incomplete.
 //
 // A profile follows the likelihood away from the best end, and stops once it has fallen
-// below the threshold. The other ends, and the profiles of the other parameters, tell
+// below the threshold. The other ends, and the profiles of the other parameters, show
 // whether the likelihood is above the threshold elsewhere.
 //
 // The log-likelihood at a point of a profile is less than 0.02 below the maximum, according
@@ -121,9 +122,9 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	}
 }
 
-// sides computes both sides of each profile around from, until ctx ends. If restart is true
-// and a profile finds a higher point, the error is a *higherError, and the other sides may
-// be missing.
+// The method sides computes both sides of each profile, until ctx ends. The argument from
+// holds the optimum, by estimated parameter. If restart is true and a profile finds a
+// higher point, the error is a *higherError, and the other sides may be missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
 	sides := make([]side, 2*len(f.free))
 	for i := range sides {
@@ -254,7 +255,8 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 	return s
 }
 
-// add adds a point, unless it is close to the last one. k is the profile's coordinate.
+// add adds a point, unless it is close to the last one. The argument k is the profile's
+// coordinate.
 func (s *side) add(x []float64, k int, drop float64) {
 	const apart = 0.02 // of the distance from the optimum
 	if n := len(s.x); n > 0 && math.Abs(x[k]-s.x[n-1][k]) < apart*math.Abs(x[k]-s.from) && drop < s.drop[n-1]+apart {
@@ -263,7 +265,7 @@ func (s *side) add(x []float64, k int, drop float64) {
 	s.x, s.drop = append(s.x, slices.Clone(x)), append(s.drop, drop)
 }
 
-// around returns an ascent at x that can predict other points.
+// The method around returns an ascent at x that can predict other points.
 func (f *search) around(x []float64, value float64) *shape.Ascent {
 	a := &shape.Ascent{Point: shape.Point{X: slices.Clone(x), Value: value}}
 	for _, b := range f.boxes {
@@ -272,9 +274,9 @@ func (f *search) around(x []float64, value float64) *shape.Ascent {
 	return a
 }
 
-// constrained maximises with coordinate k at the given distance from the last point. left is
-// the rise that is still possible, according to the expansion; it is infinite if the
-// prediction is too far from the maximum.
+// The method constrained maximises with coordinate k at the given distance from the last
+// point. The result left is the rise that is still possible, according to the expansion;
+// it is infinite if the prediction is too far from the maximum.
 func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a *shape.Ascent, left float64) {
 	const (
 		most = 40 // steps
@@ -323,8 +325,9 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 	return p
 }
 
-// elsewhere fills Elsewhere from the ends of searches, and from the points of the profiles
-// of the other parameters. Of points with almost the same value it keeps the first one.
+// The method elsewhere fills Elsewhere from the ends of searches, and from the points of
+// the profiles of the other parameters. Of points with almost the same value it keeps the
+// first one.
 func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	var points []ProfilePoint
 	for _, o := range ends {
@@ -339,7 +342,7 @@ func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	for i := range p.ByName {
 		q, scale := &p.ByName[i], f.boxes[i].scale
 		low, high := scale.of(q.Lower), scale.of(q.Upper)
-		// The ends of the interval are only accurate to about one part in a hundred.
+		// The ends of the interval are accurate only to about one part in a hundred.
 		margin := 1e-2 * (high - low)
 		for _, point := range points {
 			point.Value = point.Theta[f.free[i]]
@@ -356,11 +359,11 @@ func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 // byValue compares points of a profile.
 func byValue(a, b ProfilePoint) int { return cmp.Compare(a.Value, b.Value) }
 
-// Within returns the points of the profiles, and those elsewhere, at which the
+// Within returns those points of the profiles and of their Elsewhere at which the
 // log-likelihood is below its maximum by at most the threshold, each with the values of
 // all parameters. The predictions at these points span a confidence band of each
-// prediction. The band is approximate, because the parameters that matter for a prediction
-// are profiled, but not the prediction itself.
+// prediction. The band is approximate, because the parameters that matter for a
+// prediction are profiled, but not the prediction itself.
 func (p *ProfileLikelihoods) Within() [][]float64 {
 	list := [][]float64{p.Best.Theta}
 	for _, q := range p.ByName {

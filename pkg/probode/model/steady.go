@@ -16,7 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// rest finds the steady state that a problem approaches from its start, and the
+// A rest finds the steady state that a problem approaches from its start, and the
 // derivatives of that state with respect to θ. It keeps the last result, because solves
 // at one θ need it many times. Any number of goroutines may use it.
 type rest struct {
@@ -35,14 +35,14 @@ func newRest(q *probode.Problem, along []int) *rest {
 	return &rest{q: q, along: along, ctx: context.Background()}
 }
 
-// within makes later searches end when ctx ends.
+// The method within makes later searches end when ctx ends.
 func (r *rest) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.ctx = ctx
 }
 
-// failed returns the reason why the last search found no steady state.
+// The method failed returns the reason why the last search found no steady state.
 func (r *rest) failed() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -147,12 +147,13 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 	return x, slope, nil
 }
 
-// implicit returns the derivatives of the steady state x from the equation f(x, θ) = 0: J
-// dx = −∂f/∂θ dθ. If J is singular because combinations ℓᵀx of the states are conserved,
-// their derivatives at the start complete the equations, ℓᵀdx = ℓᵀdx₀. It returns nil if
-// the result is uncertain: if f depends on time, if J has an eigenvalue with a positive
-// real part, or if J is singular, or nearly so, for another reason. The derivatives are
-// then computed by integrating to the steady state, which takes far longer.
+// The method implicit returns the derivatives of the steady state x from the equation
+// f(x, θ) = 0: J dx = −∂f/∂θ dθ. If J is singular because combinations ℓᵀx of the states
+// are conserved, their derivatives at the start complete the equations, ℓᵀdx = ℓᵀdx₀. It
+// returns nil if the result is uncertain: if f depends on time, if J has an eigenvalue
+// with a positive real part, or if J is singular, or nearly so, for another reason. The
+// derivatives are then computed by integrating to the steady state, which takes far
+// longer.
 func (r *rest) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)
@@ -251,8 +252,8 @@ func (r *rest) implicit(theta, x []float64) []float64 {
 	return slopes
 }
 
-// conserved reports whether the combination lawᵀx of the states is constant: lawᵀf is
-// zero at random states, up to rounding.
+// The method conserved reports whether the combination lawᵀx of the states is constant:
+// lawᵀf is zero at random states, up to rounding.
 func (r *rest) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
 	f, at := make([]float64, len(x)), make([]float64, len(x))
@@ -272,10 +273,10 @@ func (r *rest) conserved(law, theta, x []float64) bool {
 	return true
 }
 
-// calm reports whether states and derivatives have settled. The change in each state,
-// relative to its largest absolute value so far, must not exceed the constant settled.
-// Derivatives may change by a thousand times as much. It updates peak, the largest
-// absolute value of each state so far.
+// The function calm reports whether states and derivatives have settled. The change in
+// each state, relative to its largest absolute value so far, must not exceed the constant
+// settled. Derivatives may change by a thousand times as much. It updates peak, the
+// largest absolute value of each state so far.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)
 	for k, v := range x2 {
@@ -309,7 +310,7 @@ func (r *rest) atRest(length float64) *probode.Problem {
 	return &s
 }
 
-// within makes later searches for steady states of c end when ctx ends.
+// The method within makes later searches for steady states of c end when ctx ends.
 func (c *compiled) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {
@@ -317,8 +318,8 @@ func (c *compiled) within(ctx context.Context) {
 	}
 }
 
-// unsettled returns the error of the last search for a steady state of c if that search
-// failed, and nil otherwise.
+// The method unsettled returns the error of the last search for a steady state of c if
+// that search failed, and nil otherwise.
 func (c *compiled) unsettled() error {
 	if c.pre != nil {
 		if err := c.pre.failed(); err != nil {

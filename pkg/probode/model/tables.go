@@ -95,8 +95,8 @@ func readScale(s *source.File, line int, what, v string) Scale {
 	return ""
 }
 
-// checkParams fails if a parameter cannot be used or estimated, and warns of nominal
-// values outside the bounds of estimation.
+// checkParams fails if a parameter cannot be used or estimated, and warns if nominal
+// values are outside the estimation bounds.
 func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {

@@ -46,8 +46,8 @@ func (p *File) WriteYAML(dir string) (name string, err error) {
 			return "", err
 		}
 	}
-	// Check that the file can be read back, because otherwise its readers would run into
-	// the error.
+	// Check that the file can be read back, so that an error appears now and not when
+	// somebody uses the file.
 	name = filepath.Join(dir, "model.yaml")
 	if _, err := Load(name); err != nil {
 		return "", fmt.Errorf("model: %s cannot be written as a model file: %w", p.Name, err)

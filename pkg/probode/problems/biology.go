@@ -108,8 +108,8 @@ func ProteinActivation() *probode.Problem {
 //
 // is conserved, so that all solutions are periodic.
 //
-// Source: Lotka (1925), Elements of Physical Biology; Volterra (1926), Mem. Acad.
-// Lincei 2, 31. LotkaVolterra20 has other values that are in common use.
+// Source: Lotka (1925), Elements of Physical Biology; Volterra (1926), Mem. Acad. Lincei
+// 2, 31. LotkaVolterra20 has other common values.
 func LotkaVolterra() *probode.Problem {
 	return &probode.Problem{
 		Name: "Lotka–Volterra",

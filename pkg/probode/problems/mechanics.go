@@ -101,8 +101,8 @@ func HenonHeiles() *probode.Problem {
 // quantities θ₂y₁² − θ₁y₂² and θ₃y₂² − θ₂y₃² are conserved. The solution is smooth and
 // periodic.
 //
-// Source: Euler (1758); Hairer, Nørsett & Wanner, Solving Ordinary
-// Differential Equations I, II.10 (EULR) with other values.
+// Source: Euler (1758); Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations
+// I, II.10 (EULR) with other parameter values.
 func RigidBody() *probode.Problem {
 	return &probode.Problem{
 		Name: "rigid body",

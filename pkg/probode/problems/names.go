@@ -54,7 +54,7 @@ var testSet = map[string]func() *probode.Problem{
 	"fhn":   FitzHughNagumo,
 }
 
-// over returns p with the given span.
+// The function over returns p with the given span.
 func over(p *probode.Problem, from, to float64) *probode.Problem {
 	p.Span = [2]float64{from, to}
 	return p
@@ -77,7 +77,7 @@ func namesOfAll() []string {
 	return names
 }
 
-// typed writes a name in lower-case letters, digits and hyphens only.
+// The function typed writes a name in lower-case letters, digits and hyphens only.
 func typed(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(name, "é", "e")), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -12,40 +12,41 @@ import (
 )
 
 const (
-	// coarsest is the largest relative tolerance that a step may have.
+	// The constant coarsest is the largest relative tolerance that a step may have.
 	coarsest = 1e-4
-	// looser is the tolerance of the looser integration divided by the tolerance of the
-	// accurate one. With this ratio, the error of the looser integration is much larger
-	// than that of the accurate one, and so nearly equal to the difference between the
-	// two.
+	// The constant looser is the tolerance of the looser integration divided by the
+	// tolerance of the accurate one. With this ratio, the error of the looser integration
+	// is much larger than that of the accurate one, and so nearly equal to the difference
+	// between the two.
 	looser = 16.0
-	// looserStiff is the same for implicit steps, whose errors depend less on the
-	// tolerance.
+	// The constant looserStiff is the same ratio for implicit steps, whose errors depend
+	// less on the tolerance.
 	looserStiff = 64.0
-	// loosest is the largest relative tolerance of the looser integration.
+	// The constant loosest is the largest relative tolerance of the looser integration.
 	loosest = 1e-3
-	// doubt is the claimed error divided by the difference.
+	// The constant doubt is the claimed error divided by the difference.
 	doubt = 10.0
-	// doubtStiff is the same for implicit steps. It is larger because both integrations
-	// may lose order.
+	// The constant doubtStiff is the same ratio for implicit steps. It is larger because
+	// both integrations may lose order.
 	doubtStiff = 30.0
-	// share is the smallest ratio of the claimed relative error of a component to the
-	// largest relative error of any component.
+	// The constant share is the smallest ratio of the claimed relative error of a
+	// component to the largest relative error of any component.
 	share = 0.3
-	// lost is the relative difference above which the solution is taken to have no correct
-	// digit.
+	// The constant lost is the relative difference above which the solution is taken to
+	// have no correct digit.
 	lost = 0.1
-	// least is the smallest claimed error in units of the tolerance of a step.
+	// The constant least is the smallest claimed error in units of the tolerance of a
+	// step.
 	least = 0.1
-	// faded is a fraction of the largest size that a component has had so far. While the
-	// component is smaller than that, its relative error is ignored.
+	// The constant faded is a fraction of the largest size that a component has had so
+	// far. While the component is smaller than that, its relative error is ignored.
 	faded = 1e-6
-	// longer is the time from t₀ to the end of a period, divided by the time from t₀ to
-	// its beginning. A claim uses the present period and the two before it, so that each
-	// part of the time span is judged by its own differences.
+	// The constant longer is the time from t₀ to the end of a period, divided by the time
+	// from t₀ to its beginning. A claim uses the current period and the two before it, so
+	// that each part of the time span is judged by its own differences.
 	longer = 1.15
-	// checks is the number of times at which the integrations are compared, in addition to
-	// the requested ones.
+	// The constant checks is the number of times at which the integrations are compared,
+	// in addition to the requested ones.
 	checks = 12
 )
 
@@ -176,7 +177,7 @@ func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	}
 }
 
-// recent holds the largest |v| of each component in the present period and in each of
+// A recent holds the largest |v| of each component in the current period and in each of
 // the two before it.
 type recent [3][]float64
 
@@ -196,8 +197,8 @@ func (r *recent) add(k int, v float64) float64 {
 	return max(r[0][k], r[1][k], r[2][k])
 }
 
-// global repeats the integration with smaller and smaller tolerances for each step until
-// the global error is as small as s requires.
+// The function global repeats the integration with smaller and smaller tolerances for
+// each step until the global error is as small as s requires.
 func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
 	local := s
 	local.Relative, local.Absolute = min(s.Relative/10, coarsest), scaled(s.Absolute, 0.1)

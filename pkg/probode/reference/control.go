@@ -120,9 +120,9 @@ func (e *integration) reach(target float64, i int) error {
 // ulp returns the distance between |t| and the next larger floating-point number.
 func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }
 
-// divides reports whether a step that is cut short is taken in two parts. The error of
-// implicit steps may depend only on their length. If every step went from one output time
-// to the next, both integrations would have the same error.
+// The method divides reports whether a step that is cut short is taken in two parts. The
+// error of implicit steps may depend only on their length. If every step went from one
+// output time to the next, both integrations would have the same error.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
@@ -137,9 +137,9 @@ func (e *integration) longestStep() float64 {
 	return e.set.MaxStep
 }
 
-// try computes rows for a step H until one converges, and returns the number of that row.
-// The tolerance is the usual one multiplied by the argument part. If no row converges,
-// try shortens the natural step.
+// The method try computes rows for a step H until one converges, and returns the number
+// of that row. The tolerance is the usual one multiplied by the argument part. If no row
+// converges, try shortens the natural step.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
@@ -199,8 +199,8 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	}
 }
 
-// order chooses the row and the length of the next step after a step that converged in
-// row j. It takes those with the least work per unit of time.
+// The method order chooses the row and the length of the next step after a step that
+// converged in row j. It minimises the work per unit of time.
 func (r *rule) order(j int) {
 	last := len(r.n) - 1
 	k := r.k
@@ -228,8 +228,8 @@ func (r *rule) order(j int) {
 }
 
 // differentiate sets f0 and, for the implicit rule, the Jacobian and ∂f/∂t at (t, x). The
-// derivative ∂f/∂t is approximated by a difference over a small part of the step, which is
-// no longer than the argument rest.
+// derivative ∂f/∂t is approximated by a difference over a small part of the step, whose
+// length is at most the argument rest.
 func (e *integration) differentiate(rest float64) error {
 	r := e.rule
 	copy(e.at, e.x)
@@ -296,7 +296,7 @@ func (e *integration) move() bool {
 	return changed
 }
 
-// stuck returns an error that says why no step is short enough.
+// The method stuck returns an error that says why no step is short enough.
 func (e *integration) stuck() error {
 	if e.stop.Ended() {
 		return errStopped

@@ -94,9 +94,9 @@ func (e *integration) follow(c *course, out []float64) error {
 	return nil
 }
 
-// begin starts the segment that follows the given number of events. Within it, f is never
-// evaluated at the time of an event: if a step begins or ends there, t is moved into the
-// segment by one unit in the last place.
+// The method begin starts the segment that follows the given number of events. Within it,
+// f is never evaluated at the time of an event: if a step begins or ends there, t is
+// moved into the segment by one unit in the last place.
 func (e *integration) begin(c *course, passed int, end float64) {
 	e.from, e.to, e.end = math.Inf(-1), math.Inf(1), end
 	if passed > 0 && c.events[passed-1].inside {
@@ -160,9 +160,9 @@ func watchTriggers(p *probode.Problem) *trigger.Watch {
 	return trigger.New(list, p.Span[1]-p.Span[0])
 }
 
-// locate reports whether a trigger becomes positive in a step H that has converged in row
-// j. If so, it takes the step again with the same rows, so that it ends where that happens
-// first, and makes the jump there.
+// The method locate reports whether a trigger becomes positive in a step H that has
+// converged in row j. If so, it takes the step again with the same rows, so that it ends
+// where that happens first, and applies the jump there.
 func (e *integration) locate(H float64, j int) (bool, error) {
 	if e.triggers == nil {
 		return false, nil

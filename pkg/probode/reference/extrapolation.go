@@ -169,9 +169,9 @@ func extrapolate(tab [][]float64, n []int, j int) {
 // distance returns the largest component of the estimated error of a step H, divided by
 // the permitted error, which is the tolerance times the argument part. The estimate is
 // T_{j,j} − T_{j,j−1} and, with the explicit rule, the difference between the results
-// without and with smoothing if that is larger. For smooth f that difference is much
+// with and without smoothing if that is larger. For smooth f that difference is much
 // smaller. If f is not smooth, for example f = −sign(x), all rows may agree to the last
-// bit on a wrong result, but the results without and with smoothing do not agree.
+// bit on a wrong result, but the results with and without smoothing do not agree.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
@@ -179,8 +179,8 @@ func (e *integration) distance(j int, H, part float64) float64 {
 	}
 	// In a component that begins at zero and has terms that cancel, such as the second
 	// velocity of a double pendulum released from rest, rounding errors exceed any
-	// relative tolerance. They are recognised because they do not decrease from row to
-	// row.
+	// relative tolerance. Such errors are recognised because they do not decrease from
+	// row to row.
 	rounding := 0.0
 	if e.rule.family == explicit && e.set.Absolute == nil && j > 1 {
 		rounding = 16 * epsilon * H * vector.MaxAbs(e.f0)
@@ -223,14 +223,14 @@ func (e *integration) distance(j int, H, part float64) float64 {
 // epsilon is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52
 
-// shortest is a step length, measured in units in the last place of t. In steps up to this
-// length, any increment of a component that has been zero is accepted: there is no size
-// with which its error could be compared, and the time of a kink or jump of f is not known
-// more accurately.
+// The constant shortest is a step length, measured in units in the last place of t. In
+// steps up to this length, any increment of a component that has been zero is accepted:
+// there is no size with which its error could be compared, and the time of a kink or jump
+// of f is not known more accurately.
 const shortest = 16
 
-// leaves reports whether component k has been zero so far and the length of step H is no
-// more than the given number of units in the last place of t.
+// The method leaves reports whether component k has been zero so far and the length of
+// step H is no more than the given number of units in the last place of t.
 func (e *integration) leaves(k int, H, units float64) bool {
 	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
 }
@@ -259,7 +259,7 @@ func twoSum(a, b float64) (sum, err float64) {
 	return sum, (a - (sum - v)) + (b - v)
 }
 
-// short formats the first elements of x.
+// The function short formats the first elements of x.
 func short(x []float64) string {
 	const most = 8
 	if len(x) > most {

@@ -39,9 +39,9 @@ func (e *integration) newImplicit(run int) *rule {
 	return r
 }
 
-// implicitWork sets work to the work of rows with n substeps: calls of f, the Jacobian,
-// factorisations and solves. A call of f is taken to cost ten operations for each
-// component.
+// implicitWork sets each element of work to the cost of a row whose number of substeps is
+// the same element of n: calls of f, the Jacobian, factorisations and solves. A call of f
+// is taken to cost ten operations for each component.
 func (e *integration) implicitWork(work []float64, n []int) {
 	d := float64(e.p.Dim())
 	lower, upper := d-1, d-1
@@ -110,10 +110,10 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 }
 
 // plausible checks a step H that is accurate according to tab[0]. If f is not smooth,
-// rows may agree on a wrong result by chance. So plausible takes the cubic through both
-// ends with the slopes f there, and compares its slope in the middle with f. The cubic
-// is not accurate. It is enough if the two differ by less than half of the largest
-// slope, after (I/H − J)⁻¹ has damped stiff components.
+// rows may agree on a wrong result by chance. So the method considers the cubic through
+// the states at both ends with the slopes f there, and compares the slope of the cubic in
+// the middle with f. The cubic is not accurate. It is enough if the two differ by less
+// than half of the largest slope, after (I/H − J)⁻¹ has damped stiff components.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {
 		return false
