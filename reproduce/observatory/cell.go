@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// solved describes a cell and its classical solution. A cell stands for one method on one
-// problem at one step size or tolerance. Missing numbers are NaN.
+// The type solved describes a cell and its classical solution. A cell stands for one
+// method on one problem at one step size or tolerance. Missing numbers are NaN.
 type solved struct {
 	Problem     string  `csv:"problem"`
 	Kind        string  `csv:"kind"`

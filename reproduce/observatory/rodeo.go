@@ -43,8 +43,8 @@ func hes1() *probode.Problem {
 	}
 }
 
-// seirah is a model of an epidemic: susceptible, latent, ascertained, removed,
-// unascertained, in hospital.
+// seirah is a model of an epidemic. Its states are the numbers of people who are
+// susceptible, latent, ascertained, removed, unascertained, and in hospital.
 func seirah() *probode.Problem {
 	return &probode.Problem{
 		Name: "SEIRAH", States: []string{"S", "E", "I", "R", "A", "H"}, Params: []string{"b", "r", "alpha", "De", "DI", "Dq"}, Autonomous: true,

@@ -97,7 +97,7 @@ func (c *Chain) Finished(burnIn, after Stats) {
 }
 
 // Recall passes an earlier draw to the chain, for the R̂ that Progress reports. It
-// calls draw only if that R̂ uses the draw.
+// calls the function draw only if that R̂ uses the result.
 func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	if c.record == nil {
 		return nil
@@ -222,8 +222,9 @@ func (c *Chain) keep() {
 	c.generated = appendRow(c.generated, c.quantity)
 }
 
-// appendRow appends a row to the rows of earlier draws. It doubles the memory when it is
-// full, because append would only add a quarter, and copy long runs too often.
+// appendRow appends a row to the rows of earlier draws. If there is no room, it doubles
+// the capacity. The function append alone would add only a quarter, and would copy long
+// runs too often.
 func appendRow(rows, row []float64) []float64 {
 	if len(rows)+len(row) > cap(rows) {
 		rows = slices.Grow(rows, max(len(row), len(rows)))

@@ -32,14 +32,15 @@ import (
 // iterations. If one window ends at iteration n, the next ends at iteration 1.2 n. An
 // estimate uses only the last two windows, because the chain may begin far from the
 // bulk of the target. Successive positions are correlated, and a few of them give a
-// poor covariance, so C is shrunk towards the previous shape, which counts as much as
-// d(d+1)/2 positions, or d times as many if Cov was given. Stochastic approximation
-// [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates of 0.234 (0.44
-// in one dimension), 0.44 and 0.3, respectively. Each move is then chosen with a
-// probability of 0.15 plus a share of the remaining 0.55. This share is proportional to
-// the mean squared length of the move's jumps, measured in units of C. A rejected
-// proposal counts as a jump of length zero. After the burn-in nothing changes, so the
-// draws are those of an ordinary Markov chain. Without burn-in nothing is learned.
+// poor estimate of the covariance. So C is shrunk towards the previous shape, which has
+// the weight of d(d+1)/2 positions, or of d times as many if Cov was given. Stochastic
+// approximation [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates
+// of 0.234 (0.44 in one dimension), 0.44 and 0.3, respectively. Each move is then
+// chosen with a probability of 0.15 plus a share of the remaining 0.55. This share is
+// proportional to the mean squared length of the move's jumps, measured in units of C.
+// A rejected proposal counts as a jump of length zero. After the burn-in nothing
+// changes, so the draws are those of an ordinary Markov chain. Without burn-in nothing
+// is learned.
 //
 // The burn-in that is needed depends on what is known beforehand. With a Cov that is
 // about right, or too large by a common factor, 1000 iterations suffice in twenty

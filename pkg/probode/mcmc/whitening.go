@@ -20,7 +20,7 @@ type whitening struct {
 	given       bool          // factor is an argument, so it is not a part of the state
 }
 
-// newWhitening returns the whitening of a mean and a covariance. A nil cov means the
+// newWhitening returns the whitening for a mean and a covariance. A nil cov means the
 // unit matrix. The argument full says that the factor will be learned. It panics if cov
 // is not positive definite.
 func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {

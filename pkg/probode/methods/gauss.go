@@ -13,10 +13,10 @@ import (
 //
 // [HLW06, §II.1.3; C16, §2]. It is symplectic and conserves quadratic invariants, so it
 // is suited to long simulations in mechanics. This noise destroys both properties; the
-// random steps of RandomStep do not. It is A-stable but does not damp: a component that
-// should decay within a small fraction of a step keeps its size, and its error, from one
-// step to the next. For stiff problems use Radau, whose documentation also explains why
-// the noise is added to the state.
+// random steps of RandomStep do not. Gauss is A-stable but does not damp: a component
+// that should decay within a small fraction of a step keeps its size, and its error,
+// from one step to the next. For stiff problems use Radau, whose documentation also
+// explains why the noise is added to the state.
 //
 // The equations of the stages are solved up to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by comparison with a

@@ -134,8 +134,8 @@ func (e *reverseStages) residual(s *implicit, lambda []float64) {
 	}
 }
 
-// direct solves the equations with a Jacobian for each stage, and corrects the solution
-// once for rounding errors.
+// The method direct solves the equations with a Jacobian for each stage, and corrects
+// the solution once for rounding errors.
 func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 	if s.full == nil {
 		if s.full = newFullNewton(s); s.full == nil {

@@ -75,8 +75,8 @@ func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([
 	return out, data, nil
 }
 
-// measured returns the data of the columns that have measurements. The other columns
-// hold parameters of distributions.
+// The function measured returns the data of the columns that have measurements. The
+// other columns hold parameters of distributions.
 func measured(x *bayes.Experiment) *bayes.Data {
 	out := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
 	out.Y = make([][]float64, len(x.Data.Y))

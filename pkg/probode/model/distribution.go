@@ -182,8 +182,8 @@ func (s Scale) slope(v float64) float64 {
 	return 1
 }
 
-// readDistribution reads the name of a distribution, which must be one of those that
-// the argument among lists. An empty name means normal.
+// readDistribution reads the name of a distribution, which must be in the list among.
+// An empty name means normal.
 func readDistribution(s *source.File, line int, v string, among ...noiseDistribution) noiseDistribution {
 	if v == "" {
 		return normalNoise

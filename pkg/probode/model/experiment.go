@@ -32,8 +32,9 @@ type Instance struct {
 type system struct {
 	states []string
 
-	// initial contains formulas for the values at the start. After preequilibration, a
-	// state in these formulas stands for its value in the steady state.
+	// The field initial contains formulas for the values at the start. After
+	// preequilibration, a state in these formulas stands for its value in the steady
+	// state.
 	initial []*expr.Node
 	rates   []*expr.Node
 	events  []equations.Event // Time contains parameters only, Jumps also time and states

@@ -593,9 +593,9 @@ func (f *search) begin(e *end) error {
 	return nil
 }
 
-// finish completes the Optimum of a search whose value lies below the best one by the
-// argument below. If below is less than reach, the search first continues with the
-// tighter tolerances that accurate optima need.
+// finish completes the Optimum of a search. The argument below is the best value of all
+// searches minus the value of this one. If it is less than the constant reach, the
+// search first continues with the tighter tolerances that accurate optima need.
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return

@@ -299,8 +299,8 @@ func (l *LogLikelihood) fix(theta []float64) error {
 	return nil
 }
 
-// A flat prior adds nothing to the log-likelihood. If its field on is Log, it is flat
-// in ln θ.
+// A flat prior adds nothing to the log-likelihood. It is flat in ln θ if the field on
+// is Log.
 type flat struct {
 	at float64 // the median of θ
 	on Scale

@@ -65,7 +65,7 @@ func (f *modelFigure) Close()              { f.work.stop() }
 const parameter = "p."
 
 // Set reads the text again if it has changed. Then it begins a fit or a certificate if
-// the button for it is pressed, and a solve otherwise.
+// the button for it is pressed, and a solution otherwise.
 func (f *modelFigure) Set(values map[string]any) error {
 	written := f.written
 	if f.file == nil {

@@ -338,8 +338,8 @@ func (f *paths) solutions(e *probode.Ensemble) Chart {
 	return c
 }
 
-// clip keeps paths that leave the range of the axis from going far beyond it, which
-// ECharts cannot draw well.
+// clip keeps paths that leave the range of the axis from going far beyond it, because
+// ECharts cannot draw distant points well.
 func clip(v float64, a axis) float64 {
 	return min(max(v, 2*a.min-a.max), 2*a.max-a.min)
 }

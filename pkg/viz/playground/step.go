@@ -132,7 +132,7 @@ func (f *step) take() (*taken, error) {
 }
 
 // The function states solves p by the Runge–Kutta method, with steps of at most h, and
-// returns the states at the given times, which increase.
+// returns the states at the given times, which must be in increasing order.
 func states(p *probode.Problem, h float64, times ...float64) ([][]float64, error) {
 	q, x, all := *p, p.X0, [][]float64{}
 	for i, t := range times {

@@ -8,12 +8,12 @@ import (
 )
 
 // Calibration returns a figure of the results of simulation-based calibration, with a
-// column of panels for each quantity. For each scheme it has a row with histograms of the
-// ranks, and below it a row with the difference between their distribution function and
-// the uniform one, in which small deviations are easier to see. If the scheme is right,
-// all bars of a panel end within its grey band with probability 0.95, and a whole curve
-// lies within its grey band with the same probability; [sbc.Result] says what a deviation
-// means. All results must have the same quantities.
+// column of panels for each quantity. For each scheme one row shows histograms of the
+// ranks. The row below shows the difference between their distribution function and the
+// uniform one, in which small deviations are easier to see. If the scheme is right, all
+// bars of a panel end within its grey band with probability 0.95, and a whole curve
+// lies within its grey band with the same probability; [sbc.Result] says what a
+// deviation means. All results must have the same quantities.
 func Calibration(results ...*sbc.Result) viz.Figure {
 	if len(results) == 0 {
 		panic("plots: no results of a calibration")

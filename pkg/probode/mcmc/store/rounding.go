@@ -53,10 +53,10 @@ func makerOf(header []mcmc.Field) (m maker) {
 }
 
 // The function rounding returns a hash of numbers whose last digit depends on the
-// processor and on the build. Some have the form x y + z. This becomes one operation if
-// the processor has an instruction for it that the compiler may use (arm64,
-// GOAMD64=v3). Others are values of functions that are implemented separately for some
-// processors.
+// processor and on the build. Some of these numbers have the form x y + z. This becomes
+// one operation if the processor has an instruction for it that the compiler may use
+// (arm64, GOAMD64=v3). Others are values of functions that are implemented separately
+// for some processors.
 var rounding = sync.OnceValue(func() string {
 	a := mcmc.NewArchive(nil)
 	for i := range 64 {

@@ -39,15 +39,16 @@ func (s *study) fields(chain int) []mcmc.Field {
 	return append(out, s.maker[:]...)
 }
 
-// beginning returns a hash of the first point at which Start places chain 1: two runs
-// that begin at different points are not the same.
+// The method beginning returns a hash of the first point at which Start places chain 1:
+// two runs that begin at different points are not the same.
 func beginning(s mcmc.Settings) string {
 	a := mcmc.NewArchive(nil)
 	a.Floats(s.Start(0, mcmc.NewChain(0, s).Random()))
 	return fmt.Sprintf("%016x", crc64.Checksum(a.Bytes(), crcTable))
 }
 
-// lengthKey is the key of the setting that may grow: a study can be extended.
+// lengthKey is the key of the setting that may increase, because a study can be
+// extended.
 const lengthKey = "num_samples"
 
 // ownKeys are the keys that Meta must not use: those of a file of draws, and those

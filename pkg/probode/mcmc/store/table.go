@@ -27,8 +27,9 @@ type table struct {
 
 	size int64  // bytes read
 	crc  uint64 // the checksum of the bytes before that line
-	// The two parts of the file: everything before the first draw, without the line that
-	// says how many draws there will be; and the rest.
+	// The file is divided into a head and a body. The head is everything before the
+	// first draw, without the line that says how many draws there will be. The body is
+	// the rest.
 	headSize         int64
 	headCRC, bodyCRC uint64
 
@@ -279,7 +280,7 @@ func readHeader(path string) (*table, error) {
 
 // The function begun reads the .part file of a chain that has no state. It is an error
 // if the file holds anything but a header or the beginning of one, since the chain
-// would begin again and overwrite it.
+// would begin anew and overwrite the file.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {

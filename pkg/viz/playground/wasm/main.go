@@ -1,6 +1,6 @@
 //go:build js && wasm
 
-// Command wasm is the playground as a program for WebAssembly. It gives the page one
+// Command wasm is the playground, to be compiled to WebAssembly. It gives the page one
 // function, probodeAnswer, which answers a message: see playground.Page.
 package main
 

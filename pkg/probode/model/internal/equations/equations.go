@@ -48,9 +48,10 @@ type Constant struct {
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// Kept means that a value set by the condition of a preequilibration remains in the
-	// experiment that follows, unless the condition of the experiment sets another value.
-	// It is true for a species that no reaction, rule or event changes.
+	// The field Kept means that a value set by the condition of a preequilibration
+	// remains in the experiment that follows, unless the condition of the experiment
+	// sets another value. It is true for a species that no reaction, rule or event
+	// changes.
 	Kept bool
 
 	// Size means that the constant is the size of a compartment, which must be the same
@@ -86,7 +87,7 @@ type Jump struct {
 	Value *expr.Node
 }
 
-// Early says what happens to an event whose time is at or before the start.
+// Early is the rule for an event whose time is at or before the start.
 type Early int
 
 const (

@@ -95,9 +95,8 @@ type goWriter struct {
 	temps  int
 }
 
-// inlineMost limits the length of text without a variable of its own: the text of a
-// value that is used only once, and is not longer than this, becomes part of the
-// expression that uses it.
+// inlineMost is the greatest length of text for which a value that is used only once is
+// written into the expression that uses it. Other values are assigned to variables.
 const inlineMost = 60
 
 func (g *goWriter) statement(format string, args ...any) {
@@ -221,8 +220,8 @@ func (g *goWriter) float(v int32) string {
 	return g.term(v, goLogic)
 }
 
-// doubles reports whether the instruction in is a multiplication by 2, which compilers
-// turn into a sum.
+// doubles reports whether an instruction is a multiplication by 2, which compilers turn
+// into a sum.
 func (g *goWriter) doubles(in *instr) bool {
 	two := func(v int32) bool {
 		k := v - int32(g.line.inputs)
