@@ -37,7 +37,7 @@ MEMO_SECONDS = 30  # the first time; reading back takes milliseconds
 NOTEBOOK_SECONDS = 60
 SOLUTION_SECONDS = 30
 GIVE_UP_SECONDS = 120
-NOTEBOOK_BYTES = 430_000
+NOTEBOOK_BYTES = 400_000
 METHODS = {"String", "Order", "Noise", "Stepper", "Start", "Step", "Own", "LogProb", "Rand"}  # names that interfaces require
 CODE_LINES = 180  # without blank lines and imports
 

@@ -11,8 +11,8 @@ import (
 // Figures have few colours, and the many shades at the edges of lines and letters cannot
 // be distinguished; a palette reduces a picture to a quarter of its size.
 const (
-	paletteSize = 64
-	paletteStep = 18 // the least difference of two colours of a palette, in some channel
+	paletteSize = 32
+	paletteStep = 28 // the least difference of two colours of a palette, in some channel
 )
 
 // The function quantized returns an opaque image with at most paletteSize colours. It
@@ -40,13 +40,34 @@ func quantized(img *image.RGBA) *image.Paletted {
 	}
 	index := map[color.RGBA]uint8{}
 	for _, c := range all {
-		index[c] = uint8(out.Palette.Index(c))
+		index[c] = nearest(out.Palette, c)
 	}
 	for i := range out.Pix {
 		p := img.Pix[4*i:]
 		out.Pix[i] = index[color.RGBA{p[0], p[1], p[2], 0xff}]
 	}
 	return out
+}
+
+// nearest returns the index of the colour of p that is nearest to c. A grey is replaced
+// by a grey, and a colour by a colour, as long as p has one.
+func nearest(p color.Palette, c color.RGBA) uint8 {
+	distance := func(q color.Color) int {
+		k := q.(color.RGBA)
+		r, g, b := int(k.R)-int(c.R), int(k.G)-int(c.G), int(k.B)-int(c.B)
+		d := r*r + g*g + b*b
+		if grey(k) != grey(c) {
+			d += 3 * 256 * 256 // more than any two colours differ
+		}
+		return d
+	}
+	best := 0
+	for i := range p {
+		if distance(p[i]) < distance(p[best]) {
+			best = i
+		}
+	}
+	return uint8(best)
 }
 
 func grey(c color.RGBA) bool { return c.R == c.G && c.G == c.B }

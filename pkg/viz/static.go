@@ -18,7 +18,7 @@ import (
 // because many screens and printers have a higher resolution.
 const dpi = 120
 
-// PNG draws the graphic as a PNG picture with at most 64 colours. Its width and height in
+// PNG draws the graphic as a PNG picture with at most 32 colours. Its width and height in
 // pixels are 5/4 of those in CSS pixels.
 func PNG(g Graphic) ([]byte, error) {
 	p, err := shown(g)
