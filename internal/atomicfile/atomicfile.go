@@ -55,9 +55,9 @@ func Replace(path string, write func(io.Writer) error) error {
 	return finish(path, tmp, write)
 }
 
-// WriteVia is like Replace, but until the file is complete it has the name tmp in the same
-// directory. If an earlier call has left a file tmp, it is removed, so no other process
-// may use tmp.
+// WriteVia is like Replace, but until the file is complete it has the name tmp in the
+// same directory. If an earlier call has left a file named tmp, that file is removed, so
+// no other process may use tmp.
 func WriteVia(tmp, path string, write func(io.Writer) error) error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -89,7 +89,7 @@ func finish(path string, tmp *os.File, write func(io.Writer) error) error {
 	return err
 }
 
-// Rename gives a closed file, or a directory, another name in the same directory. It
+// Rename gives a closed file, or a directory, a new name in the same directory. It
 // replaces a file of that name.
 func Rename(from, to string) error {
 	if err := rename(from, to); err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // Vector holds the running means and sums of squared deviations of vectors that have the
-// same length [Welford 1962]. Two Vectors merge without loss of accuracy [Chan, Golub &
-// LeVeque 1983].
+// same length [Welford 1962]. Two Vectors can be merged without loss of accuracy [Chan,
+// Golub & LeVeque 1983].
 type Vector struct {
 	N        int       // vectors added
 	Mean, M2 []float64 // by element

@@ -10,8 +10,9 @@ func Mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// Gamma is 2⁶⁴ divided by the golden ratio, made odd. The generator splitmix64 adds Gamma
-// to its state. Mix(z + Gamma) is the output of splitmix64 at the state z.
+// Gamma is 2⁶⁴ divided by the golden ratio, rounded to an odd integer. The generator
+// splitmix64 adds Gamma to its state. Mix(z + Gamma) is the output of splitmix64 at the
+// state z.
 const Gamma = 0x9e3779b97f4a7c15
 
 // Seed returns the initial state of a rand.PCG for a key. Its 128 bits are a hash of

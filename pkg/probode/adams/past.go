@@ -109,8 +109,8 @@ func (m *past) Restore(i int, src []float64) {
 	}
 }
 
-// versus writes to dst the difference between the state next and the result of the
-// implicit formula c for step i, with f evaluated at next.
+// The method versus writes to dst the difference between the state next and the result of
+// the implicit formula c for step i, with f evaluated at next.
 func (m *past) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)

@@ -164,9 +164,8 @@ step:
 	return to, nil
 }
 
-// reverse1 propagates gradients back through a step that is linearised at the
-// current state x: see reverseOnce. It returns false, and does nothing, if Γ has no
-// accurate inverse.
+// reverse1 is an unrolled reverseOnce for a step that is linearised at the current
+// state x. It returns false, and does nothing, if Γ has no accurate inverse.
 func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.t1, a.inv
 	*jac = [1 * 1]float64{}
@@ -402,9 +401,8 @@ step:
 	return to, nil
 }
 
-// reverse2 propagates gradients back through a step that is linearised at the
-// current state x: see reverseOnce. It returns false, and does nothing, if Γ has no
-// accurate inverse.
+// reverse2 is an unrolled reverseOnce for a step that is linearised at the current
+// state x. It returns false, and does nothing, if Γ has no accurate inverse.
 func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.t1, a.inv
 	*jac = [2 * 2]float64{}
@@ -624,9 +622,8 @@ step:
 	return to, nil
 }
 
-// reverse3 propagates gradients back through a step that is linearised at the
-// current state x: see reverseOnce. It returns false, and does nothing, if Γ has no
-// accurate inverse.
+// reverse3 is an unrolled reverseOnce for a step that is linearised at the current
+// state x. It returns false, and does nothing, if Γ has no accurate inverse.
 func (a *moulton) reverse3(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.t1, a.inv
 	*jac = [3 * 3]float64{}

@@ -23,7 +23,8 @@ type Model struct {
 }
 
 // A Posterior consists of a Model, the Setup that solves its equations, and the settings
-// of the inference. It is plain data: to get another one, copy it and change a field.
+// of the inference. It is plain data: to obtain a different posterior, copy it and change
+// a field.
 type Posterior struct {
 	Model
 	probode.Setup
@@ -284,8 +285,8 @@ func (p *Posterior) step() string {
 	return p.Mesh.String()
 }
 
-// Describe returns a description of the model as pairs of a key and a value. If two runs
-// have different descriptions, their models differ. The description does not cover what
+// Describe returns a description of the model as key–value pairs. If two runs have
+// different descriptions, their models differ. The description does not cover what
 // functions compute.
 func (p *Posterior) Describe() [][2]string {
 	out := [][2]string{

@@ -12,7 +12,7 @@ import (
 
 // FineTimes returns times for a figure of a prediction that also covers the intervals
 // between the data. They consist of 201 equally spaced times over the spans of all
-// experiments, the times of the data, and a time on either side of every event without a
+// experiments, the observation times, and a time on either side of every event without a
 // Trigger. If the time of an event depends on θ, it is taken at GridAt.
 func (p *Posterior) FineTimes() []float64 {
 	const steps = 200
@@ -117,8 +117,8 @@ func (e *Density) predictAt(ctx context.Context, times []float64, chains *mcmc.C
 	return out, nil
 }
 
-// expects returns an error if the classical solution at theta does not have the given
-// expected values of the data.
+// The function expects returns an error if the classical solution at theta does not have
+// the given expected values of the data.
 func (e *Density) expects(theta, drawn []float64) error {
 	if _, err := e.LogLikelihood(theta, nil); err != nil {
 		return fmt.Errorf("bayes: prediction at %s: %w", e.p.Format(theta), err)

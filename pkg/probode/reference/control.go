@@ -32,8 +32,8 @@ func (e *integration) restart() {
 		if r != nil {
 			// The natural step is the one that error control would choose if nothing else
 			// limited the step. If output times cut every step short, the natural step is
-			// measured by trial steps, one for each time interval as long as the natural
-			// step.
+			// measured by trial steps. A trial step is taken whenever a time as long as
+			// the natural step has passed.
 			r.natural, r.renew = 0, e.t
 		}
 	}

@@ -26,9 +26,9 @@ const (
 // expandNear expands the posterior at u without a climb. The result near says whether u
 // is as near to a mode as a typical draw from the posterior. If g is the gradient of the
 // log density of a Gaussian with covariance C, then gᵀ C g, evaluated at draws from this
-// Gaussian, has a χ² distribution with one degree of freedom for each coordinate. Being
-// as near as a draw is enough, because the shift of the mode of a Gaussian posterior is
-// the same wherever the posterior is expanded.
+// Gaussian, has a χ² distribution with one degree of freedom for each coordinate. It is
+// enough that u is as near as a typical draw, because the shift of the mode of a Gaussian
+// posterior is the same wherever the posterior is expanded.
 //
 // The gradient is also zero, and the information is also positive, at minima and at
 // saddle points. So the density must also fall along each axis of the Gaussian.

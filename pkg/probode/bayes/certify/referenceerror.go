@@ -18,8 +18,8 @@ import (
 
 const (
 	// The reference must agree with a solution that takes ManySteps equal steps over the
-	// longest time span. They detect every pulse of f that lasts for at least half a
-	// step.
+	// longest time span. These steps detect every pulse of f that lasts for at least half
+	// a step.
 	ManySteps = 1 << 16
 	// manyRounded is the relative error that rounding may cause in ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52
