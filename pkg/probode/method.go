@@ -4,8 +4,7 @@ import "errors"
 
 // This file is the interface to methods. Everything that works with one Method works with
 // all of them, whether they belong to this module or not: ensembles, calibration,
-// samplers, and assessments of the solver's error. No other code tests which method it
-// has been given.
+// samplers, and assessments of the solver's error.
 
 // A Method solves initial value problems step by step. Its values are plain data.
 type Method interface {
