@@ -215,7 +215,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	ratio := func(p string) float64 {
 		return get("backward-euler", "paper", p, "sd") / get("backward-euler", "pcn", p, "sd")
 	}
-	claim := fmt.Sprintf("Not quite: after each accepted move ξ is drawn again without an accept/reject step. The result is wider than p(θ | Y) by factors of %.1f, %.1f and %.1f in θ1, θ2, θ3 at h = %s (backward Euler).", ratio("theta1"), ratio("theta2"), ratio("theta3"), coarse)
+	claim := fmt.Sprintf("Not quite: after each accepted move a new ξ is drawn without an accept/reject step. The result is wider than p(θ | Y) by factors of %.1f, %.1f and %.1f in θ1, θ2, θ3 at h = %s (backward Euler).", ratio("theta1"), ratio("theta2"), ratio("theta3"), coarse)
 	narrow, err := s.load("fig2_proposal")
 	if err != nil {
 		return nil, err

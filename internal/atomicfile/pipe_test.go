@@ -11,7 +11,7 @@ import (
 )
 
 // A pipe is written to and stays a pipe, as /dev/null and a terminal do, which root
-// could replace. One that nobody reads from is an error and no wait.
+// could replace. Writing to a pipe that no process reads is an error, and does not wait.
 func TestWriteToPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

@@ -152,7 +152,7 @@ func (l *locatedPath) end(n int) int {
 			return g.seg[j].to
 		}
 	}
-	panic("probode: an event has no place in its grid")
+	panic("probode: the time of an event is not a point of the grid")
 }
 
 // trigger returns the trigger that determines the time of event n.

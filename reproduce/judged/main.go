@@ -32,7 +32,7 @@ func run(ctx context.Context, args []string) error {
 	out := fs.String("out", filepath.Join("reproduce", "out", "judged"), "`folder` for the results")
 	limit := fs.Duration("limit", 5*time.Minute, "longest processor `time` for one problem")
 	only := fs.String("only", "", "problems to compute, as `NAME,NAME`; default: all")
-	pageOnly := fs.Bool("page", false, "write the table and the page from the results that exist")
+	pageOnly := fs.Bool("page", false, "write the table and the page from existing results")
 	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}

@@ -220,7 +220,7 @@ func (s *study) write(out io.Writer) error {
 	for k := range limit {
 		limit[k] = apart * best[k]
 	}
-	if _, err := fmt.Fprintf(out, "| search | sd of log θ₁, θ₂, θ₃ | the same / that of the first row | stuck of %d |\n|---|---|---|---|\n", len(s.estimates[0])); err != nil {
+	if _, err := fmt.Fprintf(out, "| search | sd of log θ₁, θ₂, θ₃ | sd relative to the first row | searches stuck, of %d |\n|---|---|---|---|\n", len(s.estimates[0])); err != nil {
 		return err
 	}
 	for i, way := range s.searches {

@@ -64,7 +64,7 @@ func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error
 			data.T, data.Y = append(data.T, t), append(data.Y, row)
 		}
 		if data.T == nil {
-			return nil, fmt.Errorf("bayes: %s: none of the %d times of the prediction lies in its span, [%g, %g]", x.title(i), len(times), x.Problem.Span[0], x.Problem.Span[1])
+			return nil, fmt.Errorf("bayes: %s: none of the %d prediction times lies in its span, [%g, %g]", x.title(i), len(times), x.Problem.Span[0], x.Problem.Span[1])
 		}
 		x.Data = &data
 	}

@@ -116,7 +116,7 @@ func (p *Param) support() (t transform, err error) {
 		// Distributions with impossible parameters panic, with a message that does not
 		// name the model parameter.
 		if r := recover(); r != nil {
-			err = fmt.Errorf("bayes: the prior of %q, %s, does not work: %v", p.Name, valueText(p.Prior), r)
+			err = fmt.Errorf("bayes: the prior of %q, %s, cannot be used: %v", p.Name, valueText(p.Prior), r)
 		}
 	}()
 	t = transform{p.Prior.Quantile(0), p.Prior.Quantile(1)}

@@ -37,7 +37,7 @@ func (a *Archive) Bytes() []byte { return a.buf }
 // are an error, too.
 func (a *Archive) Err() error {
 	if a.err == nil && a.reading && len(a.buf) > 0 {
-		return fmt.Errorf("mcmc: the state is of another kind: it is %d bytes too long", len(a.buf))
+		return fmt.Errorf("mcmc: the state was not written by this sampler: it is %d bytes too long", len(a.buf))
 	}
 	return a.err
 }
@@ -56,7 +56,7 @@ func (a *Archive) word(v *uint64) {
 		return
 	}
 	if len(a.buf) < 8 {
-		a.err = fmt.Errorf("mcmc: the state is of another kind: it ends too early")
+		a.err = fmt.Errorf("mcmc: the state was not written by this sampler: it ends too early")
 		return
 	}
 	*v, a.buf = binary.LittleEndian.Uint64(a.buf), a.buf[8:]
@@ -82,7 +82,7 @@ func (a *Archive) Floats(v []float64) {
 	n := len(v)
 	a.Int(&n)
 	if a.err == nil && n != len(v) {
-		a.err = fmt.Errorf("mcmc: the state is of another kind: it has %d numbers, want %d", n, len(v))
+		a.err = fmt.Errorf("mcmc: the state was not written by this sampler: it has %d numbers, want %d", n, len(v))
 	}
 	for i := range v {
 		a.Float(&v[i])
@@ -109,7 +109,7 @@ func (a *Archive) Source(src interface {
 		return
 	}
 	if n < 0 || n > 64 || n > len(a.buf) {
-		a.err = fmt.Errorf("mcmc: the state is of another kind: its random number generator has %d bytes", n)
+		a.err = fmt.Errorf("mcmc: the state was not written by this sampler: its random number generator has %d bytes", n)
 		return
 	}
 	a.err = src.UnmarshalBinary(a.buf[:n])

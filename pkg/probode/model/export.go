@@ -40,7 +40,7 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 	}
 	for _, m := range p.Models {
 		if m.start != 0 {
-			return "", fmt.Errorf("model: %s starts at time %v: PEtab starts at 0", m.Name, m.start)
+			return "", fmt.Errorf("model: %s starts at time %v: in PEtab the time starts at 0", m.Name, m.start)
 		}
 		for _, o := range m.observables {
 			if o.increase || o.limit != nil {

@@ -77,7 +77,7 @@ func TestWriteYAML(t *testing.T) {
 		t.Error(err)
 	}
 	p.Models = append(p.Models, p.Models[0])
-	if _, err := p.WriteYAML(t.TempDir()); err == nil || !strings.Contains(err.Error(), "has 2 models: a model file has one") {
+	if _, err := p.WriteYAML(t.TempDir()); err == nil || !strings.Contains(err.Error(), "has 2 models: a model file has exactly one") {
 		t.Error(err)
 	}
 }

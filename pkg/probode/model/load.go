@@ -51,7 +51,7 @@ func Parse(name string, text []byte) (p *File, err error) {
 type nothing struct{}
 
 func (nothing) Open(name string) (fs.File, error) {
-	return nil, errors.New("this text has no other files beside it: write the table itself below “data: |”")
+	return nil, errors.New("a model given as text cannot read other files: write the table itself below “data: |”")
 }
 
 // files reads a problem from files.

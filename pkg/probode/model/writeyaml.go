@@ -26,7 +26,7 @@ import (
 // the condition of a preequilibration sets; or a name that has a special meaning.
 func (p *File) WriteYAML(dir string) (name string, err error) {
 	if len(p.Models) != 1 {
-		return "", fmt.Errorf("model: %s has %d models: a model file has one", p.Name, len(p.Models))
+		return "", fmt.Errorf("model: %s has %d models: a model file has exactly one", p.Name, len(p.Models))
 	}
 	w := &yamlWriter{m: p.Models[0], params: slices.Clone(p.Params)}
 	text, err := w.file(p.Name)

@@ -125,7 +125,7 @@ func (f *modelFigure) Set(values map[string]any) error {
 			f.doing = "Searches for the largest likelihood are running."
 			return f.fit(ctx)
 		case certificate:
-			f.doing = "The modes of the posterior are searched for, to compare the solver with an accurate one there."
+			f.doing = "The modes of the posterior are being sought, to compare the solver with an accurate one there."
 			return f.certify(ctx)
 		}
 		return nil
@@ -298,7 +298,7 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	case !best.Converged:
 		said += " It is not an optimum: " + best.Reason + "."
 	case same == 1:
-		said += " A single search does not show that there is nothing better."
+		said += " A single search cannot show that there is no better fit."
 	}
 	if !math.IsInf(next, -1) {
 		said += fmt.Sprintf(" The best of the others ended at %.6g.", next)

@@ -251,7 +251,7 @@ func (f *posterior) contours() Chart {
 		}
 	}
 	series = append(series, dots("latest draws", colours[1], 4, now))
-	return newChart("contours", "Regions that hold 50 % and 90 % of the posterior", 380, x, y, series...)
+	return newChart("contours", "Regions that contain 50 % and 90 % of the posterior", 380, x, y, series...)
 }
 
 // outline returns the contours of parameters i and j of a run, or nothing while there are

@@ -263,7 +263,7 @@ func (f *step) two(v *View, s *taken) {
 		v.Says = append(v.Says, "The true solution lies outside the figure: the noise is small compared with the error.")
 	}
 	x, y := axis{"ζ, first component", -far, far}, axis{"ζ, second component", -far, far}
-	v.Charts = []Chart{newChart("plane", "Regions that hold 50 % and 90 % of the next state z = μ + Lζ", 400, x, y, series...)}
+	v.Charts = []Chart{newChart("plane", "Regions that contain the next state z = μ + Lζ with probability 50 % and 90 %", 400, x, y, series...)}
 }
 
 // vector writes the components of a state.

@@ -310,7 +310,7 @@ func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expan
 	}
 }
 
-var errMode = errors.New("the mode of the solution given the data is not found: want a finer step, or a smaller diffusion")
+var errMode = errors.New("the mode of the solution given the data was not found: want a finer step, or a smaller diffusion")
 
 // Tangents uses central differences of two solves for each direction.
 func (p *path) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ []float64) error {

@@ -144,11 +144,11 @@ func TestReweightErrors(t *testing.T) {
 		c *mcmc.Chains
 		a probode.Setup
 	}{
-		"already have weights":               {&weights, probode.Setup{}},
-		"the chains belong to another model": {&other, probode.Setup{}},
-		"step is -1":                         {coarse, probode.Setup{Mesh: probode.Uniform(-1)}},
-		"step is 3":                          {coarse, probode.Setup{Mesh: probode.Uniform(3)}},
-		"want a number in [1e-15, 1)":        {coarse, probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-20}}}},
+		"already have weights":                   {&weights, probode.Setup{}},
+		"the chains belong to a different model": {&other, probode.Setup{}},
+		"step is -1":                             {coarse, probode.Setup{Mesh: probode.Uniform(-1)}},
+		"step is 3":                              {coarse, probode.Setup{Mesh: probode.Uniform(3)}},
+		"want a number in [1e-15, 1)":            {coarse, probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-20}}}},
 	} {
 		_, err := sample.Reweight(context.Background(), p, try.c, try.a, 0)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -86,7 +86,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
 	start := flags.String("start", "", "where to begin the search for the modes around which the chains start: a `file` written by probode fit -json, the word nominal, or the word prior; the default is prior or, with many parameters, nominal")
 	dir := flags.String("dir", "", "`directory` for the draws")
-	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first is 1")
+	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first chain has the number 1")
 	burnIn := flags.Int("burn-in", 0, "iterations of each chain before the first draw; 0: the number depends on the model")
 	thin := flags.Int("thin", 1, "number of iterations for each draw that is kept")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")

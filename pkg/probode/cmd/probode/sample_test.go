@@ -249,7 +249,7 @@ data: counts.csv
 				t.Errorf("%v: no %q in\n%s", flags, want, first)
 			}
 		}
-		if named := strings.Contains(first, "fit.json, the data do not determine capacity: "); named != (i == 2) {
+		if named := strings.Contains(first, "fit.json, the data do not determine capacity. "); named != (i == 2) {
 			t.Errorf("%v: names capacity as not determined: %v\n%s", flags, named, first)
 		}
 		if again := runCommand(t, sampleVerb, args...); again != first {

@@ -156,7 +156,7 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 		return nil, nil, err
 	}
 	if late := s.afterEnd(p); late != "" {
-		fmt.Fprintf(os.Stderr, "warning: the solution ends at t = %g, before %s: -span sets another end\n", p.Span[1], late)
+		fmt.Fprintf(os.Stderr, "warning: the solution ends at t = %g, before %s: set a different end with -span\n", p.Span[1], late)
 	}
 	if s.paths < 0 {
 		return nil, nil, fmt.Errorf("-paths %d: want a number ≥ 0", s.paths)
@@ -298,7 +298,7 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 	}
 	for _, t := range times {
 		if !(t >= p.Span[0] && t <= p.Span[1]) {
-			return nil, fmt.Errorf("-times: %g is outside the span [%g, %g]: use -span to set another span", t, p.Span[0], p.Span[1])
+			return nil, fmt.Errorf("-times: %g is outside the span [%g, %g]: use -span to set a different span", t, p.Span[0], p.Span[1])
 		}
 	}
 	return times, nil

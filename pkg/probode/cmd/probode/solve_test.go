@@ -106,8 +106,8 @@ data: d.csv
 `
 	model := write("m.yaml", text)
 	for args, want := range map[string]string{
-		"":                        "warning: the solution ends at t = 10, before event late at t = 12: -span sets another end\n",
-		"-span 0,1.5":             "warning: the solution ends at t = 1.5, before event early at t = 2 and 1 more: -span sets another end\n",
+		"":                        "warning: the solution ends at t = 10, before event late at t = 12: set a different end with -span\n",
+		"-span 0,1.5":             "warning: the solution ends at t = 1.5, before event early at t = 2 and 1 more: set a different end with -span\n",
 		"-span 0,20":              "",
 		"-theta lag=-5":           "",
 		"-span 0,12":              "",

@@ -79,7 +79,7 @@ func undetermined(start string) string {
 	if names == nil {
 		return ""
 	}
-	return fmt.Sprintf("According to the profiles in %s, the data do not determine %s: for what they do not determine, the posterior depends on the prior and its bounds.\n", text.Clip(start), strings.Join(names, ", "))
+	return fmt.Sprintf("According to the profiles in %s, the data do not determine %s. In the directions that the data leave undetermined, the posterior depends on the prior and its bounds.\n", text.Clip(start), strings.Join(names, ", "))
 }
 
 // startsAt returns starts of chains at the given points. It returns nil if chains can
