@@ -73,8 +73,8 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	})
 }
 
-// UniformGrid returns the grid of equal steps between events: the step in each segment is
-// the largest one up to h that divides the segment. It is an error if h is longer than the
+// UniformGrid returns the grid of equal steps between events: each segment is divided
+// into the fewest equal steps of length at most h. It is an error if h is longer than the
 // span.
 func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
@@ -145,8 +145,8 @@ func divide(t []float64, a, b, h float64) []float64 {
 	return t
 }
 
-// between returns the times that lie strictly between a and b, sorted, and without
-// duplicates up to rounding.
+// The function between returns the times that lie strictly between a and b, sorted, and
+// without duplicates up to rounding.
 func between(times []float64, a, b float64) []float64 {
 	times = slices.Clone(times)
 	slices.Sort(times)

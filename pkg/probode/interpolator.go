@@ -153,7 +153,7 @@ func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weight
 // If event times depend on θ, grid points move, and states at fixed times change with
 // them. With the polynomial P through the points (t_j, Z_j), the derivative of P(t) with
 // respect to t_j is −P′(t_j) w_j(t): the polynomial that moves with t_j differs from P by
-// −P′(t_j) at t_j, and by nothing at the other points.
+// −P′(t_j) at t_j, and is equal to P at the other points.
 
 // The function still subtracts from ddst the part that is due to the movement of the
 // points. Before the call, ddst holds the derivatives of the states at moving points;

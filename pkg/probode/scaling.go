@@ -18,10 +18,11 @@ const (
 	// ScaleLocal adds √α l √N ξ to the state after each of N steps, where l is the size
 	// of the local error of that step and component, on the classical path at the θ for
 	// which the Solver was made. The noise is thus the same multiple of the local error
-	// in each step. With α = 1 the noise adds up to at least the sum of the local errors
-	// if they all have the same sign. ScaleLocal works for any method, and α has no unit.
-	// Its spread agrees better with the actual errors than that of ScaleStep: see
-	// docs/calibration.md. It costs three classical solves before the first path.
+	// in each step. With α = 1, the standard deviation of the accumulated noise is at
+	// least the sum of the local errors if these all have the same sign. ScaleLocal works
+	// for any method, and α has no unit. Its spread agrees better with the actual errors
+	// than that of ScaleStep: see docs/calibration.md. It costs three classical solves
+	// before the first path.
 	ScaleLocal
 )
 

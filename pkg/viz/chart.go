@@ -24,10 +24,10 @@ import (
 // [HTML] supplies the functions: it formats numbers, and it draws the series of type
 // custom, which have the name "band" as their renderItem.
 //
-// Numbers are rounded to 1e-4 of their axis, and vertices that change the curve by less
-// than a third of a pixel are left out. Only every kth path or point of a large ensemble
-// or sample is drawn, and the legend says so; curves of many thousands of values keep
-// their extremes. [PNG] and [SVG] draw everything.
+// Numbers are rounded to 1e-4 of the length of their axis, and vertices that change the
+// curve by less than a third of a pixel are left out. Only every kth path or point of a
+// large ensemble or sample is drawn, and the legend says so; curves of many thousands of
+// values keep their extremes. [PNG] and [SVG] draw everything.
 func chartOption(g Graphic) ([]byte, error) {
 	ps, show, err := g.pages()
 	if err != nil {

@@ -38,8 +38,8 @@ func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
 	return out
 }
 
-// Differentiable reports whether all paths have derivatives. They have none for an
-// accurate solver, or if the steps are chosen anew at every θ and are not held (see
+// Differentiable reports whether all paths have derivatives. Paths of an accurate solver
+// have none. Nor do paths whose steps are chosen anew at every θ and are not held (see
 // Density.Hold).
 func (e *Density) Differentiable() bool {
 	for _, r := range e.parts {

@@ -1,5 +1,5 @@
-// Package calibrate chooses the noise scale α of a probabilistic integrator such that
-// the spread of an ensemble is as large as the error of the classical method.
+// Package calibrate chooses the noise scale α of a probabilistic integrator so that the
+// spread of an ensemble is as large as the error of the classical method.
 //
 // Let v be the variance of one component of an ensemble at a grid point, and E an
 // estimate of the global error of the classical method there. The score S(α) measures how

@@ -182,7 +182,7 @@ func (c *calibrator) choose(est *Errors) {
 		largest[i%c.d] = max(largest[i%c.d], math.Abs(v))
 	}
 	// A multistep method starts with steps of another method. Noise scaled by local error
-	// estimates is present in these steps, too, but it says nothing about the later ones.
+	// estimates is also present in these steps, but it says nothing about the later ones.
 	quiet := c.solver.Method().Noise(c.d).Quiet
 	quiet = max(c.solver.Startup(), min(quiet, c.solver.Steps()-1))
 	for i := quiet + 1; i <= c.solver.Steps(); i++ {

@@ -24,9 +24,9 @@ const (
 	// that remains after the regression is left out; it is of fourth order in the spread.
 	//
 	// The values of f are taken at distances that are proportional to κ, so the mean
-	// depends on the diffusion. If κ² is not given, each step uses the covariance of its
-	// own noise, with the κ² for which its residual is most likely if the state at its
-	// beginning is known.
+	// depends on the diffusion. If κ² is not given, each step uses only the covariance of
+	// its own noise, as if the state at its beginning were known, with the κ² for which
+	// the residual is most likely.
 	Cubature
 )
 
@@ -130,8 +130,8 @@ type engine struct {
 	mean, at, up, down []float64
 }
 
-// newEngine returns an engine whose blocks are those of m or, if the argument joint is
-// true, with one block for all components.
+// newEngine returns an engine with the blocks of m or, if the argument joint is true,
+// with one block for all components.
 func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	d := p.Dim()
 	var active []int // the components of the process

@@ -17,7 +17,7 @@ type pass struct {
 	joint                 bool // all components are in one block
 
 	// observe, if not nil, is called when the filter has arrived at grid point i, before
-	// the distribution there is kept. The argument x is the prediction of the state.
+	// the distribution there is stored. The argument x is the prediction of the state.
 	observe func(run *recording, i int, x []float64) error
 
 	run *recording // made by Stepper
@@ -134,8 +134,9 @@ func (s *recording) disperse() {
 	}
 }
 
-// diffuse sets the noise of the step. If it varies, the noise is the one under which the
-// residual is most likely after a step from a known state [S19].
+// diffuse sets the noise of the step. If the diffusion varies from step to step, the
+// noise is chosen so that the residual is most likely after a step from a known state
+// [S19].
 func (s *recording) diffuse() {
 	var mean float64
 	for k, b := range s.blocks {

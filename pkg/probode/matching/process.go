@@ -45,10 +45,10 @@ type Settings struct {
 //
 //	log p(θ, ξ | Y) = log p(Y | x, θ) + log p(θ) − ½|ξ|² − ½(f(x, θ) − Dx)ᵀ K⁻¹ (f(x, θ) − Dx)/β.
 //
-// The result is a posterior like any other: samplers of (θ, ξ) draw from it. The states
-// of its problem are the states of the model together with, for each of these, a scaled
-// residual, for which the datum is zero. It does not impose the condition that x begins
-// at the initial state of the problem.
+// The result is a posterior like any other: samplers of (θ, ξ) draw from it. The state of
+// its problem consists of the states of the model and a scaled residual for each of them;
+// the datum for each residual is zero. This posterior does not impose the condition that
+// x begins at the initial state of the problem.
 func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	if len(m.Experiments) != 1 {
 		return nil, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))

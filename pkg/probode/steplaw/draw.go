@@ -32,13 +32,12 @@ type Settings struct {
 type Draws struct {
 	// T is the grid. Step i leads from T[i] to T[i+1].
 	T []float64
-	// Departure[i] says how far step i is from its Gaussian approximation, in standard
-	// deviations of the latter: the largest |mean| or |sd − 1| of a component of the
-	// standardised noise ζ = L⁻¹(Z_{i+1} − μ), which would have mean 0 and sd 1 if the
-	// approximation were exact. Mean and sd are taken over paths and over the states of
-	// the chain in the second half of the sweeps, and Departure is accurate to about 1/√n
-	// for n paths. It is NaN for a step without a chain, such as the first steps of a
-	// multistep method.
+	// Departure[i] says how far step i is from its Gaussian approximation: it is the
+	// largest |mean| or |sd − 1| of any component of the standardised noise ζ =
+	// L⁻¹(Z_{i+1} − μ). If the approximation were exact, ζ would have mean 0 and sd 1.
+	// Mean and sd are taken over paths and over the states of the chain in the second
+	// half of the sweeps, and Departure is accurate to about 1/√n for n paths. It is NaN
+	// for a step without a chain, such as the first steps of a multistep method.
 	Departure []float64
 	// Mean and SD are the sample mean and standard deviation of the paths,
 	// indexed [component][time] at the times T.

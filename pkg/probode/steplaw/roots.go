@@ -40,8 +40,8 @@ func (s *Law) size() float64 {
 	return size
 }
 
-// around returns points that are spread out around the mean: on growing ellipses for d
-// = 2, and along at most 8 axes otherwise.
+// The method around returns points that are spread out around the mean: on growing
+// ellipses for d = 2, and along at most 8 axes otherwise.
 func (s *Law) around() [][]float64 {
 	var points [][]float64
 	add := func(k int, by float64) {

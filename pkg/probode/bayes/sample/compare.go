@@ -33,12 +33,12 @@ type Measurement struct {
 	// Solves.
 	Work, Prepared float64
 
-	// Seconds is the time of the whole run with the available workers: preparation,
+	// Seconds is the duration of the whole run with the available workers: preparation,
 	// burn-in, and draws. The preparation finds modes and starting points. If the
 	// Posterior already had its Modes, Seconds includes the time of the search that found
-	// them. Preparation is the time of the preparation. Drawing is the part of Seconds
-	// that is proportional to the number of draws. If the run is repeated, only these
-	// times differ.
+	// them. Preparation is the duration of the preparation. Drawing is the part of
+	// Seconds that is proportional to the number of draws. If the run is repeated, only
+	// these times differ.
 	Seconds, Preparation, Drawing float64
 
 	job *job // the job that made it, for More

@@ -60,7 +60,8 @@ type DelayedAcceptance struct {
 
 	// Second is the setup of the second stage, such as the one from reference.Accurate;
 	// the zero value stands for the setup of the posterior. If Second is given, the
-	// chains start at the modes of the posterior solved by Second, and Noise is ignored.
+	// chains start at the modes of the posterior whose equations Second solves, and Noise
+	// is ignored.
 	Second probode.Setup
 
 	// If Noise is true, the sampler also moves ξ.

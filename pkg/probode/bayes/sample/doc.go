@@ -21,8 +21,8 @@
 //	ExpectedLikelihood   near p(θ | Y)               2 N                     to compare with Conrad et al.
 //	RedrawOnAccept       depends on the proposal     1 to 2                  to reproduce Figure 2 of the paper
 //
-// Package marginal adds Fenrir and DALTON, which draw from p(θ | Y) with a Gaussian filter,
-// and take one or two solves for each draw.
+// Package marginal adds Fenrir and DALTON, which draw from p(θ | Y) with a Gaussian
+// filter, and need one or two solves for each draw.
 //
 // All but the last two are exact: up to Monte Carlo error, their draws have the stated
 // distribution. For Reweighted the Monte Carlo error includes the error of the weights.

@@ -17,11 +17,11 @@ import (
 //	accepted with  min(1, L̂(θ′) p(θ′) q(θ|θ′) / L̂(θ) p(θ) q(θ′|θ)).
 //
 // Stationary distribution: an approximation of p(θ | Y) that depends on the proposal and
-// is usually wider. This is a noisy Metropolis chain. Its distribution tends to p(θ | Y)
-// as M → ∞, at a rate of 1/M once the variance of log L̂ is below one. If that variance
-// is large, the distribution is far from p(θ | Y). Medina-Aguayo et al. (2016) give
-// conditions under which a stationary distribution exists. Unlike PseudoMarginal, it does
-// not get stuck at an estimate that is too high.
+// is usually wider than p(θ | Y) itself. This is a noisy Metropolis chain. Its
+// distribution tends to p(θ | Y) as M → ∞, at a rate of 1/M once the variance of log L̂
+// is below one. If that variance is large, the distribution is far from p(θ | Y).
+// Medina-Aguayo et al. (2016) give conditions under which a stationary distribution
+// exists. Unlike PseudoMarginal, it does not get stuck at an estimate that is too high.
 //
 // Cost: 2M solves and 2M × N × d standard normal numbers for each draw. With the same
 // number of paths, that is twice the cost of PseudoMarginal, whose distribution is exact.
@@ -93,7 +93,7 @@ func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	return sum, nil
 }
 
-// meanOf returns the logarithm of the mean likelihood for one experiment, and leaves the
+// meanOf returns the logarithm of the mean likelihood for one experiment, and stores the
 // expected values of one of the paths in r.Expected.
 func (k *expected) meanOf(r *bayes.Part, theta []float64) (float64, error) {
 	xi, chosen := k.xi[:r.NoiseLen()], k.chosen[:len(r.Expected())]

@@ -68,7 +68,7 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 type both interface {
 	// propose draws a proposal from the present position (u, xi), and writes it to uNew
 	// and next. It returns log q of the reverse move minus log q of the move, plus the
-	// log ratio of the priors of ξ.
+	// log ratio of the prior densities of ξ.
 	propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64
 }
 

@@ -181,8 +181,8 @@ func (k *pcn) moveBoth() {
 	}
 }
 
-// tuned is a step whose logarithm is adapted by the method of Robbins and Monro until a
-// quarter of the moves are accepted.
+// tuned is a step size whose logarithm is adapted by the method of Robbins and Monro
+// until a quarter of the moves are accepted.
 type tuned struct {
 	step float64 // in (0, 1]
 	n    int     // number of moves so far

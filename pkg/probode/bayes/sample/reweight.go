@@ -28,9 +28,9 @@ import (
 // once for each θ that is kept, using all cores, rather than in each iteration of a
 // chain.
 //
-// Reweight works for the draws of every sampler whose Target is Reweightable; with noise
-// in the model the weights vary more. It does not work for RedrawOnAccept and
-// ExpectedLikelihood.
+// Reweight works for the draws of every sampler whose Target is Reweightable. The weights
+// vary more if the noise of the solver is part of the model. It does not work for
+// RedrawOnAccept and ExpectedLikelihood.
 //
 // The result has LogWeights, KHat, and the quantities of the accurate solution. Its draws
 // are those of the argument chains, not copies. If there is no accurate solution at a θ,
@@ -168,9 +168,9 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for each
 // distinct θ among the kept draws; these solves use all cores. Use it if the accurate
 // solver is too slow for a whole chain and the coarse one is nearly accurate enough; k̂
-// shows whether it was accurate enough. A short search that begins at 60 draws from the
-// prior looks for modes of the accurate posterior that have far too few draws, and a note
-// names them.
+// shows whether it was accurate enough. A short search, which begins at 60 draws from the
+// prior, looks for modes of the accurate posterior. A note names those modes that contain
+// far too few of the draws.
 type Reweighted struct {
 	// Sampler makes the draws; nil stands for Deterministic.
 	Sampler Sampler

@@ -49,10 +49,10 @@ func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
 	return to
 }
 
-// Toward returns the predicted maximum among the points at which coordinate k has moved
-// by h, and the log density that the expansion predicts there. It returns nil if the
-// derivatives cannot be computed. If the log density has kinks, it moves only coordinate
-// k.
+// Toward considers the points at which coordinate k has moved by h. It returns the one
+// with the highest log density that the expansion predicts, and this log density. It
+// returns nil if the derivatives cannot be computed. If the log density has kinks, it
+// moves only coordinate k.
 func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float64) {
 	const least = 1e-2 // damping that does not matter where standard deviations are below 10
 	if !(a.Known && a.fresh) && !a.expand(f) {

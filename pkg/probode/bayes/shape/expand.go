@@ -55,8 +55,9 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 			s.Progress(k, len(x))
 		}
 		h := s.Steps[k]
-		// look moves coordinate k by h, and returns the locations of the parts that depend on
-		// it, one after another. It returns false outside the bounds.
+		// look moves coordinate k by h, and returns the locations of the parts that
+		// depend on this coordinate, one after another. It returns false outside the
+		// bounds.
 		look := func(dst []float64, h float64) ([]float64, bool) {
 			x[k] = at + h
 			defer func() { x[k] = at }()

@@ -36,7 +36,7 @@ type Surface struct {
 	Low, High []float64
 
 	// Steps are the step sizes of the differences, one for each coordinate. NewSurface
-	// sets them to 10⁻⁵ of the width of the priors, because posteriors may be much
+	// sets them to 10⁻⁵ times the width of the priors, because posteriors may be much
 	// narrower.
 	Steps []float64
 

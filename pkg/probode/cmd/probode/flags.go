@@ -247,7 +247,7 @@ func numbers(values string) ([]float64, error) {
 }
 
 // assignments reads the list name=value,… of a flag. It passes each value to set, with
-// the index of its name in names; known lists the names for messages.
+// the index of its name in names; the argument known lists the names for messages.
 func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
 	seen := map[int]bool{}
 	for _, one := range list(values) {

@@ -134,7 +134,7 @@ func drawable(least int, xs ...[]float64) error {
 }
 
 // span returns m equally spaced points that cover x and extend past its ends by the
-// distance beyond.
+// argument beyond.
 func span(x []float64, beyond float64, m int) []float64 {
 	m = max(m, 2)
 	lo, hi := slices.Min(x)-beyond, slices.Max(x)+beyond
