@@ -13,8 +13,8 @@ import (
 // computing derivatives along each of them is too expensive, and so is computing them
 // along each of the normals ξ. The adjoint of the discrete scheme goes through the steps
 // once, backwards. Let Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and let wᵢ be the gradient of the
-// function with respect to Zᵢ alone. Then the gradient λᵢ with respect to Zᵢ, including
-// the effect of Zᵢ on all later states, is
+// function with respect to Zᵢ, with all later states held fixed. Then the gradient λᵢ
+// with respect to Zᵢ, including the effect of Zᵢ on all later states, is
 //
 //	λ_N = w_N,   λᵢ = wᵢ + (∂Φᵢ/∂Z)ᵀ λ_{i+1},
 //
@@ -45,18 +45,18 @@ type Gradient struct {
 	Alpha float64   // with respect to α; 0 without noise
 }
 
-// Gradient writes to g the gradient of a function of the path z. The argument w, which
-// has the same length as z, is the gradient of that function with respect to the states
-// of the path. The path z is the one that Solve has computed for θ and ξ. If event times
-// depend on θ, the states are those at the moving grid points.
+// Gradient computes the gradient of a function of the path z and stores it in g. The
+// argument w, which has the same length as z, is the gradient of that function with
+// respect to the states of the path. The path z is the one that Solve has computed for θ
+// and ξ. If event times depend on θ, the states are those at the moving grid points.
 //
 // This requires one backward pass through the steps, for any number of parameters. With
-// Problem.Pullback, or with FJ and FTheta, the gradient is exact up to rounding. The
-// exceptions are derivatives of event times, of jumps, of a Start without StartTheta, of
-// f with respect to t if events move with θ, and of a Jacobian in the noise: these are
-// computed by central differences with a relative error of 10⁻¹⁰. Without FJ or FTheta,
-// each evaluation of f in a step requires 2d or 2p further evaluations of F. Nothing but
-// the path is stored, so no more memory is needed than for z and w.
+// Problem.Pullback, or with FJ and FTheta, the gradient is exact up to rounding. Some
+// derivatives are computed by central differences with a relative error of 10⁻¹⁰: those
+// of event times, of jumps, of a Start without StartTheta, of f with respect to t if
+// events move with θ, and of a Jacobian in the noise. Each evaluation of f in a step
+// requires 2d further evaluations of F if there is no FJ, and 2p if there is no FTheta.
+// Nothing but the path is stored, so no more memory is needed than for z and w.
 //
 // If the method is not a Reverser, Gradient solves for the derivatives along each
 // parameter, as SolveTangents does, and returns errors.ErrUnsupported if g.Xi is not nil.
@@ -65,7 +65,7 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 }
 
 // gradient does what Gradient does, for a function that also depends on the times of the
-// grid points; times is the gradient with respect to them, or nil.
+// grid points; the argument times is the gradient with respect to these times, or nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
 		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, and θ and its gradient have lengths %d and %d: want %d for the first two and %d for the others", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
@@ -425,11 +425,11 @@ func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 // Reversible is a Path that can compute gradients of functions of its states.
 type Reversible interface {
 	Path
-	// Gradient writes to g the gradient of Σ wᵀx, where x are the states that the last
-	// call of States has computed for these θ and ξ, and w has the same length. If w is
-	// the gradient of a function with respect to the states, g is the gradient of that
-	// function with respect to θ and ξ. The error is errors.ErrUnsupported if the states
-	// have no derivative.
+	// Gradient computes the gradient of Σ wᵀx and stores it in g. Here x are the states
+	// that the last call of States has computed for these θ and ξ, and w has the same
+	// length. If w is the gradient of a function with respect to the states, g is the
+	// gradient of that function with respect to θ and ξ. The error is
+	// errors.ErrUnsupported if the states have no derivative.
 	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
 }
 

@@ -32,9 +32,9 @@ type Path interface {
 // Tangential is a Path that can compute derivatives of its states.
 type Tangential interface {
 	Path
-	// Tangents does the same as States, and writes to ddst the derivatives of the states
-	// along M directions in θ, with ξ fixed. Direction m is row m of the M×p matrix
-	// dtheta; its derivatives are ddst[m*len(dst):(m+1)*len(dst)]. The error is
+	// Tangents does the same as States. It also writes the derivatives of the states
+	// along M directions in θ, with ξ fixed, to ddst. Direction m is row m of the M×p
+	// matrix dtheta; its derivatives are ddst[m*len(dst):(m+1)*len(dst)]. The error is
 	// errors.ErrUnsupported if the states have no derivative.
 	Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error
 }

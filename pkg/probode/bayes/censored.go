@@ -10,8 +10,8 @@ import (
 // A Cumulative is a continuous Likelihood whose distribution function is known.
 type Cumulative interface {
 	SlopedLikelihood
-	// LogCDF returns log P(Y ≤ y) given m and own. It writes to slope the 1 + len(own)
-	// derivatives with respect to m and own, as Slope does for LogProb; slope may be nil.
+	// LogCDF returns log P(Y ≤ y) given m and own. It writes the 1 + len(own) derivatives
+	// with respect to m and own to slope, as Slope does for LogProb; slope may be nil.
 	LogCDF(slope []float64, y, m float64, own []float64) float64
 }
 

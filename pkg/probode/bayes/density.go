@@ -168,9 +168,9 @@ func (r *Part) on(path probode.Path) {
 	r.grid, _ = path.(probode.Gridded)
 }
 
-// Clone returns a density of the same posterior for another goroutine, on the same grids
-// with the same local errors. Its count of steps begins at zero, and it is not bound to a
-// context.
+// Clone returns a density of the same posterior for another goroutine, with the same
+// grids and the same local errors. Its count of steps begins at zero, and it is not bound
+// to a context.
 func (e *Density) Clone() *Density {
 	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, life: &life{ctx: context.Background(), fault: e.fault}}
 	for _, r := range e.parts {
@@ -267,9 +267,9 @@ func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 	return e.logLikelihood(e.parts, theta, xi, true)
 }
 
-// logLikelihood returns the log likelihood of some of the experiments. xi holds their
-// parts of ξ one after another. If solve is false, it uses the states that are stored in
-// the parts.
+// logLikelihood returns the log likelihood of some of the experiments. The argument xi
+// holds their parts of ξ one after another. If solve is false, it uses the states that
+// are stored in the parts.
 func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
 	if e.fault == nil {

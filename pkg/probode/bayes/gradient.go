@@ -12,9 +12,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file computes the gradient of the log density. Read backwards from the data, the
-// gradient is the product of the derivatives of the likelihood with respect to the
-// expected values, of the expected values with respect to the states (see
+// This file computes the gradient of the log density. The gradient is a product of three
+// factors, which are computed in this order: the derivatives of the likelihood with
+// respect to the expected values, of the expected values with respect to the states (see
 // Experiment.ObserveSlopes), and of the states with respect to θ and ξ.
 
 // Gradient does the same as LogPosterior, and also writes the derivatives with respect to

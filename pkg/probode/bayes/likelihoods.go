@@ -277,7 +277,7 @@ type Describer interface {
 type Description struct {
 	// Of is the described likelihood. If a likelihood embeds another one and inherits its
 	// description, the description is ignored, because the outer likelihood may use the
-	// numbers in another way.
+	// numbers in a different way.
 	Of Likelihood
 	// Own describes the numbers that Likelihood.Own returns. All must be positive.
 	Own []OwnNumber

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// FineTimes returns times for a figure of a prediction that also covers the intervals
-// between the data. They consist of 201 equally spaced times over the spans of all
-// experiments, the observation times, and a time on either side of every event without a
-// Trigger. If the time of an event depends on θ, it is taken at GridAt.
+// FineTimes returns times for a figure that shows a prediction at the observation times
+// and in the intervals between them. They consist of 201 equally spaced times over the
+// spans of all experiments, the observation times, and a time on either side of every
+// event without a Trigger. If the time of an event depends on θ, it is taken at GridAt.
 func (p *Posterior) FineTimes() []float64 {
 	const steps = 200
 	from, to := math.Inf(1), math.Inf(-1)

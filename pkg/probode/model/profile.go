@@ -67,13 +67,14 @@ type ProfileLikelihoods struct {
 // better point, a new search begins there, and the profiles are computed again, at most
 // ten times. A profile that finds a better point after that is incomplete.
 //
-// A profile follows the likelihood away from the best end, and stops once it has fallen
-// below the threshold. The other ends, and the profiles of the other parameters, show
-// whether the likelihood is above the threshold elsewhere.
+// A profile follows the likelihood away from the best optimum, and stops once it has
+// fallen below the threshold. The ends of the other searches, and the profiles of the
+// other parameters, show whether the likelihood is above the threshold elsewhere.
 //
-// The log-likelihood at a point of a profile is less than 0.02 below the maximum, according
-// to the expansion there, and the ends of intervals are interpolated. If ctx ends, the error
-// is that of ctx, and profiles that have not ended are incomplete.
+// The log-likelihood at a point of a profile is less than 0.02 below its maximum over the
+// other parameters, according to the expansion there, and the ends of intervals are
+// interpolated. If ctx ends, the error is that of ctx, and profiles that have not ended
+// are incomplete.
 //
 // Source: Transtrum & Sethna (2012), arXiv:1201.5885, for steps along curved ridges.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {

@@ -24,8 +24,8 @@ func (r *rows) warn(kind, step, sentence string) {
 	r.check(Claim{Kind: kind, Step: step, Value: nan, SE: nan, Limit: nan, Verdict: Matters}, sentence)
 }
 
-// limit adds a number with its limit, and adds the sentence if the number is not within
-// the limit.
+// The method limit adds a number with its limit. If the number is not within the limit,
+// it also adds the sentence.
 func (r *rows) limit(kind, step, run string, value, limit float64, within bool, sentence string) {
 	c := Claim{Kind: kind, Step: step, Run: run, Value: value, SE: math.NaN(), Limit: limit, Verdict: Matters}
 	if within {

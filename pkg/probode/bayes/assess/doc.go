@@ -21,7 +21,8 @@
 // With Settings.Tolerances the solver chooses its steps anew at every θ, as adaptive
 // solvers inside likelihoods do. Its log likelihood jumps where a step changes from
 // accepted to rejected; Report.Profile shows that. Steps frozen at the mode give a smooth
-// likelihood, cost less with explicit methods, and are among the remedies.
+// likelihood and are among the remedies. With explicit methods they cost less than error
+// control at every θ.
 //
 // # Remedies
 //

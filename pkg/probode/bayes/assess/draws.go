@@ -46,20 +46,20 @@ type draws struct {
 	to     probode.Setup
 	shared bool
 
-	// raw holds the log weights that have been computed for the draws in few. weights
-	// holds the smoothed weights, whose mean is 1. Both are nil at first. Two kinds of
-	// estimates follow from the weights: shifts describes the solver's effects, and
-	// accurate describes the accurate posterior. Both are indexed by measure and
-	// quantity.
+	// raw holds the log weights that have been computed for the draws in few. The field
+	// weights holds the smoothed weights, whose mean is 1. Both are nil at first. Two
+	// kinds of estimates follow from the weights: the field shifts describes the solver's
+	// effects, and the field accurate describes the accurate posterior. Both are indexed
+	// by measure and quantity.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest k̂ that can be trusted
 	missed       float64 // approximate share of the reference posterior that the weighted draws do not reach
 	shifts       [measures][]estimate.Difference
 	accurate     [measures][]CenterSpread
 
-	// For each draw in all, the field in gives the index of the mode of the reference
-	// posterior to which the draw belongs. The field fewIn does the same for each draw in
-	// few. Both are nil if the posterior has only one part.
+	// The field in gives, for each draw in the field all, the index of the mode of the
+	// reference posterior to which the draw belongs. The field fewIn does the same for
+	// each draw in few. Both are nil if the posterior has only one part.
 	in, fewIn [][]int
 
 	// Each draw in the field few is the last of a stretch of draws from its chain. The

@@ -24,7 +24,7 @@ const (
 	// two posteriors has a mode with a mass above wrongMass, the posteriors count as
 	// different for any threshold. A mode with a mass below rightMass cannot move a
 	// median or a central interval far enough to matter. Between rightMass and wrongMass
-	// there is no verdict, because the Monte Carlo error of the mass might decide it.
+	// there is no verdict, because it could depend on the Monte Carlo error of the mass.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
 	// counterpart is the smallest mass that a counterpart of a mode must have, as a

@@ -19,7 +19,7 @@ const (
 	// moves. It proposes two moves from each.
 	starts = 400
 	// unreached is a difference in log density. A point counts as not reached if its log
-	// density is more than unreached below the lowest log density of the draws.
+	// density is below the lowest log density of the draws by more than this difference.
 	unreached = 5
 )
 

@@ -56,8 +56,8 @@ type Settings struct {
 	MaxDraws int
 	MaxTime  time.Duration
 
-	// From, if not nil, are points at which the searches for modes begin, such as the
-	// ends of a fit, each with a value for every parameter. The searches then begin
+	// From, if not nil, are points at which the searches for modes begin, such as the end
+	// points of a fit, each with a value for every parameter. The searches then begin
 	// nowhere else. A mode that cannot be reached from these points is found only if a
 	// chain enters it.
 	From [][]float64

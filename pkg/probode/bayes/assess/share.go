@@ -96,8 +96,8 @@ func (a *assessment) shares(i int) bool {
 // The method weighted gives the draws y of the accurate posterior weights for the
 // posterior at step i. The argument raw holds log weights that have already been
 // computed, or is nil. Let q be the posterior of the draws. Then the effects of step i
-// are the differences between q and the reference, which the draws have already, minus
-// the differences between q and step i.
+// are the differences between q and the reference minus the differences between q and
+// step i. The former are already known from the weights of y.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])
 	d := *y

@@ -92,8 +92,8 @@ type AtMode struct {
 	// solution. That solution uses a smaller tolerance than the reference (a thousandth
 	// for reference.Accurate, a hundredth otherwise) or, on equal steps, a tenth of the
 	// step. If many equal steps detect a pulse that the reference steps over, OwnD is at
-	// least D between the reference and these steps. OwnD is NaN if the more accurate
-	// solution fails.
+	// least D between the reference and the solution with these steps. OwnD is NaN if the
+	// more accurate solution fails.
 	OwnD float64
 
 	// Found says whether Theta is a mode. If not, the climb ended before it reached one.

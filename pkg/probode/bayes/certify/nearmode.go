@@ -35,9 +35,9 @@ const (
 //
 // Coordinates whose standard deviation is above 1 are left out; this is about the width
 // of a prior on this scale. Near the edge of a bounded prior, the mode of the density on
-// the unbounded scale may be far away, although the model fits the data equally well
-// there. All slopes vanish near an edge. So the likelihood must also not be much larger
-// in the middle of the range than at u.
+// the unbounded scale may be far from u, although the model fits the data equally well at
+// both points. All slopes vanish near an edge. So the likelihood must also not be much
+// larger in the middle of the range than at u.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
 	// Close to parameter values at which the solution blows up, only differences with
 	// small steps succeed.

@@ -37,10 +37,11 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 	return out, err
 }
 
-// Unseen returns the largest D between s and ManySteps equal steps. It counts only the
-// points at which s steps over a pulse that these steps detect, and returns zero if there
-// are none. It does not count a point at which D is no larger than least, or is below
-// three times the error of s there. The argument own holds the error of s at each point.
+// Unseen returns the largest D between the setup s and a solution with ManySteps equal
+// steps. It counts only the points at which the setup s misses a pulse that these steps
+// detect, and returns zero if there are none. It does not count a point at which D is no
+// larger than least, or is below three times the error of s there. The argument own holds
+// the error of s at each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -135,7 +136,7 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 
 // ownError returns the reference's own error at a mode, which is D between the reference
 // and a finer Setup. If the reference has stepped over a pulse, it is at least D between
-// the reference and many equal steps. It is NaN if the finer Setup fails.
+// the reference and a solution with many equal steps. It is NaN if the finer Setup fails.
 func ownError(at *expansion) float64 {
 	p := at.x.density.Posterior()
 	x, err := newEvaluator(at.x.ctx, p, finer(p.Setup))
