@@ -5,169 +5,118 @@ import "math"
 // Given the equation up to a grid point, the solution is a Markov chain that runs
 // backwards in time: at each point it is Gaussian given the solution at the next point.
 // Smoothing, draws and the likelihood of Fenrir follow that chain.
+//
+// The error of a point is a linear function of independent standard normals u: see block.
+// A step replaces those before it, and those of its noise, by an orthogonal transformation
+// of them. Some of the new ones are the normals after the step, others are known from the
+// residual of the equation, and the rest does not matter after the step. So the normals
+// before the step are a linear function of the new ones, and no matrix has to be inverted.
 
-// A backward is the distribution of the error e at a grid point, given the coordinates at
-// the next one. Errors are differences from the means of the filter.
-type backward struct {
-	*block
-	n   int       // number of coordinates of the next point that are used
-	a   []float64 // triangular factor of the joint covariance, with n+len(z) columns
-	sum []float64
-	y   []float64
-	// rest is the number of rows of the factor of the conditional covariance, given the
-	// next point. These rows of a begin at row n and must be multiplied by grow.
-	rest int
-	grow float64
-	step bool
+// A link expresses the normals u before a step or an event in terms of those after it, v,
+// of what the residual says, and of more normals w, as u = drift/s + Aᵀ(v, w). All of them
+// are multiplied by s = κ unit^{q+1/2} where they are added to a mean.
+type link struct {
+	before, after, rest int       // lengths of u, v and w
+	a                   []float64 // A, by columns
+	drift               []float64
 }
 
-// The method before prepares k for the point that precedes c.points[i] and has the
-// distribution p.
-func (k *backward) before(c *chain, p *point, i int) {
-	next := &c.points[i]
-	n, w, q, d := len(c.z), c.w, c.q, c.m*c.w
-	rows := len(p.rows) / n
-	k.block, k.n, k.grow, k.step = c.block, n, 1, next.jump == nil
-	noise := n
-	if !k.step {
-		k.n, noise = d, 0
-	} else {
-		c.h, c.ratio = next.h, next.h/c.unit
-		k.grow = c.block.grow()
+// link sets l to the link of the step that b has just taken.
+func (b *block) link(l *link, before int) {
+	n, w := len(b.z), b.w
+	l.before, l.after, l.rest = before, n-w, before
+	height := l.after + l.rest
+	l.a, l.drift = resize(l.a, before*height), resize(l.drift, before)
+	grow := b.grow()
+	for k := range before {
+		column := b.a[(n+k)*2*n:]
+		l.drift[k] = -dot(b.white, column) / grow // the residual of the truth is zero
+		copy(l.a[k*height:(k+1)*height], column[w:])
 	}
-	columns := k.n + n
-	k.a = resize(k.a, (rows+noise)*columns)
-	clear(k.a)
-	for r := range rows {
-		row, e := k.a[r*columns:(r+1)*columns], p.rows[r*n:(r+1)*n]
-		copy(row[k.n:], e)
-		if k.step {
-			rescale(row[k.n:], w, 1, 1/k.grow)
-			copy(row[:n], e)
-			c.toStep(row[:n], 1/k.grow)
-			shift(row[:n], q, w)
-			continue
+}
+
+// A belief is a distribution of the normals u of a point. Its mean is multiplied by
+// κ unit^{q+1/2}. The factor of the covariance is upper triangular, with a stride of the
+// length of u.
+type belief struct{ mean, factor []float64 }
+
+// unknown returns the distribution of n normals of which nothing is known.
+func unknown(n int) belief {
+	b := belief{make([]float64, n), make([]float64, n*n)}
+	for k := range n {
+		b.factor[k*n+k] = 1
+	}
+	return b
+}
+
+// back sets dst to the distribution before a step or an event, given the one after it. It
+// uses the slices of dst, and work, where they are long enough. If after.factor is nil, it
+// computes only the mean; then after.mean may have the values of w behind those of v.
+func (l link) back(dst *belief, after belief, work *[]float64) {
+	n, height := l.before, l.after+l.rest
+	dst.mean = resize(dst.mean, n)
+	for k := range n {
+		dst.mean[k] = l.drift[k] + dot(after.mean, l.a[k*height:])
+	}
+	if after.factor == nil {
+		return
+	}
+	*work = resize(*work, n*height)
+	a := *work
+	for k := range n {
+		from, to := l.a[k*height:(k+1)*height], a[k*height:(k+1)*height]
+		clear(to[:l.after])
+		copy(to[l.after:], from[l.after:])
+		for j, x := range from[:l.after] {
+			add(to[:j+1], x, after.factor[j*l.after:])
 		}
-		multiply(row[:d], next.jump, e[:d])
 	}
-	for j := range noise {
-		for i := 0; i+j/w <= q; i++ {
-			k.a[(rows+j)*columns+i*w+j%w] = next.sigma * c.noise[i*(q+1)+j/w]
-		}
-	}
-	k.sum, k.y = resize(k.sum, columns), resize(k.y, n)
-	triangularize(k.a, rows+noise, columns, k.sum)
-	k.rest = max(0, min(rows+noise, columns)-k.n)
-	clearBelow(k.a, min(rows+noise, columns), columns)
-}
-
-// mean writes to dst the conditional mean of the error, given the error e of the next
-// point, which is the difference from the prediction of the filter there. If e is a row
-// of the factor of a covariance, so is dst.
-func (k *backward) mean(dst, e []float64) {
-	y := k.y[:k.n]
-	copy(y, e)
-	if k.step {
-		k.toStep(y, 1)
-	}
-	k.whiten(dst, y)
-}
-
-// whiten does the work of the method mean for an error y in the coordinates of the step.
-// It overwrites y.
-func (k *backward) whiten(dst, y []float64) {
-	columns := k.n + len(k.z)
-	least := 0.0
-	if !k.step { // a state that is known before an event is known after it, up to rounding
-		least = 1e-12
-	}
-	solveTransposed(k.a, columns, k.n, y, least)
-	clear(dst)
-	for i, v := range y {
-		add(dst, v, k.a[i*columns+k.n:(i+1)*columns])
+	triangularize(a, height, height, n, n)
+	dst.factor = resize(dst.factor, n*n)
+	clear(dst.factor)
+	for k := range n {
+		copy(dst.factor[k*n:k*n+k+1], a[k*height:])
 	}
 }
 
-// pull replaces the coordinates z of the next point by the conditional mean of the
-// coordinates of p. The argument next is the mean of the filter at the next point; it
-// matters only after an event.
-func (k *backward) pull(z []float64, p *point, next []float64) {
-	y := k.y[:k.n]
-	if k.step {
-		pred := append([]float64(nil), p.z...)
-		k.toStep(pred, 1)
-		shift(pred, k.q, k.w)
-		copy(y, z)
-		k.toStep(y, 1)
-		add(y, -1, pred)
-	} else {
-		copy(y, z)
-		add(y, -1, next[:k.n])
-	}
-	k.whiten(z, y)
-	add(z, 1, p.z)
-}
-
-// pullRows returns the factor of the covariance at the point, from the factor at the next
-// one.
-func (k *backward) pullRows(rows []float64) []float64 {
-	n := len(k.z)
-	columns := k.n + n
-	count := len(rows) / n
-	out := make([]float64, (count+k.rest)*n)
-	for r := range count {
-		k.mean(out[r*n:(r+1)*n], rows[r*n:(r+1)*n])
-	}
-	for r := range k.rest {
-		row := out[(count+r)*n : (count+r+1)*n]
-		copy(row, k.a[(k.n+r)*columns+k.n:(k.n+r+1)*columns])
-		rescale(row, k.w, 1, k.grow)
-	}
-	return compress(out, n, k.sum)
-}
-
-// draw adds to z a draw of the part of the error that the next point does not determine;
-// root is κ unit^{q+1/2}.
-func (k *backward) draw(z []float64, root float64, normal func() float64) {
-	columns := k.n + len(k.z)
-	for r := range k.rest {
-		add(z, root*k.grow*normal(), k.a[(k.n+r)*columns+k.n:(k.n+r+1)*columns])
-	}
-}
-
-// compress returns a factor, with at most n rows, of the covariance whose factor is rows.
-func compress(rows []float64, n int, sum []float64) []float64 {
-	count := len(rows) / n
-	triangularize(rows, count, n, sum)
-	clearBelow(rows, min(count, n), n)
-	return rows[:min(count, n)*n]
-}
-
-// smooth replaces the distributions of c by those given the equation at all grid points.
-func (c *chain) smooth() {
-	var k backward
-	last := len(c.points) - 1
-	z, rows := c.points[last].z, c.points[last].rows
+// smooth returns the distributions at all points of c, given the equation at all of them.
+func (c *chain) smooth() []belief {
+	out := make([]belief, len(c.points))
+	n := len(c.z)
+	memory := make([]float64, len(out)*n*(n+1))
+	last := len(out) - 1
+	out[last] = unknown(c.points[last].rows)
+	var work []float64
 	for i := last; i > 0; i-- {
-		before, p := &c.points[i-1], &c.points[i]
-		k.before(c, before, i)
-		smoothed := append([]float64(nil), z...)
-		k.pull(smoothed, before, p.z)
-		p.z, z = z, smoothed
-		p.rows, rows = rows, k.pullRows(rows)
+		own := memory[i*n*(n+1):]
+		out[i-1] = belief{own[:n:n], own[n : n+n*n : n+n*n]}
+		c.at(i).link.back(&out[i-1], out[i], &work)
 	}
-	c.points[0].z, c.points[0].rows = z, rows
+	return out
 }
 
-// scale returns κ unit^{q+1/2}, by which the rows of points must be multiplied.
-func (b *block) scale(kappa float64) float64 {
-	return kappa * math.Pow(b.unit, float64(b.q)+0.5)
+// recall returns to the distribution at p.
+func (b *block) recall(p view) {
+	b.rows = p.rows
+	copy(b.z, p.z)
+	copy(b.r, p.r)
 }
 
-// resize returns a slice of n elements, which is v if v is long enough.
-func resize(v []float64, n int) []float64 {
-	if cap(v) < n {
-		return make([]float64, n)
+// relink computes the link of a step of length h that ends at p and begins at the present
+// distribution.
+func (b *block) relink(l *link, p view, h float64) {
+	before := b.rows
+	b.predict(h)
+	copy(b.hjac, p.hjac)
+	for j := range b.hjac { // from the step that ended at p
+		b.hjac[j] *= b.weight(h) / b.weight(p.h)
+		if j%(b.m*b.w) >= b.w {
+			b.hjac[j] *= p.h / h
+		}
 	}
-	return v[:n]
+	copy(b.white, p.white)
+	scale(b.white, math.Pow(h/p.h, float64(b.q)+0.5))
+	b.disperse(p.sigma)
+	b.condition(true)
+	b.link(l, before)
 }

@@ -6,33 +6,48 @@ import "math"
 // the filter uses. Their equation x′ = f or x″ = f has the order m, so the state of the
 // block consists of z₀ for m = 1, and of z₀ and z₁ for m = 2.
 //
-// The coordinates are those of steps of length unit. The covariance is κ² unit^{2q+1}
-// RᵀR, where R has columns for all coordinates except z_m. After a step the equation
-// holds without uncertainty, up to linearisation, so the row of z_m follows from those of
-// the state: e_m = J e₀, or e_m = J (e₀, e₁).
+// The coordinates are those of steps of length unit. The error of z is κ unit^{q+1/2} Rᵀu,
+// with independent standard normals u, so its covariance is κ² unit^{2q+1} RᵀR. The columns
+// of R begin with the highest derivative, see columns. In this order the transition and the
+// factor of the noise are upper triangular, and so is R, although it may have fewer rows
+// than columns.
 type block struct {
 	q, w, m int
 	unit    float64
 	noise   []float64 // L, see wiener
+	columns []int     // the column of a factor for each coordinate of the mean, and vice versa
 	z       []float64 // mean
-	rows    int       // rows of r; 0 at the start, which is exact
-	r       []float64 // up to q·w rows of length q·w
-	jac     []float64 // J of the last linearisation, w×mw
+	rows    int       // rows of R; 0 at the start, which is exact
+	r       []float64 // R, with the stride len(z)
 
 	// These fields belong to a step of length h.
-	h, ratio  float64
-	pred      []float64 // predicted mean
-	hjac      []float64 // J in the coordinates of the step
-	a         []float64 // (2q+1)w rows in the order z_m or the residual, state, other coordinates; or their triangular factor
-	count     int       // number of rows of a
-	full, sum []float64
-	white     []float64 // the residual, multiplied by the inverse of the factor of its covariance
+	h, ratio float64
+	pred     []float64 // predicted mean
+	hjac     []float64 // J in the coordinates of the step
+	// The factor of the predicted covariance has the rows of the noise of the step, and below
+	// them those of R. So its stride is 2*len(z). More columns, if they are used, start as the
+	// identity in the rows of R and zero elsewhere. They become the coefficients of the
+	// normals u before the step in terms of those after it.
+	a     []float64
+	fresh []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
+	v     []float64 // factor of the residual, in its first w rows, with the stride len(z)
+	turns rotations
+	full  []float64
+	white []float64 // the residual, multiplied by the inverse of the factor of its covariance
 }
 
 func newBlock(q, w, m int, noise []float64) *block {
 	n := (q + 1) * w
-	return &block{q: q, w: w, m: m, unit: 1, noise: noise, z: make([]float64, n), r: make([]float64, q*w*q*w), jac: make([]float64, w*m*w),
-		pred: make([]float64, n), hjac: make([]float64, w*m*w), a: make([]float64, (2*q+1)*w*n), full: make([]float64, n), sum: make([]float64, n), white: make([]float64, w)}
+	b := &block{q: q, w: w, m: m, unit: 1, noise: noise, z: make([]float64, n), r: make([]float64, n*n),
+		pred: make([]float64, n), hjac: make([]float64, w*m*w), a: make([]float64, 4*n*n), fresh: make([]float64, n*n),
+		columns: make([]int, n), v: make([]float64, n*w), turns: rotations{cos: make([]float64, n), sin: make([]float64, n)}, full: make([]float64, n), white: make([]float64, w)}
+	for p := range n {
+		b.columns[p] = (q-p/w)*w + p%w
+		for j := 0; p/w+j <= q; j++ {
+			b.fresh[b.columns[p]*n+j*w+p%w] = noise[p/w*(q+1)+j]
+		}
+	}
+	return b
 }
 
 // level returns the factor by which coordinate j must be multiplied to get the state. The
@@ -83,15 +98,6 @@ func (b *block) grow() float64 {
 		return 1
 	}
 	return math.Pow(b.ratio, float64(b.q)+0.5)
-}
-
-// lift writes row i of R to dst, and inserts the elements for z_m.
-func (b *block) lift(dst []float64, i int) {
-	n, d := b.q*b.w, b.m*b.w
-	row := b.r[i*n : (i+1)*n]
-	copy(dst, row[:d])
-	copy(dst[d+b.w:], row[d:])
-	multiply(dst[d:d+b.w], b.jac, row[:d])
 }
 
 // multiply sets dst to the product of the row-major matrix a and x.
@@ -149,72 +155,124 @@ func (b *block) scatter(dst []float64) {
 	}
 }
 
-// disperse computes the factor of the predicted covariance, with noise that is multiplied
-// by sigma.
+// disperse sets the rows of the predicted covariance, with noise that is multiplied by
+// sigma.
 func (b *block) disperse(sigma float64) {
-	q, w, d := b.q, b.w, b.m*b.w
-	n := (q + 1) * w
-	grow := b.grow()
-	for i := range b.rows {
-		b.lift(b.full, i)
-		b.toStep(b.full, 1/grow)
-		shift(b.full, q, w)
-		row := b.a[i*n : (i+1)*n]
-		copy(row, b.full[d:d+w])
-		copy(row[w:], b.full[:d])
-		copy(row[w+d:], b.full[d+w:])
-	}
-	b.count = b.rows + n
-	noise := b.a[b.rows*n : b.count*n]
-	clear(noise)
-	for i := range q + 1 {
-		at := i * w // where z_i begins in a row
-		if i == b.m {
-			at = 0
-		} else if i < b.m {
-			at += w
+	n, w := len(b.z), b.w
+	stride := 2 * n
+	level := 1 / b.grow()
+	for p, c := range b.columns { // from z₀ to z_q
+		if p >= w && b.ratio != 1 && p%w == 0 {
+			level *= b.ratio
 		}
-		for j := range q + 1 - i {
-			v := sigma * b.noise[i*(q+1)+j]
-			for k := range w {
-				noise[(j*w+k)*n+at+k] = v
+		column := b.a[c*stride : (c+1)*stride]
+		copy(column[:n], b.fresh[c*n:])
+		copy(column[n:], b.r[c*n:c*n+b.rows])
+		if sigma != 1 {
+			scale(column[:c+1], sigma)
+		}
+		if level != 1 {
+			scale(column[n:n+b.rows], level)
+		}
+	}
+	for i := range b.q {
+		for p := b.q*w - 1; p >= i*w; p-- { // z_l += z_{l+1} for l = q−1 … i
+			c := b.columns[p]
+			higher := b.a[(c-w)*stride+n:][:min(c-w+1, b.rows)]
+			own := b.a[c*stride+n:][:len(higher)]
+			for k, x := range higher {
+				own[k] += x
 			}
 		}
 	}
 }
 
-// condition computes the covariance after the step, given that the residual is zero. The
-// factor of the joint covariance of the residual and of the other coordinates at the end
-// of the step remains in a.
-func (b *block) condition() {
-	q, w, d := b.q, b.w, b.m*b.w
-	n := (q + 1) * w
-	for i := range b.count {
-		row := b.a[i*n : (i+1)*n]
-		state := row[w : w+d]
-		for k := range w {
-			v := row[k]
-			for j, c := range b.hjac[k*d:][:len(state)] {
-				v -= c * state[j]
+func scale(x []float64, c float64) {
+	for k := range x {
+		x[k] *= c
+	}
+}
+
+// reduce makes the predicted factor upper triangular. If linked is true, it uses the
+// columns that express the normals before the step.
+func (b *block) reduce(linked bool) {
+	n := len(b.z)
+	stride := 2 * n
+	if linked {
+		clear(b.a[n*stride : (n+b.rows)*stride])
+		for k := range b.rows {
+			b.a[(n+k)*stride+n+k] = 1
+		}
+	}
+	for c := range n {
+		rows := min(c+1, b.rows) // those below are zero in this column
+		end := n
+		if linked {
+			end += rows
+		}
+		reflect(b.a, stride, c, n, n+rows, end)
+	}
+}
+
+// condition computes the covariance after the step, given that the residual is zero. In a,
+// the factor of the joint covariance of the residual and of the other coordinates at the
+// end of the step remains. For linked, see reduce.
+func (b *block) condition(linked bool) {
+	q, w, d, n := b.q, b.w, b.m*b.w, len(b.z)
+	stride := 2 * n
+	b.reduce(linked)
+	for k := range w {
+		v := b.v[k*n : (k+1)*n]
+		copy(v, b.a[b.columns[d+k]*stride:])
+		for j, c := range b.hjac[k*d : (k+1)*d] {
+			if c != 0 {
+				add(v, -c, b.a[b.columns[j]*stride:])
 			}
-			row[k] = v
 		}
 	}
-	triangularize(b.a, b.count, n, b.sum)
-	for k, v := range b.hjac { // from the coordinates of the step
-		if b.jac[k] = v / b.ratio; b.m == 2 && k%d < w {
-			b.jac[k] /= b.ratio
+	// The rows that do not contain the residual remain upper triangular.
+	for k := range w {
+		b.turns.collect(b.v[k*n:(k+1)*n], k)
+		for j := k + 1; j < w; j++ {
+			b.turns.apply(b.v[j*n:(j+1)*n], n)
+		}
+		for c := range n {
+			b.turns.apply(b.a[c*stride:c*stride+n], c+k)
+		}
+		if linked {
+			for c := range b.rows {
+				b.turns.apply(b.a[(n+c)*stride:(n+c)*stride+n], n)
+			}
 		}
 	}
-	b.rows = q * w
-	grow, back := b.grow(), math.Pow(b.ratio, -float64(b.m+1))
-	for i := range b.rows {
-		row := b.r[i*q*w : (i+1)*q*w]
-		clear(row[:i])
-		copy(row[i:], b.a[(w+i)*n+w+i:(w+i+1)*n])
-		if b.ratio != 1 {
-			rescale(row[:d], w, 1/b.ratio, grow)
-			rescale(row[d:], w, 1/b.ratio, grow*back)
+	b.settle(w)
+	for k := range w { // the equation holds without rounding errors
+		own := b.r[b.columns[d+k]*n:][:q*w]
+		clear(own)
+		for j, c := range b.hjac[k*d : (k+1)*d] {
+			if b.ratio != 1 {
+				c *= math.Pow(b.ratio, float64(j/w-b.m))
+			}
+			if c != 0 {
+				add(own, c, b.r[b.columns[j]*n:])
+			}
+		}
+	}
+}
+
+// settle sets R to the rows of the predicted factor from the given row on.
+func (b *block) settle(first int) {
+	n := len(b.z)
+	b.rows = n - first
+	level := b.grow()
+	for p, c := range b.columns { // from z₀ to z_q
+		if p >= b.w && b.ratio != 1 && p%b.w == 0 {
+			level /= b.ratio
+		}
+		own := b.r[c*n:][:b.rows]
+		copy(own, b.a[c*2*n+first:])
+		if level != 1 {
+			scale(own, level)
 		}
 	}
 }
@@ -222,17 +280,24 @@ func (b *block) condition() {
 // correct replaces e, in the coordinates of the step, by its conditional mean given that
 // the residual is zero. The field white holds the residual of e.
 func (b *block) correct(e []float64) {
-	w, d := b.w, b.m*b.w
-	n := (b.q + 1) * w
+	w, d, n := b.w, b.m*b.w, len(b.z)
 	own := b.full[:w]
 	multiply(own, b.hjac, e[:d])
 	for k, r := range b.white {
 		e[d+k] -= r + own[k]
 	}
-	solveTransposed(b.a, n, w, b.white, 0)
-	for i, y := range b.white {
-		add(e[:d], -y, b.a[i*n+w:i*n+w+d])
-		add(e[d+w:], -y, b.a[i*n+w+d:(i+1)*n])
+	for k := range b.white {
+		v := b.v[k*n : (k+1)*n]
+		if b.white[k] -= dot(b.white[:k], v); v[k] == 0 {
+			b.white[k] = 0 // this part of the residual is certain
+		} else {
+			b.white[k] /= v[k]
+		}
+	}
+	for p, c := range b.columns {
+		if p < d || p >= d+w {
+			e[p] -= dot(b.white, b.a[c*2*n:])
+		}
 	}
 	multiply(own, b.hjac, e[:d])
 	add(e[d:d+w], 1, own)
@@ -255,13 +320,7 @@ func (b *block) innovation(dst, f []float64) {
 	}
 }
 
-// move adds c times a direction to z. The argument row holds all components of the
-// direction except those for z_m, which follow from the others by the linearised
-// equation.
-func (b *block) move(z []float64, c float64, row []float64) {
-	d := b.m * b.w
-	add(z[:d], c, row)
-	add(z[d+b.w:], c, row[d:])
-	multiply(b.full[:b.w], b.jac, row[:d])
-	add(z[d:d+b.w], c, b.full[:b.w])
+// scale returns κ unit^{q+1/2}, by which factors must be multiplied.
+func (b *block) scale(kappa float64) float64 {
+	return kappa * math.Pow(b.unit, float64(b.q)+0.5)
 }

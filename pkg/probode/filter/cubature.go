@@ -17,20 +17,25 @@ func (e *engine) cubature(t float64, theta []float64) {
 	clear(e.mean)
 	for k, b := range e.blocks {
 		d := b.m * b.w
-		first := 0
-		if !known { // only the noise of the step has this κ
-			first = b.rows
+		size := len(b.z)
+		rows := size // of the noise of the step
+		if known {   // without κ, the rest of the prediction is left out
+			rows += b.rows
 		}
-		rows := b.count - first
 		e.root = resize(e.root, rows*d)
-		for i := range rows {
-			copy(e.root[i*d:(i+1)*d], b.a[(first+i)*len(b.z)+b.w:])
+		for j := range d {
+			copy(e.root[j*rows:(j+1)*rows], b.a[b.columns[j]*2*size:])
 		}
-		triangularize(e.root, rows, d, b.sum)
-		clearBelow(e.root, d, d)
+		triangularize(e.root, rows, rows, d, d)
 		distance := math.Sqrt(n) * kappa * math.Pow(b.h, float64(e.Q)+0.5)
 		for j := range d { // A sⱼ goes to column j of hjac
-			far := e.pair(k, e.root[j*d:(j+1)*d], distance, t, theta)
+			s := b.full[:d]
+			for l := range s {
+				if s[l] = 0; l >= j {
+					s[l] = e.root[l*rows+j]
+				}
+			}
+			far := e.pair(k, s, distance, t, theta)
 			for i, c := range e.parts[k][d-b.w:] {
 				b.hjac[i*d+j] = b.weight(b.h) * (e.up[c] - e.down[c]) / (2 * far)
 			}
@@ -42,9 +47,9 @@ func (e *engine) cubature(t float64, theta []float64) {
 			row := b.hjac[i*d : (i+1)*d]
 			for j := d - 1; j >= 0; j-- {
 				for l := j + 1; l < d; l++ {
-					row[j] -= e.root[j*d+l] * row[l]
+					row[j] -= e.root[l*rows+j] * row[l]
 				}
-				row[j] /= e.root[j*d+j]
+				row[j] /= e.root[j*rows+j]
 			}
 		}
 	}

@@ -55,10 +55,9 @@ type EK struct {
 	// filter uses only the derivatives of f within the blocks, so the errors of different
 	// blocks are independent, and the spread does not include the errors that one block
 	// passes to another. A step takes O(d w² q³) operations for a width w. Zero means one
-	// block for all components, or blocks of one component if the Jacobian is Zero.
-	// Fenrir and DALTON need the joint distribution, so their steps cost as much as with
-	// a single block. They use the derivatives within the blocks, or all derivatives with
-	// Cubature.
+	// block for all components, or blocks of one component if the Jacobian is Zero. If an
+	// observation depends on several blocks, the steps of Fenrir and DALTON cost as much
+	// as with a single block. With Cubature they always do, and use all derivatives.
 	Width int
 
 	// SecondOrder says that the state is (x, x′), so that F writes x′ to the first half
@@ -122,6 +121,7 @@ type engine struct {
 	jac    []float64
 	x, f   []float64 // the predicted state, and f there
 	fa     []float64 // the right-hand sides of the equations of all blocks
+	equal  bool      // the covariances of all blocks are equal
 	z      []float64
 
 	// Cubature uses these.
@@ -202,6 +202,7 @@ func (e *engine) begin(unit, t float64, x, theta []float64) error {
 		return err
 	}
 	copy(e.x, x)
+	e.equal = e.Jacobian == Zero && e.order() == 1 && e.blocks[0].w == 1
 	for k, b := range e.blocks {
 		b.unit, b.rows = unit, 0
 		for i := range e.Q + 1 {
@@ -242,13 +243,34 @@ func (e *engine) predict(h, t float64, theta []float64) {
 		for i, from := range part[len(part)-b.w:] {
 			e.fa[k*b.w+i] = e.f[from]
 			for j, to := range part {
-				if e.lin != nil && i/width == j%b.w/width {
+				if e.lin != nil && (width == b.w || i/width == j%b.w/width) {
 					e.jac[i*len(part)+j] = e.matrix.At(from, to)
 				}
 			}
 		}
 		b.linearize(b.hjac, e.jac, h)
 	}
+}
+
+// distinct returns the number of blocks whose covariances must be computed.
+func (e *engine) distinct() int {
+	if e.equal {
+		return 1
+	}
+	return len(e.blocks)
+}
+
+// condition computes the covariance of block k after a step: see block.condition.
+func (e *engine) condition(k int, linked bool) {
+	if k < e.distinct() {
+		e.blocks[k].condition(linked)
+		return
+	}
+	b, first := e.blocks[k], e.blocks[0]
+	copy(b.a, first.a)
+	copy(b.v, first.v)
+	copy(b.r, first.r)
+	b.rows = first.rows
 }
 
 // A stepper is the Stepper of EK.
@@ -289,14 +311,14 @@ func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 			clear(e)
 		}
 	}
-	for _, b := range s.blocks {
+	for _, b := range s.blocks[:s.distinct()] {
 		b.disperse(1)
 	}
 	if s.Jacobian == Cubature {
 		s.cubature(s.g.Times()[i+1], theta)
 	}
 	for k, b := range s.blocks {
-		b.condition()
+		s.condition(k, false)
 		b.innovation(s.residual[k*b.w:], s.fa[k*b.w:])
 		b.update(s.fa[k*b.w:])
 		if s.noisy {
@@ -368,7 +390,7 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	clear(dst)
 	for k, b := range s.blocks {
 		b.scatter(s.work)
-		size := b.sum[:b.w]
+		size := b.full[:b.w]
 		for i := range size {
 			size[i] = math.Sqrt(s.work[i*b.w+i])
 		}
@@ -382,11 +404,11 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 }
 
 // Memory returns the total length of the last state and of the mean, the error, the
-// covariance and the Jacobian of every block.
+// covariance of every block.
 func (s *stepper) Memory() int {
 	n := len(s.out) + 2
 	for _, b := range s.blocks {
-		n += 2*len(b.z) + len(b.r) + len(b.jac) + 1
+		n += 2*len(b.z) + len(b.r) + 1
 	}
 	return n
 }
@@ -398,7 +420,6 @@ func (s *stepper) each(do func(v []float64)) {
 		do(b.z)
 		do(s.e[k])
 		do(b.r)
-		do(b.jac)
 	}
 }
 

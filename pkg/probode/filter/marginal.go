@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -37,19 +38,22 @@ type Marginal struct {
 	dalton bool
 	solver *probode.Solver
 	pass   *pass
+	owner  []int // the block of each component of the state, or −1
 	path   []float64
 	rows   map[int]int // the row of data at a grid point
 	kappa  float64
 	row    Row
 	look   func(n int, x []float64, r *Row)
 	dst    []float64
-	wide   []float64 // workspace of updates
+
+	// Workspaces.
+	own, earlier []belief // of each block
+	wide, toward []float64
 
 	// For DALTON: the number of values, and their log density minus that of values that
 	// are predicted exactly.
 	values int
 	fit    float64
-	sum    []float64
 	x      []float64
 }
 
@@ -61,7 +65,7 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 		return nil, err
 	}
 	d := p.Dim()
-	out := &Marginal{dalton: dalton, pass: &pass{EK: m, joint: true}, rows: map[int]int{}, sum: make([]float64, (m.Q+1)*d+1), x: make([]float64, d),
+	out := &Marginal{dalton: dalton, pass: &pass{EK: m, joint: m.Jacobian == Cubature}, rows: map[int]int{}, x: make([]float64, d),
 		row: Row{make([]float64, c), make([]float64, c), make([]float64, c*d), make([]float64, c)}}
 	for n, i := range index {
 		if _, ok := out.rows[i]; ok {
@@ -69,12 +73,31 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 		}
 		out.rows[i] = n
 	}
-	if out.solver, err = probode.NewSolver(p, out.pass, g, 0); err != nil {
-		return nil, err
-	}
-	out.path = make([]float64, out.solver.PathLen())
-	return out, nil
+	return out, out.prepare(p, g)
 }
+
+// prepare makes the solver.
+func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
+	if m.solver, err = probode.NewSolver(p, m.pass, g, 0); err != nil {
+		return err
+	}
+	m.path, m.owner = make([]float64, m.solver.PathLen()), make([]int, p.Dim())
+	for c := range m.owner {
+		m.owner[c] = -1
+	}
+	for k, part := range m.pass.run.parts {
+		for _, c := range part {
+			m.owner[c] = k
+		}
+	}
+	blocks := len(m.pass.run.blocks)
+	m.own, m.earlier = make([]belief, blocks), make([]belief, blocks)
+	return nil
+}
+
+// errCoupled says that an observation depends on the components of several blocks, so these
+// are not independent given the data.
+var errCoupled = errors.New("an observation depends on several blocks")
 
 // For each time and value, Predict writes to dst the mean and the standard deviation of
 // the predictive distribution. The function look describes the values with index n near
@@ -95,23 +118,39 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	if !(alpha > 0) || math.IsInf(alpha, 1) {
 		return 0, fmt.Errorf("filter: the diffusion is %g: want a finite number > 0", alpha)
 	}
-	defer m.solver.Bind(ctx)()
 	m.kappa, m.dst, m.look = math.Sqrt(alpha), dst, look
-	run := m.pass.run
-	if !m.dalton {
+	predict := func() (float64, error) {
+		defer m.solver.Bind(ctx)()
+		if m.dalton {
+			return m.both(theta, alpha, settled)
+		}
+		m.pass.kept, m.pass.linked = true, true
 		if err := m.solve(theta, nil); err != nil {
 			return 0, err
 		}
-		m.backwards(func(n int, z, rows []float64) []float64 {
+		return 0, m.backwards(true, func(n int) error {
 			m.look(n, m.x, &m.row)
-			return m.condition(run.blocks[0], n, z, rows, m.x)
+			return m.condition(n, m.x)
 		})
-		return 0, nil
 	}
+	if extra, err = predict(); errors.Is(err, errCoupled) {
+		m.pass.joint = true // from now on
+		if err := m.prepare(m.pass.run.p, m.pass.run.g); err != nil {
+			return 0, err
+		}
+		extra, err = predict()
+	}
+	return extra, err
+}
+
+// both does the work of Predict for DALTON.
+func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64) bool) (extra float64, err error) {
+	m.pass.kept, m.pass.linked = false, false
 	if err := m.solve(theta, nil); err != nil {
 		return 0, err
 	}
-	extra = run.square[0]/alpha/2 + run.logDet
+	extra = m.square()/alpha/2 + m.pass.run.volume()
+	m.pass.kept, m.pass.linked = settled != nil, settled != nil
 	for repeat := true; repeat; {
 		m.fit, m.values = 0, 0
 		if err := m.solve(theta, m.observe); err != nil {
@@ -122,17 +161,17 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	// Where derivatives are approximated by differences, the two passes use slightly
 	// different equations, and so the error of the result is proportional to the squared
 	// residuals. At these limits the error of the result is about 0.01.
-	limit := 1e13
+	limit, run := 1e13, m.pass.run
 	switch {
 	case len(run.p.Events) > 0:
 		limit = 1e3
 	case run.Jacobian == Cubature || run.lin != nil && !run.lin.Exact():
 		limit = 1e7
 	}
-	if square := run.square[0] / alpha; square > limit {
+	if square := m.square() / alpha; square > limit {
 		return 0, fmt.Errorf("filter: the diffusion %g is so small that the rounding errors of DALTON dominate: the squared residuals are %.2g in its units, and the limit is %g: want a larger one, or Fenrir", alpha, square, limit)
 	}
-	extra -= run.square[0]/alpha/2 + run.logDet
+	extra -= m.square()/alpha/2 + run.volume()
 	// If both filters had the same linearisation, no data could be more likely than data that
 	// are predicted exactly. They may be a little more likely, because the linearisations
 	// differ; where the first filter diverges, the difference has no meaning.
@@ -140,6 +179,15 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 		return 0, fmt.Errorf("filter: the two filters of DALTON disagree, and %d data would be e^%.3g times as likely as if they were predicted exactly: want a smaller step, or Fenrir", m.values, m.fit+extra)
 	}
 	return extra, nil
+}
+
+// square returns the sum of the squared residuals of all blocks.
+func (m *Marginal) square() float64 {
+	var sum float64
+	for _, v := range m.pass.run.square {
+		sum += v
+	}
+	return sum
 }
 
 // solve makes a pass.
@@ -159,29 +207,38 @@ func (m *Marginal) Work() int {
 }
 
 // The method backwards follows the distribution of the solution in the last pass,
-// backwards in time. At each time with data it calls visit, with the state in m.x and the
-// mean z and the factor rows of its distribution. The function may change z, and returns
-// the new factor; nil means that the covariance is no longer needed.
-func (m *Marginal) backwards(visit func(n int, z, rows []float64) []float64) {
-	ch := m.pass.run.chains[0]
-	last := len(ch.points) - 1
-	z, rows := append([]float64(nil), ch.points[last].z...), ch.points[last].rows
-	var k backward
+// backwards in time. At each time with data it calls visit, with the state in m.x and the normals of the blocks in
+// m.own, whose distributions visit may change.
+func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
+	run := m.pass.run
+	last := len(run.chains[0].points) - 1
+	for k, c := range run.chains {
+		m.own[k] = unknown(c.points[last].rows)
+		if !covariance {
+			m.own[k].factor = nil
+		}
+	}
 	for i := last; ; i-- {
-		if n, ok := m.rows[ch.points[i].index]; ok {
-			copy(m.x, m.path[ch.points[i].index*len(m.x):])
-			for j, k := range m.pass.run.parts[0] {
-				m.x[k] = z[j] * ch.level(j, ch.unit)
+		at := run.chains[0].points[i].index
+		if n, ok := m.rows[at]; ok {
+			copy(m.x, m.path[at*len(m.x):])
+			for k, c := range run.chains {
+				p := c.at(i)
+				for j, to := range run.parts[k] {
+					m.x[to] = (p.z[j] + dot(m.own[k].mean, p.r[c.columns[j]*len(p.z):])) * c.level(j, c.unit)
+				}
+				c.recall(p)
 			}
-			rows = visit(n, z, rows)
+			if err := visit(n); err != nil {
+				return err
+			}
 		}
 		if i == 0 {
-			return
+			return nil
 		}
-		k.before(ch, &ch.points[i-1], i)
-		k.pull(z, &ch.points[i-1], ch.points[i].z)
-		if rows != nil {
-			rows = k.pullRows(rows)
+		for k, c := range run.chains {
+			c.at(i).link.back(&m.earlier[k], m.own[k], &m.wide)
+			m.own[k], m.earlier[k] = m.earlier[k], m.own[k]
 		}
 	}
 }
@@ -191,7 +248,7 @@ func (m *Marginal) backwards(visit func(n int, z, rows []float64) []float64) {
 func (m *Marginal) smoothed() []float64 {
 	d := len(m.x)
 	x := make([]float64, len(m.rows)*d)
-	m.backwards(func(n int, _, _ []float64) []float64 {
+	_ = m.backwards(false, func(n int) error {
 		copy(x[n*d:], m.x)
 		return nil
 	})
@@ -204,64 +261,102 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 	if !ok {
 		return nil
 	}
-	b := run.blocks[0]
 	m.look(n, x, &m.row)
-	rows := m.condition(b, n, b.z, b.r[:b.rows*b.q*b.w], x)
-	copy(b.r, rows)
+	return m.condition(n, x)
+}
+
+// condition replaces the distributions of the blocks by those given the data in m.row, one
+// value after another. The mean of each value is known at the state x. For Fenrir these are
+// the distributions of the normals, otherwise those of the coordinates.
+func (m *Marginal) condition(n int, x []float64) error {
+	r, d, c, run := &m.row, len(x), len(m.row.Y), m.pass.run
+	for v, y := range r.Y {
+		slopes, mean := r.Slopes[v*d:(v+1)*d], r.Mean[v]
+		k := -1 // the block that is observed
+		for c, s := range slopes {
+			if to := m.owner[c]; s != 0 && to >= 0 && to != k {
+				if k >= 0 {
+					return errCoupled
+				}
+				k = to
+			}
+		}
+		k = max(k, 0)
+		b := run.blocks[k]
+		m.toward = resize(m.toward, 2*len(b.z))
+		seen := m.toward[:b.rows] // the value as a function of the normals
+		clear(seen)
+		for j, from := range run.parts[k] {
+			z, level := b.z[j], b.level(j, b.unit)
+			column := b.r[b.columns[j]*len(b.z):]
+			if !m.dalton {
+				z += dot(m.own[k].mean, column)
+			}
+			mean += slopes[from] * (z*level - x[from])
+			add(seen, slopes[from]*level, column)
+		}
+		if !m.dalton {
+			whole := m.toward[len(b.z):][:b.rows]
+			clear(whole)
+			for j, s := range seen {
+				add(whole[:j+1], s, m.own[k].factor[j*b.rows:])
+			}
+			seen = whole
+		}
+		root := b.scale(m.kappa)
+		sd := math.Hypot(r.SD[v], root*length(seen))
+		m.dst[2*(n*c+v)], m.dst[2*(n*c+v)+1] = mean, sd
+		if math.IsNaN(y) {
+			continue
+		}
+		z := (y - mean) / sd
+		m.fit -= z*z/2 + math.Log(sd/r.SD[v])
+		m.values++
+		if b.rows > 0 {
+			m.update(k, seen, r.SD[v]/root, y-mean)
+		}
+	}
 	return nil
 }
 
-// condition replaces a distribution with mean z by its conditional distribution given the
-// data in m.row, one value after another, and returns the rows of the new factor. In
-// DALTON the rows are those of a block, without z₁.
-func (m *Marginal) condition(b *block, n int, z, rows, x []float64) []float64 {
-	r, d, c, part := &m.row, len(x), len(m.row.Y), m.pass.run.parts[0]
-	root := b.scale(m.kappa)
-	length := len(b.z)
-	if m.dalton {
-		length -= b.w
+// update conditions block k on a value with the error sd. The value differs from its mean
+// by the given residual, and seen is its derivative with respect to the normals.
+func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
+	b, n, rows := m.pass.run.blocks[k], len(m.pass.run.blocks[k].z), len(seen)
+	own, next := &m.own[k], &m.pass.run.chains[k].next
+	factor, stride, columns, more := b.r, n, n, 0
+	if !m.dalton {
+		factor, stride, columns = own.factor, rows, rows
+	} else if m.pass.linked {
+		more = next.before // the link must lead to the normals after the update
 	}
-	count := len(rows) / length
-	for k, y := range r.Y {
-		slopes := r.Slopes[k*d : (k+1)*d]
-		mean := r.Mean[k]
-		for j, k := range part {
-			mean += slopes[k] * (z[j]*b.level(j, b.unit) - x[k])
-		}
-		m.wide = resize(m.wide, (count+1)*(length+1))
-		clear(m.wide[:length+1])
-		m.wide[0] = r.SD[k] / root
-		for i := range count {
-			row := m.wide[(i+1)*(length+1) : (i+2)*(length+1)]
-			copy(row[1:], rows[i*length:])
-			row[0] = 0
-			for j, k := range part {
-				row[0] += slopes[k] * row[1+j] * b.level(j, b.unit)
-			}
-		}
-		var size float64
-		for i := range count + 1 {
-			size = math.Hypot(size, m.wide[i*(length+1)])
-		}
-		m.dst[2*(n*c+k)], m.dst[2*(n*c+k)+1] = mean, root*size
-		if !math.IsNaN(y) {
-			z := (y - mean) / (root * size)
-			m.fit -= z*z/2 + math.Log(root*size/r.SD[k])
-			m.values++
-		}
-		if math.IsNaN(y) || count == 0 {
-			continue
-		}
-		triangularize(m.wide, count+1, length+1, m.sum)
-		clearBelow(m.wide, count+1, length+1)
-		if step := (y - mean) / m.wide[0]; m.dalton {
-			b.move(z, step, m.wide[1:length+1])
+	height := next.after + next.rest
+	tall := rows + 1
+	m.wide = resize(m.wide, tall*(1+columns+more))
+	clear(m.wide)
+	m.wide[0] = sd
+	copy(m.wide[1:], seen)
+	for j := range columns {
+		copy(m.wide[(1+j)*tall+1:], factor[j*stride:j*stride+rows])
+	}
+	for j := range more {
+		copy(m.wide[(1+columns+j)*tall+1:], next.a[j*height:j*height+rows])
+	}
+	triangularize(m.wide, tall, tall, 1+columns, 1+columns+more)
+	step := residual / m.wide[0]
+	for j := range columns {
+		column := m.wide[(1+j)*tall:][:tall]
+		copy(factor[j*stride:], column[1:min(j+2, tall)])
+		clear(factor[j*stride+min(j+1, rows) : j*stride+rows])
+		if m.dalton {
+			b.z[b.columns[j]] += step * column[0]
 		} else {
-			add(z, step, m.wide[1:length+1])
-		}
-		for i := range count {
-			copy(rows[i*length:(i+1)*length], m.wide[(i+1)*(length+1)+1:(i+2)*(length+1)])
+			own.mean[j] += step * column[0]
 		}
 	}
-	return rows
+	for j := range more {
+		column := m.wide[(1+columns+j)*tall:][:tall]
+		next.drift[j] += step * column[0]
+		copy(next.a[j*height:], column[1:])
+	}
 }

@@ -70,6 +70,43 @@ func observed(t *testing.T) (p *probode.Problem, times []float64, y [][]float64)
 	return p, times, y
 }
 
+// If the observations do not couple the blocks, one block for all components gives the same
+// likelihood as separate blocks.
+func TestSeparateBlocks(t *testing.T) {
+	p, times, y := observed(t)
+	for _, m := range []EK{{Q: 2, Width: 1}, {Q: 3, Jacobian: Zero}} {
+		for _, dalton := range []bool{false, true} {
+			g, err := probode.Setup{Method: m, Mesh: probode.Uniform(.05)}.Grid(context.Background(), p, nil, times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var results [2][]float64
+			for i, coupling := range []float64{0, 1e-300} { // the second is zero to all digits
+				of, err := NewMarginal(p, m, g, times, 2, dalton)
+				if err != nil {
+					t.Fatal(err)
+				}
+				dst := make([]float64, 4*len(times)+1)
+				dst[4*len(times)], err = of.Predict(context.Background(), dst[:4*len(times)], p.Theta, 1e4, func(n int, x []float64, r *Row) {
+					copy(r.Y, y[n])
+					copy(r.Mean, x)
+					copy(r.Slopes, []float64{1, coupling, 0, 1})
+					r.SD[0], r.SD[1] = .1, .2
+				}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				results[i] = dst
+			}
+			for i, v := range results[0] {
+				if w := results[1][i]; !within(v, w, 1e-9*max(1, math.Abs(w))) {
+					t.Errorf("%v, DALTON %t: number %d is %.14g in separate blocks and %.14g in one", m, dalton, i, v, w)
+				}
+			}
+		}
+	}
+}
+
 // At parameters where the filter without data diverges, DALTON would give the data an
 // enormous likelihood, e^(10¹⁸) on a grid like this.
 func TestDALTONDisagrees(t *testing.T) {

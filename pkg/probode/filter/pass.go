@@ -15,6 +15,7 @@ type pass struct {
 	kappa                 float64 // see engine
 	perComponent, varying bool
 	joint                 bool // all components are in one block
+	kept, linked          bool // the points are kept, with their links
 
 	// observe, if not nil, is called when the filter has arrived at grid point i, before
 	// the distribution there is stored. The argument x is the prediction of the state.
@@ -27,10 +28,10 @@ type pass struct {
 func (m *pass) again() {
 	s := m.run
 	for _, c := range s.chains {
-		c.points = c.points[:0]
+		c.points, c.memory = c.points[:0], c.memory[:0]
 	}
 	clear(s.square)
-	s.steps, s.logDet = s.steps[:0], 0
+	s.begun, s.steps, s.logDet, s.det = false, s.steps[:0], 0, 1
 }
 
 func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
@@ -39,7 +40,7 @@ func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 		return nil, err
 	}
 	e.kappa = m.kappa
-	m.run = &recording{engine: e, pass: m, g: g, square: make([]float64, len(e.blocks)), sigma: make([]float64, len(e.blocks)), work: make([]float64, p.Dim()*p.Dim())}
+	m.run = &recording{engine: e, pass: m, g: g, square: make([]float64, len(e.blocks)), sigma: make([]float64, len(e.blocks)), work: make([]float64, p.Dim()*p.Dim()), det: 1}
 	for _, b := range e.blocks {
 		m.run.chains = append(m.run.chains, &chain{block: b})
 	}
@@ -51,6 +52,7 @@ type recording struct {
 	*engine
 	pass   *pass
 	g      *probode.Grid
+	begun  bool
 	chains []*chain
 	sigma  []float64 // noise κ of the last step for each block
 	work   []float64
@@ -58,7 +60,10 @@ type recording struct {
 	// The diffusion is estimated from these sums over all steps.
 	steps  []evidence
 	square []float64 // Σ rᵀS⁻¹r of each block for κ = 1, with the residual r and its covariance S
-	logDet float64   // Σ log det S^{1/2} of all blocks
+	logDet float64   // Σ log det S^{1/2} of all blocks, apart from the factor det
+	det    float64
+
+	last, noise float64 // the length h of the last step, and h^{q+1/2}
 }
 
 // An evidence holds the length of a step and its part of the sum of squares.
@@ -68,35 +73,82 @@ type evidence struct{ h, square float64 }
 type chain struct {
 	*block
 	points []point
+	memory []float64 // contains the slices of all points
+	next   link      // that of the next point
 }
 
-// A point is the distribution at a grid point, in the coordinates of the block.
+// A point is a grid point, or the time of an event.
 type point struct {
-	index int       // of the grid point
-	z     []float64 // mean
-	rows  []float64 // factor of the covariance, with rows as long as z
+	index               int     // of the grid point
+	rows                int     // of the factor
+	h, sigma            float64 // length and noise of the step to this point; h is 0 after an event
+	before, after, rest int     // see link
+	first               int     // where its slices begin
+}
 
-	// These fields say how the point follows from the previous one: by a step of length h
-	// with the noise sigma or, at an event, by the derivative of the state after it with
-	// respect to the state before it.
-	h, sigma float64
-	jump     []float64
+// A view is the distribution at a point, in the coordinates of the block.
+type view struct {
+	*point
+	z, r        []float64
+	link        link
+	hjac, white []float64 // of the step to this point
+}
+
+// at returns the distribution at point i.
+func (c *chain) at(i int) view {
+	p := &c.points[i]
+	rest := c.memory[p.first:]
+	take := func(n int) []float64 {
+		v := rest[:n:n]
+		rest = rest[n:]
+		return v
+	}
+	n := len(c.z)
+	return view{point: p, z: take(n), r: take(n * n), hjac: take(len(c.hjac)), white: take(c.w),
+		link: link{before: p.before, after: p.after, rest: p.rest, drift: take(p.before), a: take(p.before * (p.after + p.rest))}}
+}
+
+// keep adds a point.
+func (c *chain) keep(p point) {
+	p.rows, p.before, p.after, p.rest, p.first = c.rows, c.next.before, c.next.after, c.next.rest, len(c.memory)
+	c.points = append(c.points, p)
+	memory := c.memory
+	for _, v := range [][]float64{c.z, c.r, c.hjac, c.white, c.next.drift, c.next.a} {
+		memory = append(memory, v...)
+	}
+	c.memory = memory
 }
 
 // Start begins a pass, or continues it after an event.
 func (s *recording) Start(i int, x, theta []float64) error {
 	t := s.g.Times()[i]
-	if len(s.chains[0].points) == 0 {
-		if err := s.begin(s.g.H(i), t, x, theta); err != nil {
-			return err
+	var err error
+	if !s.begun {
+		err = s.begin(s.g.H(i), t, x, theta)
+		s.begun = true
+		if s.pass.observe != nil || s.pass.varying && s.pass.perComponent {
+			s.equal = false
 		}
-		return s.keep(i, 0, nil, x)
+		for _, c := range s.chains {
+			c.next = link{}
+		}
+	} else {
+		err = s.pastEvent(t, x, theta)
 	}
-	jumps, err := s.pastEvent(t, x, theta)
 	if err != nil {
 		return err
 	}
-	return s.keep(i, 0, jumps, x)
+	for _, c := range s.chains {
+		if s.pass.kept && cap(c.points) == 0 {
+			n := len(c.z)
+			size := n + n*n + len(c.hjac) + c.w
+			if s.pass.linked {
+				size += (n - c.w) * (1 + 2*(n-c.w))
+			}
+			c.points, c.memory = make([]point, 0, s.g.Steps()+1), make([]float64, 0, (s.g.Steps()+1)*size)
+		}
+	}
+	return s.keep(i, 0, x)
 }
 
 func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
@@ -109,27 +161,41 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 		s.disperse() // a noise that varies depends on the linearisation
 	}
 	own := evidence{h: h}
-	noise := math.Pow(h, float64(s.Q)+0.5)
+	if h != s.last {
+		s.last, s.noise = h, math.Pow(h, float64(s.Q)+0.5)
+	}
 	for k, b := range s.blocks {
-		b.condition()
+		before := b.rows
+		s.condition(k, s.pass.linked)
 		b.update(s.fa[k*b.w:])
+		if s.pass.linked {
+			b.link(&s.chains[k].next, before)
+		} else {
+			s.chains[k].next = link{}
+		}
 		for j, y := range b.white {
-			own.square += y * y / (noise * noise)
-			s.square[k] += y * y / (noise * noise)
-			s.logDet += math.Log(math.Abs(b.a[j*len(b.z)+j]) * noise)
+			y /= s.noise
+			own.square += y * y
+			s.square[k] += y * y
+			if s.det *= math.Abs(b.v[j*len(b.z)+j]) * s.noise; s.det < 1e-150 || s.det > 1e150 {
+				s.logDet, s.det = s.volume(), 1
+			}
 		}
 	}
 	s.steps = append(s.steps, own)
-	err := s.keep(i+1, h, nil, s.x)
+	err := s.keep(i+1, h, s.x)
 	copy(dst, x)
 	s.state(dst)
 	return err
 }
 
+// volume returns Σ log det S^{1/2}.
+func (s *recording) volume() float64 { return s.logDet + math.Log(s.det) }
+
 // disperse computes the predicted covariance, with the noise of the step.
 func (s *recording) disperse() {
 	s.diffuse()
-	for k, b := range s.blocks {
+	for k, b := range s.blocks[:s.distinct()] {
 		b.disperse(s.sigma[k])
 	}
 }
@@ -160,122 +226,104 @@ func (s *recording) diffuse() {
 
 // keep stores the distributions at grid point i, after a step of length h or after an
 // event. The argument x is the state at which f was linearised.
-func (s *recording) keep(i int, h float64, jumps [][]float64, x []float64) error {
+func (s *recording) keep(i int, h float64, x []float64) error {
 	if s.pass.observe != nil {
 		if err := s.pass.observe(s, i, x); err != nil {
 			return err
 		}
 	}
+	if !s.pass.kept {
+		return nil
+	}
 	for k, c := range s.chains {
-		n, m := len(c.z), len(c.points)
-		if m == cap(c.points) {
-			c.points = append(c.points, point{})
-		}
-		c.points = c.points[:m+1]
-		p := &c.points[m] // its slices are those of the last pass, if there was one
-		*p = point{index: i, h: h, sigma: s.sigma[k], z: append(p.z[:0], c.z...), rows: resize(p.rows, c.rows*n)}
-		if jumps != nil {
-			p.jump = jumps[k]
-		}
-		for j := range c.rows {
-			c.lift(p.rows[j*n:(j+1)*n], j)
-		}
+		c.keep(point{index: i, h: h, sigma: s.sigma[k]})
 	}
 	return nil
 }
 
 // pastEvent restarts the filter from the state x after the events at time t. The errors
 // of the state before the event, whose covariance the blocks hold, are propagated through
-// the jump and the Taylor series of the solution. It returns the derivatives of the jump
-// for each block.
-func (s *recording) pastEvent(t float64, x, theta []float64) ([][]float64, error) {
+// the jump and the Taylor series of the solution.
+func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	d, unit := len(x), s.blocks[0].unit
-	before := append([]float64(nil), s.x...)
-	s.state(before)
-	jump := func(dst, x []float64) error {
-		copy(dst, x)
-		s.jump(dst, t, theta)
-		return nil
+	slopes, err := s.slopes(t, x, theta)
+	if err != nil {
+		return err
 	}
-	field := func(dst, x []float64) error {
-		s.p.F(dst, t, x, theta)
-		return nil
+	total := 0
+	for _, b := range s.blocks {
+		total += b.rows
 	}
-	// The coordinates after the event are a function of the state before it.
-	after := func(z, x []float64) error {
-		at := make([]float64, d)
-		_ = jump(at, x)
-		return s.start.at(z, unit, t, at, theta)
-	}
-	errors := s.stateRows()
-	moved := make([]float64, 0, len(errors)/d*len(s.z)) // the rows after the event
-	for r := 0; r < len(errors); r += d {
-		row := make([]float64, len(s.z))
-		if err := slope(row, after, before, errors[r:r+d]); err != nil {
-			return nil, err
-		}
-		for _, k := range s.p.Noiseless {
-			if row[k] != 0 {
-				return nil, fmt.Errorf("the event at t = %g makes %s, which is Noiseless, a function of states that are uncertain", t, s.p.StateName(k))
+	moved := make([][]float64, len(s.blocks)) // for each block, the errors due to the normals of all blocks
+	for k, b := range s.blocks {
+		n := len(b.z)
+		moved[k] = make([]float64, total*(n+b.rows))
+		first := 0
+		for l, from := range s.blocks {
+			for j, c := range s.parts[l] {
+				errors := from.r[from.columns[j]*len(from.z):][:from.rows]
+				for p := 0; p < n && slopes[c] != nil; p++ {
+					own := moved[k][b.columns[p]*total+first:][:from.rows]
+					add(own, from.level(j, unit)*slopes[c][p/b.w*d+s.parts[k][p%b.w]], errors)
+				}
 			}
+			for i := 0; k == l && i < b.rows; i++ {
+				moved[k][(n+i)*total+first+i] = 1
+			}
+			first += from.rows
 		}
-		moved = append(moved, row...)
+	}
+	before := make([]int, len(s.blocks))
+	for k, b := range s.blocks {
+		before[k] = b.rows
 	}
 	if err := s.begin(unit, t, x, theta); err != nil {
-		return nil, err
+		return err
 	}
-	var jumps [][]float64
+	s.equal = false
 	for k, b := range s.blocks {
-		part := s.parts[k]
-		size := len(part)
-		own, jac := make([]float64, size*size), make([]float64, b.w*size)
-		e, column := make([]float64, d), make([]float64, d)
-		for j, c := range part {
-			clear(e)
-			e[c] = 1
-			_ = slope(column, jump, before, e)
-			for i, c := range part {
-				own[i*size+j] = column[c] * b.level(j, unit) / b.level(i, unit)
-			}
-			_ = slope(column, field, x, e)
-			for i, c := range part[size-b.w:] {
-				jac[i*size+j] = column[c]
-			}
+		n, a := len(b.z), moved[k]
+		triangularize(a, total, total, n, n+before[k])
+		b.rows = min(total, n)
+		for c := range n {
+			clear(b.r[c*n : (c+1)*n])
+			copy(b.r[c*n:], a[c*total:c*total+min(c+1, b.rows)])
 		}
-		b.linearize(b.jac, jac, unit)
-		jumps = append(jumps, own)
-		width := s.Q * b.w
-		var rows []float64
-		for r := 0; r < len(moved); r += len(s.z) {
-			for i := range s.Q + 1 {
-				for _, c := range part[:b.w] {
-					if i != b.m {
-						rows = append(rows, moved[r+i*d+c])
-					}
+		s.chains[k].next = link{before: before[k], after: b.rows, rest: total - b.rows, a: a[n*total:], drift: make([]float64, before[k])}
+	}
+	return nil
+}
+
+// slopes returns the derivatives of the coordinates after the events at time t with respect
+// to each component of the state before them, or nil for a component that is certain. The
+// argument x is the state after the events.
+func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
+	before := append([]float64(nil), s.x...)
+	s.state(before)
+	after := func(z, x []float64) error {
+		at := append([]float64(nil), x...)
+		s.jump(at, t, theta)
+		return s.start.at(z, s.blocks[0].unit, t, at, theta)
+	}
+	out := make([][]float64, len(x))
+	for k, b := range s.blocks {
+		for j, c := range s.parts[k] {
+			if length(b.r[b.columns[j]*len(b.z):][:b.rows]) == 0 {
+				continue
+			}
+			e := make([]float64, len(x))
+			e[c], out[c] = 1, make([]float64, len(s.z))
+			if err := slope(out[c], after, before, e); err != nil {
+				return nil, err
+			}
+			for _, n := range s.p.Noiseless {
+				if out[c][n] != 0 {
+					return nil, fmt.Errorf("the event at t = %g makes %s, which is Noiseless, a function of states that are uncertain", t, s.p.StateName(n))
 				}
 			}
 		}
-		rows = compress(rows, width, b.sum)
-		b.rows = len(rows) / width
-		copy(b.r, rows)
 	}
-	return jumps, nil
-}
-
-// stateRows returns the factor of the covariance of the state, in rows of d.
-func (s *recording) stateRows() []float64 {
-	d := len(s.x)
-	var rows []float64
-	for k, b := range s.blocks {
-		for i := range b.rows {
-			row := make([]float64, d)
-			for j, c := range s.parts[k] {
-				row[c] = b.r[i*b.q*b.w+j] * b.level(j, b.unit)
-			}
-			rows = append(rows, row...)
-		}
-	}
-	return compress(rows, d, make([]float64, d))
+	return out, nil
 }
 
 // The method jump applies the jumps of the events at time t.

@@ -56,8 +56,8 @@ type Solution struct {
 	run      *recording
 	path     []float64 // the means of all components
 	chains   []*chain
-	filtered [][]point // of each chain, before smoothing
-	kappa    []float64 // of each chain
+	smoothed [][]belief // of each chain, if the distributions are smoothed
+	roots    []float64  // κ unit^{q+1/2} of each chain
 }
 
 // Solve computes the posterior distribution of the solution of p. Solve returns an error
@@ -77,7 +77,7 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	if err != nil {
 		return nil, err
 	}
-	m := &pass{EK: s.EK, kappa: math.Sqrt(s.Alpha), perComponent: s.PerComponent, varying: s.Varying}
+	m := &pass{EK: s.EK, kappa: math.Sqrt(s.Alpha), perComponent: s.PerComponent, varying: s.Varying, kept: true, linked: !s.Forward}
 	if s.Varying && s.Alpha == 0 {
 		m.kappa = 1
 	}
@@ -98,9 +98,8 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	}
 	out.calibrate(m.run, &s)
 	for _, c := range out.chains {
-		out.filtered = append(out.filtered, slices.Clone(c.points))
 		if !s.Forward {
-			c.smooth()
+			out.smoothed = append(out.smoothed, c.smooth())
 		}
 	}
 	out.describe()
@@ -154,7 +153,7 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 		for _, c := range run.parts[k] {
 			s.Diffusion[c] = alpha
 		}
-		s.kappa = append(s.kappa, math.Sqrt(alpha))
+		s.roots = append(s.roots, run.blocks[k].scale(math.Sqrt(alpha)))
 	}
 }
 
@@ -169,13 +168,13 @@ func (s *Solution) describe() {
 		}
 	}
 	for n, c := range s.chains {
+		mean, sd := make([]float64, c.m*c.w), make([]float64, c.m*c.w)
 		next := len(c.points) - 1
 		for i := len(s.T) - 1; i >= 0; i-- { // a grid point between two events has no point
 			for next > 0 && c.points[next].index > i {
 				next--
 			}
-			p := &c.points[next]
-			mean, sd := s.spread(n, p.z, p.rows)
+			s.spread(mean, sd, n, next)
 			for j, k := range s.run.parts[n] {
 				s.Mean[k][i], s.SD[k][i] = mean[j], sd[j]
 			}
@@ -183,19 +182,37 @@ func (s *Solution) describe() {
 	}
 }
 
-// spread returns the mean and the standard deviation of the state for chain n.
-func (s *Solution) spread(n int, z, rows []float64) (mean, sd []float64) {
+// spread writes the mean and the standard deviation of the state at point i of chain n.
+func (s *Solution) spread(mean, sd []float64, n, i int) {
 	c := s.chains[n]
-	mean, sd = slices.Clone(z[:c.m*c.w]), make([]float64, c.m*c.w)
-	for k := range sd {
-		level := c.level(k, c.unit)
-		mean[k] *= level
-		for r := k; r < len(rows); r += len(c.z) {
-			sd[k] = math.Hypot(sd[k], rows[r])
-		}
-		sd[k] *= level * c.scale(s.kappa[n])
+	p := c.at(i)
+	if s.forward {
+		c.spread(mean, sd, p.z, p.r, p.rows, nil)
+	} else {
+		c.spread(mean, sd, p.z, p.r, p.rows, &s.smoothed[n][i])
 	}
-	return mean, sd
+	scale(sd, s.roots[n])
+}
+
+// spread writes the mean and, for κ unit^{q+1/2} = 1, the standard deviation of the state.
+// They follow from the mean z and the factor r of the filter, and from the distribution of
+// its normals, unless that is nil.
+func (b *block) spread(mean, sd, z, r []float64, rows int, of *belief) {
+	for j := range mean {
+		level := b.level(j, b.unit)
+		own := r[b.columns[j]*len(z):][:rows]
+		mean[j] = z[j]
+		if of != nil {
+			mean[j] += dot(own, of.mean)
+			clear(b.full)
+			for k, x := range own {
+				add(b.full[:k+1], x, of.factor[k*rows:])
+			}
+			own = b.full[:rows]
+		}
+		mean[j] *= level
+		sd[j] = length(own) * level
+	}
 }
 
 // At returns the mean and the standard deviation of the state at time t, which need not
@@ -207,8 +224,8 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 	d := s.Problem.Dim()
 	mean, sd = make([]float64, d), make([]float64, d)
 	copy(mean, s.path[(sort.Search(len(s.T), func(i int) bool { return s.T[i] > t })-1)*d:])
-	for n, c := range s.chains {
-		m, v := s.at(n, c, t)
+	for n := range s.chains {
+		m, v := s.at(n, t)
 		for j, k := range s.run.parts[n] {
 			mean[k], sd[k] = m[j], v[j]
 		}
@@ -217,48 +234,36 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 }
 
 // The method at does the work of At for chain n.
-func (s *Solution) at(n int, c *chain, t float64) (mean, sd []float64) {
-	points := s.filtered[n]
-	i := sort.Search(len(points), func(i int) bool { return s.T[points[i].index] > t }) // the first point after t
-	if s.T[points[i-1].index] == t {
-		return s.spread(n, c.points[i-1].z, c.points[i-1].rows)
+func (s *Solution) at(n int, t float64) (mean, sd []float64) {
+	c := s.chains[n]
+	mean, sd = make([]float64, c.m*c.w), make([]float64, c.m*c.w)
+	i := sort.Search(len(c.points), func(i int) bool { return s.T[c.points[i].index] > t }) // the first point after t
+	p := c.at(i - 1)
+	if s.T[p.index] == t {
+		s.spread(mean, sd, n, i-1)
+		return mean, sd
 	}
-	p := c.forward(&points[i-1], t-s.T[points[i-1].index], points[i].sigma)
-	if !s.forward {
-		part := chain{c.block, []point{p, {h: s.T[points[i].index] - t, sigma: points[i].sigma}}}
-		var k backward
-		k.before(&part, &p, 1)
-		z := slices.Clone(c.points[i].z)
-		k.pull(z, &p, nil)
-		p.z, p.rows = z, k.pullRows(c.points[i].rows)
+	next := c.at(i)
+	c.recall(p)
+	c.predict(t - s.T[p.index])
+	c.disperse(next.sigma)
+	c.reduce(false)
+	copy(c.z, c.pred)
+	c.toUnit(c.z, 1)
+	c.settle(0)
+	if s.forward {
+		c.spread(mean, sd, c.z, c.r, c.rows, nil)
+	} else {
+		z, r, rows := slices.Clone(c.z), slices.Clone(c.r), c.rows
+		var l link
+		var own belief
+		var work []float64
+		c.relink(&l, next, s.T[next.index]-t)
+		l.back(&own, s.smoothed[n][i], &work)
+		c.spread(mean, sd, z, r, rows, &own)
 	}
-	return s.spread(n, p.z, p.rows)
-}
-
-// forward returns the distribution at a time h after p, without an observation there.
-func (c *chain) forward(p *point, h, sigma float64) point {
-	n, rows := len(c.z), len(p.rows)/len(c.z)
-	c.h, c.ratio = h, h/c.unit
-	grow := c.grow()
-	out := point{z: slices.Clone(p.z), rows: append(slices.Clone(p.rows), make([]float64, n*n)...), h: h, sigma: sigma}
-	c.toStep(out.z, 1)
-	shift(out.z, c.q, c.w)
-	c.toUnit(out.z, 1)
-	for r := range rows {
-		row := out.rows[r*n : (r+1)*n]
-		c.toStep(row, 1)
-		shift(row, c.q, c.w)
-		c.toUnit(row, 1)
-	}
-	for j := range n {
-		row := out.rows[(rows+j)*n : (rows+j+1)*n]
-		for i := 0; i+j/c.w <= c.q; i++ {
-			row[i*c.w+j%c.w] = sigma * c.noise[i*(c.q+1)+j/c.w]
-		}
-		c.toUnit(row, grow)
-	}
-	out.rows = compress(out.rows, n, c.sum)
-	return out
+	scale(sd, s.roots[n])
+	return mean, sd
 }
 
 // Draw writes a path from the posterior distribution to dst, row-major len(T)×d. It is
@@ -269,35 +274,41 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 		panic(fmt.Sprintf("filter: dst has length %d: want %d·%d, the number of times multiplied by the dimension", len(dst), len(s.T), d))
 	}
 	copy(dst, s.path)
-	var k backward
 	for n, c := range s.chains {
-		points := s.filtered[n]
-		full := chain{c.block, points}
-		root := c.scale(s.kappa[n])
-		last := len(points) - 1
-		z := slices.Clone(points[last].z)
-		for r := 0; r < len(points[last].rows); r += len(z) {
-			add(z, root*rng.NormFloat64(), points[last].rows[r:])
-		}
-		end := len(s.T)
+		root := s.roots[n]
+		end, last := len(s.T), len(c.points)-1
+		u := normals(nil, c.points[last].rows, root, rng)
 		for i := last; ; i-- {
-			from := points[i].index
+			p := c.at(i)
+			from := p.index
 			if i == 0 {
 				from = 0
 			}
 			for j := from; j < end; j++ {
 				for m, k := range s.run.parts[n] {
-					dst[j*d+k] = z[m] * c.level(m, c.unit)
+					dst[j*d+k] = (p.z[m] + dot(u, p.r[c.columns[m]*len(p.z):])) * c.level(m, c.unit)
 				}
 			}
 			if end = from; i == 0 {
 				break
 			}
-			k.before(&full, &points[i-1], i)
-			k.pull(z, &points[i-1], points[i].z)
-			k.draw(z, root, rng.NormFloat64)
+			if s.forward && p.h > 0 { // the links of steps have not been kept
+				c.recall(c.at(i - 1))
+				c.relink(&p.link, p, p.h)
+			}
+			var before belief
+			p.link.back(&before, belief{mean: normals(u, p.rest, root, rng)}, nil)
+			u = before.mean
 		}
 	}
+}
+
+// normals appends n normals with the given standard deviation to v.
+func normals(v []float64, n int, sd float64, rng *rand.Rand) []float64 {
+	for range n {
+		v = append(v, sd*rng.NormFloat64())
+	}
+	return v
 }
 
 // Ensemble returns the solution, together with n paths drawn from it, in the form in

@@ -202,7 +202,7 @@ func TestHighOrder(t *testing.T) {
 	}
 	c := s.chains[0]
 	for i := range c.rows {
-		if r := c.r[i*c.rows+i]; r == 0 || math.IsNaN(r) {
+		if r := c.r[i*len(c.z)+i]; r == 0 || math.IsNaN(r) {
 			t.Errorf("row %d of the factor of the last covariance has %g on its diagonal", i, r)
 		}
 	}

@@ -3,6 +3,7 @@ package filter
 import (
 	"errors"
 	"math"
+	"sync"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -27,6 +28,17 @@ type taylor struct {
 	g     []float64 // f at the points
 }
 
+// sides are the points for each order q.
+var sides [12]func() *[2]chebyshev
+
+func init() {
+	for q := range sides {
+		sides[q] = sync.OnceValue(func() *[2]chebyshev {
+			return &[2]chebyshev{newChebyshev(q+13, q, false), newChebyshev(q+13, q, true)}
+		})
+	}
+}
+
 // chebyshev holds points in [−1, 1] or [0, 1] and, for each of the first coefficients of
 // the polynomial through values at these points, the weights of the values.
 type chebyshev struct {
@@ -37,7 +49,7 @@ type chebyshev struct {
 
 func newTaylor(p *probode.Problem, q int) *taylor {
 	d, n := p.Dim(), q+13
-	return &taylor{p: p, q: q, n: n, sides: [2]chebyshev{newChebyshev(n, q, false), newChebyshev(n, q, true)},
+	return &taylor{p: p, q: q, n: n, sides: *sides[q](),
 		z: make([]float64, (q+1)*d), x: make([]float64, d), g: make([]float64, n*d)}
 }
 

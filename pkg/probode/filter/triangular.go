@@ -2,47 +2,97 @@ package filter
 
 import "math"
 
-// Covariances are kept as factors: the rows of a matrix R stand for the covariance RᵀR,
-// so that no covariance can lose its positive definiteness. To add two covariances, stack
+// Covariances are kept as factors: the rows of a matrix R stand for the covariance RᵀR, so
+// that no covariance can lose its positive definiteness. To add two covariances, stack
 // the rows. An orthogonal transformation of the rows does not change the covariance.
+//
+// Matrices are stored by columns: element (i, j) is at index j*stride+i. They are so small
+// that a call of LAPACK would take as long as the work.
 
-// triangularize replaces the rows×n matrix a, row-major, by an upper triangular matrix R
-// with the same aᵀa, by Householder reflections. Elements below the diagonal are not set
-// to zero. The matrices of small problems are so small that a call of LAPACK would take
-// as long as the work.
-func triangularize(a []float64, rows, n int, sum []float64) {
+// triangularize replaces the first n columns of a matrix by an upper triangular matrix R
+// with the same RᵀR, by Householder reflections, and applies these to all columns. Elements
+// below the diagonal are not set to zero.
+func triangularize(a []float64, stride, rows, n, columns int) {
 	for c := range min(rows-1, n) {
-		var norm float64
-		for i := c + 1; i < rows; i++ {
-			norm += a[i*n+c] * a[i*n+c]
+		reflect(a, stride, c, c+1, rows, columns)
+	}
+}
+
+// reflect applies the Householder reflection that makes the elements of column c in the
+// rows from … to−1 zero, and the one in row c negative, so that the factor of a covariance
+// is unique. It changes these rows and row c, in the columns c … end−1.
+func reflect(a []float64, stride, c, from, to, end int) {
+	v := a[c*stride+from : c*stride+to]
+	head := a[c*stride+c]
+	var square float64
+	for _, x := range v {
+		square += x * x
+	}
+	if square == 0 && head <= 0 {
+		return
+	}
+	norm := math.Sqrt(square + head*head)
+	if head > 0 {
+		norm = -norm
+	}
+	first := head - norm // the first element of the vector of the reflection; the others are v
+	scale := 1 / (norm * first)
+	a[c*stride+c] = norm
+	for j := c + 1; j < end; j++ {
+		top := &a[j*stride+c]
+		u := a[j*stride+from : j*stride+to]
+		u = u[:len(v)]
+		sum := first * *top
+		for i, x := range v {
+			sum += x * u[i]
 		}
-		if norm == 0 {
-			continue
-		}
-		head := a[c*n : (c+1)*n]
-		norm = math.Sqrt(norm + head[c]*head[c])
-		if head[c] > 0 {
-			norm = -norm
-		}
-		v := head[c] - norm // the first element of the vector of the reflection
-		scale := 1 / (norm * v)
-		head[c] = norm
-		rest := head[c+1:]
-		s := sum[:len(rest)]
-		for j, x := range rest {
-			s[j] = v * x
-		}
-		for i := c + 1; i < rows; i++ {
-			add(s, a[i*n+c], a[i*n+c+1:(i+1)*n])
-		}
-		for j := range s {
-			s[j] *= scale
-		}
-		add(rest, v, s)
-		for i := c + 1; i < rows; i++ {
-			add(a[i*n+c+1:(i+1)*n], a[i*n+c], s)
+		sum *= scale
+		*top += first * sum
+		for i, x := range v {
+			u[i] += sum * x
 		}
 	}
+}
+
+// rotations are plane rotations of the rows low … high of a matrix, each of two
+// neighbours, from the bottom to the top.
+type rotations struct {
+	low, high int
+	cos, sin  []float64 // those of rows i−1 and i at index i
+}
+
+// collect sets the rotations that move a column v into its element low.
+func (r *rotations) collect(v []float64, low int) {
+	r.low, r.high = low, len(v)-1
+	for r.high > low && v[r.high]*v[r.high] == 0 {
+		r.high--
+	}
+	if r.high == low {
+		return
+	}
+	below, sum := v[r.high], v[r.high]*v[r.high]
+	for i := r.high; i > low; i-- {
+		sum += v[i-1] * v[i-1]
+		norm := math.Sqrt(sum)
+		r.cos[i], r.sin[i] = v[i-1]/norm, below/norm
+		v[i], below = 0, norm
+	}
+	v[low] = below
+}
+
+// apply rotates a column whose elements below the element last are zero.
+func (r *rotations) apply(x []float64, last int) {
+	high := min(r.high, last+1)
+	if high <= r.low {
+		return
+	}
+	below := x[high]
+	for i := high; i > r.low; i-- {
+		above, c, s := x[i-1], r.cos[i], r.sin[i]
+		x[i] = c*below - s*above
+		below = s*below + c*above
+	}
+	x[r.low] = below
 }
 
 // add adds c times x to dst.
@@ -53,31 +103,32 @@ func add(dst []float64, c float64, x []float64) {
 	}
 }
 
-// solveTransposed replaces b by the solution y of Rᵀy = b, where R is the upper
-// triangular matrix of the first n rows and columns of a matrix with the given stride. If
-// R is singular, because a part of the covariance is zero, the elements of y for which R
-// has a zero on the diagonal are set to zero. An element of the diagonal is regarded as
-// zero if its size, relative to the largest one, is at most least.
-func solveTransposed(r []float64, stride, n int, b []float64, least float64) {
-	var top float64
-	for i := range n {
-		top = max(top, math.Abs(r[i*stride+i]))
+// dot returns the scalar product of the vector x and the first elements of y.
+func dot(x, y []float64) float64 {
+	var sum float64
+	y = y[:len(x)]
+	for k, v := range x {
+		sum += v * y[k]
 	}
-	for i := range n {
-		if math.Abs(r[i*stride+i]) <= least*top {
-			b[i] = 0
-			continue
-		}
-		b[i] /= r[i*stride+i]
-		for j := i + 1; j < n; j++ {
-			b[j] -= r[i*stride+j] * b[i]
-		}
-	}
+	return sum
 }
 
-// clearBelow sets the elements below the diagonal of a rows×n matrix to zero.
-func clearBelow(a []float64, rows, n int) {
-	for i := 1; i < rows; i++ {
-		clear(a[i*n : i*n+min(i, n)])
+// length returns the Euclidean norm, also where squares are too small or too large.
+func length(x []float64) float64 {
+	if square := dot(x, x); square > 1e-280 && square < 1e280 {
+		return math.Sqrt(square)
 	}
+	var size float64
+	for _, v := range x {
+		size = math.Hypot(size, v)
+	}
+	return size
+}
+
+// resize returns a slice of n elements, which is v if v is long enough.
+func resize(v []float64, n int) []float64 {
+	if cap(v) < n {
+		return make([]float64, n)
+	}
+	return v[:n]
 }
