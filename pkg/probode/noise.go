@@ -18,7 +18,7 @@ import (
 const noiseBlock = 256
 
 // DrawNoise fills xi with the standard normals of the path with the given number. They
-// depend on (seed, path) only; the first n of them do not depend on len(xi).
+// depend only on (seed, path); the first n of them do not depend on len(xi).
 func DrawNoise(xi []float64, seed, path uint64) {
 	var source normal.Source
 	for from := 0; from < len(xi); from += noiseBlock {

@@ -41,7 +41,8 @@ type Problem struct {
 
 	// FTheta, if not nil, writes ∂f/∂θ to dst in row-major order, with a row for each
 	// component of f: dst[i*len(theta)+j] = ∂fᵢ/∂θⱼ. On entry dst is zero. It is used for
-	// derivatives of a path; without it these are computed with differences of F.
+	// derivatives of a path; without it, these derivatives are computed with differences
+	// of F.
 	FTheta func(dst []float64, t float64, x, theta []float64)
 
 	// Pullback, if not nil, adds the derivatives of the number λᵀf(t, x; θ) with respect

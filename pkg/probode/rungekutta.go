@@ -165,8 +165,8 @@ type embedded struct {
 	last []float64 // f at the end of the step
 }
 
-// LocalError estimates the local error by the difference from the result of the embedded
-// method.
+// LocalError estimates the local error by the difference between the results of the
+// method and of the embedded method.
 func (e *embedded) LocalError(dst []float64, i int, _, next, theta []float64) error {
 	h := e.g.H(i)
 	clear(dst)

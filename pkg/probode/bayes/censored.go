@@ -19,7 +19,7 @@ var _ = []Cumulative{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}}
 
 // Censored is the Likelihood of measurements with a lower limit of quantification. Let Y
 // have the distribution given by the field Of. If Y is above Limit, y = Y is observed.
-// Otherwise only Y ≤ Limit is known, and any y ≤ Limit in the data stands for that:
+// Otherwise only Y ≤ Limit is known, and any y ≤ Limit in the data stands for this event:
 //
 //	p(y | m) = p_Of(y | m)        for y > Limit
 //	p(y | m) = P_Of(Y ≤ Limit)    for y ≤ Limit   [Tobin 1958]

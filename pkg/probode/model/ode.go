@@ -101,7 +101,7 @@ func (p *File) complete(theta []float64) error {
 	return nil
 }
 
-// compiled is an experiment whose formulas are compiled to programs.
+// A compiled is an experiment whose formulas are compiled to programs.
 type compiled struct {
 	e      *Instance
 	title  string

@@ -67,8 +67,8 @@ func namesOfAll() []string {
 		name, more, _ := strings.Cut(p.Name, "(")
 		name = typed(name)
 		if slices.Contains(names, name) {
-			// If two problems have the same name, the numbers in brackets are part of the name
-			// of the second.
+			// If two problems have the same name, the name of the second keeps the
+			// numbers in brackets.
 			n, _, _ := strings.Cut(typed(more), "-")
 			name += "-" + n
 		}

@@ -16,8 +16,8 @@ const (
 	coarsest = 1e-4
 	// The constant looser is the tolerance of the looser integration divided by the
 	// tolerance of the accurate one. With this ratio, the error of the looser integration
-	// is much larger than that of the accurate one, and so nearly equal to the difference
-	// between the two.
+	// is much larger than that of the accurate one, and is therefore nearly equal to the
+	// difference between the two.
 	looser = 16.0
 	// The constant looserStiff is the same ratio for implicit steps, whose errors depend
 	// less on the tolerance.
@@ -123,11 +123,11 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 	return nil
 }
 
-// claim computes the claimed error of x and stores it in other, which holds the states
-// that are compared with x. A difference may happen to be small where it changes sign. So
-// the claim uses all recent differences and all components: no component is assumed to be
-// much more accurate than the others, relative to its size. The argument first holds
-// the initial state.
+// claim computes the claimed error of x and stores it in the argument other, which holds
+// the states that are compared with x. A difference may happen to be small where it
+// changes sign. So the claim uses all recent differences and all components: no component
+// is assumed to be much more accurate than the others, relative to its size. The argument
+// first holds the initial state.
 func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return

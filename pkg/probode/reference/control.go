@@ -283,9 +283,10 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// In a nudged integration, move shifts each changing argument of f by one unit in the last
-// place, up or down. A constant component is left alone, because it may be a flag that f
-// compares with a number. The method move reports whether it changed anything.
+// In a nudged integration, the method move shifts each changing argument of f by one unit
+// in the last place, up or down. A constant component is left alone, because it may be a
+// flag that f compares with a number. The method move reports whether it changed
+// anything.
 func (e *integration) move() bool {
 	changed := false
 	for k, c := range e.nudge {

@@ -6,11 +6,11 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// To find out which of the two families of steps is better, the family not in use is
-// tried when there is a reason to try it. For a stiff problem, whatever the accuracy, the
-// steps of an explicit rule are limited to a few times 1/ρ, where ρ is the spectral
-// radius of the Jacobian. An implicit rule is wasteful if its steps are as short as that.
-// The family with the larger ratio of step length to work wins.
+// To find out which of the two families of steps is better, the family that is not in use
+// is tried when something suggests that it may be better. For a stiff problem, whatever
+// the accuracy, the steps of an explicit rule are limited to a few times 1/ρ, where ρ is
+// the spectral radius of the Jacobian. An implicit rule is wasteful if its steps are as
+// short as that. The family with the larger ratio of step length to work wins.
 
 // stiffness collects reasons to switch to the other family of steps.
 type stiffness struct {

@@ -72,9 +72,9 @@ func alias(data *bayes.Data) *bayes.Posterior {
 
 // pkMichaelisMenten returns a model for the concentration c of a drug that is eliminated
 // at the rate v_m c/(k_m + c). It starts at c = 8, and is observed with log-normal errors
-// of sd 0.1. The data were drawn with v_m = 1.5 and k_m = 0.8. The priors are log-normal
-// with median 1 and a standard deviation of 1 on the log scale. The solver is the
-// trapezoidal rule with h = 1/4.
+// of sd 0.1. The data were simulated with v_m = 1.5 and k_m = 0.8. The priors are
+// log-normal with median 1 and a standard deviation of 1 on the log scale. The solver is
+// the trapezoidal rule with h = 1/4.
 func pkMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	wide := distuv.LogNormal{Sigma: 1}
 	return &bayes.Posterior{

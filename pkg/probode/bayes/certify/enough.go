@@ -171,7 +171,8 @@ func (t *trials) search() (*Enough, error) {
 	return out, nil
 }
 
-// try computes the effects of one step size or tolerance at the modes and at the draws.
+// The method try computes the effects of one step size or tolerance at the modes and at
+// the draws.
 func (t *trials) try(size float64) (Level, error) {
 	l := Level{Size: size, D: math.Inf(1), Shift: math.Inf(1)}
 	x, err := newEvaluator(t.c.ctx, t.c.p, Sized(t.coarse, size))
