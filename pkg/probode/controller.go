@@ -89,7 +89,7 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	return c, err
 }
 
-// The method again prepares the controller for a run at another θ.
+// The method again() prepares the controller for a run at another θ.
 func (c *controller) again(theta []float64, fixed *Grid) {
 	c.theta, c.fixed = theta, fixed
 	c.g.t, c.local, c.orders = c.g.t[:0], c.local[:0], c.orders[:0]

@@ -19,7 +19,7 @@ import (
 type Settings struct {
 	// StepSize is h > 0, for the mesh Uniform(h).
 	StepSize float64
-	// Mesh, if not nil, makes the grid and takes the place of StepSize.
+	// Mesh, if not nil, generates the grid and takes the place of StepSize.
 	Mesh Mesh
 	// Scaling says how the size of the noise depends on the step; zero stands for the
 	// default for the grid.
@@ -262,7 +262,7 @@ func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 	return r
 }
 
-// The method at appends to dst the states of the path z at the times of the ensemble.
+// The method at() appends to dst the states of the path z at the times of the ensemble.
 func (g *gathering) at(dst, z []float64) []float64 {
 	for _, i := range g.index {
 		dst = append(dst, row(z, i, g.solver.d)...)

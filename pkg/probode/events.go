@@ -50,7 +50,7 @@ type Event struct {
 	SeenAfter bool
 }
 
-// The method at returns the time of the event for θ.
+// The method at() returns the time of the event for θ.
 func (e *Event) at(theta []float64) float64 {
 	if e.When != nil {
 		return e.When(theta)

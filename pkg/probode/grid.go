@@ -145,7 +145,7 @@ func divide(t []float64, a, b, h float64) []float64 {
 	return t
 }
 
-// The function between returns the times that lie strictly between a and b, sorted, and
+// The function between() returns the times that lie strictly between a and b, sorted, and
 // without duplicates up to rounding.
 func between(times []float64, a, b float64) []float64 {
 	times = slices.Clone(times)

@@ -171,7 +171,7 @@ func (p *Interpolator) still(ddst, z, dt []float64) {
 	}
 }
 
-// The method each calls the function do with the grid points that are used for the time
+// The method each() calls the function do with the grid points that are used for the time
 // with index n, and their weights.
 func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	if len(p.weights[n]) == 0 {

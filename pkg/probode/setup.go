@@ -87,9 +87,9 @@ func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path,
 }
 
 // Grid returns the grid on which s solves p, made for θ and, if the mesh uses them, for
-// the times at which the solution is needed. With ScaleLocal it has the local errors of
-// the classical path at θ. For a Mesh that chooses its steps at every θ, Grid returns the
-// grid of the Path that Hold returns. The error says why there is no grid.
+// the times at which the solution is needed. With ScaleLocal the grid has the local
+// errors of the classical path at θ. For a Mesh that chooses its steps at every θ, Grid
+// returns the grid of the Path that Hold returns. The error says why there is no grid.
 func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
 	if m, ok := s.Mesh.(gridder); ok {
 		g, err := m.grid(ctx, p, s.Method, theta, times)

@@ -85,7 +85,7 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	return s, nil
 }
 
-// The method on gives s a stepper for the grid g, or for a copy of g if the grid moves
+// The method on() gives s a stepper for the grid g, or for a copy of g if the grid moves
 // with θ.
 func (s *Solver) on(g *Grid) (err error) {
 	s.g = g.clone()

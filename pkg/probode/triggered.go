@@ -160,7 +160,7 @@ func (l *locatedPath) trigger(n int) func(t float64, x, theta []float64) float64
 	return l.triggers[l.crossings[n].Which[0]].Trigger
 }
 
-// The method along returns, for each event n and each of the given directions in (θ, τ),
+// The method along() returns, for each event n and each of the given directions in (θ, τ),
 // the derivative of the trigger of event n just before the event.
 func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	s, wide, d := l.path.solver, len(l.first), l.p.Dim()
@@ -370,7 +370,7 @@ func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float
 	return nil
 }
 
-// The method same returns an error if, on the path that was computed last, a trigger
+// The method same() returns an error if, on the path that was computed last, a trigger
 // becomes positive where no event was located.
 func (l *locatedPath) same() error {
 	g, z, d := l.path.solver.g, l.path.z, l.p.Dim()

@@ -344,7 +344,7 @@ func or(v, usual float64) float64 {
 }
 
 // fade returns c with its opacity multiplied by the argument opacity, where zero stands
-// for the usual opacity. If c is nil, it returns nil.
+// for the default opacity. If c is nil, it returns nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {
 		return nil

@@ -19,7 +19,7 @@ type observatory struct {
 	draws     int // draws of each of four chains
 }
 
-// The method each calls do(i) for every i < n, with several calls at the same time. It
+// The method each() calls do(i) for every i < n, with several calls at the same time. It
 // stops at the first error and returns it.
 func (o *observatory) each(n int, do func(i int) error) error {
 	numbers := make(chan int, n)

@@ -131,7 +131,7 @@ func (a *moulton) currentFew(r *fused, z []float64, from, to int, theta, xi []fl
 	return to, nil
 }
 
-// The method before returns component k of F_{i−j}, or zero if the formula does not use
+// The method before() returns component k of F_{i−j}, or zero if the formula does not use
 // F_{i−j}.
 func (a *moulton) before(i, j, k int) float64 {
 	if j >= len(a.betaPast) {

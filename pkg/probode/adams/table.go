@@ -93,7 +93,7 @@ func (c *table) evenAt(i, first int) bool {
 	return true
 }
 
-// The method at returns the coefficients for step i.
+// The method at() returns the coefficients for step i.
 func (c *table) at(i int) []float64 {
 	switch {
 	case c.even:

@@ -151,7 +151,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 	return r, nil
 }
 
-// The method at returns the θ at which the grid of x's problem is frozen.
+// The method at() returns the θ at which the grid of x's problem is frozen.
 func (p *Posterior) at(x *Experiment) []float64 {
 	theta := slices.Clone(x.Problem.Theta)
 	for k := range theta {
@@ -162,7 +162,7 @@ func (p *Posterior) at(x *Experiment) []float64 {
 	return theta
 }
 
-// The method on makes r use path in all later evaluations.
+// The method on() makes r use path in all later evaluations.
 func (r *Part) on(path probode.Path) {
 	r.path = path
 	r.grid, _ = path.(probode.Gridded)

@@ -143,5 +143,5 @@ func (e *Density) checkObserve() error {
 	return fmt.Errorf("bayes: parameter %q is not used: the equations have %s%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
 }
 
-// The function same reports whether two values of Observe are equal.
+// The function same() reports whether two values of Observe are equal.
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }

@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// errMissing is returned for a Posterior that lacks a part.
+// errMissing is returned for a Posterior that lacks a required part.
 var errMissing = errors.New("bayes: want Params, Experiments, Method and Mesh in a Posterior")
 
 // validate returns an error that names the first mistake in the model. NewDensity
@@ -107,8 +107,8 @@ func (v *validator) alpha() error {
 	return nil
 }
 
-// experiment checks that the parts of an experiment fit each other and the parameters. Its
-// errors do not name the experiment.
+// experiment checks that the parts of an experiment are consistent with each other and
+// with the parameters. Its errors do not name the experiment.
 func (v *validator) experiment(x *Experiment) error {
 	if x.Problem == nil || x.Data == nil || len(x.Errors) == 0 {
 		return errors.New("want Problem, Data and Errors")

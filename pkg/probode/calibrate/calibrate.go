@@ -48,7 +48,7 @@ type Settings struct {
 	Workers int
 	// Progress, if not nil, is called with the number of evaluations of the score done so
 	// far, and an upper bound on their total number. The bound increases if α* is outside
-	// of [1e-6, 1e6].
+	// [1e-6, 1e6].
 	Progress func(done, total int)
 }
 

@@ -12,8 +12,8 @@ import (
 // This file finds α*. First, a scan over many decades with few paths finds the
 // neighbourhood of α*. Then all paths are computed at three values of log α in this
 // neighbourhood, and the variances in between are interpolated: their logarithms are
-// nearly linear in log α, with slope one as long as the noise is small. To find the
-// maximum of the score with these variances, no further paths are needed.
+// nearly linear in log α, with slope one as long as the noise is small. Finding the
+// maximum of the score with these variances requires no further paths.
 
 // A scan is the score on a grid of log α, computed from few paths.
 type scan struct {

@@ -46,7 +46,7 @@ const (
 // At an event each path restarts from its own state. Solve computes distributions instead
 // of paths.
 type EK struct {
-	// Q is the order of the prior and of the method, 1 to 11.
+	// Q is the order of the prior and of the method, from 1 to 11.
 	Q int
 	// Jacobian is Full for EK1, Zero for EK0, or Cubature.
 	Jacobian Jacobian
@@ -413,7 +413,7 @@ func (s *stepper) Memory() int {
 	return n
 }
 
-// The method each calls the function do for every slice of the memory.
+// The method each() calls the function do for every slice of the memory.
 func (s *stepper) each(do func(v []float64)) {
 	do(s.out)
 	for k, b := range s.blocks {

@@ -206,7 +206,7 @@ func (m *Marginal) Work() int {
 	return m.solver.Steps()
 }
 
-// The method backwards follows the distribution of the solution in the last pass,
+// The method backwards() follows the distribution of the solution in the last pass,
 // backwards in time. At each time with data it calls visit, with the state in m.x and the normals of the blocks in
 // m.own, whose distributions visit may change.
 func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {

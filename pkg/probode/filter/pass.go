@@ -66,7 +66,7 @@ type recording struct {
 	last, noise float64 // the length h of the last step, and h^{q+1/2}
 }
 
-// An evidence holds the length of a step and its part of the sum of squares.
+// An evidence holds the length of a step and its contribution to the sum of squares.
 type evidence struct{ h, square float64 }
 
 // A chain holds the distributions of one block at the grid points.

@@ -233,7 +233,7 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 	return mean, sd
 }
 
-// The method at does the work of At for chain n.
+// The method at() does the work of At for chain n.
 func (s *Solution) at(n int, t float64) (mean, sd []float64) {
 	c := s.chains[n]
 	mean, sd = make([]float64, c.m*c.w), make([]float64, c.m*c.w)
@@ -266,8 +266,9 @@ func (s *Solution) at(n int, t float64) (mean, sd []float64) {
 	return mean, sd
 }
 
-// Draw writes a path from the posterior distribution to dst, row-major len(T)×d. It is
-// drawn backwards in time [T22], whether or not the distributions of s are smoothed.
+// Draw writes a path from the posterior distribution to dst, as a row-major len(T)×d
+// matrix. It is drawn backwards in time [T22], whether or not the distributions of s are
+// smoothed.
 func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 	d := s.Problem.Dim()
 	if len(dst) != len(s.T)*d {

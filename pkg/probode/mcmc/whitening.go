@@ -48,7 +48,7 @@ func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	return w
 }
 
-// The method from sets x to the point with the whitened coordinates z.
+// The method from() sets x to the point with the whitened coordinates z.
 func (w *whitening) from(x, z []float64) {
 	floats.MulTo(x, w.scale, z)
 	if w.factor != nil {
@@ -57,7 +57,7 @@ func (w *whitening) from(x, z []float64) {
 	floats.Add(x, w.mean)
 }
 
-// The method to sets z to the whitened coordinates of x.
+// The method to() sets z to the whitened coordinates of x.
 func (w *whitening) to(z, x []float64) {
 	floats.SubTo(z, x, w.mean)
 	if w.factor != nil {

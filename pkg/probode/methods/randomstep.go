@@ -162,7 +162,7 @@ func (s *randomStep) Start(i int, x, theta []float64) error {
 	return s.inner.Start(i, x, s.with(theta, 1))
 }
 
-// The method with returns θ followed by the factor c.
+// The method with() returns θ followed by the factor c.
 func (s *randomStep) with(theta []float64, c float64) []float64 {
 	copy(s.theta, theta)
 	s.theta[s.n] = c

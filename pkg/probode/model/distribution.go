@@ -148,7 +148,7 @@ func (s scaled) Describe() bayes.Description {
 	return about
 }
 
-// The method of returns the value on the scale s for the value v on the linear scale.
+// The method of() returns the value on the scale s for the value v on the linear scale.
 func (s Scale) of(v float64) float64 {
 	switch s {
 	case Log:

@@ -292,7 +292,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	return b, nil
 }
 
-// The method at returns the u-quantile of the distribution of the starts, as a
+// The method at() returns the u-quantile of the distribution of the starts, as a
 // coordinate that is slightly inside the bounds if both are finite.
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u

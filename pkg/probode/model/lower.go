@@ -211,7 +211,7 @@ func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	return n.Substitute(by)
 }
 
-// The method at replaces each name in a formula by an expression in time, states and
+// The method at() replaces each name in a formula by an expression in time, states and
 // parameters. The result is valid at all times.
 func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	by := map[string]*expr.Node{}

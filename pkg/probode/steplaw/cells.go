@@ -63,7 +63,7 @@ func (s *Law) divided() (*division, error) {
 	return c, nil
 }
 
-// The method at returns the density at ζ relative to e^top.
+// The method at() returns the density at ζ relative to e^top.
 func (c *division) at(zeta [2]float64) float64 {
 	return math.Exp(c.log(zeta) - c.top)
 }
@@ -315,7 +315,7 @@ func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	}
 }
 
-// The method each calls the function do with the state and the weight of every node; the
+// The method each() calls the function do with the state and the weight of every node; the
 // weights add up to 1.
 func (c *division) each(do func(z []float64, weight float64)) {
 	for n := range c.leaves {

@@ -40,7 +40,7 @@ func (s *Law) size() float64 {
 	return size
 }
 
-// The method around returns points that are spread out around the mean: on growing
+// The method around() returns points that are spread out around the mean: on growing
 // ellipses for d = 2, and along at most 8 axes otherwise.
 func (s *Law) around() [][]float64 {
 	var points [][]float64

@@ -12,7 +12,8 @@ import (
 
 // A Figure computes what a page shows for the values of its knobs.
 type Figure interface {
-	// Controls describes the knobs. They may depend on the values of other knobs.
+	// Controls describes the knobs. The description of a knob may depend on the values of
+	// other knobs.
 	Controls() []Control
 
 	// Set takes the values of some knobs by name, as encoding/json decodes them, and begins

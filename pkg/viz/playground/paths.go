@@ -352,7 +352,7 @@ func polyline(t, x []float64, a axis) points {
 	return all
 }
 
-// The method at returns the index of the first grid point at or after the cut.
+// The method at() returns the index of the first grid point at or after the cut.
 func (f *paths) at() int {
 	i, _ := slices.BinarySearch(f.ens.T, f.number("cut"))
 	return min(i, len(f.ens.T)-1)

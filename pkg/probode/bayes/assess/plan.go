@@ -175,14 +175,14 @@ func (pl *plan) report() *Report {
 
 func (pl *plan) finest() int { return len(pl.ladder) - 1 }
 
-// The method by returns the posterior with the setup s.
+// The method by() returns the posterior with the setup s.
 func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	q := *pl.p
 	q.Setup, q.GridAt = s, nil
 	return &q
 }
 
-// The method of returns the posterior for the deterministic inference at step i.
+// The method of() returns the posterior for the deterministic inference at step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // The method frozen returns the posterior for the deterministic inference at step i.

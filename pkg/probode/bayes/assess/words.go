@@ -405,7 +405,7 @@ func (a *Report) sayLargest(j int) string {
 	return "none"
 }
 
-// The method at formats a point with the names of the parameters.
+// The method at() formats a point with the names of the parameters.
 func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
 // The function where formats the θ of a mode. If there are many parameters, it shows only

@@ -226,7 +226,7 @@ func (t *trials) effect(x *evaluator) (d, shift float64) {
 	return upper(ds), upper(shifts)
 }
 
-// The method at returns D between x and the reference at a point, and the largest shift
+// The method at() returns D between x and the reference at a point, and the largest shift
 // of any parameter.
 func (t *trials) at(x *evaluator, at *expansion) (d, most float64) {
 	expected, _, err := x.at(at.theta)

@@ -34,7 +34,7 @@ func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*ev
 	return x, nil
 }
 
-// The method at returns the expected values of the data at theta, by experiment, row and
+// The method at() returns the expected values of the data at theta, by experiment, row and
 // column, and the log likelihood.
 func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err error) {
 	if err := x.ctx.Err(); err != nil {

@@ -57,7 +57,7 @@ type expansion struct {
 	rest     float64   // log p(Y | X) − Σ log N(y; m, s²) at the mode
 }
 
-// The method at returns the state at which the log densities of the data at time n are
+// The method at() returns the state at which the log densities of the data at time n are
 // expanded. In the first pass this is the predicted state x.
 func (e *expansion) at(n int, x []float64) []float64 {
 	if e.x == nil {

@@ -219,7 +219,7 @@ type path struct {
 	laplace   []bayes.SlopedLikelihood // of columns that need Laplace's method; nil for others
 }
 
-// The method on gives p its own clone of the density e, and allocates its memory.
+// The method on() gives p its own clone of the density e, and allocates its memory.
 func (p *path) on(e *bayes.Density) {
 	p.part = e.Clone().Part(p.number)
 	p.predict = make([]float64, 2*len(p.data.T)*len(p.data.Y[0]))

@@ -20,10 +20,10 @@ type climb struct {
 	apart   bool  // it is known to be distinct from all other climbs with apart set
 }
 
-// The function at returns an ascent that begins at u, where the log density is f.
+// The function at() returns an ascent that begins at u, where the log density is f.
 func at(u []float64, f float64) shape.Ascent { return shape.Ascent{Point: shape.Point{X: u, Value: f}} }
 
-// The method with makes the surface of c use the density e, and returns the surface.
+// The method with() makes the surface of c use the density e, and returns the surface.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)

@@ -60,7 +60,7 @@ func (q *search) work() float64 {
 	return float64(steps) / float64(q.all[0].Steps())
 }
 
-// The method each calls the function do n times in parallel; each worker has its own
+// The method each() calls the function do n times in parallel; each worker has its own
 // density.
 func (q *search) each(ctx context.Context, n int, tell func(done, total int), do func(e *bayes.Density, i int) error) error {
 	var mu sync.Mutex
@@ -82,7 +82,7 @@ func (q *search) each(ctx context.Context, n int, tell func(done, total int), do
 }
 
 // The method values returns the log density at each of the points, or −∞ where it cannot
-// be computed. The function of chooses the density that a worker evaluates; nil means the
+// be computed. The function of() chooses the density that a worker evaluates; nil means the
 // worker's own density.
 func (q *search) values(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([]float64, error) {
 	const piece = 8

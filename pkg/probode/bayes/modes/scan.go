@@ -89,7 +89,7 @@ func (s *summit) sharpen(e *bayes.Density) {
 	}
 }
 
-// The method along returns the summits on the coordinate lines through an end.
+// The method along() returns the summits on the coordinate lines through an end.
 func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 	var points [][]float64
 	for k := range end.X {

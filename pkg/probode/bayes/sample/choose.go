@@ -167,7 +167,7 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	return diag.Kish([][]float64{weights})
 }
 
-// The function around sets u to a normal draw around a mode, with its Cov times scale².
+// The function around() sets u to a normal draw around a mode, with its Cov times scale².
 // It returns the squared distance in units of Cov, and whether there is a Cov.
 func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square float64, ok bool) {
 	var chol mat.Cholesky

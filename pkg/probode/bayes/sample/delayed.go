@@ -141,7 +141,7 @@ func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) 
 	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
 }
 
-// The function with returns the density of a stage. Check has already constructed this
+// The function with() returns the density of a stage. Check has already constructed this
 // density once, so no error is expected.
 func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	d, err := e.With(s)

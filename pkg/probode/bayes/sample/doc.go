@@ -1,9 +1,9 @@
 // Package sample draws from posteriors of package bayes.
 //
-// Choose looks for a solver and a sampler that fit a posterior. Run keeps the draws in
-// memory, and Store writes them to files. Compare runs several
-// samplers on one model. Reweight gives weights to draws made with a coarse solver, so
-// that they represent the posterior of an accurate one.
+// Choose looks for a solver and a sampler that suit a posterior. Run keeps the draws in
+// memory, and Store writes them to files. Compare runs several samplers on one model.
+// Reweight gives weights to draws made with a coarse solver, so that they represent the
+// posterior of an accurate one.
 //
 //	sampler              stationary distribution     solves for each draw    when to use it
 //	DelayedAcceptance    p₀(θ | Y) of an accurate    1, and an accurate one  with reference.Accurate for a given solver; or with

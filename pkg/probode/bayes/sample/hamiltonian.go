@@ -136,8 +136,8 @@ func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, lear
 }
 
 // hamiltonian is the kernel of Hamiltonian and SplitHMC. Its coordinates are (θ, v, ζ),
-// where ζ has as many elements as ξ. The part of ζ in the directions of v is not used;
-// the remainder of ζ is the remainder of ξ.
+// where ζ has as many elements as ξ. ξ is equal to ζ, except that v replaces its
+// components in the informed directions.
 type hamiltonian struct {
 	mcmc.Hamiltonian
 	natural

@@ -56,8 +56,8 @@ type PseudoMarginal struct {
 	// so that the errors of both estimates nearly cancel and fewer paths are enough
 	// [Deligiannidis, Doucet & Pitt 2018]. If Particles is zero, the number of paths is
 	// then chosen so that half the mean squared change in log p̂ is 1.5. The nearer ρ is
-	// to one, the more slowly U moves. On the FitzHugh–Nagumo problem, values from 0.8 to
-	// 0.9 were best; 0.99 needs few paths but long chains. Each chain stores U, which
+	// to one, the more slowly U changes. On the FitzHugh–Nagumo problem, values from 0.8
+	// to 0.9 were best; 0.99 needs few paths but long chains. Each chain stores U, which
 	// consists of Particles × N × d numbers, and sorts the particles before resampling.
 	Correlation float64
 }

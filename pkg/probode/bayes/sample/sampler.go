@@ -93,7 +93,8 @@ type Proposer interface {
 	Proposals() mcmc.Rule
 }
 
-// A Preparer is a Sampler with a computation that is done once for all chains.
+// A Preparer is a Sampler that needs a preliminary computation, which is shared by all
+// chains.
 type Preparer interface {
 	Sampler
 	// Prepare returns the sampler whose kernels will run, and notes for the user. The
@@ -103,7 +104,7 @@ type Preparer interface {
 }
 
 // A Replacer is a Sampler that draws from another posterior with the same parameters. The
-// modes are searched for in that posterior, and its density is passed to Check and Kernel.
+// search for modes uses that posterior, and its density is passed to Check and Kernel.
 // The kernel generates the quantities of the original posterior.
 type Replacer interface {
 	Sampler

@@ -128,7 +128,7 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (sta
 }
 
 // If a mode lies at an end of a parameter's support, rounding may put the parameter on
-// that end. The function inside moves such coordinates of u back into the support.
+// that end. The function inside() moves such coordinates of u back into the support.
 func inside(e *bayes.Density, theta, u []float64) {
 	check := make([]float64, len(u))
 	for range 100 * len(u) {

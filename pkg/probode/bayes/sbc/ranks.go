@@ -8,8 +8,8 @@ import (
 // k has that rank. It also returns simultaneous bands: if the ranks are uniform, all
 // counts lie between lo and hi with the given probability, or with a slightly larger one,
 // since counts are whole numbers. A hump in the middle means that the draws scatter too
-// widely. High counts at both ends mean that they scatter too little. A slope means that
-// they are biased.
+// widely. High counts at both ends mean that the draws scatter too little. A slope means
+// that the draws are biased.
 //
 // The bands are pointwise binomial bands with equal tails. They are just wide enough to
 // contain all counts with the given joint probability, which is computed exactly.
@@ -124,7 +124,7 @@ func (l binomial) prob(m, k int, logp, logq float64) float64 {
 	return math.Exp(l[m] - l[k] - l[m-k] + float64(k)*logp + float64(m-k)*logq)
 }
 
-// The method inside returns the probability that the numbers of ranks ≤ i lie within the
+// The method inside() returns the probability that the numbers of ranks ≤ i lie within the
 // pointwise bands of the given level for all i, if the ranks of n data sets are uniform
 // on 0, …, ranks.
 func (l binomial) inside(ranks int, level float64) float64 {

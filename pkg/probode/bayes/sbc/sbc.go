@@ -34,8 +34,8 @@ type Settings struct {
 	// means 19, for 20 ranks.
 	Ranks int
 
-	// BurnIn is the number of iterations that are dropped. Zero means 1000 plus 250 for
-	// each parameter.
+	// BurnIn is the number of iterations that are discarded at the start of each chain.
+	// Zero means 1000 plus 250 for each parameter.
 	BurnIn int
 
 	// Independent is the bulk effective sample size, as a multiple of L, that each chain
@@ -197,7 +197,7 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sample
 	return nil
 }
 
-// The function below returns 1 if a < b, returns 1 with probability ½ if a and b are
+// The function below() returns 1 if a < b, returns 1 with probability ½ if a and b are
 // equal, and otherwise returns 0.
 func below(a, b float64, rng *rand.Rand) int {
 	if a < b || a == b && rng.Uint64()&1 == 0 {

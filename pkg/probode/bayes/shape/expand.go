@@ -11,7 +11,7 @@ import (
 )
 
 // Expand computes the derivatives at p.X. If the steps are chosen anew at every θ, the
-// density jumps. Expand then uses the steps chosen at p.X for all evaluations.
+// density is discontinuous. Expand then uses the steps chosen at p.X for all evaluations.
 func (s *Surface) Expand(p *Point) bool {
 	if math.IsInf(s.place(p.X), 0) {
 		return false

@@ -147,7 +147,7 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 // deviations. It is roughly the length of a move of a sampler.
 const lineWidth = 0.5
 
-// The method at returns the point that -at gives, or nil if the argument where is the
+// The method at() returns the point that -at gives, or nil if the argument where is the
 // empty string.
 func (m *model) at(where string) ([][]float64, error) {
 	switch {

@@ -46,7 +46,7 @@ The flags:
 
 `
 
-// fitFlags are the flags of fit that its parts need.
+// fitFlags holds those flags of fit that several of its functions need.
 type fitFlags struct {
 	starts        int
 	start         string

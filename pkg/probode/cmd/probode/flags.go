@@ -59,8 +59,8 @@ func inRange(flag string, value, least, most int) error {
 	return nil
 }
 
-// once is the value of a flag that should be given only once. If the flag is given twice
-// with different values, lost holds the earlier value, which is ignored.
+// The type once is the value of a flag that should be given only once. If the flag is
+// given twice with different values, lost holds the earlier value, which is ignored.
 type once struct {
 	flag.Value
 	given bool

@@ -258,7 +258,7 @@ func valuesAt(p *modelfile.File, at string) ([]float64, error) {
 	return theta, assignments("at", at, names, some(p.Params), func(i int, v float64) { theta[i] = v })
 }
 
-// The function some returns a list of parameters, as many as fit on a line, with the
+// The function some() returns a list of parameters, as many as fit on a line, with the
 // estimated ones first.
 func some(params []modelfile.Parameter) string {
 	var names []string

@@ -37,7 +37,7 @@ func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// The method beside returns the writer for other output of the command. If the file is
+// The method beside() returns the writer for other output of the command. If the file is
 // standard output, other output is discarded.
 func (o outFile) beside(out io.Writer) io.Writer {
 	if o.path == "-" {

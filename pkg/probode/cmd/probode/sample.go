@@ -132,7 +132,8 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	if s.Only, err = chainList(*only, s.Chains); err != nil {
 		return err
 	}
-	// A scheme that trusts the solver needs no α, so the slow calibration is skipped.
+	// A scheme that ignores the error of the solver needs no α, so the slow calibration
+	// is skipped.
 	build := func(ctx context.Context) (*bayes.Posterior, error) { return model.posterior(ctx) }
 	if !sampler.Target().Noisy() {
 		build = func(context.Context) (*bayes.Posterior, error) { return model.build() }

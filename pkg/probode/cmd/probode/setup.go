@@ -30,7 +30,7 @@ type solving struct {
 // set reports whether the flag was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
-// The method by returns base with the method and the noise that the flags give.
+// The method by() returns base with the method and the noise that the flags give.
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	switch s.noise {
 	case "":

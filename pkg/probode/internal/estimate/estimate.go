@@ -135,7 +135,7 @@ func equalQuantiles(x []float64) weightedQuantiles {
 // Quantile returns the p-quantile of the draws x with the given weights.
 func Quantile(x, weights []float64, p float64) float64 { return newQuantiles(x, weights).at(p) }
 
-// The method at returns the p-quantile, interpolated linearly between draws.
+// The method at() returns the p-quantile, interpolated linearly between draws.
 func (q weightedQuantiles) at(p float64) float64 {
 	n := len(q.x)
 	if n < 2 {

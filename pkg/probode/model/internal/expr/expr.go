@@ -224,7 +224,7 @@ func (n *Node) Equal(m *Node) bool {
 // params returns the names of a lambda's parameters.
 func (n *Node) params() []string { return strings.Fields(n.name) }
 
-// The method with returns n with other arguments, or n itself if the arguments are the
+// The method with() returns n with other arguments, or n itself if the arguments are the
 // same.
 func (n *Node) with(args []*Node) *Node {
 	if slices.Equal(n.args, args) {

@@ -16,7 +16,7 @@ type token struct {
 	pos  int // in bytes
 }
 
-// The method is reports whether t is the given operator or bracket, as opposed to a
+// The method is() reports whether t is the given operator or bracket, as opposed to a
 // quoted name with the same text.
 func (t token) is(operator string) bool { return t.kind == 'o' && t.text == operator }
 

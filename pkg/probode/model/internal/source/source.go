@@ -89,7 +89,7 @@ func Dir(dir string, outside bool) *Files {
 
 var errOutside = errors.New("it is outside the folder of the file that names it: want it inside, or the flag -outside")
 
-// The function inside reports whether the file with the given name is in the folder,
+// The function inside() reports whether the file with the given name is in the folder,
 // after all links are followed.
 func inside(dir, name string) bool {
 	if !filepath.IsLocal(name) {
