@@ -405,8 +405,8 @@ func (r *reverseRun) when(dtheta, theta []float64) {
 	}
 }
 
-// The method each() adds the central differences of value, which is a function of r.theta,
-// to dtheta.
+// The method each() adds the central differences of value, which is a function of
+// r.theta, to dtheta.
 func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 	copy(r.theta, theta)
 	for k, v := range theta {

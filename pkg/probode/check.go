@@ -76,8 +76,8 @@ func (p *Problem) checkStart() (err error) {
 	return p.checkAt(t, x0, p.Theta)
 }
 
-// The method beside() returns t, or the next larger floating-point number if t is the time
-// of an event.
+// The method beside() returns t, or the next larger floating-point number if t is the
+// time of an event.
 func (p *Problem) beside(t float64, theta []float64) float64 {
 	for k := 0; k < len(p.Events); k++ {
 		if p.Events[k].at(theta) == t {

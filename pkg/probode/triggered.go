@@ -160,8 +160,8 @@ func (l *locatedPath) trigger(n int) func(t float64, x, theta []float64) float64
 	return l.triggers[l.crossings[n].Which[0]].Trigger
 }
 
-// The method along() returns, for each event n and each of the given directions in (θ, τ),
-// the derivative of the trigger of event n just before the event.
+// The method along() returns, for each event n and each of the given directions in (θ,
+// τ), the derivative of the trigger of event n just before the event.
 func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	s, wide, d := l.path.solver, len(l.first), l.p.Dim()
 	m := len(directions) / wide

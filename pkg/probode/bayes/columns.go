@@ -16,8 +16,8 @@ type columnErrors struct {
 	exact  SlopedLikelihood // the Likelihood if it has derivatives in closed form, else nil
 }
 
-// The method at() returns the numbers of the likelihood for a row of the data. The argument
-// row holds the expected values of that row.
+// The method at() returns the numbers of the likelihood for a row of the data. The
+// argument row holds the expected values of that row.
 func (l *columnErrors) at(row []float64) []float64 {
 	for i, k := range l.column {
 		if k >= 0 {

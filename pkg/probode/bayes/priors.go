@@ -182,8 +182,8 @@ func (t transform) slopes(u float64) (slope, curve float64) {
 	return slope, -math.Tanh(u / 2)
 }
 
-// The method from() is the inverse of the method to. Its result is not finite at or beyond
-// the ends of the support.
+// The method from() is the inverse of the method to(). Its result is not finite at or
+// beyond the ends of the support.
 func (t transform) from(theta float64) float64 {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {

@@ -51,11 +51,11 @@ type EK struct {
 	// Jacobian is Full for EK1, Zero for EK0, or Cubature.
 	Jacobian Jacobian
 
-	// Width divides the state into blocks of this many neighbouring components. The
-	// filter uses only the derivatives of f within the blocks, so the errors of different
-	// blocks are independent, and the spread does not include the errors that one block
-	// passes to another. A step takes O(d w² q³) operations for a width w. Zero means one
-	// block for all components, or blocks of one component if the Jacobian is Zero. If an
+	// The state is divided into blocks of Width neighbouring components. The filter uses
+	// only the derivatives of f within the blocks, so the errors of different blocks are
+	// independent, and the spread does not include the errors that one block passes to
+	// another. A step takes O(d w² q³) operations for a width w. Zero means one block for
+	// all components, or blocks of one component if the Jacobian is Zero. If an
 	// observation depends on several blocks, the steps of Fenrir and DALTON cost as much
 	// as with a single block. With Cubature they always do, and use all derivatives.
 	Width int

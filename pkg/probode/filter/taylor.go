@@ -101,8 +101,8 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	return c
 }
 
-// The method at() writes to z the Nordsieck coordinates of the solution with the value x at
-// time t, for steps of length h.
+// The method at() writes to z the Nordsieck coordinates of the solution with the value x
+// at time t, for steps of length h.
 func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	d := len(x)
 	best := math.Inf(1)

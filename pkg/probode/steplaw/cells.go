@@ -315,8 +315,8 @@ func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	}
 }
 
-// The method each() calls the function do with the state and the weight of every node; the
-// weights add up to 1.
+// The method each() calls the function do with the state and the weight of every node;
+// the weights add up to 1.
 func (c *division) each(do func(z []float64, weight float64)) {
 	for n := range c.leaves {
 		c.eachIn(&c.leaves[n], func(v, weight float64) { do(c.s.target.z, v*weight/c.total) })

@@ -34,8 +34,8 @@ func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*ev
 	return x, nil
 }
 
-// The method at() returns the expected values of the data at theta, by experiment, row and
-// column, and the log likelihood.
+// The method at() returns the expected values of the data at theta, by experiment, row
+// and column, and the log likelihood.
 func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err error) {
 	if err := x.ctx.Err(); err != nil {
 		return nil, math.Inf(-1), err

@@ -82,8 +82,8 @@ func (q *search) each(ctx context.Context, n int, tell func(done, total int), do
 }
 
 // The method values returns the log density at each of the points, or −∞ where it cannot
-// be computed. The function of() chooses the density that a worker evaluates; nil means the
-// worker's own density.
+// be computed. The function of() chooses the density that a worker evaluates; nil means
+// the worker's own density.
 func (q *search) values(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([]float64, error) {
 	const piece = 8
 	out := make([]float64, len(points))

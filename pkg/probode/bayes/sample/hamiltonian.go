@@ -136,8 +136,8 @@ func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, lear
 }
 
 // hamiltonian is the kernel of Hamiltonian and SplitHMC. Its coordinates are (θ, v, ζ),
-// where ζ has as many elements as ξ. ξ is equal to ζ, except that v replaces its
-// components in the informed directions.
+// where ζ has as many elements as ξ. It obtains ξ from ζ by replacing the components in
+// the informed directions by v.
 type hamiltonian struct {
 	mcmc.Hamiltonian
 	natural

@@ -124,9 +124,9 @@ func (l binomial) prob(m, k int, logp, logq float64) float64 {
 	return math.Exp(l[m] - l[k] - l[m-k] + float64(k)*logp + float64(m-k)*logq)
 }
 
-// The method inside() returns the probability that the numbers of ranks ≤ i lie within the
-// pointwise bands of the given level for all i, if the ranks of n data sets are uniform
-// on 0, …, ranks.
+// The method inside() returns the probability that the numbers of ranks ≤ i lie within
+// the pointwise bands of the given level for all i, if the ranks of n data sets are
+// uniform on 0, …, ranks.
 func (l binomial) inside(ranks int, level float64) float64 {
 	n := len(l) - 1
 	los, his := make([]int, ranks+1), make([]int, ranks+1)

@@ -184,7 +184,7 @@ func (s *Surface) Value(x []float64) float64 {
 	return lp + ll
 }
 
-// The method again() does the same as Value, but does not solve the equations again if they
+// The method again() does the same as Value, but without a new solve if the equations
 // were last solved at x.
 func (s *Surface) again(x []float64) float64 {
 	if s.by == s.e && s.work == s.e.Work() && slices.Equal(x, s.last) {

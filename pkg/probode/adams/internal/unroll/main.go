@@ -43,8 +43,8 @@ func generate() ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// The function each() returns n copies of pattern, numbered from 0, in which # is replaced
-// by the number of the copy.
+// The function each() returns n copies of pattern, numbered from 0, in which # is
+// replaced by the number of the copy.
 func each(n int, pattern string) []string {
 	out := make([]string, n)
 	for k := range out {
