@@ -268,8 +268,8 @@ func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 }
 
 // logLikelihood returns the log likelihood of some of the experiments. The argument xi
-// holds their parts of ξ one after another. If solve is false, it uses the states that
-// are stored in the parts.
+// holds their parts of ξ one after another. If the argument solve is false, it uses the
+// states that are stored in the parts.
 func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
 	if e.fault == nil {
@@ -341,7 +341,7 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 // context ended.
 func (e *Density) Interrupted() bool { return e.broken }
 
-// With returns the density of the same posterior with another Setup (see
+// With returns the density of the same posterior with a different Setup (see
 // Posterior.SolvedBy). It belongs to e: its work is added to that of e, and the same
 // context stops its solves. It is made once, and each clone of e has a clone of it.
 func (e *Density) With(s probode.Setup) (*Density, error) {

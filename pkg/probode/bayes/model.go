@@ -106,7 +106,7 @@ type Experiment struct {
 	// likelihood, but it is predicted like the others.
 	Data *Data
 
-	// Observe writes to dst the expected value of each column of the data. The time is t,
+	// Observe writes the expected value of each column of the data to dst. The time is t,
 	// the state is x, and theta are the parameters of the model in the order of
 	// Posterior.Params. It must be a pure function. If it is nil, each column contains
 	// observations of the state component with the same name. If no column has the name

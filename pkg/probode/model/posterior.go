@@ -160,9 +160,9 @@ type own struct {
 // are unknown; theta has the values of the others. The result places has an element for
 // each row of the experiment.
 //
-// If likelihood is true, a parameter of a distribution gets a column even if it is a
-// parameter of the model, so that its value can be read. The problems then have only
-// those parameters on which states depend.
+// If the argument likelihood is true, a parameter of a distribution gets a column even if
+// it is a parameter of the model, so that its value can be read. The problems then have
+// only those parameters on which states depend.
 func (p *File) observed(c *compiled, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are sorted by time, so rows at the steady state are last.
 	rows := c.e.rows

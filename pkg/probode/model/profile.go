@@ -124,8 +124,9 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 }
 
 // The method sides computes both sides of each profile, until ctx ends. The argument from
-// holds the optimum, by estimated parameter. If restart is true and a profile finds a
-// higher point, the error is a *higherError, and the other sides may be missing.
+// holds the optimum, by estimated parameter. If the argument restart is true and a
+// profile finds a higher point, the error is a *higherError, and the other sides may be
+// missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
 	sides := make([]side, 2*len(f.free))
 	for i := range sides {

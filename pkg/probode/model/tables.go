@@ -170,8 +170,8 @@ func conditionTable(t *source.Table) []condition {
 	return list
 }
 
-// measurementTable reads a table of measurements. If conditions is true, each row must
-// name a condition.
+// measurementTable reads a table of measurements. If the argument conditions is true,
+// each row must name a condition.
 func measurementTable(t *source.Table, m *Model, conditions bool) []Observation {
 	t.Need("observableId", "measurement", "time")
 	if conditions {

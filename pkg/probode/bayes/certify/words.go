@@ -60,7 +60,7 @@ func (e *Enough) String() string {
 	return b.String()
 }
 
-// Answer returns in a few lines what is certified, and what is not.
+// Answer says in a few lines what is certified, and what is not.
 func (c *Certificate) Answer(threshold float64) string {
 	var b strings.Builder
 	if len(c.Modes) == 0 {
