@@ -28,8 +28,8 @@ type ProfileLikelihood struct {
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
 	// profile stays above the threshold up to a bound or, if there is no bound, over ten
 	// units of the scale. The data then do not determine the parameter on that side. If
-	// Err is not nil, an end that is not open may be only the point at which the
-	// computation of the profile stopped.
+	// Err is not nil, a closed end may merely be the point at which the computation of the
+	// profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
 	// Elsewhere contains, in order of the parameter's value, points outside the interval

@@ -160,7 +160,8 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 	})
 }
 
-// solve solves p along the course that setOut returns for θ.
+// The function solve solves p. The function setOut returns the course for θ, which lists
+// the grid points and the events.
 func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*course, error)) (*Solution, error) {
 	if ctx == nil {
 		return nil, errors.New("reference: the context is nil")

@@ -30,7 +30,7 @@ type draws struct {
 	// these estimates can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
-	// visited holds the share of the draws in each mode of the pairing, and
+	// visited holds the share of these draws in each of the paired modes, and
 	// visitedReference the share in each mode of the reference posterior. Each is nil if
 	// it is not known.
 	visited, visitedReference []float64

@@ -180,8 +180,8 @@ type Inference struct {
 	// parameters, per second.
 	ESSPerSecond float64
 
-	// Replaced is the name of the sampler if it draws from another posterior (a
-	// sample.Replacer), and otherwise empty.
+	// Replaced is the name of the sampler if it is a sample.Replacer, which draws from
+	// another posterior. Otherwise it is empty.
 	Replaced string
 }
 

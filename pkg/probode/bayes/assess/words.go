@@ -27,7 +27,7 @@ const (
 	saidSearch    = "%v: there may be other modes: %s"
 	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
 
-	saidSlow    = "no verdict: the accurate posterior could not be sampled within %v, a limit that -budget or Settings.MaxTime changes; the sampler was %s"
+	saidSlow    = "no verdict: the accurate posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
 	saidNoNoise = "the posterior with noise in the model was not sampled, and no remedies were tried: sampling needs gradients here (%s), and the sampler %v does not use them"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"

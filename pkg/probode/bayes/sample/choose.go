@@ -64,7 +64,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 		if p.GridAt == nil {
 			at = "the medians of the priors"
 		}
-		searched = fmt.Sprintf("; with more than %d parameters, one search for modes began at %s, and other modes were not looked for", mostTempered, at)
+		searched = fmt.Sprintf("; the model has more than %d parameters, so only one search for modes was made, from %s, and other modes may be missed", mostTempered, at)
 	default:
 		found, err = climb(ctx, p, from)
 		searched = "; the searches for modes began only at the given starts"

@@ -124,7 +124,7 @@ func TestPredictMissing(t *testing.T) {
 	other := decayPosterior(decayAlpha, y)
 	other.Params[0].Name = "rate"
 	other.Experiments[0].Params = []string{"rate"}
-	if _, err := bayes.Predict(context.Background(), other, chains, nil, 1); err == nil || !strings.Contains(err.Error(), "to another model") {
+	if _, err := bayes.Predict(context.Background(), other, chains, nil, 1); err == nil || !strings.Contains(err.Error(), "belong to a different model") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -151,7 +151,7 @@ func TestPredictOtherPaths(t *testing.T) {
 	if _, err := bayes.Predict(ctx, coarse.SolvedBy(accurate), exact, between, 1); err != nil {
 		t.Error(err)
 	}
-	if _, err := bayes.Predict(ctx, coarse, exact, []float64{20}, 1); err == nil || !strings.Contains(err.Error(), "none of the 1 times") {
+	if _, err := bayes.Predict(ctx, coarse, exact, []float64{20}, 1); err == nil || !strings.Contains(err.Error(), "none of the 1 prediction times") {
 		t.Errorf("a time after the span: error %v", err)
 	}
 	stopped, stop := context.WithCancel(ctx)
