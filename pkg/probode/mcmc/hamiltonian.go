@@ -186,10 +186,14 @@ func (k *Hamiltonian) Step(rng *rand.Rand) {
 		k.known = false
 		k.step = newStepSize(k.step.size / 2)
 	}
+	longest := pathAngle
 	if k.n == k.BurnIn {
 		k.step.finish()
+		if k.turning() {
+			longest /= 3 // the paths lead out of tails, where longer steps are rejected
+		}
 	}
-	k.step.size = min(max(k.step.size, shortestLeap), pathAngle)
+	k.step.size = min(max(k.step.size, shortestLeap), longest)
 }
 
 // turning reports whether most iterations are rotations.

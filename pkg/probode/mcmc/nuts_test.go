@@ -364,3 +364,26 @@ func TestNUTSFailures(t *testing.T) {
 }
 
 var errNone = errors.New("no solution")
+
+// A guess of the covariance that is not finite is ignored.
+func TestNUTSIgnoresInfiniteCovariance(t *testing.T) {
+	k := &mcmc.NUTS{BurnIn: 100,
+		Target: func(grad, x []float64) (float64, error) {
+			grad[0], grad[1] = -x[0], -x[1]/9
+			return -x[0]*x[0]/2 - x[1]*x[1]/18, nil
+		},
+		CovAt: func([]float64) mat.Symmetric {
+			inf := math.Inf(1)
+			return mat.NewSymDense(2, []float64{inf, inf, inf, inf})
+		}}
+	rng := rand.New(rand.NewPCG(1, 2))
+	if err := k.Init([]float64{1, 1}, rng); err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		k.Step(rng)
+	}
+	if x := k.Position(); math.IsNaN(x[0]+x[1]) || k.Stats().Rate() < 0.9 {
+		t.Errorf("at %v, with the acceptance rate %.2f", x, k.Stats().Rate())
+	}
+}

@@ -187,11 +187,11 @@ func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 }
 
 // rebase replaces the shape of the whitening by cov, and converts the moments of the
-// window to the new whitened coordinates. It does nothing if cov is nil or not positive
-// definite.
+// window to the new whitened coordinates. It does nothing if cov is nil, not positive
+// definite or not finite.
 func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 	var chol mat.Cholesky
-	if cov == nil || !chol.Factorize(cov) {
+	if cov == nil || !chol.Factorize(cov) || math.IsInf(chol.Cond(), 1) {
 		return
 	}
 	d := len(w.mean)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -72,7 +73,12 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	if err != nil {
 		return nil, err
 	}
-	q, solver, err := accurateEnough(ctx, p, found, mattersD)
+	// Where an explicit method is unstable on a grid that was frozen at the mode, the posterior
+	// would seem to end.
+	q, solver, err := accurateEnough(ctx, p, found, mattersD, extremes(p, found))
+	if q == nil && err == nil {
+		q, solver, err = accurateEnough(ctx, p, found, mattersD, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -187,11 +193,11 @@ func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square f
 	return square, true
 }
 
-// accurateEnough returns p with the cheapest of several setups that are accurate enough:
-// D must be at most matters/10 at the modes, and at most matters/2 around them. It also
-// describes the error in words. The result is nil if no setup is accurate enough; the
-// description then says why.
-func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64) (*bayes.Posterior, string, error) {
+// accurateEnough returns p with the cheapest setup, among several, whose D is at most a
+// tenth of matters at the modes and at most half of matters around them, and which is
+// stable at the points far. It also describes the error in words. The result is nil if
+// there is no such setup; the description then says why.
+func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64, far [][]float64) (*bayes.Posterior, string, error) {
 	best := found.Highest()
 	if best.U == nil {
 		return nil, "no mode was found", nil
@@ -203,6 +209,10 @@ func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes,
 	ruler, err := newRuler(ctx, e, pointsAround(e, found), len(heavy(found)))
 	if err != nil {
 		return nil, fmt.Sprintf("the accurate solver fails at the mode: %v", err), ctx.Err()
+	}
+	stable, err := newRuler(ctx, e, far, 0)
+	if err != nil {
+		return nil, "", err
 	}
 	var least *bayes.Posterior
 	words, cheapest := "", math.Inf(1)
@@ -218,6 +228,10 @@ func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes,
 		}
 		cost := c.cost * float64(e.Steps())
 		if cost >= cheapest {
+			continue
+		}
+		const unstable = 1e6
+		if _, worst := stable.measure(ctx, e); worst > unstable {
 			continue
 		}
 		if at, near := ruler.measure(ctx, e); at <= matters/10 && near <= matters/2 {
@@ -262,6 +276,21 @@ func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 		for range nearDraws {
 			theta := make([]float64, e.Dim())
 			if _, ok := around(u, m, 1, rng); ok && !math.IsInf(e.Constrain(theta, u), 0) {
+				points = append(points, theta)
+			}
+		}
+	}
+	return points
+}
+
+// extremes returns the points that differ from the highest mode in one coordinate, which is
+// near an end of the support of its prior. Parameters with unbounded priors have none.
+func extremes(p *bayes.Posterior, found *bayes.Modes) (points [][]float64) {
+	for k, q := range p.Params {
+		for _, share := range []float64{0.01, 0.99} {
+			theta := slices.Clone(found.Highest().Theta)
+			theta[k] = q.Prior.Quantile(share)
+			if width := q.Prior.Quantile(1) - q.Prior.Quantile(0); !math.IsInf(width, 1) {
 				points = append(points, theta)
 			}
 		}

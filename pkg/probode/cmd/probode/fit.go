@@ -56,6 +56,10 @@ type fitFlags struct {
 	set           modelfile.FitSettings
 }
 
+// nearBest is how far, in log-likelihood, an end of a fit may be below the best one if
+// profiles are to be computed around both. They need each optimum once.
+const nearBest = 5
+
 // fit performs a multi-start search and writes its results.
 func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
@@ -97,7 +101,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	const near = 5 // log-likelihood
 	below := math.Inf(1)
 	if f.profiles && f.starts == 0 && !f.set.Map {
-		below = near
+		below = nearBest
 	}
 	if f.set.From, err = startsOf(p, f.start, below); err != nil {
 		return fmt.Errorf("-start %s: %w", f.start, err)

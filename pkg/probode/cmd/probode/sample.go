@@ -32,7 +32,10 @@ killed, the same command resumes the run, and in the end the files are the same,
 byte for byte. Without -draws each chain makes 1000 draws, and their number is doubled, up
 to 32000, until every parameter has 400 effective draws, or 100 per chain if that is
 more, and R̂ is below 1.01. The run ends early if 32000 draws would not be enough either,
-judging by the effective draws so far. A larger -draws extends a study. With -chain it
+judging by the effective draws so far, and it stops after eight minutes. The same command
+then continues it, and -draws sets no limit of time. If the draws of a model are not enough,
+the command computes profile likelihoods for up to two minutes, and names the parameters
+that the data do not determine. A larger -draws extends a study. With -chain it
 draws only the given chains, so that a study can be split between machines; probode merge
 collects the chains.
 
@@ -195,8 +198,11 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	}
 	words := ""
 	// Without -draws, the draws of all chains so far determine how many more are made.
-	open := s.Draws == 0 && s.Only == nil
+	open, limited := s.Draws == 0 && s.Only == nil, ctx
 	if open {
+		var end context.CancelFunc
+		limited, end = context.WithTimeout(ctx, patience)
+		defer end()
 		s.Draws = max(firstDraws, store.Length(*dir))
 		switch sampler.(type) {
 		case sample.NUTS, sample.SplitHMC:
@@ -204,7 +210,13 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	for {
-		err = sample.Store(ctx, p, sampler, *dir, s, options)
+		err = sample.Store(limited, p, sampler, *dir, s, options)
+		if limited.Err() != nil && ctx.Err() == nil {
+			if unknown == "" {
+				model.profile(ctx, *start, out)
+			}
+			return stopped(fmt.Sprintf("stopped after %v at %d %%; run the same command to continue, or with -draws, which sets no limit of time", patience, percent))
+		}
 		if errors.Is(err, context.Canceled) {
 			return stopped(fmt.Sprintf("stopped at %d %%; run the same command to continue", percent))
 		}
@@ -220,8 +232,12 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 		}
 		var enough, hopeless bool
 		if enough, hopeless, words = sufficient(chains); enough || hopeless || 2*s.Draws > lastDraws {
-			if !enough && model.loaded != nil && unknown == "" {
-				words += "The data may not determine all parameters: probode fit -profiles shows which.\n"
+			if enough {
+				for _, warning := range chains.Warnings() {
+					words += "caution: " + text.Printable(warning) + "\n"
+				}
+			} else if unknown == "" {
+				model.profile(ctx, *start, out)
 			}
 			break
 		}
@@ -260,6 +276,34 @@ const firstDraws, lastDraws = 1000, 32_000
 // fewDraws replaces firstDraws for samplers whose draws are nearly independent.
 const fewDraws = 250
 
+// patience is the time after which a run without -draws stops.
+const patience = 8 * time.Minute
+
+// profile computes the profile likelihoods of a model from a file, within two minutes, so
+// that it can name the parameters that the data do not determine.
+func (m *model) profile(ctx context.Context, start string, out io.Writer) {
+	if m.loaded == nil {
+		return
+	}
+	ctx, end := context.WithTimeout(ctx, 2*time.Minute)
+	defer end()
+	f := fitFlags{profiles: true, level: 0.95}
+	f.set.Starts = 20
+	var err error
+	if start != "" && start != "prior" {
+		f.set.Starts = 0
+		f.set.From, err = startsOf(m.loaded, start, nearBest)
+	}
+	fmt.Fprint(out, "The draws are not enough. Profile likelihoods show which parameters the data determine:\n\n")
+	if err == nil {
+		err = f.run(ctx, m.loaded, out)
+	}
+	if err != nil {
+		fmt.Fprintf(out, "caution: the profile likelihoods are not complete: %v\n", err)
+	}
+	fmt.Fprintln(out)
+}
+
 // sufficient reports whether every parameter has 400 effective draws, or 100 for each
 // chain if that is more, and an R̂ below 1.01. If not, hopeless says whether, at the
 // present rate, even lastDraws draws per chain would give too few effective draws. The
@@ -292,7 +336,7 @@ func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 		names = append(names[:listed], fmt.Sprintf("%d more", more))
 	}
 	words += fmt.Sprintf("caution: that is not enough for %s: want %.0f effective draws and R̂ below 1.01\n", strings.Join(names, ", "), wanted)
-	if hopeless = least*lastDraws < wanted*float64(n); hopeless {
+	if hopeless = !(least*lastDraws >= wanted*float64(n)); hopeless {
 		words += fmt.Sprintf("At this rate even %d draws would not be enough. If you set -draws, the study is continued up to that number.\n", lastDraws)
 	}
 	return false, hopeless, words

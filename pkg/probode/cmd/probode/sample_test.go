@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -264,6 +265,67 @@ data: counts.csv
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", flags, err, want)
 		}
+	}
+}
+
+// The data show only that a rate is above about 3; its bound is 10000. An explicit method on
+// a grid for the mode would be unstable for most of these rates. The solver that is chosen is
+// stable, and a share of draws above 200 near that of quadrature shows it: 0.1 are three
+// standard errors of 200 effective draws. The profile of the rate is open.
+func TestSampleReachesTheBound(t *testing.T) {
+	dir := t.TempDir()
+	textFile(t, dir, "level.csv", "time,level\n1,0.99\n2,1.02\n3,1.01\n4,0.98\n5,1.00\n")
+	file := textFile(t, dir, "filling.yaml", `name: filling
+parameters:
+  - {parameterId: rate, nominalValue: 5, lowerBound: 0.1, upperBound: 10000, parameterScale: log10}
+odes:
+  - {stateId: x, rightHandSide: rate * (1 - x), initialValue: 0}
+observables:
+  - {observableId: level, observableFormula: x, noiseFormula: 0.02}
+data: level.csv
+`)
+	run := filepath.Join(dir, "run")
+	out := runCommand(t, sampleVerb, "-model", file, "-start", "nominal", "-draws", "500", "-quiet", "-dir", run)
+	if !strings.Contains(out, "solved by Radau5") {
+		t.Errorf("the choice is %q", out)
+	}
+	chains, err := store.Read(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var above, draws, mass, all float64
+	for _, x := range chains.Pooled() {
+		draws++
+		if x[0] > 200 {
+			above++
+		}
+	}
+	for u := math.Log(0.1); u < math.Log(10000); u += 1e-3 {
+		ll := 0.
+		for i, y := range []float64{0.99, 1.02, 1.01, 0.98, 1} {
+			z := (y - 1 + math.Exp(-math.Exp(u)*float64(i+1))) / 0.02
+			ll -= z * z / 2
+		}
+		if all += math.Exp(ll); u > math.Log(200) {
+			mass += math.Exp(ll)
+		}
+	}
+	if got, want := above/draws, mass/all; !(math.Abs(got-want) < 0.1) {
+		t.Errorf("%.3f of the draws are above 200, want %.3f", got, want)
+	}
+
+	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
+	m := newModel(flags)
+	var words strings.Builder
+	if err := flags.Parse([]string{"-model", file}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.build(); err != nil {
+		t.Fatal(err)
+	}
+	m.profile(context.Background(), "", &words)
+	if !strings.Contains(words.String(), "The data do not determine rate: ") {
+		t.Errorf("the profiles say\n%s", words.String())
 	}
 }
 
