@@ -403,7 +403,7 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	return nil
 }
 
-// Memory returns the total length of the last state and of the mean, the error, the
+// Memory returns the total length of the last state and of the mean, the error and the
 // covariance of every block.
 func (s *stepper) Memory() int {
 	n := len(s.out) + 2

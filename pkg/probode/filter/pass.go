@@ -108,6 +108,16 @@ func (c *chain) at(i int) view {
 		link: link{before: p.before, after: p.after, rest: p.rest, drift: take(p.before), a: take(p.before * (p.after + p.rest))}}
 }
 
+// reserve allocates memory for n points.
+func (c *chain) reserve(n int, linked bool) {
+	size := len(c.z) + len(c.r) + len(c.hjac) + c.w
+	if linked {
+		before := len(c.z) - c.w
+		size += before + 2*before*before
+	}
+	c.points, c.memory = make([]point, 0, n), make([]float64, 0, n*size)
+}
+
 // keep adds a point.
 func (c *chain) keep(p point) {
 	p.rows, p.before, p.after, p.rest, p.first = c.rows, c.next.before, c.next.after, c.next.rest, len(c.memory)
@@ -140,12 +150,7 @@ func (s *recording) Start(i int, x, theta []float64) error {
 	}
 	for _, c := range s.chains {
 		if s.pass.kept && cap(c.points) == 0 {
-			n := len(c.z)
-			size := n + n*n + len(c.hjac) + c.w
-			if s.pass.linked {
-				size += (n - c.w) * (1 + 2*(n-c.w))
-			}
-			c.points, c.memory = make([]point, 0, s.g.Steps()+1), make([]float64, 0, (s.g.Steps()+1)*size)
+			c.reserve(s.g.Steps()+1, s.pass.linked)
 		}
 	}
 	return s.keep(i, 0, x)

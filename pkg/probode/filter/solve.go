@@ -298,7 +298,7 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 				c.relink(&p.link, p, p.h)
 			}
 			var before belief
-			p.link.back(&before, belief{mean: normals(u, p.rest, root, rng)}, nil)
+			p.link.back(&before, belief{mean: normals(u, p.link.rest, root, rng)}, nil)
 			u = before.mean
 		}
 	}

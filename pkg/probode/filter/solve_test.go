@@ -352,3 +352,28 @@ func TestPaths(t *testing.T) {
 		}
 	}
 }
+
+// Draws do not depend on whether the distributions are smoothed: then the steps are taken
+// again, backwards, and otherwise their results are kept.
+func TestDraws(t *testing.T) {
+	p := problems.FitzHughNagumo()
+	p.Span[1] = 4
+	p.Events = []probode.Event{{Time: 2, Jump: func(x []float64, _ float64, _ []float64) { x[0] += x[1] }}}
+	for _, m := range []EK{{Q: 3}, {Q: 2, Width: 1}, {Q: 2, Jacobian: Zero}} {
+		for _, mesh := range []probode.Mesh{probode.Uniform(.1), probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}} {
+			var draws [2][]float64
+			for i := range draws {
+				s, err := Solve(context.Background(), p, Settings{EK: m, Mesh: mesh, Forward: i == 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				draws[i] = s.Ensemble(1, 3).Paths[0]
+			}
+			for i, x := range draws[0] {
+				if y := draws[1][i]; !within(y, x, 1e-9*max(1, math.Abs(x))) {
+					t.Fatalf("%v, %v: value %d of a draw is %.14g after smoothing and %.14g without", m, mesh, i, x, y)
+				}
+			}
+		}
+	}
+}

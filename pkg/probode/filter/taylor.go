@@ -3,7 +3,6 @@ package filter
 import (
 	"errors"
 	"math"
-	"sync"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -28,17 +27,6 @@ type taylor struct {
 	g     []float64 // f at the points
 }
 
-// sides are the points for each order q.
-var sides [12]func() *[2]chebyshev
-
-func init() {
-	for q := range sides {
-		sides[q] = sync.OnceValue(func() *[2]chebyshev {
-			return &[2]chebyshev{newChebyshev(q+13, q, false), newChebyshev(q+13, q, true)}
-		})
-	}
-}
-
 // chebyshev holds points in [−1, 1] or [0, 1] and, for each of the first coefficients of
 // the polynomial through values at these points, the weights of the values.
 type chebyshev struct {
@@ -49,7 +37,7 @@ type chebyshev struct {
 
 func newTaylor(p *probode.Problem, q int) *taylor {
 	d, n := p.Dim(), q+13
-	return &taylor{p: p, q: q, n: n, sides: *sides[q](),
+	return &taylor{p: p, q: q, n: n, sides: [2]chebyshev{newChebyshev(n, q, false), newChebyshev(n, q, true)},
 		z: make([]float64, (q+1)*d), x: make([]float64, d), g: make([]float64, n*d)}
 }
 
@@ -63,7 +51,11 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	if after {
 		a, b = -1, 2
 	}
-	value := func(m, j int) float64 { return math.Cos(math.Pi * float64(m) * (float64(j) + 0.5) / float64(n)) }
+	cosines := make([]float64, 4*n)
+	for k := range cosines {
+		cosines[k] = math.Cos(math.Pi * float64(k) / float64(2*n))
+	}
+	value := func(m, j int) float64 { return cosines[m*(2*j+1)%(4*n)] }
 	for j := range c.points {
 		c.points[j] = (value(1, j) - a) / b
 	}
