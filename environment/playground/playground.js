@@ -293,13 +293,19 @@
     };
   }
 
-  // Puts the colours of the theme in place of their names.
-  function paint(option, colours) {
-    for (const [k, v] of Object.entries(option)) {
-      if (typeof v === "string" && colours[v]) option[k] = colours[v];
-      else if (v && typeof v === "object" && k !== "data") paint(v, colours);
-    }
-    return option;
+  // A copy of an option with the colours of the theme in place of their names, and with the
+  // data of series as ECharts takes them: they come as pairs of numbers of 32 bits.
+  function painted(v, colours, key) {
+    if (key === "data") return pairs(new Float32Array(bytes(v).buffer));
+    if (typeof v === "string") return colours[v] || v;
+    if (Array.isArray(v)) return v.map((e) => painted(e, colours));
+    return v && typeof v === "object" ? Object.fromEntries(Object.entries(v).map(([k, e]) => [k, painted(e, colours, k)])) : v;
+  }
+
+  function pairs(all) {
+    const rows = [];
+    for (let i = 0; i < all.length; i += 2) rows.push(isNaN(all[i] + all[i + 1]) ? null : [all[i], all[i + 1]]);
+    return rows;
   }
 
   class Chart {
@@ -313,6 +319,9 @@
     }
 
     draw(echarts, chart, colours) {
+      const now = JSON.stringify(chart);
+      if (now === this.drawn) return;
+      this.drawn = now;
       this.title.textContent = chart.title || "";
       this.host.setAttribute("aria-label", chart.title || "chart");
       if (this.host.style.height !== chart.height + "px") this.host.style.height = chart.height + "px";
@@ -320,7 +329,7 @@
         this.chart = echarts.init(this.host, colours);
         this.state = viz.watch(this.chart);
       }
-      const option = paint(structuredClone(chart.option), colours.colours);
+      const option = painted(chart.option, colours.colours);
       option.animation = false;
       option.series = option.series || [];
       option.legend = {show: false};
@@ -353,7 +362,7 @@
     }
 
     clear() {
-      this.named = undefined;
+      this.named = this.drawn = undefined;
       if (this.chart) this.chart.dispose();
       this.chart = this.series = undefined;
     }
@@ -394,6 +403,8 @@
       this.copy.onclick = () => this.copyLink();
       this.root = element("div", {class: "probode-play", hidden: true, "data-lm-suppress-shortcuts": "true"}, this.form, this.error,
         this.pictures, this.says, element("div", {class: "below"}, this.progress, this.files, this.copy));
+      // A notebook that hears of a key moves the focus to its active cell.
+      for (const key of ["keydown", "keypress", "keyup"]) this.root.addEventListener(key, (e) => e.stopPropagation());
       this.box.append(this.root);
     }
 

@@ -31,7 +31,7 @@ func newTable(g *probode.Grid, n int, implicit bool) *table {
 	if implicit {
 		c.first = 1
 	}
-	c.uniform = roundAll(adams(n+c.first, c.first))
+	c.uniform = adams(n+c.first, c.first)
 	c.scratch = make([]float64, len(c.uniform))
 	c.nodes = make([]float64, len(c.uniform))
 	if _, uniform := g.Uniform(); uniform || len(c.uniform) == 1 {

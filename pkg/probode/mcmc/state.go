@@ -1,10 +1,10 @@
 package mcmc
 
 import (
-	"encoding"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/rand/v2"
 )
 
 // An Archive writes the state of a chain, or reads it back. A single method lists every
@@ -89,12 +89,9 @@ func (a *Archive) Floats(v []float64) {
 	}
 }
 
-// Source writes or reads the state of a random number generator such as *rand.PCG. The
+// Source writes or reads the state of a random number generator. The
 // state may have at most 64 bytes.
-func (a *Archive) Source(src interface {
-	encoding.BinaryMarshaler
-	encoding.BinaryUnmarshaler
-}) {
+func (a *Archive) Source(src *rand.PCG) {
 	var state []byte
 	if !a.reading {
 		state, _ = src.MarshalBinary() // the sources of math/rand/v2 return no errors

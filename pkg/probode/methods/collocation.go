@@ -34,9 +34,9 @@ type mode struct {
 
 // newCollocation returns the method with nodes c. The error estimate uses gamma; zero
 // stands for the real eigenvalue.
-func newCollocation(gamma float64, a [][]float64, b, c []float64) *collocation {
+func newCollocation(gamma float64, modes []mode, a [][]float64, b, c []float64) *collocation {
 	n := len(c)
-	k := &collocation{stages: n, a: a, b: b, c: c, gamma: gamma, d: make([]float64, n), e: make([]float64, n)}
+	k := &collocation{stages: n, a: a, b: b, c: c, modes: modes, gamma: gamma, d: make([]float64, n), e: make([]float64, n)}
 	full := mat.NewDense(n, n, nil)
 	for i := range a {
 		full.SetRow(i, a[i])
@@ -45,28 +45,8 @@ func newCollocation(gamma float64, a [][]float64, b, c []float64) *collocation {
 	if err := inv.Inverse(full); err != nil {
 		panic(fmt.Sprintf("methods: the matrix A of a collocation method: %v", err))
 	}
-	var eigen mat.Eigen
-	if !eigen.Factorize(&inv, mat.EigenBoth) {
-		panic("methods: the eigenvalues of A⁻¹ of a collocation method were not found")
-	}
-	var left, right mat.CDense
-	eigen.LeftVectorsTo(&left)
-	eigen.VectorsTo(&right)
-	for j, v := range eigen.Values(nil) {
-		if imag(v) < 0 {
-			continue
-		}
-		m := mode{re: real(v), im: imag(v), left: make([]complex128, n), right: make([]complex128, n)}
-		var dot complex128
-		for i := range n {
-			l := left.At(i, j)
-			m.left[i], m.right[i] = complex(real(l), -imag(l)), right.At(i, j)
-			dot += m.left[i] * m.right[i]
-		}
-		for i := range n {
-			m.left[i] /= dot
-		}
-		if k.modes = append(k.modes, m); m.im == 0 && k.gamma == 0 {
+	for _, m := range modes {
+		if m.im == 0 && gamma == 0 {
 			k.gamma = m.re
 		}
 	}
@@ -95,24 +75,24 @@ const (
 // IV.5.6].
 var (
 	gauss1 = sync.OnceValue(func() *collocation {
-		k := newCollocation(2, [][]float64{{0.5}}, []float64{1}, []float64{0.5})
+		k := newCollocation(2, gauss1Modes, [][]float64{{0.5}}, []float64{1}, []float64{0.5})
 		k.d[0] = 2
 		return k
 	})
 	gauss2 = sync.OnceValue(func() *collocation {
-		k := newCollocation(2*sqrt3, [][]float64{{0.25, 0.25 - sqrt3/6}, {0.25 + sqrt3/6, 0.25}},
+		k := newCollocation(2*sqrt3, gauss2Modes, [][]float64{{0.25, 0.25 - sqrt3/6}, {0.25 + sqrt3/6, 0.25}},
 			[]float64{0.5, 0.5}, []float64{0.5 - sqrt3/6, 0.5 + sqrt3/6})
 		k.d[0], k.d[1] = -sqrt3, sqrt3
 		return k
 	})
 	radau2 = sync.OnceValue(func() *collocation {
-		k := newCollocation(sqrt6, [][]float64{{5. / 12, -1. / 12}, {0.75, 0.25}},
+		k := newCollocation(sqrt6, radau2Modes, [][]float64{{5. / 12, -1. / 12}, {0.75, 0.25}},
 			[]float64{0.75, 0.25}, []float64{1. / 3, 1})
 		k.d[0], k.d[1] = 0, 1
 		return k
 	})
 	radau3 = sync.OnceValue(func() *collocation {
-		k := newCollocation(0, [][]float64{
+		k := newCollocation(0, radau3Modes, [][]float64{
 			{(88 - 7*sqrt6) / 360, (296 - 169*sqrt6) / 1800, (-2 + 3*sqrt6) / 225},
 			{(296 + 169*sqrt6) / 1800, (88 + 7*sqrt6) / 360, (-2 - 3*sqrt6) / 225},
 			{(16 - sqrt6) / 36, (16 + sqrt6) / 36, 1. / 9}},
@@ -121,4 +101,32 @@ var (
 		k.d[0], k.d[1], k.d[2] = 0, 0, 1
 		return k
 	})
+)
+
+// The modes of these methods are constants, because the computation of eigenvectors would
+// make the program of the playground larger by a fortieth.
+var (
+	gauss1Modes = []mode{
+		{re: 2, im: 0,
+			left:  []complex128{1},
+			right: []complex128{1}},
+	}
+	gauss2Modes = []mode{
+		{re: 3.0000000000000004, im: 1.7320508075688772,
+			left:  []complex128{complex(0, 1.9318516525781368), 0.5176380902050415},
+			right: []complex128{complex(0, -0.25881904510252074), 0.9659258262890684}},
+	}
+	radau2Modes = []mode{
+		{re: 2, im: 1.4142135623730947,
+			left:  []complex128{complex(0, -1.6770509831248421), complex(-0.5270462766947299, 0.18633899812498245)},
+			right: []complex128{complex(-0.10540925533894596, 0.29814239699997197), -0.9486832980505138}},
+	}
+	radau3Modes = []mode{
+		{re: 2.6810828736277506, im: 3.050430199247408,
+			left:  []complex128{complex(2.297505183598039, 0.2764848745290702), complex(0.18016359866792608, -1.4140735657756374), complex(-0.2620528430183778, 0.3277088735980009)},
+			right: []complex128{complex(0.12845806217830086, -0.02730865475132095), complex(-0.18563595103095723, 0.3482489043965754), -0.9094035176468616}},
+		{re: 3.6378342527445033, im: 0,
+			left:  []complex128{4.325579890063161, 0.33919925181580335, 0.5417705399358775},
+			right: []complex128{0.09123239487089267, 0.24171793270710587, 0.9660481826150932}},
+	}
 )

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/lapack"
+	lapackgonum "gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
@@ -147,6 +149,25 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 	return x, slope, nil
 }
 
+// realParts returns the real parts of the eigenvalues of a, as mat.Eigen computes them for
+// up to 75 rows. That type computes eigenvectors as well, which would make the program of
+// the playground larger by a fortieth.
+func realParts(a *mat.Dense) ([]float64, error) {
+	h := mat.DenseCopyOf(a).RawMatrix()
+	n := h.Rows
+	re, im, scale, work := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	var l lapackgonum.Implementation
+	first, last := l.Dgebal(lapack.PermuteScale, n, h.Data, h.Stride, scale)
+	l.Dgehd2(n, first, last, h.Data, h.Stride, make([]float64, n-1), work)
+	for i := range re { // the eigenvalues that Dgebal has found
+		re[i] = h.Data[i*h.Stride+i]
+	}
+	if l.Dlahqr(false, false, n, first, last, h.Data, h.Stride, re[:last+1], im[:last+1], 0, n-1, nil, 1) != 0 {
+		return nil, errors.New("the eigenvalues were not found")
+	}
+	return re, nil
+}
+
 // The method implicit returns the derivatives of the steady state x from the equation
 // f(x, θ) = 0: J dx = −∂f/∂θ dθ. If J is singular because combinations ℓᵀx of the states
 // are conserved, their derivatives at the start complete the equations, ℓᵀdx = ℓᵀdx₀. It
@@ -179,15 +200,9 @@ func (r *rest) implicit(theta, x []float64) []float64 {
 			row[i] = 1
 		}
 	}
-	var eigen mat.Eigen
-	if !eigen.Factorize(a, mat.EigenNone) {
+	growth, err := realParts(a)
+	if err != nil || !(slices.Max(growth) <= small*slices.Max(row)) {
 		return nil
-	}
-	largest := slices.Max(row)
-	for _, v := range eigen.Values(nil) {
-		if !(real(v) <= small*largest) {
-			return nil
-		}
 	}
 	for i := range d {
 		for j := range d {

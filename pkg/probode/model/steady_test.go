@@ -2,7 +2,10 @@ package model
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -89,6 +92,33 @@ func TestSteadyStateWithoutEquation(t *testing.T) {
 	}{{curved, []float64{1.2, 1.2}}, {growth, []float64{0}}, {timed, []float64{4, 1, 1}}} {
 		if slope := newRest(c.q, []int{0}).implicit(c.q.Theta, c.x); slope != nil {
 			t.Errorf("%s: %v", c.q.Name, slope)
+		}
+	}
+}
+
+// The real parts are those of mat.Eigen to the last bit, also for matrices that are
+// reducible or zero.
+func TestRealParts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for n := 1; n <= 20; n++ {
+		for _, dense := range []float64{0, 0.2, 1} {
+			a := mat.NewDense(n, n, nil)
+			a.Apply(func(int, int, float64) float64 {
+				if rng.Float64() < dense {
+					return rng.NormFloat64() * math.Exp(3*rng.NormFloat64())
+				}
+				return 0
+			}, a)
+			var eigen mat.Eigen
+			if !eigen.Factorize(a, mat.EigenNone) {
+				t.Fatal("no eigenvalues")
+			}
+			got, err := realParts(a)
+			for i, v := range eigen.Values(nil) {
+				if err != nil || got[i] != real(v) {
+					t.Fatalf("n = %d: %v, want %v, %v", n, got[i], v, err)
+				}
+			}
 		}
 	}
 }

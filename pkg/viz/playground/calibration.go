@@ -102,6 +102,7 @@ func (f *calibration) compute(ctx context.Context) error {
 	if same {
 		return nil
 	}
+	f.work.rest(true) // they are shown before the score
 	s := calibrate.Settings{StepSize: f.number("h"), Paths: int(f.number("paths")), Seed: uint64(f.number("seed")), Workers: 1,
 		Indicator: reference.TrueError(reference.Settings{})}
 	if f.text("rule") == "paper" {
@@ -143,44 +144,33 @@ func logarithmicGrid(n int) []float64 {
 
 func (f *calibration) view(v *View) {
 	p := integrable[f.problem].make()
-	alpha := axis{"α", leastAlpha, mostAlpha}
+	alpha := axis{"α", leastAlpha, mostAlpha, true}
 	if c := f.chosen; c.error != nil {
-		t := axis{"t", p.Span[0], p.Span[1]}
-		y := axis{"size of " + p.StateName(0), 1e-6 * f.top, f.top}
-		errs, sds := points{}, points{}
-		for i := range c.error {
-			errs, sds = append(errs, []float64{f.t[i+1], positive(c.error[i], y)}), append(sds, []float64{f.t[i+1], positive(c.sd[i], y)})
-		}
+		t, y := linear("t", p.Span[0], p.Span[1]), axis{"size of " + p.StateName(0), 1e-6 * f.top, f.top, true}
 		v.Charts = append(v.Charts, newChart("size", fmt.Sprintf("Error and spread at α = %.3g", c.alpha), 300, t, y,
-			line("|error| of the classical solution", ink, 1.5, errs), line("sd of the paths", colours[0], 1.5, sds)).logarithmic(t, y, "yAxis"))
+			line("|error| of the classical solution", ink, 1.5, joined(f.t[1:], c.error)), line("sd of the paths", colours[0], 1.5, joined(f.t[1:], c.sd))))
 		v.Says = append(v.Says, fmt.Sprintf("With α = %.3g, %.0f %% of the errors are within one standard deviation of the paths, and %.0f %% within two. For a Gaussian error of that size it would be 68 %% and 95 %%.",
 			c.alpha, 100*c.within[0], 100*c.within[1]))
 		v.Numbers["within1"], v.Numbers["within2"] = c.within[0], c.within[1]
 	}
-	now := func(y axis) map[string]any {
-		return line("α of the slider", pale, 1, points{{f.number("alpha"), y.min}, {f.number("alpha"), y.max}})
-	}
-	y := axis{"score − its maximum", -150, 10}
-	curve := points{}
-	for i, s := range f.scores {
-		curve = append(curve, []float64{f.alphas[i], s})
-	}
-	series := []map[string]any{line("score", colours[0], 2, curve), now(y)}
+	now := func(y axis) map[string]any { return upright("α of the slider", pale, 1, f.number("alpha"), y) }
+	y := linear("score − its maximum", -150, 10)
+	series := []map[string]any{line("score", colours[0], 2, joined(f.alphas[:len(f.scores)], f.scores)), now(y)}
 	if c := f.scale; c != nil && c.Alpha >= leastAlpha && c.Alpha <= mostAlpha {
-		series = append(series, line("α*", colours[1], 1.5, points{{c.Alpha, y.min}, {c.Alpha, y.max}}))
+		series = append(series, upright("α*", colours[1], 1.5, c.Alpha, y))
 	}
-	v.Charts = append(v.Charts, newChart("score", "Score of α", 300, alpha, y, series...).logarithmic(alpha, y, "xAxis"))
-	share := axis{"share of the errors in %", 0, 100}
+	v.Charts = append(v.Charts, newChart("score", "Score of α", 300, alpha, y, series...))
+	share := linear("share of the errors in %", 0, 100)
 	series = []map[string]any{now(share)}
 	for n, gaussian := range []float64{68.27, 95.45} {
 		curve := points{}
 		for _, c := range f.coverage {
-			curve = append(curve, []float64{c.alpha, 100 * c.within[n]})
+			curve = append(curve, [2]float64{c.alpha, 100 * c.within[n]})
 		}
 		series = append(series, line(fmt.Sprintf("within %d sd", n+1), colours[n], 2, curve),
 			line("for Gaussian errors", pale, 1, points{{leastAlpha, gaussian}, {mostAlpha, gaussian}}))
 	}
-	v.Charts = append(v.Charts, newChart("coverage", "How often the error is within the spread", 300, alpha, share, series...).logarithmic(alpha, share, "xAxis"))
+	v.Charts = append(v.Charts, newChart("coverage", "How often the error is within the spread", 300, alpha, share, series...))
 	if c := f.scale; c != nil {
 		v.Numbers["alpha"], v.Numbers["se"] = c.Alpha, c.SE
 		v.Says = append(v.Says, fmt.Sprintf("Calibrated: α* = %.3g, with an uncertainty of ± %.2g because the number of paths is limited. At α*, the mean of error²/sd² is %.2g, and %.0f %% and %.0f %% of the errors are within one and two standard deviations.",

@@ -152,12 +152,12 @@ func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	x := p.Experiments[0]
 	f.data, f.solution = nil, [2]points{}
 	for i, t := range x.Data.T {
-		f.data = append(f.data, []float64{t, x.Data.Y[i][0]})
+		f.data = append(f.data, [2]float64{t, x.Data.Y[i][0]})
 	}
 	b := f.number("beta1")
 	theta := []float64{10 * b, b}
 	for t := x.Problem.Span[0]; t <= x.Problem.Span[1]; t += 0.02 {
-		f.solution[1] = append(f.solution[1], []float64{t, 10 - 9*math.Exp(-b*(t-x.Problem.Span[0]))})
+		f.solution[1] = append(f.solution[1], [2]float64{t, 10 - 9*math.Exp(-b*(t-x.Problem.Span[0]))})
 	}
 	g, err := p.Setup.Grid(ctx, x.Problem, theta, nil)
 	if err != nil {
@@ -172,7 +172,7 @@ func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 		return nil // it has diverged: nothing is drawn
 	}
 	for i, t := range s.Times() {
-		f.solution[0] = append(f.solution[0], []float64{t, z[i]})
+		f.solution[0] = append(f.solution[0], [2]float64{t, z[i]})
 	}
 	return nil
 }
@@ -200,16 +200,16 @@ func belowTop(v float64) string {
 }
 
 func (f *dragons) view(v *View) {
-	x, y := axis{"β1, with β0 = 10 β1", 0, mostBeta}, axis{"log-likelihood − its maximum", -60, 3}
+	x, y := linear("β1, with β0 = 10 β1", 0, mostBeta), linear("log-likelihood − its maximum", -60, 3)
 	curve := func(values []float64) (p points) {
 		for i, u := range values {
-			p = append(p, []float64{betaAt(i), max(u, 2*y.min)})
+			p = append(p, [2]float64{betaAt(i), u})
 		}
 		return p
 	}
 	at := points{}
 	for n, k := range f.peaks {
-		at = append(at, []float64{k.beta1, k.below})
+		at = append(at, [2]float64{k.beta1, k.below})
 		v.Numbers[fmt.Sprintf("peak%d", n+1)] = k.beta1
 		said := fmt.Sprintf("The solver's log-likelihood has a peak at β1 = %.4g, %s. The accurate log-likelihood there is %s", k.beta1, belowTop(k.below), belowTop(k.exact))
 		if k.exact < -10 {
@@ -220,20 +220,16 @@ func (f *dragons) view(v *View) {
 	cut := f.number("beta1")
 	v.Charts = append(v.Charts, newChart("along", "Two likelihoods of the same data", 320, x, y,
 		line("accurate solver", ink, 1.5, curve(f.exact)), line("this solver", colours[1], 2, curve(f.by)), dots("peaks", colours[1], 8, at),
-		line("β1 of the slider", pale, 1, points{{cut, y.min}, {cut, y.max}})))
+		upright("β1 of the slider", pale, 1, cut, y)))
 	var series []map[string]any
 	if f.surface != nil {
 		for k, below := range []float64{2, 20, 60} {
-			edge := points{}
-			cx, cy := f.surface.Contour(math.Exp(-below / flat))
-			for i := range cx {
-				edge = append(edge, []float64{cx[i], cy[i]})
-			}
+			edge := joined(f.surface.Contour(math.Exp(-below / flat)))
 			series = append(series, line(fmt.Sprintf("%g below the maximum", below), colours[k], 1.5, edge))
 		}
 	}
 	series = append(series, dots("the parameters of the data", ink, 8, points{{1, 10}}))
-	v.Charts = append(v.Charts, newChart("surface", "Contours of the solver's log-likelihood", 320, axis{"β1", 0, mostBeta}, axis{"β0 / β1", 9, 11}, series...),
-		newChart("solution", fmt.Sprintf("The solution with β1 = %.4g", cut), 320, axis{"t", 0, 5}, axis{"y", 0, 14},
+	v.Charts = append(v.Charts, newChart("surface", "Contours of the solver's log-likelihood", 320, linear("β1", 0, mostBeta), linear("β0 / β1", 9, 11), series...),
+		newChart("solution", fmt.Sprintf("The solution with β1 = %.4g", cut), 320, linear("t", 0, 5), linear("y", 0, 14),
 			line("accurate", ink, 1.5, f.solution[1]), line("this solver", colours[1], 1, f.solution[0]), dots("steps of this solver", colours[1], 7, f.solution[0]), dots("data", colours[0], 6, f.data)))
 }

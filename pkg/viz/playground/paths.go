@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	odes "github.com/probode/probode/pkg/probode/problems"
@@ -167,6 +169,7 @@ func (f *paths) compute(ctx context.Context, fit bool) error {
 		return err
 	}
 	f.ens, f.errs = ens, f.errors(ens)
+	f.work.rest(true) // they are shown before the other step sizes
 	const blocks = 50 // every grid has their ends, which are times of the accurate solution
 	settings.KeepPaths, settings.Times = false, make([]float64, blocks+1)
 	for k := range settings.Times {
@@ -290,9 +293,12 @@ func (f *paths) axes(k int) (t, x axis) {
 		low, high = min(low, f.truth.X[i]), max(high, f.truth.X[i])
 	}
 	low, high = low-0.3*(high-low), high+0.3*(high-low)
-	unit := math.Pow(10, math.Floor(math.Log10((high-low)/4)))
-	return axis{"t", f.problem.Span[0], f.problem.Span[1]}, axis{f.problem.StateName(k), unit * math.Floor(low/unit), unit * math.Ceil(high/unit)}
+	unit := decade((high-low)/4, math.Floor)
+	return linear("t", f.problem.Span[0], f.problem.Span[1]), linear(f.problem.StateName(k), unit*math.Floor(low/unit), unit*math.Ceil(high/unit))
 }
+
+// classical is the name of the solution without noise.
+const classical = "classical solution, ξ = 0"
 
 // solutions returns the chart of the component against time.
 func (f *paths) solutions(e *probode.Ensemble) Chart {
@@ -303,11 +309,8 @@ func (f *paths) solutions(e *probode.Ensemble) Chart {
 		thin := max(1, len(e.T)*len(e.Paths)/20000) // points that no screen shows
 		all := points{}
 		for _, z := range e.Paths {
-			if z == nil {
-				continue
-			}
-			for i := 0; i < len(e.T); i += thin {
-				all = append(all, []float64{e.T[i], clip(z[i*d+k], x)})
+			for i := 0; i < len(z)/d; i += thin {
+				all = append(all, [2]float64{e.T[i], z[i*d+k]})
 			}
 			all = append(all, gap)
 		}
@@ -315,41 +318,24 @@ func (f *paths) solutions(e *probode.Ensemble) Chart {
 		s["lineStyle"].(map[string]any)["opacity"] = max(0.08, min(0.5, 8/float64(e.N)))
 		series = append(series, s)
 	} else if e != nil {
-		low, high, mean := points{}, points{}, points{}
+		low, high := points{}, points{}
 		for i, t := range e.T {
 			m, s := e.Mean[k][i], e.SD[k][i]
-			low, high, mean = append(low, []float64{t, clip(m-2*s, x)}), append(high, []float64{t, clip(m+2*s, x)}), append(mean, []float64{t, clip(m, x)})
+			low, high = append(low, [2]float64{t, m - 2*s}), append(high, [2]float64{t, m + 2*s})
 		}
-		series = append(series, line("mean", colours[0], 2, mean), line("mean ± 2 sd", colours[5], 1.2, low), line("mean ± 2 sd", colours[5], 1.2, high))
+		series = append(series, line("mean", colours[0], 2, joined(e.T, e.Mean[k])), line("mean ± 2 sd", colours[5], 1.2, low), line("mean ± 2 sd", colours[5], 1.2, high))
 	}
 	if e != nil {
-		s := line("classical solution, ξ = 0", colours[1], 1.6, polyline(e.T, e.Deterministic[k], x))
-		s["lineStyle"].(map[string]any)["type"] = "dashed"
-		series = append(series, s)
+		series = append(series, dashed(line(classical, colours[1], 1.6, joined(e.T, e.Deterministic[k]))))
 	}
 	exact := points{}
 	for i := 0; i < len(f.truth.Times); i += 8 {
-		exact = append(exact, []float64{f.truth.Times[i], f.truth.X[i*d+k]})
+		exact = append(exact, [2]float64{f.truth.Times[i], f.truth.X[i*d+k]})
 	}
-	cut := f.number("cut")
-	series = append(series, line("accurate solution", ink, 1.6, exact), line("cut", pale, 1, points{{cut, x.min}, {cut, x.max}}))
+	series = append(series, line("accurate solution", ink, 1.6, exact), upright("cut", pale, 1, f.number("cut"), x))
 	c := newChart("solutions", "Numerical solutions of "+integrable[f.text("problem")].label, 340, t, x, series...)
 	c.Wide = true
 	return c
-}
-
-// clip keeps paths that leave the range of the axis from going far beyond it, because
-// ECharts cannot draw distant points well.
-func clip(v float64, a axis) float64 {
-	return min(max(v, 2*a.min-a.max), 2*a.max-a.min)
-}
-
-func polyline(t, x []float64, a axis) points {
-	all := points{}
-	for i := range t {
-		all = append(all, []float64{t[i], clip(x[i], a)})
-	}
-	return all
 }
 
 // The method at() returns the index of the first grid point at or after the cut.
@@ -371,33 +357,15 @@ func (f *paths) cut(k int) Chart {
 	}
 	var series []map[string]any
 	if at, density, err := kde.Line(values, 0, 160); err == nil {
-		top := slices.Max(density)
-		shape := points{}
-		for j := range at {
-			shape = append(shape, []float64{at[j], density[j] / top})
-		}
-		s := line("paths", colours[0], 1.8, shape)
+		floats.Scale(1/slices.Max(density), density)
+		s := line("paths", colours[0], 1.8, joined(at, density))
 		s["areaStyle"] = map[string]any{"opacity": 0.2}
 		series = append(series, s)
 	}
-	z := e.Deterministic[k][i]
-	exact := z - f.errs[k][i]
-	s := line("classical solution, ξ = 0", colours[1], 1.6, points{{z, 0}, {z, 1}})
-	s["lineStyle"].(map[string]any)["type"] = "dashed"
-	series = append(series, s, line("accurate solution", ink, 1.6, points{{exact, 0}, {exact, 1}}))
-	return newChart("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, axis{"relative density", 0, 1.2}, series...)
-}
-
-// logarithmic makes the named axes of a chart, "xAxis" or "yAxis", logarithmic. ECharts
-// rounds the ends of such an axis to the digits of the extreme data, so invisible
-// points are added at the ends.
-func (c Chart) logarithmic(x, y axis, axes ...string) Chart {
-	for _, a := range axes {
-		c.Option[a].(map[string]any)["type"] = "log"
-	}
-	ends := map[string]any{"type": "scatter", "data": points{{x.min, y.min}, {x.max, y.max}}, "symbolSize": 0, "silent": true}
-	c.Option["series"] = append(c.Option["series"].([]map[string]any), ends)
-	return c
+	z, height := e.Deterministic[k][i], linear("relative density", 0, 1)
+	series = append(series, dashed(upright(classical, colours[1], 1.6, z, height)), upright("accurate solution", ink, 1.6, z-f.errs[k][i], height))
+	height.max = 1.2
+	return newChart("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, height, series...)
 }
 
 // sizes returns the axis of errors. It has eight decades, which depend only on the
@@ -405,42 +373,37 @@ func (c Chart) logarithmic(x, y axis, axes ...string) Chart {
 func (f *paths) sizes(k int, name string) axis {
 	_, x := f.axes(k)
 	top := decade(x.max-x.min, math.Ceil)
-	return axis{name, top * 1e-8, top}
+	return axis{name, top * 1e-8, top, true}
 }
-
-// decade rounds to a power of ten.
-func decade(v float64, round func(float64) float64) float64 {
-	return math.Pow(10, round(math.Log10(v)))
-}
-
-func positive(v float64, a axis) float64 { return min(max(v, a.min), a.max) }
 
 // spread returns the chart of error and spread against time.
 func (f *paths) spread(k int) Chart {
 	t, _ := f.axes(k)
-	y := f.sizes(k, "size")
-	errs, sds := points{}, points{}
-	for i, at := range f.ens.T[1:] {
-		errs = append(errs, []float64{at, positive(math.Abs(f.errs[k][i+1]), y)})
-		sds = append(sds, []float64{at, positive(f.ens.SD[k][i+1], y)})
+	return newChart("spread", "Error and spread by time", 260, t, f.sizes(k, "size"),
+		line("|error| of the classical solution", colours[1], 1.6, joined(f.ens.T, magnitudes(f.errs[k]))[1:]),
+		line("sd of the paths", colours[0], 1.6, joined(f.ens.T, f.ens.SD[k])[1:]))
+}
+
+func magnitudes(x []float64) []float64 {
+	all := make([]float64, len(x))
+	for i, v := range x {
+		all[i] = math.Abs(v)
 	}
-	return newChart("spread", "Error and spread by time", 260, t, y,
-		line("|error| of the classical solution", colours[1], 1.6, errs), line("sd of the paths", colours[0], 1.6, sds)).logarithmic(t, y, "yAxis")
+	return all
 }
 
 // order returns the chart of error and spread against step size.
 func (f *paths) order(k int) Chart {
 	i := integrable[f.text("problem")]
-	x, y := axis{"step size h", decade(i.least, math.Floor), decade(i.most, math.Ceil)}, f.sizes(k, "root mean square")
+	x, y := axis{"step size h", decade(i.least, math.Floor), decade(i.most, math.Ceil), true}, f.sizes(k, "root mean square")
 	errs, sds := points{}, points{}
 	for _, o := range f.orders {
-		errs, sds = append(errs, []float64{o.h, positive(o.error[k], y)}), append(sds, []float64{o.h, positive(o.sd[k], y)})
+		errs, sds = append(errs, [2]float64{o.h, o.error[k]}), append(sds, [2]float64{o.h, o.sd[k]})
 	}
 	h := f.number("h")
-	now := points{{h, positive(rms(f.errs[k]), y)}}
 	return newChart("order", "Error and spread by step size", 260, x, y,
-		line("error", colours[1], 1.6, errs), line("spread", colours[0], 1.6, sds), dots("error at h", colours[1], 9, now),
-		dots("spread at h", colours[0], 9, points{{h, positive(rms(f.ens.SD[k]), y)}})).logarithmic(x, y, "xAxis", "yAxis")
+		line("error", colours[1], 1.6, errs), line("spread", colours[0], 1.6, sds),
+		dots("error at h", colours[1], 9, points{{h, rms(f.errs[k])}}), dots("spread at h", colours[0], 9, points{{h, rms(f.ens.SD[k])}}))
 }
 
 func (f *paths) says(k int, numbers map[string]float64) []string {

@@ -235,7 +235,7 @@ func (f *posterior) axisOf(knob string) (axis, int) {
 	name := f.text(knob)
 	i := slices.Index(f.draws.posterior.Names(), name)
 	r := problems[f.problem].ranges[i]
-	return axis{name, r[0], r[1]}, i
+	return linear(name, r[0], r[1]), i
 }
 
 // contours returns the chart of two parameters: the contours of both posteriors, and
@@ -243,20 +243,26 @@ func (f *posterior) axisOf(knob string) (axis, int) {
 func (f *posterior) contours() Chart {
 	x, i := f.axisOf("x")
 	y, j := f.axisOf("y")
-	series := slices.Concat(outline("accurate solver", ink, f.exact, i, j), outline("this solver", colours[0], f.draws, i, j))
+	var series []map[string]any
+	for k, edge := range f.exact.outline(i, j) {
+		series = append(series, line("accurate solver", ink, 2-0.8*float64(k), edge))
+	}
+	for k, edge := range f.draws.outline(i, j) {
+		series = append(series, line("this solver", colours[0], 2-0.8*float64(k), edge))
+	}
 	now := points{}
 	for _, c := range f.draws.chains {
 		for _, p := range c.positions[max(0, len(c.positions)-25):] {
-			now = append(now, []float64{p[i], p[j]})
+			now = append(now, [2]float64{p[i], p[j]})
 		}
 	}
 	series = append(series, dots("latest draws", colours[1], 4, now))
 	return newChart("contours", "Regions that contain 50 % and 90 % of the posterior", 380, x, y, series...)
 }
 
-// outline returns the contours of parameters i and j of a run, or nothing while there are
-// few draws.
-func outline(name, colour string, r *run, i, j int) []map[string]any {
+// outline returns the contours of parameters i and j around 50 % and 90 % of the draws, or
+// nothing while there are few.
+func (r *run) outline(i, j int) []points {
 	s := r.summary
 	if r.outlined == [3]int{r.judged, i, j} {
 		return r.outlines
@@ -280,13 +286,8 @@ func outline(name, colour string, r *run, i, j int) []map[string]any {
 	if err != nil {
 		return nil
 	}
-	for k, level := range g.Levels(0.5, 0.9) {
-		cx, cy := g.Contour(level)
-		edge := points{}
-		for n := range cx {
-			edge = append(edge, []float64{cx[n], cy[n]})
-		}
-		r.outlines = append(r.outlines, line(name, colour, 2-0.8*float64(k), edge))
+	for _, level := range g.Levels(0.5, 0.9) {
+		r.outlines = append(r.outlines, joined(g.Contour(level)))
 	}
 	return r.outlines
 }
@@ -308,11 +309,10 @@ func (f *posterior) trace() Chart {
 		}
 		path := points{}
 		for k := thin - 1; k < len(chain.positions); k += thin {
-			path = append(path, []float64{float64((k + 1) * r.settings.Thin), chain.positions[k][j]})
+			path = append(path, [2]float64{float64((k + 1) * r.settings.Thin), chain.positions[k][j]})
 		}
 		series = append(series, line(fmt.Sprintf("chain %d", c+1), colours[c], 1, path))
 	}
-	burnIn := float64(r.settings.BurnIn)
-	series = append(series, line("end of burn-in", pale, 1, points{{burnIn, y.min}, {burnIn, y.max}}))
-	return newChart("trace", "Chains of "+y.name, 260, axis{"iteration", 0, length}, y, series...)
+	series = append(series, upright("end of burn-in", pale, 1, float64(r.settings.BurnIn), y))
+	return newChart("trace", "Chains of "+y.name, 260, linear("iteration", 0, length), y, series...)
 }

@@ -28,8 +28,8 @@ type run struct {
 	next    diag.Summary  // of the first parameters of sample
 	whole   bool          // all draws have been made
 
-	outlined [3]int           // number of draws and parameters of outlines
-	outlines []map[string]any // contours
+	outlined [3]int   // number of draws and parameters of outlines
+	outlines []points // contours
 }
 
 // A chain keeps every Thin-th position of one chain, burn-in included.

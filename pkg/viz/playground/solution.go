@@ -73,7 +73,7 @@ func newSolution(ctx context.Context, file *model.File, setup probode.Setup, the
 			for _, m := range file.Models {
 				for _, d := range m.Data {
 					if d.Observable == name && d.Condition == e.Condition && d.Time-d.Time == 0 {
-						c.data = append(c.data, []float64{d.Time, d.Value})
+						c.data = append(c.data, [2]float64{d.Time, d.Value})
 					}
 				}
 			}
@@ -187,7 +187,7 @@ func (s *solution) axes() (all []axis) {
 			low = margin // the axis begins at 0
 		}
 		unit := tick(high + 2*margin - low)
-		all = append(all, axis{name, unit * math.Floor((low-margin)/unit), unit * math.Ceil((high+margin)/unit)})
+		all = append(all, linear(name, unit*math.Floor((low-margin)/unit), unit*math.Ceil((high+margin)/unit)))
 	}
 	return all
 }
@@ -224,9 +224,7 @@ func (s *solution) charts(frame []axis) (all []Chart) {
 				series = append(series, line("this solver"+label, colours[n%len(colours)], 3, joined(c.t, c.solver)))
 			}
 			if c.exact != nil {
-				exact := line("accurate"+label, ink, 1.2, joined(c.t, c.exact))
-				exact["lineStyle"].(map[string]any)["type"] = "dashed"
-				series = append(series, exact)
+				series = append(series, dashed(line("accurate"+label, ink, 1.2, joined(c.t, c.exact))))
 			}
 			if c.data != nil {
 				series = append(series, dots("data"+label, colours[n%len(colours)], 7, c.data))
@@ -236,14 +234,6 @@ func (s *solution) charts(frame []axis) (all []Chart) {
 		all = append(all, newChart(fmt.Sprintf("observable%d", i+1), y.name, 300, t, y, series...))
 	}
 	return all
-}
-
-func joined(x, y []float64) points {
-	p := make(points, len(x))
-	for i := range x {
-		p[i] = []float64{x[i], y[i]}
-	}
-	return p
 }
 
 const (

@@ -186,7 +186,7 @@ func (f *step) Advance(time.Duration) View {
 func (f *step) one(v *View, s *taken) {
 	h, mean := f.number("h"), s.law.Mean[0]
 	eta := 3 * math.Sqrt(f.number("alpha")*h)
-	var r, linear, exact, gaussian points
+	var r, tangent, exact, gaussian points
 	peak, normalizer := s.law.LogGaussian(s.law.Mean), math.NaN()
 	if m, err := s.law.Moments(); err != nil {
 		v.Says = append(v.Says, "The exact density cannot be normalised: "+err.Error()+".")
@@ -199,17 +199,17 @@ func (f *step) one(v *View, s *taken) {
 	for i := range 301 {
 		at, out := []float64{float64(i)/100 - 1}, []float64{0}
 		s.law.Residual(out, at)
-		r = append(r, []float64{at[0], out[0]})
-		linear = append(linear, []float64{at[0], (at[0] - mean) * (1/h + 3)})
-		exact = append(exact, []float64{at[0], math.Exp(s.law.LogDensity(at) - normalizer - peak)})
-		gaussian = append(gaussian, []float64{at[0], math.Exp(s.law.LogGaussian(at) - peak)})
+		r = append(r, [2]float64{at[0], out[0]})
+		tangent = append(tangent, [2]float64{at[0], (at[0] - mean) * (1/h + 3)})
+		exact = append(exact, [2]float64{at[0], math.Exp(s.law.LogDensity(at) - normalizer - peak)})
+		gaussian = append(gaussian, [2]float64{at[0], math.Exp(s.law.LogGaussian(at) - peak)})
 	}
-	x, y, z := axis{"next state z", -1, 2}, axis{"discrepancy r(z)", -4, 4}, axis{"density (the Gaussian’s peak is 1)", 0, 1.5}
+	x, y, z := linear("next state z", -1, 2), linear("discrepancy r(z)", -4, 4), linear("density (the Gaussian’s peak is 1)", 0, 1.5)
 	v.Charts = []Chart{
-		newChart("equation", "The equation of the step: r(z) = 0", 320, x, y, line("r(z)", colours[0], 2, r), line("f linearised", colours[1], 2, linear),
+		newChart("equation", "The equation of the step: r(z) = 0", 320, x, y, line("r(z)", colours[0], 2, r), line("f linearised", colours[1], 2, tangent),
 			line("± η", pale, 1, points{{x.min, eta}, {x.max, eta}, gap, {x.min, -eta}, {x.max, -eta}}), dots("this ξ", colours[2], 10, points{{s.end[0], 0}})),
 		newChart("density", "The density of the next state", 320, x, z, line("exact", colours[0], 2, exact), line("Gaussian", colours[1], 2, gaussian),
-			line("true solution", ink, 1, points{{s.truth[0], z.min}, {s.truth[0], z.max}}), dots("this ξ", colours[2], 10, points{{s.end[0], 0}})),
+			upright("true solution", ink, 1, s.truth[0], z), dots("this ξ", colours[2], 10, points{{s.end[0], 0}})),
 	}
 }
 
@@ -242,27 +242,23 @@ func (f *step) two(v *View, s *taken) {
 	}
 	var series []map[string]any
 	for k, level := range g.Levels(0.5, 0.9) {
-		cx, cy := g.Contour(level)
-		exact, circle := points{}, points{}
-		for i := range cx {
-			exact = append(exact, []float64{cx[i], cy[i]})
-		}
+		exact, circle := joined(g.Contour(level)), points{}
 		radius := math.Sqrt(-2 * math.Log(1-[2]float64{0.5, 0.9}[k])) // of N(0, I)
 		for i := range 61 {
 			y, x := math.Sincos(2 * math.Pi * float64(i) / 60)
-			circle = append(circle, []float64{radius * x, radius * y})
+			circle = append(circle, [2]float64{radius * x, radius * y})
 		}
 		width := 2 - 0.8*float64(k)
 		series = append(series, line("exact", colours[0], width, exact), line("Gaussian", colours[1], width, circle))
 	}
 	det := l[0][0]*l[1][1] - l[1][0]*l[0][1]
 	dv, dr := s.truth[0]-mean[0], s.truth[1]-mean[1]
-	truth := []float64{(l[1][1]*dv - l[1][0]*dr) / det, (l[0][0]*dr - l[0][1]*dv) / det}
+	truth := [2]float64{(l[1][1]*dv - l[1][0]*dr) / det, (l[0][0]*dr - l[0][1]*dv) / det}
 	series = append(series, dots("true solution", ink, 8, points{truth}), dots("this ξ", colours[2], 10, points{{f.number("xi1"), f.number("xi2")}}))
 	if !(math.Abs(truth[0]) < far && math.Abs(truth[1]) < far) {
 		v.Says = append(v.Says, "The true solution lies outside the figure: the noise is small compared with the error.")
 	}
-	x, y := axis{"ζ, first component", -far, far}, axis{"ζ, second component", -far, far}
+	x, y := linear("ζ, first component", -far, far), linear("ζ, second component", -far, far)
 	v.Charts = []Chart{newChart("plane", "Regions that contain the next state z = μ + Lζ with probability 50 % and 90 %", 400, x, y, series...)}
 }
 
