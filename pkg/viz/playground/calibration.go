@@ -36,7 +36,8 @@ type comparison struct {
 
 func newCalibration() Figure {
 	f := &calibration{}
-	f.computed = computed{problem: "fitzhugh-nagumo", list: f.controls, begin: f.compute, show: f.view}
+	f.computed = computed{problem: "fitzhugh-nagumo", list: f.controls, begin: f.compute, show: f.view,
+		failure: "This cannot be computed", ranged: []string{"h"}}
 	f.open()
 	return f
 }
@@ -45,6 +46,9 @@ func (f *calibration) controls(name string) knobs {
 	rule := Control{Name: "rule", Label: "score", Kind: "choice", Value: "log",
 		Options: []Option{{"log", "logarithmic score"}, {"paper", "Bhattacharyya, as in the paper"}}}
 	i := integrable[name]
+	if i.make == nil {
+		return nil
+	}
 	return knobs{problemChoice(name), methodChoice("am0"), slider("h", "step size h", "log", i.least, i.most, 0, i.at), rule,
 		slider("alpha", "scale of the noise α", "log", leastAlpha, mostAlpha, 0, 0.2),
 		slider("paths", "number of paths", "integer", 20, 200, 1, 100), slider("seed", "seed", "integer", 1, 1000, 1, 1)}

@@ -3,19 +3,25 @@ package playground
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
 var errNoFiles = errors.New("this figure has no files")
 
-// computed is a figure whose computation begins again whenever a knob moves.
+// computed is a figure whose computation begins again whenever a knob moves on which it
+// depends, or a button is pressed.
 type computed struct {
 	knobs
 	work    *task
-	list    func(name string) knobs // the knobs with their usual values, for a problem
+	list    func(problem string) knobs // the knobs with their usual values; nil if there is no such problem
 	begin   func(ctx context.Context) error
 	show    func(v *View) // adds charts and sentences
+	failure string        // what it means that begin fails, in words
+	ranged  []string      // knobs whose ranges depend on the problem
+	drawn   []string      // knobs on which the computation does not depend
 	problem string
+	pressed string // the button that began the computation, if any
 }
 
 // The method open sets the knobs to their default values and begins the computation.
@@ -32,18 +38,32 @@ func (f *computed) File(string) ([]byte, error) { return nil, errNoFiles }
 
 func (f *computed) Set(values map[string]any) error {
 	kept, name := f.values(), f.problem
-	if v, ok := values["problem"].(string); ok && v != name && integrable[v].make != nil {
+	if v, ok := values["problem"].(string); ok && v != name && f.list(v) != nil {
 		name = v
 		delete(kept, "problem")
-		delete(kept, "h") // has another range
+		for _, k := range f.ranged {
+			delete(kept, k)
+		}
 	}
 	next := f.list(name)
 	if err := next.fill(values, kept); err != nil {
 		return err
 	}
-	f.work.stop()
+	again, pressed := f.work == nil || name != f.problem, ""
+	for i := range next {
+		c := &next[i]
+		switch {
+		case c.Kind == "button" && c.Value == true:
+			pressed, c.Value, again = c.Name, false, true
+		case !again && !slices.Contains(f.drawn, c.Name):
+			again = c.Value != f.named(c.Name).Value
+		}
+	}
+	if again {
+		f.work.stop()
+		f.work, f.pressed = newTask(f.begin), pressed
+	}
 	f.knobs, f.problem = next, name
-	f.work = newTask(f.begin)
 	return nil
 }
 
@@ -52,7 +72,7 @@ func (f *computed) Advance(budget time.Duration) View {
 	if v.Done {
 		v.Progress = 1
 		if f.work.err != nil {
-			v.Says = []string{"This cannot be computed: " + f.work.err.Error() + "."}
+			v.Says = []string{f.failure + ": " + f.work.err.Error() + "."}
 		}
 	}
 	f.show(&v)

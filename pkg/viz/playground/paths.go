@@ -1,7 +1,6 @@
 package playground
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -37,15 +35,14 @@ var integrable = map[string]integrated{
 
 // paths is the figure of an ensemble of numerical solutions beside the accurate solution.
 type paths struct {
-	knobs
-	problem *probode.Problem
-	truth   *reference.Solution
-	work    *task
-	ens     *probode.Ensemble
-	errs    [][]float64 // of the classical solution, by component
-	orders  []sized     // from large steps to small ones
-	alpha   float64     // the calibrated scale, 0 before it is known
-	fault   error
+	computed
+	ode    *probode.Problem
+	solved string // the name of ode
+	truth  *reference.Solution
+	ens    *probode.Ensemble
+	errs   [][]float64 // of the classical solution, by component
+	orders []sized     // from large steps to small ones
+	alpha  float64     // the calibrated scale, 0 before it is known
 }
 
 // The type sized holds the error and the spread at one step size, by component: root
@@ -57,20 +54,24 @@ type sized struct {
 
 func newPaths() Figure {
 	f := &paths{}
-	if err := f.Set(nil); err != nil {
-		panic(err)
-	}
+	f.computed = computed{problem: "fitzhugh-nagumo", list: f.controls, begin: f.compute, show: f.view,
+		failure: "The solver finds no solution with these settings",
+		ranged:  []string{"component", "h", "cut"}, drawn: []string{"component", "show", "cut"}}
+	f.open()
 	return f
 }
 
-func (f *paths) Controls() []Control { return f.knobs }
-
-func (f *paths) controls(name string, p *probode.Problem) knobs {
+func (*paths) controls(name string) knobs {
+	i := integrable[name]
+	if i.make == nil {
+		return nil
+	}
+	p := i.make()
 	component := Control{Name: "component", Label: "component", Kind: "choice", Value: "0"}
 	for k := range p.X0 {
 		component.Options = append(component.Options, Option{fmt.Sprint(k), p.StateName(k)})
 	}
-	i, from, to := integrable[name], p.Span[0], p.Span[1]
+	from, to := p.Span[0], p.Span[1]
 	return knobs{problemChoice(name), component, methodChoice("am0"),
 		slider("h", "step size h", "log", i.least, i.most, 0, i.at),
 		slider("alpha", "scale of the noise α", "log", 1e-4, 1e3, 0.05, 0.2),
@@ -98,55 +99,19 @@ func methodChoice(value string) Control {
 		{"am1", "trapezoidal rule"}, {"am2", "Adams–Moulton, order 3"}, {"rk4", "Runge–Kutta, order 4"}}}
 }
 
-func (f *paths) Set(values map[string]any) error {
-	name := "fitzhugh-nagumo"
-	if f.problem != nil {
-		name = f.text("problem")
-	}
-	kept := f.values()
-	p := f.problem
-	if v, ok := values["problem"].(string); p == nil || ok && v != name && integrable[v].make != nil {
-		name = cmp.Or(v, name)
-		p = integrable[name].make()
-		delete(kept, "problem") // and what depends on it
-		delete(kept, "component")
-		delete(kept, "h")
-		delete(kept, "cut")
-	}
-	next := f.controls(name, p)
-	if err := next.fill(values, kept); err != nil {
-		return err
-	}
-	fit := next.on("calibrate")
-	next.named("calibrate").Value = false
-	again := f.ens == nil || fit || p != f.problem
-	for _, k := range []string{"method", "h", "alpha", "paths", "seed"} {
-		again = again || next.named(k).Value != f.named(k).Value
-	}
-	if p != f.problem {
-		f.work.stop()
-		f.problem, f.truth, f.ens = p, nil, nil
-	}
-	f.knobs = next
-	if again {
-		f.work.stop()
-		f.fault, f.orders, f.alpha = nil, nil, 0
-		f.work = newTask(func(ctx context.Context) error { return f.compute(ctx, fit) })
-	}
-	return nil
-}
-
-func (f *paths) Close() { f.work.stop() }
-
 // compute computes the accurate solution of a new problem, then the ensemble, and then
 // the errors and spreads, from large steps to small ones.
-func (f *paths) compute(ctx context.Context, fit bool) error {
+func (f *paths) compute(ctx context.Context) error {
+	if f.solved != f.problem {
+		f.ode, f.solved, f.truth, f.ens = integrable[f.problem].make(), f.problem, nil, nil
+	}
+	f.orders, f.alpha = nil, 0
 	if f.truth == nil {
 		times := make([]float64, 4801)
 		for i := range times {
 			times[i] = f.moment(i, len(times)-1)
 		}
-		truth, err := reference.Solve(ctx, f.problem, times, reference.Settings{})
+		truth, err := reference.Solve(ctx, f.ode, times, reference.Settings{})
 		if err != nil {
 			return err
 		}
@@ -154,8 +119,8 @@ func (f *paths) compute(ctx context.Context, fit bool) error {
 	}
 	m := methodNamed(f.text("method"))
 	h, n, seed := f.number("h"), int(f.number("paths")), uint64(f.number("seed"))
-	if fit {
-		scale, err := calibrate.Run(ctx, f.problem, m, calibrate.Settings{StepSize: h, Paths: 100, Seed: seed, Workers: 1})
+	if f.pressed == "calibrate" {
+		scale, err := calibrate.Run(ctx, f.ode, m, calibrate.Settings{StepSize: h, Paths: 100, Seed: seed, Workers: 1})
 		if err != nil {
 			return err
 		}
@@ -164,7 +129,7 @@ func (f *paths) compute(ctx context.Context, fit bool) error {
 		}
 	}
 	settings := probode.Settings{Mesh: probode.Uniform(h), Alpha: f.number("alpha"), Seed: seed, KeepPaths: true, Workers: 1}
-	ens, err := probode.Integrate(ctx, f.problem, m, n, settings)
+	ens, err := probode.Integrate(ctx, f.ode, m, n, settings)
 	if err != nil {
 		return err
 	}
@@ -175,13 +140,13 @@ func (f *paths) compute(ctx context.Context, fit bool) error {
 	for k := range settings.Times {
 		settings.Times[k] = f.moment(k, blocks)
 	}
-	i := integrable[f.text("problem")]
-	for h := f.moment(1, blocks) - f.problem.Span[0]; h >= i.least; h /= 2 {
+	i := integrable[f.problem]
+	for h := f.moment(1, blocks) - f.ode.Span[0]; h >= i.least; h /= 2 {
 		if h > i.most {
 			continue
 		}
 		settings.Mesh = probode.Uniform(h)
-		ens, err := probode.Integrate(ctx, f.problem, m, min(n, 20), settings)
+		ens, err := probode.Integrate(ctx, f.ode, m, min(n, 20), settings)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		} else if err != nil {
@@ -198,7 +163,7 @@ func (f *paths) compute(ctx context.Context, fit bool) error {
 
 // moment returns the end of block k if the time span is divided into n equal blocks.
 func (f *paths) moment(k, n int) float64 {
-	return f.problem.Span[0] + (f.problem.Span[1]-f.problem.Span[0])*float64(k)/float64(n)
+	return f.ode.Span[0] + (f.ode.Span[1]-f.ode.Span[0])*float64(k)/float64(n)
 }
 
 // errors returns the errors of the classical solution. Between its times the accurate
@@ -206,15 +171,15 @@ func (f *paths) moment(k, n int) float64 {
 // 4,800 intervals the error of this interpolation is smaller than any error that is
 // drawn.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
-	d, theta, times := len(f.problem.X0), f.problem.Theta, f.truth.Times
+	d, theta, times := len(f.ode.X0), f.ode.Theta, f.truth.Times
 	errs := make([][]float64, d)
 	left, right := make([]float64, d), make([]float64, d)
 	for i, t := range ens.T {
 		j, _ := slices.BinarySearch(times, t)
 		j = min(max(j, 1), len(times)-1)
 		a, b := f.truth.X[(j-1)*d:j*d], f.truth.X[j*d:(j+1)*d]
-		f.problem.F(left, times[j-1], a, theta)
-		f.problem.F(right, times[j], b, theta)
+		f.ode.F(left, times[j-1], a, theta)
+		f.ode.F(right, times[j], b, theta)
 		h := times[j] - times[j-1]
 		s := (t - times[j-1]) / h
 		for k := range errs {
@@ -233,20 +198,12 @@ func rms(x []float64) float64 {
 	return math.Sqrt(sum / float64(len(x)))
 }
 
-func (f *paths) Advance(budget time.Duration) View {
-	v := View{Done: f.work.advance(budget), Numbers: map[string]float64{}}
-	if v.Done {
-		f.fault = f.work.err
-	}
-	switch {
-	case f.fault != nil && !errors.Is(f.fault, context.Canceled):
-		v.Says = []string{"The solver finds no solution with these settings: " + f.fault.Error() + "."}
-		fallthrough
-	case f.ens == nil:
+func (f *paths) view(v *View) {
+	if f.ens == nil || len(v.Says) > 0 { // not yet computed, or a failure
 		if f.truth != nil {
 			v.Charts = []Chart{f.solutions(nil)}
 		}
-		return v
+		return
 	}
 	v.Progress = 0.3 + 0.1*float64(len(f.orders))
 	k := f.component()
@@ -254,7 +211,6 @@ func (f *paths) Advance(budget time.Duration) View {
 	v.Charts = []Chart{f.solutions(f.ens), c, f.spread(k), f.order(k)}
 	v.Says = f.says(k, v.Numbers)
 	v.Files = []File{{pathsFile, "text/csv"}}
-	return v
 }
 
 const pathsFile = "paths.csv"
@@ -262,10 +218,10 @@ const pathsFile = "paths.csv"
 // File writes a table of the component that is shown: the times, the classical
 // solution, the mean, the standard deviation, and the paths.
 func (f *paths) File(name string) ([]byte, error) {
-	if name != pathsFile || f.ens == nil {
+	if name != pathsFile || f.ens == nil || f.solved != f.problem {
 		return nil, errors.New("the only file is " + pathsFile + ", and it needs paths")
 	}
-	k, d, e := f.component(), len(f.problem.X0), f.ens
+	k, d, e := f.component(), len(f.ode.X0), f.ens
 	var b strings.Builder
 	b.WriteString("t,classical,mean,sd")
 	for p := range e.Paths {
@@ -288,13 +244,13 @@ func (f *paths) component() int {
 
 // axes returns the axes of time and of component k. They depend only on the problem.
 func (f *paths) axes(k int) (t, x axis) {
-	d, low, high := len(f.problem.X0), math.Inf(1), math.Inf(-1)
+	d, low, high := len(f.ode.X0), math.Inf(1), math.Inf(-1)
 	for i := k; i < len(f.truth.X); i += d {
 		low, high = min(low, f.truth.X[i]), max(high, f.truth.X[i])
 	}
 	low, high = low-0.3*(high-low), high+0.3*(high-low)
 	unit := decade((high-low)/4, math.Floor)
-	return linear("t", f.problem.Span[0], f.problem.Span[1]), linear(f.problem.StateName(k), unit*math.Floor(low/unit), unit*math.Ceil(high/unit))
+	return linear("t", f.ode.Span[0], f.ode.Span[1]), linear(f.ode.StateName(k), unit*math.Floor(low/unit), unit*math.Ceil(high/unit))
 }
 
 // classical is the name of the solution without noise.
@@ -302,7 +258,7 @@ const classical = "classical solution, ξ = 0"
 
 // solutions returns the chart of the component against time.
 func (f *paths) solutions(e *probode.Ensemble) Chart {
-	k, d := f.component(), len(f.problem.X0)
+	k, d := f.component(), len(f.ode.X0)
 	t, x := f.axes(k)
 	var series []map[string]any
 	if e != nil && f.text("show") == "paths" {
@@ -333,7 +289,7 @@ func (f *paths) solutions(e *probode.Ensemble) Chart {
 		exact = append(exact, [2]float64{f.truth.Times[i], f.truth.X[i*d+k]})
 	}
 	series = append(series, line("accurate solution", ink, 1.6, exact), upright("cut", pale, 1, f.number("cut"), x))
-	c := newChart("solutions", "Numerical solutions of "+integrable[f.text("problem")].label, 340, t, x, series...)
+	c := newChart("solutions", "Numerical solutions of "+integrable[f.problem].label, 340, t, x, series...)
 	c.Wide = true
 	return c
 }
@@ -348,7 +304,7 @@ func (f *paths) at() int {
 // are drawn relative to their maximum, so that the axis stays the same.
 func (f *paths) cut(k int) Chart {
 	_, x := f.axes(k)
-	i, d, e := f.at(), len(f.problem.X0), f.ens
+	i, d, e := f.at(), len(f.ode.X0), f.ens
 	var values []float64
 	for _, z := range e.Paths {
 		if z != nil {
@@ -394,7 +350,7 @@ func magnitudes(x []float64) []float64 {
 
 // order returns the chart of error and spread against step size.
 func (f *paths) order(k int) Chart {
-	i := integrable[f.text("problem")]
+	i := integrable[f.problem]
 	x, y := axis{"step size h", decade(i.least, math.Floor), decade(i.most, math.Ceil), true}, f.sizes(k, "root mean square")
 	errs, sds := points{}, points{}
 	for _, o := range f.orders {
@@ -416,7 +372,7 @@ func (f *paths) says(k int, numbers map[string]float64) []string {
 			within++
 		}
 	}
-	name := f.problem.StateName(k)
+	name := f.ode.StateName(k)
 	list := []string{
 		fmt.Sprintf("%d paths with %d steps of h = %.4g. At t = %.4g, %s is %.5g ± %.2g in the paths, %.5g in the classical solution, and %.5g in the accurate one.",
 			e.N, len(e.T)-1, f.ens.Grid.H(0), e.T[i], name, e.Mean[k][i], e.SD[k][i], e.Deterministic[k][i], e.Deterministic[k][i]-f.errs[k][i]),

@@ -28,8 +28,8 @@ func TestPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := finished(t, f)
-		if len(v.Charts) != 4 || f.fault != nil {
-			t.Fatalf("%s: %d charts, %v", method, len(v.Charts), f.fault)
+		if len(v.Charts) != 4 || f.work.err != nil {
+			t.Fatalf("%s: %d charts, %v", method, len(v.Charts), f.work.err)
 		}
 		last := f.orders[len(f.orders)-2:]
 		if got := math.Log2(last[0].error[0] / last[1].error[0]); math.Abs(got-order) > 0.2 {

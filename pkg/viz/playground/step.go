@@ -1,10 +1,10 @@
 package playground
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
@@ -15,17 +15,21 @@ import (
 
 // step is the figure of one step of backward Euler: its exact density, the Gaussian
 // approximation, and the state to which a value of ξ leads.
-type step struct{ knobs }
+type step struct {
+	computed
+	taken *taken
+}
 
 func newStep() Figure {
 	f := &step{}
-	if err := f.Set(nil); err != nil {
-		panic(err)
-	}
+	f.computed = computed{problem: "cubic", list: f.controls, show: f.view, failure: "The step cannot be shown", ranged: []string{"h"},
+		begin: func(context.Context) (err error) {
+			f.taken, err = f.take()
+			return err
+		}}
+	f.open()
 	return f
 }
-
-func (f *step) Controls() []Control { return f.knobs }
 
 // controls returns the knobs with their usual values for a problem.
 func (*step) controls(name string) knobs {
@@ -33,37 +37,17 @@ func (*step) controls(name string) knobs {
 		Options: []Option{{"cubic", "x′ = −x³ from x = 1"}, {"fitzhugh-nagumo", "FitzHugh–Nagumo"}}}
 	solved := Control{Name: "linearize", Label: "linearised", Kind: "choice", Value: "current", Options: []Option{
 		{"current", "once, as in the paper"}, {"newton", "until it is solved (Newton)"}}}
-	if name == "cubic" {
+	switch name {
+	case "cubic":
 		return knobs{problem, solved, slider("h", "step size h", "log", 0.05, 2, 0, 0.5),
 			slider("alpha", "scale of the noise α", "log", 0.002, 2, 0, 0.2), slider("xi1", "ξ", "range", -3, 3, 0.05, 1)}
+	case "fitzhugh-nagumo":
+		return knobs{problem, solved, slider("h", "step size h", "log", 0.01, 0.5, 0, 0.1),
+			slider("alpha", "scale of the noise α", "log", 0.002, 2, 0, 0.2), slider("t", "begins at time t", "range", 0, 20, 0.1, 3),
+			slider("xi1", "ξ, first component", "range", -3, 3, 0.05, 1), slider("xi2", "ξ, second component", "range", -3, 3, 0.05, 0)}
 	}
-	return knobs{problem, solved, slider("h", "step size h", "log", 0.01, 0.5, 0, 0.1),
-		slider("alpha", "scale of the noise α", "log", 0.002, 2, 0, 0.2), slider("t", "begins at time t", "range", 0, 20, 0.1, 3),
-		slider("xi1", "ξ, first component", "range", -3, 3, 0.05, 1), slider("xi2", "ξ, second component", "range", -3, 3, 0.05, 0)}
-}
-
-func (f *step) Set(values map[string]any) error {
-	kept, name := map[string]any{}, "cubic"
-	if f.knobs != nil {
-		kept, name = f.values(), f.text("problem")
-	}
-	if v, ok := values["problem"].(string); ok && v != name {
-		if name = v; v != "fitzhugh-nagumo" {
-			name = "cubic"
-		}
-		delete(kept, "h") // has another range
-	}
-	next := f.controls(name)
-	if err := next.fill(values, kept); err != nil {
-		return err
-	}
-	f.knobs = next
 	return nil
 }
-
-func (f *step) Close() {}
-
-func (f *step) File(string) ([]byte, error) { return nil, errNoFiles }
 
 // A taken holds the step that the knobs describe.
 type taken struct {
@@ -159,12 +143,10 @@ func states(p *probode.Problem, h float64, times ...float64) ([][]float64, error
 	return all, nil
 }
 
-func (f *step) Advance(time.Duration) View {
-	v := View{Progress: 1, Done: true, Numbers: map[string]float64{}}
-	s, err := f.take()
-	if err != nil {
-		v.Says = []string{"The step cannot be shown: " + err.Error() + "."}
-		return v
+func (f *step) view(v *View) {
+	s := f.taken
+	if s == nil {
+		return
 	}
 	v.Says = []string{fmt.Sprintf("From %s, the step with this ξ leads to %s, and the step without noise to %s; the true solution is %s.",
 		vector(s.begin), vector(s.end), vector(s.law.Mean), vector(s.truth))}
@@ -175,11 +157,10 @@ func (f *step) Advance(time.Duration) View {
 		v.Numbers[fmt.Sprintf("end%d", k+1)], v.Numbers[fmt.Sprintf("mean%d", k+1)] = x, s.law.Mean[k]
 	}
 	if len(s.begin) == 1 {
-		f.one(&v, s)
+		f.one(v, s)
 	} else {
-		f.two(&v, s)
+		f.two(v, s)
 	}
-	return v
 }
 
 // The method one draws the equation and the density of a step with one component.
