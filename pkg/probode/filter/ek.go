@@ -56,8 +56,9 @@ type EK struct {
 	// independent, and the spread does not include the errors that one block passes to
 	// another. A step takes O(d w² q³) operations for a width w. Zero means one block for
 	// all components, or blocks of one component if the Jacobian is Zero. If an
-	// observation depends on several blocks, the steps of Fenrir and DALTON cost as much
-	// as with a single block. With Cubature they always do, and use all derivatives.
+	// observation depends on several blocks, or the problem has events, the steps of
+	// Fenrir and DALTON cost as much as with a single block. With Cubature they always
+	// do, and use all derivatives.
 	Width int
 
 	// SecondOrder says that the state is (x, x′), so that F writes x′ to the first half

@@ -65,7 +65,7 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 		return nil, err
 	}
 	d := p.Dim()
-	out := &Marginal{dalton: dalton, pass: &pass{EK: m, joint: m.Jacobian == Cubature}, rows: map[int]int{}, x: make([]float64, d),
+	out := &Marginal{dalton: dalton, pass: &pass{EK: m, joint: m.Jacobian == Cubature || len(p.Events) > 0}, rows: map[int]int{}, x: make([]float64, d),
 		row: Row{make([]float64, c), make([]float64, c), make([]float64, c*d), make([]float64, c)}}
 	for n, i := range index {
 		if _, ok := out.rows[i]; ok {
