@@ -414,7 +414,7 @@ func (s *stepper) Memory() int {
 	return n
 }
 
-// The method each() calls the function do for every slice of the memory.
+// The method each() passes every slice of the memory to do.
 func (s *stepper) each(do func(v []float64)) {
 	do(s.out)
 	for k, b := range s.blocks {

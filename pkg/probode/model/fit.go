@@ -86,10 +86,10 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // with the tighter tolerance that accurate optima need. The expansions contain the kinks
 // of Laplace errors.
 //
-// For every second drawn start the search begins at the best of five points: the start,
-// and four points that are drawn independently. If the likelihood cannot be computed at
-// any of these points, more points are drawn, up to a total of 25. During a search the
-// log-likelihood is taken to be −∞ wherever it cannot be computed.
+// Every second search begins at the best of five random points: its start, and four
+// points that are drawn independently. If the likelihood cannot be computed at any of
+// these points, more points are drawn, up to a total of 25. During a search the log-
+// likelihood is taken to be −∞ wherever it cannot be computed.
 //
 // If ctx ends, Fit returns the results so far and the error of ctx. That error is also
 // the Err of each unfinished search.

@@ -125,7 +125,7 @@ func (f *modelFigure) Set(values map[string]any) error {
 			f.doing = "Searches for the largest likelihood are running."
 			return f.fit(ctx)
 		case certificate:
-			f.doing = "The modes of the posterior are being sought, to compare the solver with an accurate one there."
+			f.doing = "Searching for the modes of the posterior, at which the solver is compared with an accurate one."
 			return f.certify(ctx)
 		}
 		return nil

@@ -29,9 +29,9 @@ type Settings struct {
 	Seed uint64 // seed of the search for modes
 }
 
-// Run compares the Setup of p with the reference at the modes of the posterior. After the
-// search for modes, a few dozen solutions with the reference are needed for each mode.
-// For d parameters, the comparison away from the mode takes at most 50 + 20 d solutions,
+// Run compares the Setup of p with the reference at the modes of the posterior. After
+// the search for modes, the reference solver runs a few dozen times for each mode. For
+// d parameters, the comparison away from the mode takes at most 50 + 20 d solutions,
 // counting both setups. If the computation fails at one mode, the AtMode of that mode
 // says why. Run returns an error if there is a mistake in the model or the settings, or
 // if ctx ends.

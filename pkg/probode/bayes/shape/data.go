@@ -44,7 +44,7 @@ func Discrepancy(data []Datum, expected, finer []float64, rounding float64) floa
 	return math.Sqrt(d)
 }
 
-// Data returns the data at the last point of Expand, ordered by experiment, row and
+// Data returns the data at the point of the last call of Expand, ordered by experiment, row and
 // column.
 func (s *Surface) Data() []Datum {
 	var out []Datum
