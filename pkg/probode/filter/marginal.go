@@ -161,12 +161,13 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	// Where derivatives are approximated by differences, the two passes use slightly
 	// different equations, and so the error of the result is proportional to the squared
 	// residuals. At these limits the error of the result is about 0.01.
-	limit, run := 1e13, m.pass.run
+	run := m.pass.run
+	limit := 1e13 * math.Pow(10, -0.8*max(0, float64(run.Q-3))) // for exact derivatives
 	switch {
 	case len(run.p.Events) > 0:
-		limit = 1e3
+		limit = min(limit, 1e3)
 	case run.Jacobian == Cubature || run.lin != nil && !run.lin.Exact():
-		limit = 1e7
+		limit = min(limit, 1e7)
 	}
 	if square := m.square() / alpha; square > limit {
 		return 0, fmt.Errorf("filter: the diffusion %g is so small that the rounding errors of DALTON dominate: the squared residuals are %.2g in its units, and the limit is %g: want a larger one, or Fenrir", alpha, square, limit)
