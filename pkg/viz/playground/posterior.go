@@ -167,8 +167,7 @@ func (f *posterior) Advance(budget time.Duration) View {
 			f.draws.single, still = false, true // one iteration has been made
 		}
 	}
-	judged := [2]bool{f.draws.judge(), f.exact.judge()}
-	v := View{Progress: f.draws.progress(), Done: (judged[0] || still) && judged[1], Numbers: map[string]float64{}}
+	v := View{Progress: f.draws.progress(), Done: (f.draws.over() || still) && f.exact.over(), Numbers: map[string]float64{}}
 	v.Charts = []Chart{f.contours(), f.trace()}
 	v.Says = f.says(&v)
 	return v

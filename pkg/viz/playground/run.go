@@ -23,16 +23,14 @@ type run struct {
 
 	summary diag.Summary // of the first judged draws of each chain
 	judged  int
-	sample  [][][]float64 // draws that are being summarised; nil if none are
-	judging int           // the number of draws from which they come
-	next    diag.Summary  // of the first parameters of sample
-	whole   bool          // all draws have been made
+	whole   bool // all draws have been made
 
 	outlined [3]int   // number of draws and parameters of outlines
 	outlines []points // contours
 }
 
-// A chain keeps every Thin-th position of one chain, burn-in included.
+// A chain keeps every Thin-th position of one chain, burn-in included. The draws are
+// summarised again whenever their number has grown by a tenth.
 type chain struct {
 	mcmc.Kernel
 	mcmc.Generator
@@ -45,6 +43,9 @@ func (c *chain) Step(rng *rand.Rand) {
 	c.Kernel.Step(rng)
 	if c.iteration++; c.iteration%c.run.settings.Thin == 0 {
 		c.positions = append(c.positions, slices.Clone(c.Position()))
+		if n := len(c.run.kept()[0]); n >= fewest && 10*n >= 11*c.run.judged {
+			c.run.summarise()
+		}
 	}
 	c.run.rest(c.run.single)
 }
@@ -78,7 +79,9 @@ func newRun(p *bayes.Posterior, s mcmc.Settings) *run {
 	r := &run{posterior: p, settings: s}
 	r.task = newTask(func(ctx context.Context) error {
 		_, err := sample.Run(ctx, p, watched{sampler(p), r}, s)
-		r.whole = err == nil
+		if r.whole = err == nil; r.whole && len(r.kept()[0]) >= fewest {
+			r.summarise()
+		}
 		return err
 	})
 	return r
@@ -127,37 +130,25 @@ func (r *run) kept() [][][]float64 {
 	return all
 }
 
-// judge renews the summary of the draws whenever their number has grown by a tenth.
-// Each call summarises one parameter, because the page would freeze for too long during
-// a whole summary. It reports whether the summary is the last one.
-func (r *run) judge() (last bool) {
+// summarise renews the summary of the draws. It rests after each parameter, because the
+// page would freeze for too long during a whole summary.
+func (r *run) summarise() {
 	const most = 500 // draws of a chain
 	kept := r.kept()
-	n, names := len(kept[0]), r.posterior.Names()
-	if r.sample == nil {
-		if n < 20 || n == r.judged || !r.over() && 10*n < 11*r.judged {
-			return r.over()
-		}
-		thin := (n + most - 1) / most
-		r.sample, r.judging, r.next = make([][][]float64, len(kept)), n, nil
+	n := len(kept[0])
+	thin := (n + most - 1) / most
+	var summary diag.Summary
+	for i, name := range r.posterior.Names() {
+		one := make([][][]float64, len(kept))
 		for c, draws := range kept {
 			for k := thin - 1; k < n; k += thin {
-				r.sample[c] = append(r.sample[c], draws[k])
+				one[c] = append(one[c], draws[k][i:i+1])
 			}
 		}
+		summary = append(summary, diag.Summarize([]string{name}, one, nil)...)
+		r.rest(false)
 	}
-	one := make([][][]float64, len(r.sample))
-	i := len(r.next)
-	for c, draws := range r.sample {
-		for _, d := range draws {
-			one[c] = append(one[c], d[i:i+1])
-		}
-	}
-	r.next = append(r.next, diag.Summarize(names[i:i+1], one, nil)...)
-	if len(r.next) == len(names) {
-		r.summary, r.judged, r.sample = r.next, r.judging, nil
-	}
-	return false
+	r.summary, r.judged = summary, n
 }
 
 // These limits say when means are shown: they require R̂ ≤ mostRHat, and at least
@@ -166,6 +157,7 @@ const (
 	mostRHat  = 1.01
 	leastESS  = 400
 	fewestESS = 50 // for contours
+	fewest    = 20 // draws of a chain, for a summary
 )
 
 // The function worst returns the parameter with the fewest effective draws, and the
