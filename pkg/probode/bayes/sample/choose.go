@@ -75,7 +75,11 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	}
 	// Where an explicit method is unstable on a grid that was frozen at the mode, the posterior
 	// would seem to end.
-	q, solver, err := accurateEnough(ctx, p, found, mattersD, extremes(p, found))
+	far, err := extremes(ctx, p, found)
+	if err != nil {
+		return nil, err
+	}
+	q, solver, err := accurateEnough(ctx, p, found, mattersD, far)
 	if q == nil && err == nil {
 		q, solver, err = accurateEnough(ctx, p, found, mattersD, nil)
 	}
@@ -283,19 +287,37 @@ func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 	return points
 }
 
-// extremes returns the points that differ from the highest mode in one coordinate, which is
-// near an end of the support of its prior. Parameters with unbounded priors have none.
-func extremes(p *bayes.Posterior, found *bayes.Modes) (points [][]float64) {
+// extremes returns points that differ from the highest mode in one coordinate, which is near
+// an end of the support of its prior, and at which the likelihood is not negligible.
+// Parameters with unbounded priors have none.
+func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (points [][]float64, err error) {
+	const negligible = 200 // below the log-likelihood at the mode: other parameters may make up for less
+	e, err := bayes.NewDensity(ctx, p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
+	if err != nil {
+		return nil, err
+	}
+	defer e.Bind(ctx)()
+	mode := found.Highest().Theta
+	if mode == nil {
+		return nil, nil
+	}
+	best, err := e.LogLikelihood(mode, nil)
+	if err != nil {
+		return nil, ctx.Err()
+	}
 	for k, q := range p.Params {
 		for _, share := range []float64{0.01, 0.99} {
-			theta := slices.Clone(found.Highest().Theta)
+			theta := slices.Clone(mode)
 			theta[k] = q.Prior.Quantile(share)
-			if width := q.Prior.Quantile(1) - q.Prior.Quantile(0); !math.IsInf(width, 1) {
+			if math.IsInf(q.Prior.Quantile(1)-q.Prior.Quantile(0), 1) {
+				continue
+			}
+			if ll, err := e.LogLikelihood(theta, nil); err == nil && ll > best-negligible {
 				points = append(points, theta)
 			}
 		}
 	}
-	return points
+	return points, ctx.Err()
 }
 
 // A ruler measures the errors of solvers at some θ, in units of the measurement errors.
