@@ -36,8 +36,8 @@ func remembers(step Stepper) bool {
 //	(next − next₂) · 2^q / (2^q − 1),
 //
 // where q is the order of the method. Doubled computes the same paths as Method. A method
-// that needs the estimate only in some of its steps can ask the Stepper of Doubled for
-// it.
+// that needs the estimate only in some of its steps can ask for it through the Stepper
+// that Doubled returns.
 type Doubled struct{ Method }
 
 func (m Doubled) String() string { return m.Method.String() + ", doubled" }

@@ -141,15 +141,15 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case !differentiable:
 		return Deterministic{}, "its solutions have no derivatives", nil
 	case share >= nearlyNormal && d <= fewParameters:
-		return Deterministic{}, fmt.Sprintf("one mode was found, which is nearly Gaussian (%.0f %% of draws from the approximation are effective), and there are only %d parameters", 100*share, d), nil
+		return Deterministic{}, fmt.Sprintf("one mode was found, which is nearly Gaussian (draws from the approximation have an effective sample size of %.0f %% of their number), and there are only %d parameters", 100*share, d), nil
 	case len(several) > 1:
 		return NUTS{}, fmt.Sprintf("there are %d modes, and for %d parameters there is no sampler that moves between them: each chain is likely to stay in one mode", len(several), d), nil
 	case best.Cov == nil:
 		return NUTS{}, "the data do not determine all parameters, so the posterior is not Gaussian; its gradients are available", nil
 	case share < nearlyNormal:
-		return NUTS{}, fmt.Sprintf("the posterior is not Gaussian (%.0f %% of draws from an approximation are effective) and has gradients", 100*share), nil
+		return NUTS{}, fmt.Sprintf("the posterior is not Gaussian (draws from an approximation have an effective sample size of %.0f %% of their number) and has gradients", 100*share), nil
 	}
-	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (%.0f %% of draws from the approximation are effective)", d, 100*share), nil
+	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (draws from the approximation have an effective sample size of %.0f %% of their number)", d, 100*share), nil
 }
 
 // gaussianShare generates draws from a Student t distribution that has 5 degrees of

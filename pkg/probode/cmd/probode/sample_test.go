@@ -144,7 +144,7 @@ func TestSampleExtends(t *testing.T) {
 		}
 	}
 	err := sampleVerb(context.Background(), slices.Concat(quickStudy, []string{"-dir", dir}), new(strings.Builder))
-	if err == nil || !strings.Contains(err.Error(), "num_samples is 80 there and 50 here: a study can be extended, but not shortened") {
+	if err == nil || !strings.Contains(err.Error(), "num_samples is 80 there and 50 here); a study can be extended, but not shortened") {
 		t.Errorf("fewer draws: %v", err)
 	}
 }

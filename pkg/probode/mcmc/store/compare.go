@@ -122,10 +122,10 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 					return err
 				}
 			}
-			return fmt.Errorf("store: %s was made with other settings: %s is %s there and %s here%s", path, d.key, d.a, d.b,
+			return fmt.Errorf("store: %s was made with different settings: %s is %s there and %s here%s", path, d.key, d.a, d.b,
 				roundingHint(d, makerOf(t.header), s.maker))
 		case t.draws > s.Draws:
-			return fmt.Errorf("store: %s was made with other settings (%s is %s there and %s here); a study can be extended, but not shortened", path, d.key, d.a, d.b)
+			return fmt.Errorf("store: %s was made with different settings (%s is %s there and %s here); a study can be extended, but not shortened", path, d.key, d.a, d.b)
 		}
 		return nil
 	}
