@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string) error {
 	o := &observatory{subjects: subjects, entrants: entrants, rules: rules, levels: 3, others: 10,
 		questions: questions, remedies: remedies, draws: 1000}
 	fs := flag.NewFlagSet("observatory", flag.ContinueOnError)
-	quick := fs.Bool("quick", false, "compute a few problems and methods in seconds")
+	quick := fs.Bool("quick", false, "run only a few methods on a few problems, which takes seconds")
 	only := fs.String("only", "", "compute only `cells` or only answers; with page, compute nothing and make the page from the existing results")
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")

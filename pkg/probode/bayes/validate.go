@@ -80,7 +80,7 @@ func (v *validator) known(name string) error {
 }
 
 // positive returns an error if a parameter that must be positive can have other values.
-// The argument what describes the parameter in the error.
+// The string `what` describes the parameter in the error message.
 func (v *validator) positive(name, what string) error {
 	i := v.p.index(name)
 	if name == "" || v.lows[i] >= 0 {

@@ -178,7 +178,7 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 			}
 		}
 		if names != nil {
-			warn("chain %d differs from the others in %s, while the others agree: its mean is up to %.2g standard deviations away (%.4g, theirs %.4g); it is in another mode, or has not converged yet: compare the log densities, start at the mode, or make the burn-in longer", j+1, list(names), farthest, here, there)
+			warn("chain %d differs from the others in %s, while the others agree: the largest difference of its mean is %.2g standard deviations (its mean is %.4g, theirs is %.4g); it is in another mode, or has not converged yet; compare the log densities, start all chains at the mode with the highest density, or make the burn-in longer", j+1, list(names), farthest, here, there)
 		}
 	}
 }

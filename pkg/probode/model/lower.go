@@ -101,7 +101,7 @@ func (ix *index) lower(c, pre *condition) *lowering {
 		l.events = append(l.events, l.event(e))
 	}
 	if a, b := equations.Entangled(l.events); l.m.Unordered && a != nil {
-		b.Where.Refuse("events at the same time that depend on each other", "the order of %s and %s is not defined", a.ID, b.ID)
+		b.Where.Refuse("simultaneous events that depend on each other", "the order of %s and %s is not defined", a.ID, b.ID)
 	}
 	l.findSwitches()
 	return l

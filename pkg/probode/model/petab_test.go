@@ -171,7 +171,7 @@ func TestEventsAtOnce(t *testing.T) {
 		files["m.xml"] = xml
 		_, err := loadMap(t, files, "p.yaml", "a\tc0\tc1\t0.4\tinf", "a\t\tc1\t0.4\t3", "a\tc0\tc1", "a\t\tc1")
 		var e *source.Error
-		if c.refused != (errors.As(err, &e) && e.Feature == "events at the same time that depend on each other") || !c.refused && err != nil {
+		if c.refused != (errors.As(err, &e) && e.Feature == "simultaneous events that depend on each other") || !c.refused && err != nil {
 			t.Errorf("%s: %v", c.events, err)
 		}
 	}

@@ -228,7 +228,7 @@ func (s *sampling) summarise(d *draws, r sample.Measurement) {
 	d.summed.ESSPerSecond = ess / d.summed.Seconds
 }
 
-// The method mixed reports whether the chains have mixed in all assessed parameters.
+// The method mixed() reports whether the chains have mixed in all assessed parameters.
 func (s *sampling) mixed(d *draws) bool {
 	return !slices.ContainsFunc(s.assessed, func(k int) bool { return !sound(d.summed.Summary[k]) })
 }
