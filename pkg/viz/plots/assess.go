@@ -38,7 +38,7 @@ func Assessment(a *assess.Report) viz.Figure {
 		{"probabilistic: solver's error in the model", viz.Vermillion, viz.Square, viz.Dashed, 1.05, func(st assess.Rung) *assess.Inference { return st.Probabilistic }},
 	}
 
-	bias := viz.Panel{Title: "bias of the median (rings: may be zero)", X: x, Y: viz.Axis{Label: "|bias| / half interval", Log: true}}
+	bias := viz.Panel{Title: "bias of the median", X: x, Y: viz.Axis{Label: "|bias| / half interval", Log: true}}
 	ratio := viz.Panel{Title: "spread", X: x, Y: viz.Axis{Label: "interval / accurate interval", Log: true}}
 	panels := make([]viz.Panel, len(a.Params))
 	for j, q := range a.Params {
@@ -50,6 +50,7 @@ func Assessment(a *assess.Report) viz.Figure {
 				viz.Guide{At: m.Center, Horizontal: true, Color: viz.Grey})
 		}
 	}
+	explained := false // the rings, in the legend
 	for _, r := range runs {
 		var steps []float64
 		var infs []*assess.Inference
@@ -87,6 +88,9 @@ func Assessment(a *assess.Report) viz.Figure {
 		}
 		sure.Color, sure.Marker, sure.Size = r.color, r.marker, 5
 		unsure.Color, unsure.Marker, unsure.Size = r.color, viz.Ring, 5
+		if !explained && len(unsure.X) > 0 {
+			unsure.Name, explained = "bias that may be zero", true
+		}
 		bias.Layers = append(bias.Layers, sure, unsure, viz.Line{X: steps, Y: worst, Color: r.color, Width: 2.2, Dash: r.dash})
 		ratio.Layers = append(ratio.Layers, viz.Line{X: steps, Y: widest, Color: r.color, Width: 2.2, Dash: r.dash, Marker: r.marker})
 	}

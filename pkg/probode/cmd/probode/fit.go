@@ -98,7 +98,6 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	}
 	// Profiles need only those end points of a fit that are near the best one, each
 	// optimum once.
-	const near = 5 // log-likelihood
 	below := math.Inf(1)
 	if f.profiles && f.starts == 0 && !f.set.Map {
 		below = nearBest
