@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// judgeAll computes the problems of a folder that have no result yet.
+// judgeAll judges the problems in a folder that have no result yet.
 func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration) error {
 	if petab == "" {
 		return errors.New("no folder of problems: want -petab DIR, or make judged PETAB=DIR")

@@ -140,8 +140,8 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	return point, nil
 }
 
-// A place says where, among the expected values of the experiments that observed returns,
-// the expected value of a row is found.
+// A place is the position of the expected value of a row among the expected values of its
+// experiment. The method observed() returns the experiments.
 type place struct {
 	at  int   // position of its expected value
 	own []own // parameters of its distribution

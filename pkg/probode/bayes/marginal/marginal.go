@@ -36,8 +36,8 @@ type Settings struct {
 
 // Posterior returns the posterior of the model m with a likelihood from which the
 // solution has been integrated out. Observations must have Gaussian or log-normal errors.
-// With DALTON they can have other errors with a smooth log density, such as counts, for
-// which the integral is approximated by Laplace's method. Expected values that are not
+// With DALTON they can have any distribution with a smooth log density, such as the
+// Poisson distribution. Laplace's method then approximates the integral. Expected values that are not
 // linear in the state are linearised; with log-normal errors it is their logarithms that
 // are linearised.
 //

@@ -64,7 +64,7 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 	return &gaussian{blocks, x, chol.RawU().(*mat.TriDense).RawTriangular()}
 }
 
-// The interface both is implemented by rules that propose joint moves of θ and ξ.
+// Rules that propose joint moves of θ and ξ implement the interface `both`.
 type both interface {
 	// propose draws a proposal from the present position (u, xi), and writes it to uNew
 	// and next. It returns log q of the reverse move minus log q of the move, plus the

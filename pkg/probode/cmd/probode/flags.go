@@ -120,7 +120,7 @@ func needs(flags *flag.FlagSet, why string, names ...string) error {
 }
 
 // groups are the headings under which the help lists the flags of a command that has many.
-// A flag that is in no group belongs to the last one.
+// A flag that no group names is listed in the last group.
 var groups = []struct {
 	title string
 	names []string

@@ -274,7 +274,7 @@ func (p *parser) power() (*Node, error) {
 	return node(opPow, base, exponent), nil
 }
 
-// The function literal returns the value of a name that models cannot define, such as
+// The function literal() returns the value of a name that models cannot define, such as
 // inf or true. It returns nil for other names.
 func literal(name string) *Node {
 	switch strings.ToLower(name) {
