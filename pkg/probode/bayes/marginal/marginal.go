@@ -35,11 +35,11 @@ type Settings struct {
 }
 
 // Posterior returns the posterior of the model m with a likelihood from which the
-// solution has been integrated out. Observations must have Gaussian or log-normal errors.
-// With DALTON they can have any distribution with a smooth log density, such as the
-// Poisson distribution. Laplace's method then approximates the integral. Expected values that are not
-// linear in the state are linearised; with log-normal errors it is their logarithms that
-// are linearised.
+// solution has been integrated out. Observations must have Gaussian or log-normal
+// errors. With DALTON they can have any distribution with a smooth log density, such as
+// the Poisson distribution. Laplace's method then approximates the integral. Expected
+// values that are not linear in the state are linearised; with log-normal errors it is
+// their logarithms that are linearised.
 //
 // An evaluation of the log likelihood requires one forward and one backward pass of the
 // filter for Fenrir, and two forward passes for DALTON. Laplace's method repeats the
