@@ -534,7 +534,7 @@ func TestRunRefusesOtherSettings(t *testing.T) {
 			start := s.Start
 			s.Start = func(chain int, rng *rand.Rand) []float64 { x := start(chain, rng); x[0] += 1e-9; return x }
 		}, "start is "},
-		{func(s *setup) { s.Draws = 99 }, "num_samples is 200 there and 198 here: a study can be extended, but not shortened"},
+		{func(s *setup) { s.Draws = 99 }, "num_samples is 200 there and 198 here); a study can be extended, but not shortened"},
 		{func(s *setup) { s.Chains = 3 }, "num_chains is 2 there and 3 here"},
 		{func(s *setup) { s.BurnIn = -1 }, "num_warmup is 300 there and 0 here"},
 		{func(s *setup) { s.Draws, s.Thin = 200, 1 }, "thin is 2 there and 1 here"},
