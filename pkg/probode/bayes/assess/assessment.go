@@ -2,7 +2,6 @@ package assess
 
 import (
 	"slices"
-	"time"
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
@@ -11,7 +10,6 @@ import (
 // An assessment is the state of Run, with the results so far.
 type assessment struct {
 	*sampling
-	begin     time.Time
 	looked    int // number of interim analyses
 	out       *Report
 	certifier *certify.Certifier
@@ -25,7 +23,7 @@ type assessment struct {
 
 	y      *standard // nil if the accurate posterior is not known
 	common bool      // the draws of y also represent the steps of the ladder (see share)
-	slow   string    // why share has given up; the assessment then ends without draws
+	slow   string    // why there are no draws, if the time was not sufficient
 	own    referenceError
 	tried  []trial // remedies that are not steps of the ladder
 }

@@ -1,10 +1,13 @@
 package assess
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -91,11 +94,24 @@ type sampling struct {
 	*work
 	modes      *found
 	quantities []quantity
-	weighing   float64 // time of the accurate solutions at the draws in seconds
+	weighing   float64       // time of the accurate solutions at the draws in seconds
+	begin      time.Time     // of the assessment
+	within     time.Duration // after begin, in which sampling has to end; 0 means no limit
 }
 
-func newSampling(w *work, pl *plan, f *found) *sampling {
-	return &sampling{plan: pl, work: w, modes: f, quantities: quantities(pl.assessed, f.reference)}
+func newSampling(w *work, pl *plan, f *found, begin time.Time) *sampling {
+	return &sampling{plan: pl, work: w, modes: f, begin: begin, quantities: quantities(pl.assessed, f.reference)}
+}
+
+var errTime = errors.New("not sampled within the time limit")
+
+// limited returns a context for sampling. It ends with the cause errTime if the time is
+// over.
+func (s *sampling) limited() (context.Context, context.CancelFunc) {
+	if s.within == 0 {
+		return context.WithCancel(s.ctx)
+	}
+	return context.WithDeadlineCause(s.ctx, s.begin.Add(s.within), errTime)
 }
 
 // sample runs a sampler on p, with the modes of f, and keeps its draws and estimates.
@@ -105,7 +121,16 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	chains.Progress = func(done, total int, doing string) {
 		s.say("%v, %s: %d %%, %s", sampler, setting(p), 100*done/max(1, total), doing)
 	}
-	r, err := sample.Measure(s.ctx, p, sampler, chains)
+	ctx, end := s.limited()
+	defer end()
+	var r sample.Measurement
+	err := ctx.Err() // a short run does not look at ctx
+	if err == nil {
+		r, err = sample.Measure(ctx, p, sampler, chains)
+	}
+	if err != nil && context.Cause(ctx) == errTime {
+		err = fmt.Errorf("%w: %v", errTime, s.within)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%v, %s: %w", sampler, setting(p), err)
 	}
@@ -128,7 +153,12 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 		return false, nil
 	}
 	s.say("more draws, %s", setting(d.p))
-	r, err := d.result.More(s.ctx, size*d.first)
+	ctx, end := s.limited()
+	defer end()
+	r, err := d.result.More(ctx, size*d.first)
+	if err != nil && context.Cause(ctx) == errTime {
+		return false, errTime
+	}
 	if err != nil {
 		return false, fmt.Errorf("more draws, %s: %w", setting(d.p), err)
 	}

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"errors"
 	"math"
 	"time"
 )
@@ -38,7 +39,11 @@ func (a *assessment) interim() error {
 			if d.shared {
 				continue
 			}
-			if changed, err := a.more(d, want[d]); err != nil {
+			changed, err := a.more(d, want[d])
+			if errors.Is(err, errTime) {
+				break
+			}
+			if err != nil {
 				return err
 			} else if changed {
 				if err := a.weigh(d); err != nil && a.ctx.Err() != nil {

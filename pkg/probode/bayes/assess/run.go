@@ -48,9 +48,10 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 		return nil, err
 	}
 	n := len(pl.ladder)
-	a := &assessment{begin: time.Now(), looked: 1, out: pl.report(), scales: make([]scale, n), runs: make([]*draws, n), noisy: make([]*draws, n)}
+	begin := time.Now()
+	a := &assessment{looked: 1, out: pl.report(), scales: make([]scale, n), runs: make([]*draws, n), noisy: make([]*draws, n)}
 	w := &work{ctx: ctx, show: pl.s.Progress, total: 6*n + 2}
-	err = a.run(w, pl)
+	err = a.run(w, pl, begin)
 	if err != nil && a.runs[pl.finest()] == nil {
 		return nil, err
 	}
@@ -61,12 +62,12 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 // run carries out all parts of the assessment. Each part that covers the ladder begins
 // with the smallest step, because the weighted draws of that step usually represent the
 // accurate posterior.
-func (a *assessment) run(w *work, pl *plan) error {
+func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	found, err := findModes(w, pl)
 	if err != nil {
 		return err
 	}
-	a.sampling = newSampling(w, pl, found)
+	a.sampling = newSampling(w, pl, found, begin)
 	if m := found.reference; m != nil {
 		a.out.ReferenceModes = shares(m)
 	}
@@ -132,10 +133,17 @@ func (a *assessment) deterministic() error {
 			a.advance(2)
 			continue
 		}
+		a.within = a.plan.s.MaxTime
+		if a.plan.s.Auto && a.within == 0 && i == a.finest() {
+			a.within = patience
+		}
 		err := a.deterministicAt(i)
 		switch {
 		case a.ctx.Err() != nil:
 			return a.ctx.Err() // the context may have ended between two pieces of work, and then err is nil
+		case errors.Is(err, errTime) && i == a.finest():
+			a.slow = fmt.Sprintf(saidSlow, a.within, sample.Deterministic{})
+			return nil
 		case err != nil && i == a.finest():
 			return err
 		case err != nil:

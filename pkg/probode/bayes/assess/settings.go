@@ -49,10 +49,11 @@ type Settings struct {
 	Auto bool
 
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
-	// draws as without Auto. MaxTime, if positive, is a second budget: after this time
-	// Run adds no further draws. With MaxTime, the number of draws and the results depend
-	// on the machine. If sampling needs gradients, Run gives up after MaxTime, or after
-	// four minutes if it is zero, and the Report says why.
+	// draws as without Auto. MaxTime, if positive, limits the time for sampling, counted
+	// from the beginning of Run: a posterior that has not been sampled by then gets no
+	// verdict, and Run adds no further draws to the others. The results then depend on the
+	// machine. If MaxTime is zero, only the first posterior, with Auto or if sampling needs
+	// gradients, has a limit, of four minutes.
 	MaxDraws int
 	MaxTime  time.Duration
 

@@ -2,7 +2,7 @@ package assess
 
 import (
 	"cmp"
-	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -29,8 +29,8 @@ const (
 	// be too slow. With fewer parameters, the random walk works well for most shapes of
 	// the posterior.
 	manyParameters = 5
-	// patience is the time, since the beginning of Run, after which share gives up if
-	// Settings.MaxTime is zero.
+	// patience is the time, since the beginning of Run, in which the first posterior has to
+	// be sampled if Settings.MaxTime is zero.
 	patience = 4 * time.Minute
 )
 
@@ -57,17 +57,12 @@ func (a *assessment) share() error {
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(chains.Draws, 500), math.Min(chains.MinESS, 1000)
 	q = best.Posterior
-	limit := cmp.Or(a.plan.s.MaxTime, patience)
-	ctx, cancel := context.WithCancel(a.ctx)
-	timer := time.AfterFunc(limit-time.Since(a.begin), cancel)
-	within := *a.sampling
-	within.work = &work{ctx: ctx, show: a.show, done: a.done, total: a.total}
-	d, err := within.sample(q, &pairing{modes: q.Modes}, best.Sampler, chains, a.seed(5000))
-	timer.Stop()
+	a.within = cmp.Or(a.plan.s.MaxTime, patience)
+	d, err := a.sample(q, &pairing{modes: q.Modes}, best.Sampler, chains, a.seed(5000))
+	if errors.Is(err, errTime) {
+		a.slow = fmt.Sprintf(saidSlow, a.within, best.Why)
+	}
 	if err != nil {
-		if ctx.Err() != nil {
-			a.slow = fmt.Sprintf(saidSlow, limit, best.Why)
-		}
 		return a.ctx.Err()
 	}
 	a.say("accurate solutions")

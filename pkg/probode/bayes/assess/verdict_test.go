@@ -306,8 +306,32 @@ func TestAutoGoesOn(t *testing.T) {
 	}
 	// A budget that ends at once.
 	s.MaxDraws, s.MaxTime = 0, time.Nanosecond
-	if a := quick(t, p, s); a.Claim("interim analyses", "", "").Value != 1 {
-		t.Errorf("%+v within a nanosecond", a.Claim("interim analyses", "", ""))
+	if a := quick(t, p, s); !strings.Contains(a.Answer(), "could not be sampled within 1ns") || a.Largest != 0 {
+		t.Errorf("within a nanosecond: %v", a.Answer())
+	}
+}
+
+// A budget that ends after the first posterior has been sampled: the other steps get no
+// verdict, and neither do they get draws later.
+func TestTimeEndsBetweenSteps(t *testing.T) {
+	ctx, p := t.Context(), assessPosterior(0.5)
+	began := time.Now()
+	s := assess.Settings{Steps: []float64{0.5, 0.25}, Accurate: simpson, Weighed: 400, Auto: true, Chains: mcmc.Settings{Draws: 400, Seed: 1}}
+	late := false
+	s.Progress = func(_, _ int, doing string) {
+		if strings.HasPrefix(doing, "accurate solutions") && !late {
+			late = true
+			time.Sleep(max(0, 3100*time.Millisecond-time.Since(began)))
+		}
+	}
+	s.MaxTime = 3 * time.Second
+	a, err := assess.Run(ctx, p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	coarse, fine := a.Steps[0], a.Steps[1]
+	if fine.Deterministic == nil || coarse.Deterministic != nil || !strings.Contains(coarse.Err, "not sampled within the time limit: 3s") || time.Since(began) > 2*s.MaxTime {
+		t.Errorf("%v after %v: %v, %v", coarse.Err, time.Since(began), coarse.Deterministic, fine.Deterministic)
 	}
 }
 
