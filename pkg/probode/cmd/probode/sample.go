@@ -84,189 +84,241 @@ posterior predictive distribution.
 
 // sampleVerb draws from a posterior and writes the draws to a directory.
 func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
-	model := newModel(flags)
-	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
-	start := flags.String("start", "", "where to begin the search for the modes around which the chains start: a `file` written by probode fit -json, the word nominal, or the word prior; the default is prior or, with many parameters, nominal")
-	dir := flags.String("dir", "", "`directory` for the draws")
-	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first chain has the number 1")
-	burnIn := flags.Int("burn-in", 0, "iterations of each chain before the first draw; 0: the number depends on the model")
-	thin := flags.Int("thin", 1, "number of iterations for each draw that is kept")
-	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
-	every := flags.Duration("checkpoint", 5*time.Second, "time between two saved states of the chains")
-	quiet := flags.Bool("quiet", false, "show no progress")
-	if err := parseOnly(flags, args, sampleHelp+modelHelp+"\n", out); err != nil {
+	r := sampleRun{out: out}
+	if err := r.parse(args); err != nil {
 		return err
 	}
+	ctx = watch(ctx, r.quiet)
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	r.follow()
+	words, err := r.draw(ctx)
+	if err != nil {
+		return err
+	}
+	return r.finish(ctx, words)
+}
 
-	var s mcmc.Settings
+// A sampleRun is one call of the command sample.
+type sampleRun struct {
+	model      *model
+	start, dir string
+	quiet      bool
+	automatic  bool // the command chooses the solver and the sampler
+	sampler    sample.Sampler
+	settings   mcmc.Settings
+	options    store.Options
+
+	p       *bayes.Posterior
+	plan    *sample.Plan // nil unless automatic
+	unknown string       // what the profiles in the file -start say about parameters that the data do not determine
+	percent int          // of the draws that have been made
+	out     io.Writer
+}
+
+// parse reads the flags.
+func (r *sampleRun) parse(args []string) error {
+	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
+	r.model = newModel(flags)
+	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
+	flags.StringVar(&r.start, "start", "", "where to begin the search for the modes around which the chains start: a `file` written by probode fit -json, the word nominal, or the word prior; the default is prior or, with many parameters, nominal")
+	flags.StringVar(&r.dir, "dir", "", "`directory` for the draws")
+	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first chain has the number 1")
+	s := &r.settings
+	flags.IntVar(&s.BurnIn, "burn-in", 0, "iterations of each chain before the first draw; 0: the number depends on the model")
+	flags.IntVar(&s.Thin, "thin", 1, "number of iterations for each draw that is kept")
+	flags.IntVar(&s.Workers, "workers", 0, "number of chains that run at the same time; 0: one for each processor")
+	flags.DurationVar(&r.options.Checkpoint, "checkpoint", 5*time.Second, "time between two saved states of the chains")
+	flags.BoolVar(&r.quiet, "quiet", false, "show no progress")
+	if err := parseOnly(flags, args, sampleHelp+modelHelp+"\n", r.out); err != nil {
+		return err
+	}
 	switch {
-	case *dir == "":
+	case r.dir == "":
 		return errors.New("-dir: want a directory for the draws")
-	case *every <= 0:
-		return fmt.Errorf("-checkpoint %v: want a time > 0", *every)
+	case r.options.Checkpoint <= 0:
+		return fmt.Errorf("-checkpoint %v: want a time > 0", r.options.Checkpoint)
 	}
-	if err := first(inRange("workers", *workers, 0, maxWorkers), model.checkCounts(*burnIn, *thin)); err != nil {
+	if err := first(inRange("workers", s.Workers, 0, maxWorkers), r.model.checkCounts(s.BurnIn, s.Thin), checkFolder(r.dir)); err != nil {
 		return err
 	}
-	if err := checkFolder(*dir); err != nil {
-		return err
-	}
-	automatic := *name == "" && !model.set("alpha") && !model.set("method") && !model.set("step")
+	alpha := r.model.set("alpha")
+	r.automatic = *name == "" && !alpha && !r.model.set("method") && !r.model.set("step")
 	switch {
 	case *name != "":
-	case model.set("alpha"):
+	case alpha:
 		*name = samplerName(sample.Hamiltonian{})
 	default:
 		*name = samplerName(sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}})
 	}
-	sampler, err := samplerNamed(*name)
-	if err != nil {
+	var err error
+	if r.sampler, err = samplerNamed(*name); err != nil {
 		return err
 	}
-	if !sampler.Target().Noisy() {
+	if !r.sampler.Target().Noisy() {
 		if idle := needs(flags, "with -scheme "+*name+", which draws without noise in the solver", "alpha", "noise"); idle != nil {
 			fmt.Fprintln(os.Stderr, "warning:", idle)
 		}
 	}
-	ctx = watch(ctx, *quiet)
-	s.BurnIn, s.Thin, s.Workers = *burnIn, *thin, *workers
-	s.Seed, s.Chains, s.Draws = model.seed, model.chains, model.draws
-	if s.Only, err = chainList(*only, s.Chains); err != nil {
-		return err
-	}
-	// A scheme that ignores the error of the solver needs no α, so the slow calibration
-	// is skipped.
-	build := func(ctx context.Context) (*bayes.Posterior, error) { return model.posterior(ctx) }
-	if !sampler.Target().Noisy() {
-		build = func(context.Context) (*bayes.Posterior, error) { return model.build() }
-	}
-	p, err := build(ctx)
-	if err != nil {
-		return err
-	}
+	s.Seed, s.Chains, s.Draws = r.model.seed, r.model.chains, r.model.draws
+	s.Only, err = chainList(*only, s.Chains)
+	return err
+}
 
-	// The chains start around these modes, and the report at the end lists them.
-	from, err := model.starts(*start)
+// prepare builds the posterior, and finds its modes, around which the chains start. If
+// the command chooses the solver and the sampler, prepare chooses them.
+func (r *sampleRun) prepare(ctx context.Context) (err error) {
+	if r.sampler.Target().Noisy() {
+		r.p, err = r.model.posterior(ctx)
+	} else {
+		r.p, err = r.model.build() // without the calibration of α, which takes time
+	}
 	if err != nil {
-		return fmt.Errorf("-start %s: %w", text.Clip(*start), err)
+		return err
 	}
-	unknown := undetermined(*start)
-	options := store.Options{Checkpoint: *every}
-	var plan *sample.Plan
-	if automatic {
-		if plan, err = sample.Choose(ctx, p, from, s); err == nil {
-			p, sampler, s.Start = plan.Posterior, plan.Sampler, plan.Start
-			options.Meta = []mcmc.Field{{Key: "note", Value: plan.Why}}
-			fmt.Fprintf(out, "%s\n%s", text.Printable(plan.Why), unknown)
-		}
-	} else if p.Modes == nil || from != nil {
-		search := modes.Settings{Seed: s.Seed, Workers: s.Workers}
-		if from != nil {
-			search.From, search.Points, search.Starts = from, -1, 1
-		}
-		p.Modes, err = modes.Find(ctx, p, search)
-		if s.Start = startsAt(from, p.Modes); s.Start != nil {
-			note := "chains start at the points of -start: no mode with a Gaussian shape was found"
-			options.Meta = []mcmc.Field{{Key: "note", Value: note}}
-			fmt.Fprintln(out, note)
-		}
+	from, err := r.model.starts(r.start)
+	if err != nil {
+		return fmt.Errorf("-start %s: %w", text.Clip(r.start), err)
 	}
-	switch {
-	case errors.Is(err, context.Canceled):
+	r.unknown = undetermined(r.start)
+	if r.automatic {
+		err = r.choose(ctx, from)
+	} else if r.p.Modes == nil || from != nil {
+		r.search(ctx, from)
+	}
+	if ctx.Err() != nil {
 		return stopped("stopped at 0 %; run the same command to continue")
-	case ctx.Err() != nil, err != nil && automatic:
+	}
+	if r.start == "prior" {
+		r.settings.Start = func(_ int, rng *rand.Rand) []float64 { return r.p.DrawPrior(rng) }
+	}
+	return err
+}
+
+// choose chooses the solver and the sampler, and says why.
+func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
+	if r.plan, err = sample.Choose(ctx, r.p, from, r.settings); err != nil {
 		return err
 	}
-	if *start == "prior" {
-		s.Start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
-	}
+	r.p, r.sampler, r.settings.Start = r.plan.Posterior, r.plan.Sampler, r.plan.Start
+	r.note(r.plan.Why)
+	fmt.Fprint(r.out, r.unknown)
+	return nil
+}
 
-	// The first report shows what an earlier call has done.
-	var percent int
-	before := unfinished(*dir, s)
+// search looks for the modes. Chains can do without them, so an error is no reason to
+// stop.
+func (r *sampleRun) search(ctx context.Context, from [][]float64) {
+	s := modes.Settings{Seed: r.settings.Seed, Workers: r.settings.Workers}
+	if from != nil {
+		s.From, s.Points, s.Starts = from, -1, 1
+	}
+	r.p.Modes, _ = modes.Find(ctx, r.p, s)
+	if r.settings.Start = startsAt(from, r.p.Modes); r.settings.Start != nil {
+		r.note("chains start at the points of -start: no mode with a Gaussian shape was found")
+	}
+}
+
+// The method note prints a sentence, and writes it to the files of the chains.
+func (r *sampleRun) note(sentence string) {
+	r.options.Meta = []mcmc.Field{{Key: "note", Value: sentence}}
+	fmt.Fprintln(r.out, text.Printable(sentence))
+}
+
+// follow shows the progress. Its first report says what an earlier call has done.
+func (r *sampleRun) follow() {
+	before := unfinished(r.dir, r.settings)
 	show := display("sampling")
-	s.Progress = func(done, total int, doing string) {
-		percent = 100 * done / max(1, total)
+	r.settings.Progress = func(done, total int, doing string) {
+		r.percent = 100 * done / max(1, total)
 		if before {
 			before = false
-			fmt.Fprintf(out, "continuing at %d %%\n", percent)
+			fmt.Fprintf(r.out, "continuing at %d %%\n", r.percent)
 		}
-		if !*quiet {
+		if !r.quiet {
 			show(done, total, doing)
 		}
 	}
-	words := ""
-	// Without -draws, the draws of all chains so far determine how many more are made.
-	open, limited := s.Draws == 0 && s.Only == nil, ctx
-	if open {
-		var end context.CancelFunc
-		limited, end = context.WithTimeout(ctx, patience)
-		defer end()
-		s.Draws = max(firstDraws, store.Length(*dir))
-		switch sampler.(type) {
-		case sample.NUTS, sample.SplitHMC:
-			s.Draws = max(fewDraws, store.Length(*dir)) // their draws are nearly independent
-		}
+}
+
+// draw draws and stores the chains, and describes them if their length was not given.
+// Then the draws so far determine how many more are made.
+func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
+	s := &r.settings
+	if s.Draws > 0 || s.Only != nil {
+		return "", r.store(ctx)
 	}
+	s.Draws = max(firstDraws, store.Length(r.dir))
+	switch r.sampler.(type) {
+	case sample.NUTS, sample.SplitHMC:
+		s.Draws = max(fewDraws, store.Length(r.dir)) // their draws are nearly independent
+	}
+	limited, end := context.WithTimeout(ctx, patience)
+	defer end()
 	for {
-		err = sample.Store(limited, p, sampler, *dir, s, options)
+		err := r.store(limited)
 		if limited.Err() != nil && ctx.Err() == nil {
-			if unknown == "" {
-				model.profile(ctx, *start, out)
-			}
-			return stopped(fmt.Sprintf("stopped after %v at %d %%; run the same command to continue, or with -draws, which sets no limit of time", patience, percent))
-		}
-		if errors.Is(err, context.Canceled) {
-			return stopped(fmt.Sprintf("stopped at %d %%; run the same command to continue", percent))
+			r.profile(ctx)
+			return "", stopped(fmt.Sprintf("stopped after %v at %d %%; run the same command to continue, or with -draws, which sets no limit of time", patience, r.percent))
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
-		if !open {
-			break
-		}
-		chains, err := store.Read(*dir)
+		chains, err := store.Read(r.dir)
 		if err != nil {
-			return err
+			return "", err
 		}
-		var enough, hopeless bool
-		if enough, hopeless, words = sufficient(chains); enough || hopeless || 2*s.Draws > lastDraws {
-			if enough {
-				for _, warning := range chains.Warnings() {
-					words += "caution: " + text.Printable(warning) + "\n"
-				}
-			} else if unknown == "" {
-				model.profile(ctx, *start, out)
+		enough, hopeless, words := sufficient(chains)
+		switch {
+		case enough:
+			for _, warning := range chains.Warnings() {
+				words += "caution: " + text.Printable(warning) + "\n"
 			}
-			break
-		}
-		if !*quiet {
+			return words, nil
+		case hopeless || 2*s.Draws > lastDraws:
+			r.profile(ctx)
+			return words, nil
+		case !r.quiet:
 			fmt.Fprint(os.Stderr, words)
 		}
 		s.Draws *= 2
 	}
+}
+
+// The method store draws the chains to their present length.
+func (r *sampleRun) store(ctx context.Context) error {
+	err := sample.Store(ctx, r.p, r.sampler, r.dir, r.settings, r.options)
+	if errors.Is(err, context.Canceled) {
+		return stopped(fmt.Sprintf("stopped at %d %%; run the same command to continue", r.percent))
+	}
+	return err
+}
+
+// finish reports on the chains, and compares the chosen solver with an accurate one.
+func (r *sampleRun) finish(ctx context.Context, words string) error {
+	s := r.settings
 	n := len(s.Only)
 	if s.Only == nil {
 		n = s.Chains
 	}
-	fmt.Fprintf(out, "%d of %d chains in %s\n%s", n, s.Chains, text.Printable(*dir), words)
-	if plan != nil && s.Only == nil {
-		if chains, err := store.Read(*dir); err == nil {
-			words, err := plan.Check(ctx, chains)
+	fmt.Fprintf(r.out, "%d of %d chains in %s\n%s", n, s.Chains, text.Printable(r.dir), words)
+	if r.plan != nil && s.Only == nil {
+		if chains, err := store.Read(r.dir); err == nil {
+			words, err := r.plan.Check(ctx, chains)
 			if ctx.Err() != nil {
 				return stopped("the chains are complete; stopped while the solver was being checked")
 			}
 			if err != nil {
 				words = fmt.Sprintf("caution: the solver could not be checked: %v", err)
 			}
-			fmt.Fprintln(out, words)
+			fmt.Fprintln(r.out, words)
 		}
 	}
-	if plan != nil || sampler.Target().Distribution == sample.Accurate {
+	if r.plan != nil || r.sampler.Target().Distribution == sample.Accurate {
 		return nil // p.Modes belong to an accurate posterior, or to another one
 	}
-	return printModes(ctx, p, *dir, s, out)
+	return r.printModes(ctx)
 }
 
 // Without -draws, each chain generates firstDraws draws. Their number is doubled, up to
@@ -280,9 +332,11 @@ const fewDraws = 250
 const patience = 8 * time.Minute
 
 // profile computes the profile likelihoods of a model from a file, within two minutes, so
-// that it can name the parameters that the data do not determine.
-func (m *model) profile(ctx context.Context, start string, out io.Writer) {
-	if m.loaded == nil {
+// that it can name the parameters that the data do not determine. It does nothing if the
+// file -start has named them.
+func (r *sampleRun) profile(ctx context.Context) {
+	file, out := r.model.loaded, r.out
+	if file == nil || r.unknown != "" {
 		return
 	}
 	ctx, end := context.WithTimeout(ctx, 2*time.Minute)
@@ -290,13 +344,13 @@ func (m *model) profile(ctx context.Context, start string, out io.Writer) {
 	f := fitFlags{profiles: true, level: 0.95}
 	f.set.Starts = 20
 	var err error
-	if start != "" && start != "prior" {
+	if r.start != "" && r.start != "prior" {
 		f.set.Starts = 0
-		f.set.From, err = startsOf(m.loaded, start, nearBest)
+		f.set.From, err = startsOf(file, r.start, nearBest)
 	}
 	fmt.Fprint(out, "The draws are not enough. Profile likelihoods show which parameters the data determine:\n\n")
 	if err == nil {
-		err = f.run(ctx, m.loaded, out)
+		err = f.run(ctx, file, out)
 	}
 	if err != nil {
 		fmt.Fprintf(out, "caution: the profile likelihoods are not complete: %v\n", err)
@@ -343,13 +397,14 @@ func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 }
 
 // printModes prints a table of the modes if there are several modes, all chains are in
-// dir, and the draws fit into memory.
-func printModes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Settings, out io.Writer) error {
+// the directory, and the draws fit into memory.
+func (r *sampleRun) printModes(ctx context.Context) error {
 	const most = 4_000_000 // draws
+	p, s := r.p, r.settings
 	if p.Modes == nil || len(p.Modes.Modes) < 2 || s.Chains*s.Draws > most {
 		return nil
 	}
-	chains, err := store.Read(dir)
+	chains, err := store.Read(r.dir)
 	if err != nil {
 		return nil // other machines draw the other chains
 	}
@@ -358,11 +413,11 @@ func printModes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Sett
 		if ctx.Err() != nil {
 			return stopped("the chains are complete; stopped during the search for modes of the accurate posterior")
 		}
-		fmt.Fprintf(out, "caution: %v\n", err)
+		fmt.Fprintf(r.out, "caution: %v\n", err)
 		return nil
 	}
 	if table != "" {
-		fmt.Fprintf(out, "\n%s", table)
+		fmt.Fprintf(r.out, "\n%s", table)
 	}
 	return nil
 }

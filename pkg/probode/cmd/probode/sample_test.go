@@ -323,7 +323,7 @@ data: level.csv
 	if _, err := m.build(); err != nil {
 		t.Fatal(err)
 	}
-	m.profile(context.Background(), "", &words)
+	(&sampleRun{model: m, out: &words}).profile(context.Background())
 	if !strings.Contains(words.String(), "The data do not determine rate: ") {
 		t.Errorf("the profiles say\n%s", words.String())
 	}
