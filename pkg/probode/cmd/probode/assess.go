@@ -57,7 +57,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	budget := flags.String("budget", "", "limit for -auto: `draws` per chain, a time such as 10m for all sampling, or both, as in 50000,10m; without it, eight times the draws of the first analysis, and 4m for the first posterior")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0 means 4000, or as many as -draws allows")
 	weighed := flags.Int("weighed", 4000, "number of draws at each step for which the equations are also solved accurately")
-	start := flags.String("start", "", "with -model: begin the searches for modes only at the optima in this `file`, written by fit -json")
+	start := flags.String("start", "", "with -model: begin the searches for modes only at the best end points in this `file`, written by fit -json")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
 	figure := flags.String("out", "", "`file` (.html) for a page with the figure; the numbers go to a file of the same name that ends in .csv")
 	machine := flags.String("json", "", "`file` for all results as JSON: see docs/json.md; - means standard output")
@@ -111,7 +111,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if *start != "" {
-		if s.From, err = m.optima(*start); err != nil {
+		if s.From, err = m.best(*start); err != nil {
 			return fmt.Errorf("-start %s: %w", *start, err)
 		}
 	}

@@ -50,7 +50,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is enough")
 	strict := flags.Bool("strict", false, "with -enough: D, and not only the shifts, must be below the threshold")
 	at := flags.String("at", "", "with -model: the point to use instead of a search for modes: nominal, or `name=value,…`, where the other parameters have their nominal values")
-	start := flags.String("start", "", "with -model: begin at the optima in this `file`, written by fit -json, instead of searching for modes")
+	start := flags.String("start", "", "with -model: climb to modes only from the best end points in this `file`, written by fit -json")
 	line := flags.String("line", "", "`parameter` on the horizontal axis of the figure that -out writes: it shows the log-likelihood for each solver and the reference")
 	page := flags.String("out", "", "`file` for the figure that -line asks for (.png or .svg)")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
@@ -94,7 +94,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 		if stay {
 			return errors.New("want only one of -at and -start")
 		}
-		if from, err = m.optima(*start); err != nil {
+		if from, err = m.best(*start); err != nil {
 			return fmt.Errorf("-start %s: %w", *start, err)
 		}
 	}

@@ -92,10 +92,11 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 	return func(chain int, _ *rand.Rand) []float64 { return slices.Clone(from[chain%len(from)]) }
 }
 
-// optima returns the optima of a fit whose log-likelihoods are at most 10 below the best,
-// as parameters of the posterior. End points whose log-likelihoods differ by less than
-// 0.01 are regarded as the same optimum.
-func (m *model) optima(name string) (points [][]float64, err error) {
+// best returns the end points of a fit whose log-likelihoods are at most 10 below the
+// highest, as parameters of the posterior. They need not be optima, because searches for
+// modes go on from them. End points whose log-likelihoods differ by less than 0.01 are
+// regarded as the same.
+func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
 		return nil, errors.New("it has no meaning without -model, whose parameters it names")
 	}
@@ -105,7 +106,7 @@ func (m *model) optima(name string) (points [][]float64, err error) {
 	}
 	last := math.Inf(1)
 	for _, e := range ends {
-		if !e.Optimum || e.LogLikelihood > last-0.01 || e.LogLikelihood < ends[0].LogLikelihood-10 {
+		if e.LogLikelihood > last-0.01 || e.LogLikelihood < ends[0].LogLikelihood-10 {
 			continue
 		}
 		last = e.LogLikelihood
@@ -118,9 +119,6 @@ func (m *model) optima(name string) (points [][]float64, err error) {
 			return nil, err
 		}
 		points = append(points, point)
-	}
-	if points == nil {
-		return nil, errors.New("none of the best end points of its searches is an optimum: want a fit with more searches")
 	}
 	return points, nil
 }
