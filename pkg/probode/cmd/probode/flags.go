@@ -15,7 +15,8 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// parse reads the flags of a command. If they ask for help, it writes the help to out.
+// parse reads the flags of a command, which may stand before and after its other
+// arguments. If they ask for help, it writes the help to out.
 func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	flags.SetOutput(io.Discard) // errors are one line, written by main
 	flags.Usage = func() {}
@@ -24,7 +25,7 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 			f.Value = &once{Value: f.Value}
 		}
 	})
-	err := flags.Parse(args)
+	err := anywhere(flags, args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, fill(help))
 		listFlags(flags, out)
@@ -40,6 +41,23 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 		}
 	})
 	return nil
+}
+
+// The function anywhere parses flags that may follow other arguments. After -- there are
+// no flags.
+func anywhere(flags *flag.FlagSet, args []string) error {
+	var others []string
+	for {
+		if err := flags.Parse(args); err != nil {
+			return err
+		}
+		n := flags.NArg()
+		if n == 0 || n < len(args) && args[len(args)-n-1] == "--" {
+			others = append(others, flags.Args()...)
+			return flags.Parse(append([]string{"--"}, others...))
+		}
+		others, args = append(others, flags.Arg(0)), flags.Args()[1:]
+	}
 }
 
 // parseOnly does what parse does, for a command that takes only flags.
@@ -271,15 +289,10 @@ func assignments(flag, values string, names []string, known string, set func(i i
 }
 
 // folders returns an error if the name of a directory is empty, for example because a
-// shell variable is empty, or if a flag follows the directories.
+// shell variable is empty.
 func folders(flags *flag.FlagSet) error {
-	for _, dir := range flags.Args() {
-		switch {
-		case dir == "":
-			return fmt.Errorf("%s: the name of a directory is empty", flags.Name())
-		case strings.HasPrefix(dir, "-"):
-			return fmt.Errorf("%s: %s: flags come before the directories; write ./%[2]s for a directory of that name", flags.Name(), text.Clip(dir))
-		}
+	if slices.Contains(flags.Args(), "") {
+		return fmt.Errorf("%s: the name of a directory is empty", flags.Name())
 	}
 	return nil
 }

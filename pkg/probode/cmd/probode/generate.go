@@ -28,16 +28,10 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 	file := flags.String("out", "", "`file` for the Go code; default: the terminal")
 	name := flags.String("model", "", "`file` of the model, as for other commands")
 	outside := flags.Bool("outside", false, outsideHelp)
-	// The name of the model may be given before or after the flags.
-	var names []string
-	for rest := args; len(rest) > 0; {
-		if err := parse(flags, rest, generateHelp, out); err != nil {
-			return err
-		}
-		if rest = flags.Args(); len(rest) > 0 {
-			names, rest = append(names, rest[0]), rest[1:]
-		}
+	if err := parse(flags, args, generateHelp, out); err != nil {
+		return err
 	}
+	names := flags.Args()
 	if *name != "" {
 		names = append(names, *name)
 	}

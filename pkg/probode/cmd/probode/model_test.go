@@ -4,10 +4,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -219,6 +221,27 @@ func TestModelErrors(t *testing.T) {
 		_, _, err := parsed(t, c.args...)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want one line with %q", c.args, err, c.want)
+		}
+	}
+}
+
+// Flags may stand before, between and after other arguments. After -- there are none.
+func TestFlagsAnywhere(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		n    int
+		rest []string
+	}{
+		{[]string{"-n", "1", "a", "b"}, 1, []string{"a", "b"}},
+		{[]string{"a", "-n", "1", "b"}, 1, []string{"a", "b"}},
+		{[]string{"a", "b", "-n=1"}, 1, []string{"a", "b"}},
+		{[]string{"a", "--", "-n", "--", "b"}, 0, []string{"a", "-n", "--", "b"}},
+		{nil, 0, []string{}},
+	} {
+		flags := flag.NewFlagSet("test", flag.ContinueOnError)
+		n := flags.Int("n", 0, "")
+		if err := parse(flags, c.args, "", io.Discard); err != nil || *n != c.n || !slices.Equal(flags.Args(), c.rest) {
+			t.Errorf("%q: %d, %q, %v", c.args, *n, flags.Args(), err)
 		}
 	}
 }

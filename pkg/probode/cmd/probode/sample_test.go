@@ -390,7 +390,7 @@ func TestSummaryJSON(t *testing.T) {
 		}
 		Warnings []string
 	}
-	if err := json.Unmarshal([]byte(runCommand(t, summary, "-json", "-", dir)), &got); err != nil {
+	if err := json.Unmarshal([]byte(runCommand(t, summary, dir, "-json", "-")), &got); err != nil {
 		t.Fatal(err)
 	}
 	chains, err := store.Read(dir)
