@@ -29,16 +29,22 @@ func (b *block) link(l *link, before int) {
 	l.a, l.drift = resize(l.a, before*height), resize(l.drift, before)
 	grow := b.grow()
 	for k := range before {
-		column := b.a[(n+k)*2*n:]
+		column, own := b.top[(n+k)*n:][:n], l.a[k*height:(k+1)*height]
 		l.drift[k] = -dot(b.white, column) / grow // the residual of the truth is zero
-		copy(l.a[k*height:(k+1)*height], column[w:])
+		copy(own[copy(own, column[w:]):], b.tail[(n+k)*before:])
 	}
 }
 
 // A belief is a distribution of the normals u of a point. Its mean is multiplied by
 // κ unit^{q+1/2}. The factor of the covariance is upper triangular, with a stride of the
-// length of u.
+// length of u; the elements below the diagonal have no meaning.
 type belief struct{ mean, factor []float64 }
+
+// resized returns a belief about n normals that uses the slices of b where they are long
+// enough.
+func (b belief) resized(n int) belief {
+	return belief{resize(b.mean, n), resize(b.factor, n*n)}
+}
 
 // unknown returns the distribution of n normals of which nothing is known.
 func unknown(n int) belief {
@@ -49,13 +55,12 @@ func unknown(n int) belief {
 	return b
 }
 
-// back sets dst to the distribution before a step or an event, given the one after it. It
-// uses the slices of dst, and work, where they are long enough. If after.factor is nil, it
-// computes only the mean; then after.mean may have the values of w behind those of v.
-func (l link) back(dst *belief, after belief, work *[]float64) {
+// back writes the distribution before a step or an event to dst, given the one after it.
+// If after.factor is nil, it computes only the mean; then after.mean may have the values
+// of w behind those of v.
+func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
-	dst.mean = resize(dst.mean, n)
-	for k := range n {
+	for k := range dst.mean {
 		dst.mean[k] = l.drift[k] + dot(after.mean, l.a[k*height:])
 	}
 	if after.factor == nil {
@@ -72,51 +77,52 @@ func (l link) back(dst *belief, after belief, work *[]float64) {
 		}
 	}
 	triangularize(a, height, height, n, n)
-	dst.factor = resize(dst.factor, n*n)
-	clear(dst.factor)
 	for k := range n {
-		copy(dst.factor[k*n:k*n+k+1], a[k*height:])
+		copy(dst.factor[k*n:], a[k*height:][:k+1])
 	}
 }
 
-// smooth returns the distributions at all points of c, given the equation at all of them.
-func (c *chain) smooth() []belief {
-	out := make([]belief, len(c.points))
-	n := len(c.z)
-	memory := make([]float64, len(out)*n*(n+1))
-	last := len(out) - 1
-	out[last] = unknown(c.points[last].rows)
+// smooth computes the distributions of the normals at all points of c, given the equation
+// at all of them.
+func (c *chain) smooth() {
+	size := 0
+	for i := range c.points {
+		c.points[i].smoothed = size
+		size += c.points[i].rows * (c.points[i].rows + 1)
+	}
+	c.smoothed = make([]float64, size)
+	last := len(c.points) - 1
+	copy(c.belief(last).factor, unknown(c.points[last].rows).factor)
 	var work []float64
 	for i := last; i > 0; i-- {
-		own := memory[i*n*(n+1):]
-		out[i-1] = belief{own[:n:n], own[n : n+n*n : n+n*n]}
-		c.at(i).link.back(&out[i-1], out[i], &work)
+		l := c.stored(i)
+		l.back(c.belief(i-1), c.belief(i), &work)
 	}
-	return out
 }
 
-// recall returns to the distribution at p.
-func (b *block) recall(p view) {
-	b.rows = p.rows
-	copy(b.z, p.z)
-	copy(b.r, p.r)
+// belief returns the distribution of the normals at point i that smooth has computed.
+func (c *chain) belief(i int) belief {
+	p := &c.points[i]
+	own := c.smoothed[p.smoothed:]
+	return belief{own[:p.rows:p.rows], own[p.rows:][:p.rows*p.rows]}
 }
 
-// relink computes the link of a step of length h that ends at p and begins at the present
-// distribution.
-func (b *block) relink(l *link, p view, h float64) {
-	before := b.rows
-	b.predict(h)
-	copy(b.hjac, p.hjac)
-	for j := range b.hjac { // from the step that ended at p
-		b.hjac[j] *= b.weight(h) / b.weight(p.h)
-		if j%(b.m*b.w) >= b.w {
-			b.hjac[j] *= p.h / h
+// relink computes the link of a step of length h that ends at point i and begins at the
+// present distribution.
+func (c *chain) relink(l *link, i int, h float64) {
+	p, before := &c.points[i], c.rows
+	c.predict(h)
+	own := c.memory[p.first+len(c.z)*(1+p.rows):]
+	copy(c.hjac, own)
+	copy(c.white, c.residual(i))
+	for j := range c.hjac { // from the step that ended at the point
+		c.hjac[j] *= c.weight(h) / c.weight(p.h)
+		if j%(c.m*c.w) >= c.w {
+			c.hjac[j] *= p.h / h
 		}
 	}
-	copy(b.white, p.white)
-	scale(b.white, math.Pow(h/p.h, float64(b.q)+0.5))
-	b.disperse(p.sigma)
-	b.condition(true)
-	b.link(l, before)
+	scale(c.white, math.Pow(h/p.h, float64(c.q)+0.5))
+	c.disperse(p.sigma)
+	c.condition(true)
+	c.block.link(l, before)
 }

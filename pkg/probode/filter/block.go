@@ -17,29 +17,29 @@ type block struct {
 	noise   []float64 // L, see wiener
 	columns []int     // the column of a factor for each coordinate of the mean, and vice versa
 	z       []float64 // mean
-	rows    int       // rows of R; 0 at the start, which is exact
-	r       []float64 // R, with the stride len(z)
+	rows    int       // rows of R, and its stride; 0 at the start, which is exact
+	r       []float64 // R
 
 	// These fields belong to a step of length h.
 	h, ratio float64
 	pred     []float64 // predicted mean
 	hjac     []float64 // J in the coordinates of the step
-	// The factor of the predicted covariance has the rows of the noise of the step, and below
-	// them those of R. So its stride is 2*len(z). More columns, if they are used, start as the
-	// identity in the rows of R and zero elsewhere. They become the coefficients of the
-	// normals u before the step in terms of those after it.
-	a     []float64
-	fresh []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
-	v     []float64 // factor of the residual, in its first w rows, with the stride len(z)
-	turns rotations
-	full  []float64
-	white []float64 // the residual, multiplied by the inverse of the factor of its covariance
+	// The factor of the predicted covariance has the rows of the noise of the step in top,
+	// with the stride len(z), and below them those of R in tail, with the stride rows. More
+	// columns, if they are used, start as the identity in tail and zero in top. They become
+	// the coefficients of the normals u before the step in terms of those after it.
+	top, tail []float64
+	fresh     []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
+	v         []float64 // factor of the residual, in its first w rows, with the stride len(z)
+	turns     rotations
+	full      []float64
+	white     []float64 // the residual, multiplied by the inverse of the factor of its covariance
 }
 
 func newBlock(q, w, m int, noise []float64) *block {
 	n := (q + 1) * w
 	b := &block{q: q, w: w, m: m, unit: 1, noise: noise, z: make([]float64, n), r: make([]float64, n*n),
-		pred: make([]float64, n), hjac: make([]float64, w*m*w), a: make([]float64, 4*n*n), fresh: make([]float64, n*n),
+		pred: make([]float64, n), hjac: make([]float64, w*m*w), top: make([]float64, 2*n*n), tail: make([]float64, 2*n*n), fresh: make([]float64, n*n),
 		columns: make([]int, n), v: make([]float64, n*w), turns: rotations{cos: make([]float64, n), sin: make([]float64, n)}, full: make([]float64, n), white: make([]float64, w)}
 	for p := range n {
 		b.columns[p] = (q-p/w)*w + p%w
@@ -49,6 +49,9 @@ func newBlock(q, w, m int, noise []float64) *block {
 	}
 	return b
 }
+
+// errors returns the column of R for coordinate j.
+func (b *block) errors(j int) []float64 { return b.r[b.columns[j]*b.rows:][:b.rows] }
 
 // level returns the factor by which coordinate j must be multiplied to get the state. The
 // coordinates are those of steps of length unit.
@@ -158,31 +161,23 @@ func (b *block) scatter(dst []float64) {
 // disperse sets the rows of the predicted covariance, with noise that is multiplied by
 // sigma.
 func (b *block) disperse(sigma float64) {
-	n, w := len(b.z), b.w
-	stride := 2 * n
-	level := 1 / b.grow()
-	for p, c := range b.columns { // from z₀ to z_q
-		if p >= w && b.ratio != 1 && p%w == 0 {
+	n, own := len(b.z), b.w*b.rows // the columns of z_l, which follow those of z_{l+1}, have own elements
+	copy(b.top, b.fresh)
+	if sigma != 1 {
+		scale(b.top[:n*n], sigma)
+	}
+	copy(b.tail, b.r[:n*b.rows])
+	if b.ratio != 1 {
+		level := 1 / b.grow()
+		for l := range b.q + 1 {
+			scale(b.tail[(b.q-l)*own:][:own], level)
 			level *= b.ratio
 		}
-		column := b.a[c*stride : (c+1)*stride]
-		copy(column[:n], b.fresh[c*n:])
-		copy(column[n:], b.r[c*n:c*n+b.rows])
-		if sigma != 1 {
-			scale(column[:c+1], sigma)
-		}
-		if level != 1 {
-			scale(column[n:n+b.rows], level)
-		}
 	}
-	for i := range b.q {
-		for p := b.q*w - 1; p >= i*w; p-- { // z_l += z_{l+1} for l = q−1 … i
-			c := b.columns[p]
-			higher := b.a[(c-w)*stride+n:][:min(c-w+1, b.rows)]
-			own := b.a[c*stride+n:][:len(higher)]
-			for k, x := range higher {
-				own[k] += x
-			}
+	for i := b.q; i > 0; i-- { // z_l += z_{l+1} for l = q−1 … q−i
+		above := b.tail[own:][:i*own]
+		for k, x := range b.tail[:len(above)] {
+			above[k] += x
 		}
 	}
 }
@@ -196,37 +191,40 @@ func scale(x []float64, c float64) {
 // reduce makes the predicted factor upper triangular. If linked is true, it uses the
 // columns that express the normals before the step.
 func (b *block) reduce(linked bool) {
-	n := len(b.z)
-	stride := 2 * n
+	n, rows := len(b.z), b.rows
 	if linked {
-		clear(b.a[n*stride : (n+b.rows)*stride])
-		for k := range b.rows {
-			b.a[(n+k)*stride+n+k] = 1
+		clear(b.top[n*n : n*(n+rows)])
+		clear(b.tail[n*rows : (n+rows)*rows])
+		for k := range rows {
+			b.tail[(n+k)*rows+k] = 1
 		}
 	}
 	for c := range n {
-		rows := min(c+1, b.rows) // those below are zero in this column
+		below := min(c+1, rows) // the rows of the tail that are not zero in this column
 		end := n
 		if linked {
-			end += rows
+			end += below
 		}
-		reflect(b.a, stride, c, n, n+rows, end)
+		reflect(b.top, n, b.tail, rows, c, 0, below, end)
 	}
 }
 
-// condition computes the covariance after the step, given that the residual is zero. In a,
-// the factor of the joint covariance of the residual and of the other coordinates at the
-// end of the step remains. For linked, see reduce.
+// condition computes the covariance after the step, given that the residual is zero. In
+// top, the factor of the joint covariance of the residual and of the other coordinates at
+// the end of the step remains. For linked, see reduce.
 func (b *block) condition(linked bool) {
-	q, w, d, n := b.q, b.w, b.m*b.w, len(b.z)
-	stride := 2 * n
+	w, d, n := b.w, b.m*b.w, len(b.z)
+	columns := n
+	if linked {
+		columns += b.rows
+	}
 	b.reduce(linked)
 	for k := range w {
 		v := b.v[k*n : (k+1)*n]
-		copy(v, b.a[b.columns[d+k]*stride:])
+		copy(v, b.top[b.columns[d+k]*n:])
 		for j, c := range b.hjac[k*d : (k+1)*d] {
 			if c != 0 {
-				add(v, -c, b.a[b.columns[j]*stride:])
+				add(v, -c, b.top[b.columns[j]*n:])
 			}
 		}
 	}
@@ -236,25 +234,20 @@ func (b *block) condition(linked bool) {
 		for j := k + 1; j < w; j++ {
 			b.turns.apply(b.v[j*n:(j+1)*n], n)
 		}
-		for c := range n {
-			b.turns.apply(b.a[c*stride:c*stride+n], c+k)
-		}
-		if linked {
-			for c := range b.rows {
-				b.turns.apply(b.a[(n+c)*stride:(n+c)*stride+n], n)
-			}
+		for c := range columns {
+			b.turns.apply(b.top[c*n:(c+1)*n], c+k)
 		}
 	}
 	b.settle(w)
 	for k := range w { // the equation holds without rounding errors
-		own := b.r[b.columns[d+k]*n:][:q*w]
+		own := b.errors(d + k)
 		clear(own)
 		for j, c := range b.hjac[k*d : (k+1)*d] {
 			if b.ratio != 1 {
 				c *= math.Pow(b.ratio, float64(j/w-b.m))
 			}
 			if c != 0 {
-				add(own, c, b.r[b.columns[j]*n:])
+				add(own, c, b.errors(j))
 			}
 		}
 	}
@@ -269,8 +262,8 @@ func (b *block) settle(first int) {
 		if p >= b.w && b.ratio != 1 && p%b.w == 0 {
 			level /= b.ratio
 		}
-		own := b.r[c*n:][:b.rows]
-		copy(own, b.a[c*2*n+first:])
+		own := b.errors(p)
+		copy(own, b.top[c*n+first:])
 		if level != 1 {
 			scale(own, level)
 		}
@@ -296,7 +289,7 @@ func (b *block) correct(e []float64) {
 	}
 	for p, c := range b.columns {
 		if p < d || p >= d+w {
-			e[p] -= dot(b.white, b.a[c*2*n:])
+			e[p] -= dot(b.white, b.top[c*n:])
 		}
 	}
 	multiply(own, b.hjac, e[:d])

@@ -24,7 +24,9 @@ func (e *engine) cubature(t float64, theta []float64) {
 		}
 		e.root = resize(e.root, rows*d)
 		for j := range d {
-			copy(e.root[j*rows:(j+1)*rows], b.a[b.columns[j]*2*size:])
+			own, c := e.root[j*rows:(j+1)*rows], b.columns[j]
+			copy(own[size:], b.tail[c*b.rows:])
+			copy(own[:size], b.top[c*size:])
 		}
 		triangularize(e.root, rows, rows, d, d)
 		distance := math.Sqrt(n) * kappa * math.Pow(b.h, float64(e.Q)+0.5)

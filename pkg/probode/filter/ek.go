@@ -268,7 +268,8 @@ func (e *engine) condition(k int, linked bool) {
 		return
 	}
 	b, first := e.blocks[k], e.blocks[0]
-	copy(b.a, first.a)
+	copy(b.top, first.top)
+	copy(b.tail, first.tail)
 	copy(b.v, first.v)
 	copy(b.r, first.r)
 	b.rows = first.rows

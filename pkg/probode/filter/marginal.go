@@ -224,11 +224,10 @@ func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 		if n, ok := m.rows[at]; ok {
 			copy(m.x, m.path[at*len(m.x):])
 			for k, c := range run.chains {
-				p := c.at(i)
+				c.recall(i)
 				for j, to := range run.parts[k] {
-					m.x[to] = (p.z[j] + dot(m.own[k].mean, p.r[c.columns[j]*len(p.z):])) * c.level(j, c.unit)
+					m.x[to] = (c.z[j] + dot(m.own[k].mean, c.errors(j))) * c.level(j, c.unit)
 				}
-				c.recall(p)
 			}
 			if err := visit(n); err != nil {
 				return err
@@ -238,7 +237,12 @@ func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 			return nil
 		}
 		for k, c := range run.chains {
-			c.at(i).link.back(&m.earlier[k], m.own[k], &m.wide)
+			l := c.stored(i)
+			m.earlier[k] = m.earlier[k].resized(l.before)
+			l.back(m.earlier[k], m.own[k], &m.wide)
+			if !covariance {
+				m.earlier[k].factor = nil
+			}
 			m.own[k], m.earlier[k] = m.earlier[k], m.own[k]
 		}
 	}
@@ -289,7 +293,7 @@ func (m *Marginal) condition(n int, x []float64) error {
 		clear(seen)
 		for j, from := range run.parts[k] {
 			z, level := b.z[j], b.level(j, b.unit)
-			column := b.r[b.columns[j]*len(b.z):]
+			column := b.errors(j)
 			if !m.dalton {
 				z += dot(m.own[k].mean, column)
 			}
@@ -325,9 +329,9 @@ func (m *Marginal) condition(n int, x []float64) error {
 func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	b, n, rows := m.pass.run.blocks[k], len(m.pass.run.blocks[k].z), len(seen)
 	own, next := &m.own[k], &m.pass.run.chains[k].next
-	factor, stride, columns, more := b.r, n, n, 0
+	factor, columns, more := b.r, n, 0
 	if !m.dalton {
-		factor, stride, columns = own.factor, rows, rows
+		factor, columns = own.factor, rows
 	} else if m.pass.linked {
 		more = next.before // the link must lead to the normals after the update
 	}
@@ -338,7 +342,7 @@ func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	m.wide[0] = sd
 	copy(m.wide[1:], seen)
 	for j := range columns {
-		copy(m.wide[(1+j)*tall+1:], factor[j*stride:j*stride+rows])
+		copy(m.wide[(1+j)*tall+1:], factor[j*rows:][:min(j+1, rows)])
 	}
 	for j := range more {
 		copy(m.wide[(1+columns+j)*tall+1:], next.a[j*height:j*height+rows])
@@ -347,8 +351,8 @@ func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	step := residual / m.wide[0]
 	for j := range columns {
 		column := m.wide[(1+j)*tall:][:tall]
-		copy(factor[j*stride:], column[1:min(j+2, tall)])
-		clear(factor[j*stride+min(j+1, rows) : j*stride+rows])
+		copy(factor[j*rows:], column[1:min(j+2, tall)])
+		clear(factor[j*rows+min(j+1, rows) : (j+1)*rows])
 		if m.dalton {
 			b.z[b.columns[j]] += step * column[0]
 		} else {

@@ -31,7 +31,7 @@ func (m *pass) again() {
 		c.points, c.memory = c.points[:0], c.memory[:0]
 	}
 	clear(s.square)
-	s.begun, s.steps, s.logDet, s.det = false, s.steps[:0], 0, 1
+	s.begun, s.steps, s.logDet, s.det = false, 0, 0, 1
 }
 
 func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
@@ -58,7 +58,7 @@ type recording struct {
 	work   []float64
 
 	// The diffusion is estimated from these sums over all steps.
-	steps  []evidence
+	steps  int
 	square []float64 // Σ rᵀS⁻¹r of each block for κ = 1, with the residual r and its covariance S
 	logDet float64   // Σ log det S^{1/2} of all blocks, apart from the factor det
 	det    float64
@@ -66,67 +66,64 @@ type recording struct {
 	last, noise float64 // the length h of the last step, and h^{q+1/2}
 }
 
-// An evidence holds the length of a step and its contribution to the sum of squares.
-type evidence struct{ h, square float64 }
-
 // A chain holds the distributions of one block at the grid points.
 type chain struct {
 	*block
-	points []point
-	memory []float64 // contains the slices of all points
-	next   link      // that of the next point
+	points   []point
+	memory   []float64 // contains the numbers of all points: see keep
+	smoothed []float64 // contains the beliefs of all points
+	next     link      // that of the next point
 }
 
 // A point is a grid point, or the time of an event.
 type point struct {
-	index               int     // of the grid point
-	rows                int     // of the factor
-	h, sigma            float64 // length and noise of the step to this point; h is 0 after an event
-	before, after, rest int     // see link
-	first               int     // where its slices begin
-}
-
-// A view is the distribution at a point, in the coordinates of the block.
-type view struct {
-	*point
-	z, r        []float64
-	link        link
-	hjac, white []float64 // of the step to this point
-}
-
-// at returns the distribution at point i.
-func (c *chain) at(i int) view {
-	p := &c.points[i]
-	rest := c.memory[p.first:]
-	take := func(n int) []float64 {
-		v := rest[:n:n]
-		rest = rest[n:]
-		return v
-	}
-	n := len(c.z)
-	return view{point: p, z: take(n), r: take(n * n), hjac: take(len(c.hjac)), white: take(c.w),
-		link: link{before: p.before, after: p.after, rest: p.rest, drift: take(p.before), a: take(p.before * (p.after + p.rest))}}
+	index           int     // of the grid point
+	h, sigma        float64 // length and noise of the step to this point; h is 0 after an event
+	rows, rest      int     // see block and link
+	first, smoothed int     // where its numbers begin
 }
 
 // reserve allocates memory for n points.
 func (c *chain) reserve(n int, linked bool) {
-	size := len(c.z) + len(c.r) + len(c.hjac) + c.w
+	rows := len(c.z) - c.w
+	size := len(c.z)*(1+rows) + len(c.hjac) + c.w
 	if linked {
-		before := len(c.z) - c.w
-		size += before + 2*before*before
+		size += rows + 2*rows*rows
 	}
 	c.points, c.memory = make([]point, 0, n), make([]float64, 0, n*size)
 }
 
 // keep adds a point.
 func (c *chain) keep(p point) {
-	p.rows, p.before, p.after, p.rest, p.first = c.rows, c.next.before, c.next.after, c.next.rest, len(c.memory)
+	p.rows, p.rest, p.first = c.rows, c.next.rest, len(c.memory)
 	c.points = append(c.points, p)
-	memory := c.memory
-	for _, v := range [][]float64{c.z, c.r, c.hjac, c.white, c.next.drift, c.next.a} {
-		memory = append(memory, v...)
-	}
-	c.memory = memory
+	memory := append(c.memory, c.z...)
+	memory = append(memory, c.r[:len(c.z)*c.rows]...)
+	memory = append(memory, c.hjac...)
+	memory = append(memory, c.white...)
+	memory = append(memory, c.next.drift...)
+	c.memory = append(memory, c.next.a...)
+}
+
+// recall returns to the distribution at point i.
+func (c *chain) recall(i int) {
+	p := &c.points[i]
+	c.rows = p.rows
+	own := c.memory[p.first:]
+	copy(c.r[:len(c.z)*c.rows], own[copy(c.z, own):])
+}
+
+// residual returns what block.white was at point i.
+func (c *chain) residual(i int) []float64 {
+	p := &c.points[i]
+	return c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac):][:c.w]
+}
+
+// stored returns the link to point i from the one before.
+func (c *chain) stored(i int) link {
+	p, before := &c.points[i], c.points[i-1].rows
+	own := c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac)+c.w:]
+	return link{before: before, after: p.rows, rest: p.rest, drift: own[:before], a: own[before:][:before*(p.rows+p.rest)]}
 }
 
 // Start begins a pass, or continues it after an event.
@@ -165,7 +162,6 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 		s.cubature(s.g.Times()[i+1], theta)
 		s.disperse() // a noise that varies depends on the linearisation
 	}
-	own := evidence{h: h}
 	if h != s.last {
 		s.last, s.noise = h, math.Pow(h, float64(s.Q)+0.5)
 	}
@@ -180,14 +176,13 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 		}
 		for j, y := range b.white {
 			y /= s.noise
-			own.square += y * y
 			s.square[k] += y * y
 			if s.det *= math.Abs(b.v[j*len(b.z)+j]) * s.noise; s.det < 1e-150 || s.det > 1e150 {
 				s.logDet, s.det = s.volume(), 1
 			}
 		}
 	}
-	s.steps = append(s.steps, own)
+	s.steps++
 	err := s.keep(i+1, h, s.x)
 	copy(dst, x)
 	s.state(dst)
@@ -266,7 +261,7 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 		first := 0
 		for l, from := range s.blocks {
 			for j, c := range s.parts[l] {
-				errors := from.r[from.columns[j]*len(from.z):][:from.rows]
+				errors := from.errors(j)
 				for p := 0; p < n && slopes[c] != nil; p++ {
 					own := moved[k][b.columns[p]*total+first:][:from.rows]
 					add(own, from.level(j, unit)*slopes[c][p/b.w*d+s.parts[k][p%b.w]], errors)
@@ -291,8 +286,9 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 		triangularize(a, total, total, n, n+before[k])
 		b.rows = min(total, n)
 		for c := range n {
-			clear(b.r[c*n : (c+1)*n])
-			copy(b.r[c*n:], a[c*total:c*total+min(c+1, b.rows)])
+			own := b.r[c*b.rows : (c+1)*b.rows]
+			clear(own)
+			copy(own, a[c*total:c*total+min(c+1, b.rows)])
 		}
 		s.chains[k].next = link{before: before[k], after: b.rows, rest: total - b.rows, a: a[n*total:], drift: make([]float64, before[k])}
 	}
@@ -313,7 +309,7 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	out := make([][]float64, len(x))
 	for k, b := range s.blocks {
 		for j, c := range s.parts[k] {
-			if length(b.r[b.columns[j]*len(b.z):][:b.rows]) == 0 {
+			if length(b.errors(j)) == 0 {
 				continue
 			}
 			e := make([]float64, len(x))

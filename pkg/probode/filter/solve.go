@@ -52,12 +52,10 @@ type Solution struct {
 	// from step to step. It is 0 for a component that is Noiseless.
 	Diffusion []float64
 
-	forward  bool
-	run      *recording
-	path     []float64 // the means of all components
-	chains   []*chain
-	smoothed [][]belief // of each chain, if the distributions are smoothed
-	roots    []float64  // κ unit^{q+1/2} of each chain
+	forward bool
+	run     *recording
+	path    []float64 // the means of all components
+	roots   []float64 // κ unit^{q+1/2} of each chain
 }
 
 // Solve computes the posterior distribution of the solution of p. Solve returns an error
@@ -90,16 +88,16 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	if err := solver.Solve(path, theta, nil); err != nil {
 		return nil, err
 	}
-	out := &Solution{Problem: p, Grid: solver.Grid(), T: slices.Clone(solver.Times()), forward: s.Forward, run: m.run, path: path, chains: m.run.chains}
+	out := &Solution{Problem: p, Grid: solver.Grid(), T: slices.Clone(solver.Times()), forward: s.Forward, run: m.run, path: path}
 	if s.Alpha == 0 && !s.Varying {
 		if err := m.run.decided(); err != nil {
 			return nil, err
 		}
 	}
 	out.calibrate(m.run, &s)
-	for _, c := range out.chains {
+	for _, c := range m.run.chains {
 		if !s.Forward {
-			out.smoothed = append(out.smoothed, c.smooth())
+			c.smooth()
 		}
 	}
 	out.describe()
@@ -110,13 +108,23 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 // steps of an error-controlled run the residual is a rounding error that looks like a
 // huge diffusion; while the steps grow, later steps inherit this diffusion.
 func (s *recording) decided() error {
-	long := slices.Clone(s.steps)
-	slices.SortFunc(long, func(a, b evidence) int { return cmp.Compare(b.h, a.h) })
+	type step struct{ h, square float64 }
+	var long []step
 	var span, passed, half, total, short float64
-	for _, e := range long {
-		span += e.h
-		total += e.square
+	for i, p := range s.chains[0].points {
+		e := step{h: p.h}
+		for _, c := range s.chains {
+			for _, y := range c.residual(i) {
+				e.square += y * y / math.Pow(p.h, float64(2*s.Q+1))
+			}
+		}
+		if p.h > 0 {
+			long = append(long, e)
+			span += e.h
+			total += e.square
+		}
 	}
+	slices.SortFunc(long, func(a, b step) int { return cmp.Compare(b.h, a.h) })
 	for _, e := range long {
 		if passed += e.h; half == 0 && passed >= span/2 {
 			half = e.h // half of the time passes in steps of at least this length
@@ -146,9 +154,9 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 		case set.Varying:
 			alpha = 1
 		case set.PerComponent:
-			alpha = run.square[k] / float64(len(run.steps)*w)
+			alpha = run.square[k] / float64(run.steps*w)
 		default:
-			alpha = total / float64(len(run.steps)*w*len(run.blocks))
+			alpha = total / float64(run.steps*w*len(run.blocks))
 		}
 		for _, c := range run.parts[k] {
 			s.Diffusion[c] = alpha
@@ -159,59 +167,55 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 
 // describe fills Mean and SD.
 func (s *Solution) describe() {
-	d := s.Problem.Dim()
+	d, points := s.Problem.Dim(), s.run.chains[0].points
 	s.Mean, s.SD = make([][]float64, d), make([][]float64, d)
 	for k := range d {
 		s.Mean[k], s.SD[k] = make([]float64, len(s.T)), make([]float64, len(s.T))
-		for i := range s.T {
-			s.Mean[k][i] = s.path[i*d+k]
-		}
 	}
-	for n, c := range s.chains {
-		mean, sd := make([]float64, c.m*c.w), make([]float64, c.m*c.w)
-		next := len(c.points) - 1
-		for i := len(s.T) - 1; i >= 0; i-- { // a grid point between two events has no point
-			for next > 0 && c.points[next].index > i {
-				next--
-			}
-			s.spread(mean, sd, n, next)
-			for j, k := range s.run.parts[n] {
-				s.Mean[k][i], s.SD[k][i] = mean[j], sd[j]
-			}
+	sd := make([]float64, d)
+	next := len(points) - 1
+	for i := len(s.T) - 1; i >= 0; i-- { // a grid point between two events has no point
+		for next > 0 && points[next].index > i {
+			next--
+		}
+		mean := s.path[i*d : (i+1)*d]
+		for n, c := range s.run.chains {
+			c.recall(next)
+			s.spread(mean, sd, n, s.belief(n, next))
+		}
+		for k, v := range mean {
+			s.Mean[k][i], s.SD[k][i] = v, sd[k]
 		}
 	}
 }
 
-// spread writes the mean and the standard deviation of the state at point i of chain n.
-func (s *Solution) spread(mean, sd []float64, n, i int) {
-	c := s.chains[n]
-	p := c.at(i)
+// belief returns the distribution of the normals of chain n at point i. It is empty if the
+// distributions are not smoothed.
+func (s *Solution) belief(n, i int) belief {
 	if s.forward {
-		c.spread(mean, sd, p.z, p.r, p.rows, nil)
-	} else {
-		c.spread(mean, sd, p.z, p.r, p.rows, &s.smoothed[n][i])
+		return belief{}
 	}
-	scale(sd, s.roots[n])
+	return s.run.chains[n].belief(i)
 }
 
-// spread writes the mean and, for κ unit^{q+1/2} = 1, the standard deviation of the state.
-// They follow from the mean z and the factor r of the filter, and from the distribution of
-// its normals, unless that is nil.
-func (b *block) spread(mean, sd, z, r []float64, rows int, of *belief) {
-	for j := range mean {
+// spread writes the mean and the standard deviation of the components of the state that
+// belong to chain n. They follow from the present distribution of its block, and from the
+// distribution of its normals, unless that is empty.
+func (s *Solution) spread(mean, sd []float64, n int, of belief) {
+	b := s.run.blocks[n]
+	for j, k := range s.run.parts[n] {
 		level := b.level(j, b.unit)
-		own := r[b.columns[j]*len(z):][:rows]
-		mean[j] = z[j]
-		if of != nil {
-			mean[j] += dot(own, of.mean)
+		z, own := b.z[j], b.errors(j)
+		if of.mean != nil {
+			z += dot(own, of.mean)
 			clear(b.full)
 			for k, x := range own {
-				add(b.full[:k+1], x, of.factor[k*rows:])
+				add(b.full[:k+1], x, of.factor[k*b.rows:])
 			}
-			own = b.full[:rows]
+			own = b.full[:b.rows]
 		}
-		mean[j] *= level
-		sd[j] = length(own) * level
+		mean[k] = z * level
+		sd[k] = length(own) * level * s.roots[n]
 	}
 }
 
@@ -221,48 +225,33 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 	if !(t >= s.T[0] && t <= s.T[len(s.T)-1]) {
 		panic(fmt.Sprintf("filter: time %g is outside the span [%g, %g]", t, s.T[0], s.T[len(s.T)-1]))
 	}
-	d := s.Problem.Dim()
+	d, points := s.Problem.Dim(), s.run.chains[0].points
 	mean, sd = make([]float64, d), make([]float64, d)
 	copy(mean, s.path[(sort.Search(len(s.T), func(i int) bool { return s.T[i] > t })-1)*d:])
-	for n := range s.chains {
-		m, v := s.at(n, t)
-		for j, k := range s.run.parts[n] {
-			mean[k], sd[k] = m[j], v[j]
+	last := sort.Search(len(points), func(i int) bool { return s.T[points[i].index] > t }) - 1 // before or at t
+	for n, c := range s.run.chains {
+		c.recall(last)
+		of := s.belief(n, last)
+		if h := t - s.T[points[last].index]; h > 0 {
+			c.predict(h)
+			c.disperse(points[last+1].sigma)
+			c.reduce(false)
+			copy(c.z, c.pred)
+			c.toUnit(c.z, 1)
+			c.settle(0)
+			if !s.forward {
+				z, r, rows := slices.Clone(c.z), slices.Clone(c.r), c.rows
+				var l link
+				c.relink(&l, last+1, s.T[points[last+1].index]-t)
+				of = belief{}.resized(rows)
+				l.back(of, s.belief(n, last+1), new([]float64))
+				c.rows = rows
+				copy(c.z, z)
+				copy(c.r, r)
+			}
 		}
+		s.spread(mean, sd, n, of)
 	}
-	return mean, sd
-}
-
-// The method at() does the work of At for chain n.
-func (s *Solution) at(n int, t float64) (mean, sd []float64) {
-	c := s.chains[n]
-	mean, sd = make([]float64, c.m*c.w), make([]float64, c.m*c.w)
-	i := sort.Search(len(c.points), func(i int) bool { return s.T[c.points[i].index] > t }) // the first point after t
-	p := c.at(i - 1)
-	if s.T[p.index] == t {
-		s.spread(mean, sd, n, i-1)
-		return mean, sd
-	}
-	next := c.at(i)
-	c.recall(p)
-	c.predict(t - s.T[p.index])
-	c.disperse(next.sigma)
-	c.reduce(false)
-	copy(c.z, c.pred)
-	c.toUnit(c.z, 1)
-	c.settle(0)
-	if s.forward {
-		c.spread(mean, sd, c.z, c.r, c.rows, nil)
-	} else {
-		z, r, rows := slices.Clone(c.z), slices.Clone(c.r), c.rows
-		var l link
-		var own belief
-		var work []float64
-		c.relink(&l, next, s.T[next.index]-t)
-		l.back(&own, s.smoothed[n][i], &work)
-		c.spread(mean, sd, z, r, rows, &own)
-	}
-	scale(sd, s.roots[n])
 	return mean, sd
 }
 
@@ -275,30 +264,34 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 		panic(fmt.Sprintf("filter: dst has length %d: want %d·%d, the number of times multiplied by the dimension", len(dst), len(s.T), d))
 	}
 	copy(dst, s.path)
-	for n, c := range s.chains {
+	for n, c := range s.run.chains {
 		root := s.roots[n]
 		end, last := len(s.T), len(c.points)-1
 		u := normals(nil, c.points[last].rows, root, rng)
 		for i := last; ; i-- {
-			p := c.at(i)
+			c.recall(i)
+			p := &c.points[i]
 			from := p.index
 			if i == 0 {
 				from = 0
 			}
 			for j := from; j < end; j++ {
 				for m, k := range s.run.parts[n] {
-					dst[j*d+k] = (p.z[m] + dot(u, p.r[c.columns[m]*len(p.z):])) * c.level(m, c.unit)
+					dst[j*d+k] = (c.z[m] + dot(u, c.errors(m))) * c.level(m, c.unit)
 				}
 			}
 			if end = from; i == 0 {
 				break
 			}
+			var l link
 			if s.forward && p.h > 0 { // the links of steps have not been kept
-				c.recall(c.at(i - 1))
-				c.relink(&p.link, p, p.h)
+				c.recall(i - 1)
+				c.relink(&l, i, p.h)
+			} else {
+				l = c.stored(i)
 			}
-			var before belief
-			p.link.back(&before, belief{mean: normals(u, p.link.rest, root, rng)}, nil)
+			before := belief{mean: make([]float64, l.before)}
+			l.back(before, belief{mean: normals(u, l.rest, root, rng)}, nil)
 			u = before.mean
 		}
 	}

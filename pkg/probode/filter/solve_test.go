@@ -200,9 +200,13 @@ func TestHighOrder(t *testing.T) {
 			t.Errorf("the mean is %.15g: want %.15g", m, want)
 		}
 	}
-	c := s.chains[0]
+	c := s.run.chains[0]
+	c.recall(len(c.points) - 1)
+	if c.rows == 0 {
+		t.Error("the last covariance has no factor")
+	}
 	for i := range c.rows {
-		if r := c.r[i*len(c.z)+i]; r == 0 || math.IsNaN(r) {
+		if r := c.r[i*c.rows+i]; r == 0 || math.IsNaN(r) {
 			t.Errorf("row %d of the factor of the last covariance has %g on its diagonal", i, r)
 		}
 	}

@@ -14,16 +14,16 @@ import "math"
 // below the diagonal are not set to zero.
 func triangularize(a []float64, stride, rows, n, columns int) {
 	for c := range min(rows-1, n) {
-		reflect(a, stride, c, c+1, rows, columns)
+		reflect(a, stride, a, stride, c, c+1, rows, columns)
 	}
 }
 
 // reflect applies the Householder reflection that makes the elements of column c in the
-// rows from … to−1 zero, and the one in row c negative, so that the factor of a covariance
-// is unique. It changes these rows and row c, in the columns c … end−1.
-func reflect(a []float64, stride, c, from, to, end int) {
-	v := a[c*stride+from : c*stride+to]
-	head := a[c*stride+c]
+// rows from … to−1 of tail zero, and the one in row c of top negative, so that the factor of
+// a covariance is unique. It changes these rows, in the columns c … end−1.
+func reflect(top []float64, stride int, tail []float64, below, c, from, to, end int) {
+	v := tail[c*below+from : c*below+to]
+	head := top[c*stride+c]
 	var square float64
 	for _, x := range v {
 		square += x * x
@@ -37,17 +37,17 @@ func reflect(a []float64, stride, c, from, to, end int) {
 	}
 	first := head - norm // the first element of the vector of the reflection; the others are v
 	scale := 1 / (norm * first)
-	a[c*stride+c] = norm
+	top[c*stride+c] = norm
 	for j := c + 1; j < end; j++ {
-		top := &a[j*stride+c]
-		u := a[j*stride+from : j*stride+to]
+		head := &top[j*stride+c]
+		u := tail[j*below+from : j*below+to]
 		u = u[:len(v)]
-		sum := first * *top
+		sum := first * *head
 		for i, x := range v {
 			sum += x * u[i]
 		}
 		sum *= scale
-		*top += first * sum
+		*head += first * sum
 		for i, x := range v {
 			u[i] += sum * x
 		}
