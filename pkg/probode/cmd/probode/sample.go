@@ -32,9 +32,9 @@ killed, the same command resumes the run, and in the end the files are the same,
 byte for byte. Without -draws each chain makes 1000 draws, and their number is doubled, up
 to 32000, until every parameter has 400 effective draws, or 100 per chain if that is
 more, and R̂ is below 1.01. The run ends early if 32000 draws would not be enough either,
-judging by the effective draws so far, and it stops after eight minutes. The same command
+judging by the effective draws so far, and it stops after seven minutes. The same command
 then continues it, and -draws sets no limit of time. If the draws of a model are not enough,
-the command computes profile likelihoods for up to two minutes, and names the parameters
+the command computes profile likelihoods for up to three minutes, and names the parameters
 that the data do not determine. A larger -draws extends a study. With -chain it
 draws only the given chains, so that a study can be split between machines; probode merge
 collects the chains.
@@ -329,9 +329,9 @@ const firstDraws, lastDraws = 1000, 32_000
 const fewDraws = 250
 
 // patience is the time after which a run without -draws stops.
-const patience = 8 * time.Minute
+const patience = 7 * time.Minute
 
-// profile computes the profile likelihoods of a model from a file, within two minutes, so
+// profile computes the profile likelihoods of a model from a file, within three minutes, so
 // that it can name the parameters that the data do not determine. It does nothing if the
 // file -start has named them.
 func (r *sampleRun) profile(ctx context.Context) {
@@ -339,15 +339,16 @@ func (r *sampleRun) profile(ctx context.Context) {
 	if file == nil || r.unknown != "" {
 		return
 	}
-	ctx, end := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, end := context.WithTimeout(ctx, 3*time.Minute)
 	defer end()
 	f := fitFlags{profiles: true, level: 0.95}
-	f.set.Starts = 20
-	var err error
-	if r.start != "" && r.start != "prior" {
-		f.set.Starts = 0
-		f.set.From, err = startsOf(file, r.start, nearBest)
+	start := r.start
+	if start == "" || start == "prior" {
+		// Around an end that is not the best, a profile says little.
+		start, f.set.Starts, f.set.Seed = "nominal", 100, r.settings.Seed
 	}
+	var err error
+	f.set.From, err = startsOf(file, start, nearBest)
 	fmt.Fprint(out, "The draws are not enough. Profile likelihoods show which parameters the data determine:\n\n")
 	if err == nil {
 		err = f.run(ctx, file, out)
