@@ -1,6 +1,10 @@
 package filter
 
-import "math"
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
 
 // Given the equation up to a grid point, the solution is a Markov chain that runs
 // backwards in time: at each point it is Gaussian given the solution at the next point.
@@ -24,13 +28,13 @@ type link struct {
 // link sets l to the link of the step that b has just taken.
 func (b *block) link(l *link, before int) {
 	n, w := len(b.z), b.w
-	l.before, l.after, l.rest = before, n-w, before
-	height := l.after + l.rest
-	l.a, l.drift = resize(l.a, before*height), resize(l.drift, before)
-	grow := b.grow()
+	height := n - w + before
+	if l.before != before || l.after != n-w || l.rest != before {
+		*l = link{before: before, after: n - w, rest: before, a: make([]float64, before*height), drift: make([]float64, before)}
+	}
 	for k := range before {
 		column, own := b.top[(n+k)*n:][:n], l.a[k*height:(k+1)*height]
-		l.drift[k] = -dot(b.white, column) / grow // the residual of the truth is zero
+		l.drift[k] = -vector.Dot(b.white, column) / b.growth // the residual of the truth is zero
 		copy(own[copy(own, column[w:]):], b.tail[(n+k)*before:])
 	}
 }
@@ -61,19 +65,20 @@ func unknown(n int) belief {
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
 	for k := range dst.mean {
-		dst.mean[k] = l.drift[k] + dot(after.mean, l.a[k*height:])
+		dst.mean[k] = l.drift[k] + vector.Dot(after.mean, l.a[k*height:])
 	}
 	if after.factor == nil {
 		return
 	}
 	*work = resize(*work, n*height)
 	a := *work
+	copy(a, l.a[:n*height])
 	for k := range n {
-		from, to := l.a[k*height:(k+1)*height], a[k*height:(k+1)*height]
-		clear(to[:l.after])
-		copy(to[l.after:], from[l.after:])
-		for j, x := range from[:l.after] {
-			add(to[:j+1], x, after.factor[j*l.after:])
+		own := a[k*height:][:l.after]
+		for j, x := range own { // element j is not needed any more
+			column := after.factor[j*l.after:][:j+1]
+			own[j] = 0
+			add(own[:j+1], x, column)
 		}
 	}
 	triangularize(a, height, height, n, n)
@@ -93,15 +98,19 @@ func (c *chain) smooth() {
 	c.smoothed = make([]float64, size)
 	last := len(c.points) - 1
 	copy(c.belief(last).factor, unknown(c.points[last].rows).factor)
-	var work []float64
+	work := make([]float64, len(c.top))
 	for i := last; i > 0; i-- {
 		l := c.stored(i)
 		l.back(c.belief(i-1), c.belief(i), &work)
 	}
 }
 
-// belief returns the distribution of the normals at point i that smooth has computed.
+// belief returns the distribution of the normals at point i that smooth has computed. It is
+// empty if the distributions are not smoothed.
 func (c *chain) belief(i int) belief {
+	if c.smoothed == nil {
+		return belief{}
+	}
 	p := &c.points[i]
 	own := c.smoothed[p.smoothed:]
 	return belief{own[:p.rows:p.rows], own[p.rows:][:p.rows*p.rows]}

@@ -1,6 +1,10 @@
 package filter
 
-import "math"
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
 
 // A block is the filter of w components that are coupled by the part of the Jacobian that
 // the filter uses. Their equation x′ = f or x″ = f has the order m, so the state of the
@@ -14,6 +18,7 @@ import "math"
 type block struct {
 	q, w, m int
 	unit    float64
+	root    float64   // unit^{q+1/2}
 	noise   []float64 // L, see wiener
 	columns []int     // the column of a factor for each coordinate of the mean, and vice versa
 	z       []float64 // mean
@@ -21,7 +26,8 @@ type block struct {
 	r       []float64 // R
 
 	// These fields belong to a step of length h.
-	h, ratio float64
+	h, ratio float64   // the second is h/unit
+	growth   float64   // ratio^{q+1/2}
 	pred     []float64 // predicted mean
 	hjac     []float64 // J in the coordinates of the step
 	// The factor of the predicted covariance has the rows of the noise of the step in top,
@@ -38,7 +44,7 @@ type block struct {
 
 func newBlock(q, w, m int, noise []float64) *block {
 	n := (q + 1) * w
-	b := &block{q: q, w: w, m: m, unit: 1, noise: noise, z: make([]float64, n), r: make([]float64, n*n),
+	b := &block{q: q, w: w, m: m, noise: noise, z: make([]float64, n), r: make([]float64, n*n),
 		pred: make([]float64, n), hjac: make([]float64, w*m*w), top: make([]float64, 2*n*n), tail: make([]float64, 2*n*n), fresh: make([]float64, n*n),
 		columns: make([]int, n), v: make([]float64, n*w), turns: rotations{cos: make([]float64, n), sin: make([]float64, n)}, full: make([]float64, n), white: make([]float64, w)}
 	for p := range n {
@@ -52,6 +58,11 @@ func newBlock(q, w, m int, noise []float64) *block {
 
 // errors returns the column of R for coordinate j.
 func (b *block) errors(j int) []float64 { return b.r[b.columns[j]*b.rows:][:b.rows] }
+
+// measure sets the unit of the coordinates.
+func (b *block) measure(unit float64) {
+	b.unit, b.root = unit, math.Pow(unit, float64(b.q)+0.5)
+}
 
 // level returns the factor by which coordinate j must be multiplied to get the state. The
 // coordinates are those of steps of length unit.
@@ -72,46 +83,16 @@ func (b *block) weight(h float64) float64 {
 
 // predict computes the mean at the end of a step of length h.
 func (b *block) predict(h float64) {
-	b.h, b.ratio = h, h/b.unit
-	copy(b.pred, b.z)
-	b.toStep(b.pred, 1)
-	shift(b.pred, b.q, b.w)
-}
-
-// toStep converts coordinates of the block to those of the step, and multiplies them by
-// c.
-func (b *block) toStep(z []float64, c float64) {
-	if b.ratio != 1 || c != 1 {
-		rescale(z, b.w, b.ratio, c)
-	}
-}
-
-// toUnit converts coordinates of the step to those of the block, and multiplies them by
-// c.
-func (b *block) toUnit(z []float64, c float64) {
-	if b.ratio != 1 || c != 1 {
-		rescale(z, b.w, 1/b.ratio, c)
-	}
-}
-
-// grow returns ratio^{q+1/2}, the factor by which the noise of the step exceeds that of a
-// step of length unit.
-func (b *block) grow() float64 {
-	if b.ratio == 1 {
-		return 1
-	}
-	return math.Pow(b.ratio, float64(b.q)+0.5)
-}
-
-// multiply sets dst to the product of the row-major matrix a and x.
-func multiply(dst, a, x []float64) {
-	for k := range dst {
-		var v float64
-		for j, c := range a[k*len(x):][:len(x)] {
-			v += c * x[j]
+	b.h = h
+	if ratio := h / b.unit; ratio != b.ratio {
+		b.ratio, b.growth = ratio, math.Sqrt(ratio)
+		for range b.q {
+			b.growth *= ratio
 		}
-		dst[k] = v
 	}
+	copy(b.pred, b.z)
+	rescale(b.pred, b.w, b.ratio)
+	shift(b.pred, b.q, b.w)
 }
 
 // linearize sets the Jacobian of f with respect to the state of the block, w×mw, in the
@@ -126,36 +107,53 @@ func (b *block) linearize(dst, jac []float64, h float64) {
 // residual writes to dst the residual of the linearised equation for the coordinates e of
 // the step.
 func (b *block) residual(dst, e []float64) {
-	w, d := b.w, b.m*b.w
-	for k := range w {
-		v := e[d+k]
-		for j, c := range b.hjac[k*d : (k+1)*d] {
-			v -= c * e[j]
-		}
-		dst[k] = v
+	d := b.m * b.w
+	for k := range b.w {
+		dst[k] = e[d+k] - vector.Dot(b.hjac[k*d:(k+1)*d], e)
 	}
 }
 
-// scatter returns the covariance of the residual in a step from a known state, with κ = 1
-// and divided by h^{2q+1}, as a w×w matrix in dst.
-func (b *block) scatter(dst []float64) {
-	w, n, d := b.w, b.q+1, b.m*b.w
-	clear(dst[:w*w])
-	own := b.full[:w]
-	for j := range n { // the residual is the sum of independent terms, w for each j
-		for c := range w {
-			for k := range w {
-				own[k] = 0
-				for i := range b.m {
-					own[k] -= b.noise[i*n+j] * b.hjac[k*d+i*w+c]
-				}
-			}
-			own[c] += b.noise[b.m*n+j]
-			for k, v := range own {
-				add(dst[k*w:(k+1)*w], v, own)
+// observe sets the factor of the residual, given that of the coordinates of the step.
+func (b *block) observe(factor []float64) {
+	d, n := b.m*b.w, len(b.z)
+	for k := range b.w {
+		v := b.v[k*n : (k+1)*n]
+		copy(v, factor[b.columns[d+k]*n:])
+		for j, c := range b.hjac[k*d : (k+1)*d] {
+			if c != 0 {
+				add(v, -c, factor[b.columns[j]*n:])
 			}
 		}
 	}
+}
+
+// scatter sets the factor of the residual to that of a step from a known state, with κ = 1
+// and divided by h^{q+1/2}.
+func (b *block) scatter() {
+	n := len(b.z)
+	b.observe(b.fresh)
+	triangularize(b.v, n, n, b.w, b.w)
+}
+
+// whiten multiplies a residual by the inverse of its factor.
+func (b *block) whiten(r []float64) {
+	n := len(b.z)
+	for k := range r {
+		v := b.v[k*n : (k+1)*n]
+		if r[k] -= vector.Dot(r[:k], v); v[k] == 0 {
+			r[k] = 0 // this part of the residual is certain
+		} else {
+			r[k] /= v[k]
+		}
+	}
+}
+
+// likeliest returns the κ² for which the residual r, which it overwrites, is most likely
+// after a step from a known state [S19]. It is not divided by h^{2q+1}.
+func (b *block) likeliest(r []float64) float64 {
+	b.scatter()
+	b.whiten(r)
+	return vector.Dot(r, r) / float64(b.w)
 }
 
 // disperse sets the rows of the predicted covariance, with noise that is multiplied by
@@ -168,7 +166,7 @@ func (b *block) disperse(sigma float64) {
 	}
 	copy(b.tail, b.r[:n*b.rows])
 	if b.ratio != 1 {
-		level := 1 / b.grow()
+		level := 1 / b.growth
 		for l := range b.q + 1 {
 			scale(b.tail[(b.q-l)*own:][:own], level)
 			level *= b.ratio
@@ -219,15 +217,7 @@ func (b *block) condition(linked bool) {
 		columns += b.rows
 	}
 	b.reduce(linked)
-	for k := range w {
-		v := b.v[k*n : (k+1)*n]
-		copy(v, b.top[b.columns[d+k]*n:])
-		for j, c := range b.hjac[k*d : (k+1)*d] {
-			if c != 0 {
-				add(v, -c, b.top[b.columns[j]*n:])
-			}
-		}
-	}
+	b.observe(b.top)
 	// The rows that do not contain the residual remain upper triangular.
 	for k := range w {
 		b.turns.collect(b.v[k*n:(k+1)*n], k)
@@ -257,7 +247,7 @@ func (b *block) condition(linked bool) {
 func (b *block) settle(first int) {
 	n := len(b.z)
 	b.rows = n - first
-	level := b.grow()
+	level := b.growth
 	for p, c := range b.columns { // from z₀ to z_q
 		if p >= b.w && b.ratio != 1 && p%b.w == 0 {
 			level /= b.ratio
@@ -274,26 +264,18 @@ func (b *block) settle(first int) {
 // the residual is zero. The field white holds the residual of e.
 func (b *block) correct(e []float64) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
-	own := b.full[:w]
-	multiply(own, b.hjac, e[:d])
 	for k, r := range b.white {
-		e[d+k] -= r + own[k]
+		e[d+k] -= r + vector.Dot(b.hjac[k*d:(k+1)*d], e)
 	}
-	for k := range b.white {
-		v := b.v[k*n : (k+1)*n]
-		if b.white[k] -= dot(b.white[:k], v); v[k] == 0 {
-			b.white[k] = 0 // this part of the residual is certain
-		} else {
-			b.white[k] /= v[k]
-		}
-	}
+	b.whiten(b.white)
 	for p, c := range b.columns {
 		if p < d || p >= d+w {
-			e[p] -= dot(b.white, b.top[c*n:])
+			e[p] -= vector.Dot(b.white, b.top[c*n:])
 		}
 	}
-	multiply(own, b.hjac, e[:d])
-	add(e[d:d+w], 1, own)
+	for k := range w {
+		e[d+k] += vector.Dot(b.hjac[k*d:(k+1)*d], e)
+	}
 }
 
 // update computes the mean after the step from the argument f, the value of f at the
@@ -301,8 +283,13 @@ func (b *block) correct(e []float64) {
 func (b *block) update(f []float64) {
 	b.innovation(b.white, f)
 	b.correct(b.pred)
+	b.arrive()
+}
+
+// arrive makes the present mean of the step that of the block.
+func (b *block) arrive() {
 	copy(b.z, b.pred)
-	b.toUnit(b.z, 1)
+	rescale(b.z, b.w, 1/b.ratio)
 }
 
 // innovation writes the residual of the prediction to dst.
@@ -311,9 +298,4 @@ func (b *block) innovation(dst, f []float64) {
 	for k := range b.w {
 		dst[k] = b.pred[d+k] - weight*f[k]
 	}
-}
-
-// scale returns κ unit^{q+1/2}, by which factors must be multiplied.
-func (b *block) scale(kappa float64) float64 {
-	return kappa * math.Pow(b.unit, float64(b.q)+0.5)
 }

@@ -29,7 +29,7 @@ func (e *engine) cubature(t float64, theta []float64) {
 			copy(own[:size], b.top[c*size:])
 		}
 		triangularize(e.root, rows, rows, d, d)
-		distance := math.Sqrt(n) * kappa * math.Pow(b.h, float64(e.Q)+0.5)
+		distance := math.Sqrt(n) * kappa * b.growth * b.root
 		for j := range d { // A sⱼ goes to column j of hjac
 			s := b.full[:d]
 			for l := range s {
@@ -103,5 +103,6 @@ func (e *engine) local() float64 {
 			square += r * r / variance
 		}
 	}
-	return math.Sqrt(square/float64(len(e.fa))) / math.Pow(e.blocks[0].h, float64(e.Q)+0.5)
+	b := e.blocks[0]
+	return math.Sqrt(square/float64(len(e.fa))) / (b.growth * b.root)
 }

@@ -103,7 +103,7 @@ func (m EK) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error
 		return nil, err
 	}
 	n := p.Dim()
-	s := &stepper{engine: e, g: g, out: make([]float64, n), residual: make([]float64, len(e.fa)), work: make([]float64, n*n)}
+	s := &stepper{engine: e, g: g, out: make([]float64, n), residual: make([]float64, len(e.fa))}
 	for _, b := range e.blocks {
 		s.e = append(s.e, make([]float64, len(b.z)))
 	}
@@ -205,7 +205,8 @@ func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	copy(e.x, x)
 	e.equal = e.Jacobian == Zero && e.order() == 1 && e.blocks[0].w == 1
 	for k, b := range e.blocks {
-		b.unit, b.rows = unit, 0
+		b.measure(unit)
+		b.rows = 0
 		for i := range e.Q + 1 {
 			for j, c := range e.parts[k][:b.w] {
 				b.z[i*b.w+j] = e.z[i*len(x)+c]
@@ -283,7 +284,6 @@ type stepper struct {
 	noisy    bool        // e is not zero
 	out      []float64   // the last state
 	residual []float64   // of the last prediction
-	work     []float64
 }
 
 // Start begins with the exact derivatives of the solution through x.
@@ -346,7 +346,7 @@ func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 
 // wander propagates the error e of the mean over the step. The normals xi may be nil.
 func (b *block) wander(e, xi, scale []float64) {
-	b.toStep(e, 1)
+	rescale(e, b.w, b.ratio)
 	shift(e, b.q, b.w)
 	for j := range len(xi) / b.w {
 		for i := 0; i+j <= b.q; i++ {
@@ -357,33 +357,7 @@ func (b *block) wander(e, xi, scale []float64) {
 	}
 	b.residual(b.white, e)
 	b.correct(e)
-	b.toUnit(e, 1)
-}
-
-// likeliest returns the c for which r is most likely under the distribution N(0, cS). It
-// overwrites S, which must be symmetric, and r.
-func likeliest(s, r []float64) float64 {
-	w := len(r)
-	var sum float64
-	for i := range w { // Cholesky's factorisation of S, and the forward substitution
-		for j := range i + 1 {
-			v := s[i*w+j]
-			for k := range j {
-				v -= s[i*w+k] * s[j*w+k]
-			}
-			if i == j {
-				s[i*w+i] = math.Sqrt(v)
-			} else {
-				s[i*w+j] = v / s[j*w+j]
-			}
-		}
-		for k := range i {
-			r[i] -= s[i*w+k] * r[k]
-		}
-		r[i] /= s[i*w+i]
-		sum += r[i] * r[i]
-	}
-	return sum / float64(w)
+	rescale(e, b.w, 1/b.ratio)
 }
 
 // LocalError returns the standard deviation of the residual in a step from a known state,
@@ -391,15 +365,11 @@ func likeliest(s, r []float64) float64 {
 func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	clear(dst)
 	for k, b := range s.blocks {
-		b.scatter(s.work)
-		size := b.full[:b.w]
-		for i := range size {
-			size[i] = math.Sqrt(s.work[i*b.w+i])
-		}
 		copy(b.white, s.residual[k*b.w:])
-		sd := math.Sqrt(likeliest(s.work, b.white))
+		sd := math.Sqrt(b.likeliest(b.white))
 		for j, c := range s.parts[k] {
-			dst[c] = sd * size[j%b.w] * b.level(j, b.h)
+			i := j % b.w
+			dst[c] = sd * length(b.v[i*len(b.z):][:i+1]) * b.level(j, b.h)
 		}
 	}
 	return nil
@@ -441,7 +411,8 @@ func (s *stepper) Save(dst []float64) {
 func (s *stepper) Restore(_ int, src []float64) {
 	s.noisy = src[1] != 0
 	for k, b := range s.blocks {
-		b.unit, b.rows = src[0], int(src[2+k])
+		b.measure(src[0])
+		b.rows = int(src[2+k])
 	}
 	src = src[2+len(s.blocks):]
 	s.each(func(v []float64) { src = src[copy(v, src):] })

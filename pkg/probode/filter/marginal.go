@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A Row holds the observations at one time, with their distribution near a state x: the
@@ -149,7 +152,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	if err := m.solve(theta, nil); err != nil {
 		return 0, err
 	}
-	extra = m.square()/alpha/2 + m.pass.run.volume()
+	extra = floats.Sum(m.pass.run.square)/alpha/2 + m.pass.run.volume()
 	m.pass.kept, m.pass.linked = settled != nil, settled != nil
 	for repeat := true; repeat; {
 		m.fit, m.values = 0, 0
@@ -169,10 +172,10 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	case run.Jacobian == Cubature || run.lin != nil && !run.lin.Exact():
 		limit = min(limit, 1e7)
 	}
-	if square := m.square() / alpha; square > limit {
+	if square := floats.Sum(run.square) / alpha; square > limit {
 		return 0, fmt.Errorf("filter: the diffusion %g is so small that the rounding errors of DALTON dominate: the squared residuals are %.2g in its units, and the limit is %g: want a larger one, or Fenrir", alpha, square, limit)
 	}
-	extra -= m.square()/alpha/2 + run.volume()
+	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
 	// If both filters had the same linearisation, no data could be more likely than data that
 	// are predicted exactly. They may be a little more likely, because the linearisations
 	// differ; where the first filter diverges, the difference has no meaning.
@@ -180,15 +183,6 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		return 0, fmt.Errorf("filter: the two filters of DALTON disagree, and %d data would be e^%.3g times as likely as if they were predicted exactly: want a smaller step, or Fenrir", m.values, m.fit+extra)
 	}
 	return extra, nil
-}
-
-// square returns the sum of the squared residuals of all blocks.
-func (m *Marginal) square() float64 {
-	var sum float64
-	for _, v := range m.pass.run.square {
-		sum += v
-	}
-	return sum
 }
 
 // solve makes a pass.
@@ -226,7 +220,7 @@ func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 			for k, c := range run.chains {
 				c.recall(i)
 				for j, to := range run.parts[k] {
-					m.x[to] = (c.z[j] + dot(m.own[k].mean, c.errors(j))) * c.level(j, c.unit)
+					m.x[to] = (c.z[j] + vector.Dot(m.own[k].mean, c.errors(j))) * c.level(j, c.unit)
 				}
 			}
 			if err := visit(n); err != nil {
@@ -295,7 +289,7 @@ func (m *Marginal) condition(n int, x []float64) error {
 			z, level := b.z[j], b.level(j, b.unit)
 			column := b.errors(j)
 			if !m.dalton {
-				z += dot(m.own[k].mean, column)
+				z += vector.Dot(m.own[k].mean, column)
 			}
 			mean += slopes[from] * (z*level - x[from])
 			add(seen, slopes[from]*level, column)
@@ -308,7 +302,7 @@ func (m *Marginal) condition(n int, x []float64) error {
 			}
 			seen = whole
 		}
-		root := b.scale(m.kappa)
+		root := m.kappa * b.root
 		sd := math.Hypot(r.SD[v], root*length(seen))
 		m.dst[2*(n*c+v)], m.dst[2*(n*c+v)+1] = mean, sd
 		if math.IsNaN(y) {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A pass is an EK whose Stepper keeps the distributions at all grid points. A
@@ -40,7 +41,7 @@ func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 		return nil, err
 	}
 	e.kappa = m.kappa
-	m.run = &recording{engine: e, pass: m, g: g, square: make([]float64, len(e.blocks)), sigma: make([]float64, len(e.blocks)), work: make([]float64, p.Dim()*p.Dim()), det: 1}
+	m.run = &recording{engine: e, pass: m, g: g, square: make([]float64, len(e.blocks)), sigma: make([]float64, len(e.blocks)), det: 1}
 	for _, b := range e.blocks {
 		m.run.chains = append(m.run.chains, &chain{block: b})
 	}
@@ -55,15 +56,12 @@ type recording struct {
 	begun  bool
 	chains []*chain
 	sigma  []float64 // noise κ of the last step for each block
-	work   []float64
 
 	// The diffusion is estimated from these sums over all steps.
 	steps  int
 	square []float64 // Σ rᵀS⁻¹r of each block for κ = 1, with the residual r and its covariance S
 	logDet float64   // Σ log det S^{1/2} of all blocks, apart from the factor det
 	det    float64
-
-	last, noise float64 // the length h of the last step, and h^{q+1/2}
 }
 
 // A chain holds the distributions of one block at the grid points.
@@ -162,11 +160,8 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 		s.cubature(s.g.Times()[i+1], theta)
 		s.disperse() // a noise that varies depends on the linearisation
 	}
-	if h != s.last {
-		s.last, s.noise = h, math.Pow(h, float64(s.Q)+0.5)
-	}
 	for k, b := range s.blocks {
-		before := b.rows
+		before, noise := b.rows, b.growth*b.root // the second is h^{q+1/2}
 		s.condition(k, s.pass.linked)
 		b.update(s.fa[k*b.w:])
 		if s.pass.linked {
@@ -175,9 +170,9 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 			s.chains[k].next = link{}
 		}
 		for j, y := range b.white {
-			y /= s.noise
+			y /= noise
 			s.square[k] += y * y
-			if s.det *= math.Abs(b.v[j*len(b.z)+j]) * s.noise; s.det < 1e-150 || s.det > 1e150 {
+			if s.det *= math.Abs(b.v[j*len(b.z)+j]) * noise; s.det < 1e-150 || s.det > 1e150 {
 				s.logDet, s.det = s.volume(), 1
 			}
 		}
@@ -210,10 +205,9 @@ func (s *recording) diffuse() {
 		if !s.pass.varying {
 			continue
 		}
-		b.scatter(s.work)
 		b.innovation(b.white, s.fa[k*b.w:])
-		noise := math.Pow(b.h, float64(s.Q)+0.5)
-		square := likeliest(s.work[:b.w*b.w], b.white) / (noise * noise)
+		noise := b.growth * b.root
+		square := b.likeliest(b.white) / (noise * noise)
 		s.sigma[k] = max(math.Sqrt(square), 1e-150) // a covariance of zero could not be conditioned on
 		mean += square / float64(len(s.blocks))
 	}
@@ -295,27 +289,33 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	return nil
 }
 
-// slopes returns the derivatives of the coordinates after the events at time t with respect
-// to each component of the state before them, or nil for a component that is certain. The
+// slopes returns, by central differences, the derivatives of the coordinates after the events
+// at time t with respect to each component of the state before them, or nil for a component that is certain. The
 // argument x is the state after the events.
 func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	before := append([]float64(nil), s.x...)
 	s.state(before)
-	after := func(z, x []float64) error {
-		at := append([]float64(nil), x...)
-		s.jump(at, t, theta)
-		return s.start.at(z, s.blocks[0].unit, t, at, theta)
+	size := vector.MaxAbs(before)
+	if size == 0 {
+		size = 1
 	}
 	out := make([][]float64, len(x))
+	z, at := make([]float64, len(s.z)), make([]float64, len(x))
 	for k, b := range s.blocks {
 		for j, c := range s.parts[k] {
 			if length(b.errors(j)) == 0 {
 				continue
 			}
-			e := make([]float64, len(x))
-			e[c], out[c] = 1, make([]float64, len(s.z))
-			if err := slope(out[c], after, before, e); err != nil {
-				return nil, err
+			out[c] = make([]float64, len(z))
+			eps := 6e-6 * max(math.Abs(before[c]), 1e-3*size) // the cube root of the rounding error
+			for _, side := range [2]float64{eps, -eps} {
+				copy(at, before)
+				at[c] += side
+				s.jump(at, t, theta)
+				if err := s.start.at(z, s.blocks[0].unit, t, at, theta); err != nil {
+					return nil, err
+				}
+				add(out[c], 0.5/side, z)
 			}
 			for _, n := range s.p.Noiseless {
 				if out[c][n] != 0 {
@@ -339,33 +339,4 @@ func (s *recording) jump(x []float64, t float64, theta []float64) {
 			e.Jump(x, t, theta)
 		}
 	}
-}
-
-// slope writes the derivative of f at x in direction v to dst, by a central difference.
-func slope(dst []float64, f func(dst, x []float64) error, x, v []float64) error {
-	var most, size float64
-	for _, u := range x {
-		size = max(size, math.Abs(u))
-	}
-	if size == 0 {
-		size = 1
-	}
-	for k, u := range v {
-		most = max(most, math.Abs(u)/max(math.Abs(x[k]), 1e-3*size))
-	}
-	clear(dst)
-	if most == 0 {
-		return nil
-	}
-	eps := 6e-6 / most // the cube root of the rounding error
-	value, at := make([]float64, len(dst)), make([]float64, len(x))
-	for _, side := range [2]float64{eps, -eps} {
-		copy(at, x)
-		add(at, side, v)
-		if err := f(value, at); err != nil {
-			return err
-		}
-		add(dst, 0.5/side, value)
-	}
-	return nil
 }

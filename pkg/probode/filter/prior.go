@@ -26,13 +26,11 @@ func shift(z []float64, q, w int) {
 	}
 }
 
-// rescale changes the coordinates from steps of length h to steps of length ratio*h, and
-// multiplies all of them by c.
-func rescale(z []float64, w int, ratio, c float64) {
-	for i := 0; i < len(z); i += w {
-		for k := i; k < i+w; k++ {
-			z[k] *= c
-		}
+// rescale changes the coordinates from steps of length h to steps of length ratio*h.
+func rescale(z []float64, w int, ratio float64) {
+	c := 1.0
+	for i := 0; i < len(z) && ratio != 1; i += w {
+		scale(z[i:i+w], c)
 		c *= ratio
 	}
 }

@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -9,7 +8,11 @@ import (
 	"slices"
 	"sort"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Settings says how Solve computes a Solution.
@@ -52,10 +55,9 @@ type Solution struct {
 	// from step to step. It is 0 for a component that is Noiseless.
 	Diffusion []float64
 
-	forward bool
-	run     *recording
-	path    []float64 // the means of all components
-	roots   []float64 // κ unit^{q+1/2} of each chain
+	run   *recording
+	path  []float64 // the means of all components
+	roots []float64 // κ unit^{q+1/2} of each chain
 }
 
 // Solve computes the posterior distribution of the solution of p. Solve returns an error
@@ -88,7 +90,7 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	if err := solver.Solve(path, theta, nil); err != nil {
 		return nil, err
 	}
-	out := &Solution{Problem: p, Grid: solver.Grid(), T: slices.Clone(solver.Times()), forward: s.Forward, run: m.run, path: path}
+	out := &Solution{Problem: p, Grid: solver.Grid(), T: slices.Clone(solver.Times()), run: m.run, path: path}
 	if s.Alpha == 0 && !s.Varying {
 		if err := m.run.decided(); err != nil {
 			return nil, err
@@ -108,32 +110,27 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 // steps of an error-controlled run the residual is a rounding error that looks like a
 // huge diffusion; while the steps grow, later steps inherit this diffusion.
 func (s *recording) decided() error {
-	type step struct{ h, square float64 }
-	var long []step
-	var span, passed, half, total, short float64
+	var lengths, squares []float64
 	for i, p := range s.chains[0].points {
-		e := step{h: p.h}
+		if p.h == 0 { // not a step
+			continue
+		}
+		var square float64
 		for _, c := range s.chains {
-			for _, y := range c.residual(i) {
-				e.square += y * y / math.Pow(p.h, float64(2*s.Q+1))
-			}
+			square += vector.Dot(c.residual(i), c.residual(i))
 		}
-		if p.h > 0 {
-			long = append(long, e)
-			span += e.h
-			total += e.square
+		lengths, squares = append(lengths, p.h), append(squares, square/math.Pow(p.h, float64(2*s.Q+1)))
+	}
+	// Half of the time passes in steps of at least the length half.
+	sorted := slices.Sorted(slices.Values(lengths))
+	half := stat.Quantile(0.5, stat.Empirical, sorted, sorted)
+	var short float64
+	for i, h := range lengths {
+		if h < half/100 {
+			short += squares[i]
 		}
 	}
-	slices.SortFunc(long, func(a, b step) int { return cmp.Compare(b.h, a.h) })
-	for _, e := range long {
-		if passed += e.h; half == 0 && passed >= span/2 {
-			half = e.h // half of the time passes in steps of at least this length
-		}
-		if e.h < half/100 {
-			short += e.square
-		}
-	}
-	if short > 0.99*total {
+	if short > 0.99*floats.Sum(squares) {
 		return fmt.Errorf("filter: steps below %.2g, whose residuals may be rounding errors, determine the diffusion: want Alpha, Varying or more even steps", half/100)
 	}
 	return nil
@@ -141,10 +138,6 @@ func (s *recording) decided() error {
 
 // calibrate sets the diffusion.
 func (s *Solution) calibrate(run *recording, set *Settings) {
-	var total float64
-	for _, v := range run.square {
-		total += v
-	}
 	w := run.blocks[0].w
 	s.Diffusion = make([]float64, s.Problem.Dim())
 	for k := range run.blocks {
@@ -156,12 +149,12 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 		case set.PerComponent:
 			alpha = run.square[k] / float64(run.steps*w)
 		default:
-			alpha = total / float64(run.steps*w*len(run.blocks))
+			alpha = floats.Sum(run.square) / float64(run.steps*w*len(run.blocks))
 		}
 		for _, c := range run.parts[k] {
 			s.Diffusion[c] = alpha
 		}
-		s.roots = append(s.roots, run.blocks[k].scale(math.Sqrt(alpha)))
+		s.roots = append(s.roots, math.Sqrt(alpha)*run.blocks[k].root)
 	}
 }
 
@@ -181,21 +174,12 @@ func (s *Solution) describe() {
 		mean := s.path[i*d : (i+1)*d]
 		for n, c := range s.run.chains {
 			c.recall(next)
-			s.spread(mean, sd, n, s.belief(n, next))
+			s.spread(mean, sd, n, c.belief(next))
 		}
 		for k, v := range mean {
 			s.Mean[k][i], s.SD[k][i] = v, sd[k]
 		}
 	}
-}
-
-// belief returns the distribution of the normals of chain n at point i. It is empty if the
-// distributions are not smoothed.
-func (s *Solution) belief(n, i int) belief {
-	if s.forward {
-		return belief{}
-	}
-	return s.run.chains[n].belief(i)
 }
 
 // spread writes the mean and the standard deviation of the components of the state that
@@ -207,7 +191,7 @@ func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 		level := b.level(j, b.unit)
 		z, own := b.z[j], b.errors(j)
 		if of.mean != nil {
-			z += dot(own, of.mean)
+			z += vector.Dot(own, of.mean)
 			clear(b.full)
 			for k, x := range own {
 				add(b.full[:k+1], x, of.factor[k*b.rows:])
@@ -231,20 +215,19 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 	last := sort.Search(len(points), func(i int) bool { return s.T[points[i].index] > t }) - 1 // before or at t
 	for n, c := range s.run.chains {
 		c.recall(last)
-		of := s.belief(n, last)
+		of := c.belief(last)
 		if h := t - s.T[points[last].index]; h > 0 {
 			c.predict(h)
 			c.disperse(points[last+1].sigma)
 			c.reduce(false)
-			copy(c.z, c.pred)
-			c.toUnit(c.z, 1)
+			c.arrive()
 			c.settle(0)
-			if !s.forward {
+			if s.run.pass.linked {
 				z, r, rows := slices.Clone(c.z), slices.Clone(c.r), c.rows
 				var l link
 				c.relink(&l, last+1, s.T[points[last+1].index]-t)
 				of = belief{}.resized(rows)
-				l.back(of, s.belief(n, last+1), new([]float64))
+				l.back(of, c.belief(last+1), new([]float64))
 				c.rows = rows
 				copy(c.z, z)
 				copy(c.r, r)
@@ -277,14 +260,14 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 			}
 			for j := from; j < end; j++ {
 				for m, k := range s.run.parts[n] {
-					dst[j*d+k] = (c.z[m] + dot(u, c.errors(m))) * c.level(m, c.unit)
+					dst[j*d+k] = (c.z[m] + vector.Dot(u, c.errors(m))) * c.level(m, c.unit)
 				}
 			}
 			if end = from; i == 0 {
 				break
 			}
 			var l link
-			if s.forward && p.h > 0 { // the links of steps have not been kept
+			if !s.run.pass.linked && p.h > 0 { // the links of steps have not been kept
 				c.recall(i - 1)
 				c.relink(&l, i, p.h)
 			} else {

@@ -37,7 +37,7 @@ type chebyshev struct {
 
 func newTaylor(p *probode.Problem, q int) *taylor {
 	d, n := p.Dim(), q+13
-	return &taylor{p: p, q: q, n: n, sides: [2]chebyshev{newChebyshev(n, q, false), newChebyshev(n, q, true)},
+	return &taylor{p: p, q: q, n: n,
 		z: make([]float64, (q+1)*d), x: make([]float64, d), g: make([]float64, n*d)}
 }
 
@@ -102,12 +102,15 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 		if side == 0 && !s.p.Autonomous {
 			continue // an event, or the end of the span, may come just before t
 		}
+		if s.sides[side].points == nil {
+			s.sides[side] = newChebyshev(s.n, s.q, side == 1)
+		}
 		tau := max(8*h, (s.p.Span[1]-s.p.Span[0])/100) // h may be tiny, and steps grow later
 		for range 40 {
 			if worst := s.try(&s.sides[side], tau, h, t, x, theta); worst < best {
 				best = worst
 				copy(z, s.z)
-				rescale(z, d, h/tau, 1)
+				rescale(z, d, h/tau)
 			}
 			if best < 1e-13 {
 				return nil

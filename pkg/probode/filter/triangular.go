@@ -1,6 +1,11 @@
 package filter
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
 
 // Covariances are kept as factors: the rows of a matrix R stand for the covariance RᵀR, so
 // that no covariance can lose its positive definiteness. To add two covariances, stack
@@ -104,19 +109,9 @@ func add(dst []float64, c float64, x []float64) {
 	}
 }
 
-// dot returns the scalar product of the vector x and the first elements of y.
-func dot(x, y []float64) float64 {
-	var sum float64
-	y = y[:len(x)]
-	for k, v := range x {
-		sum += v * y[k]
-	}
-	return sum
-}
-
 // length returns the Euclidean norm, also where squares are too small or too large.
 func length(x []float64) float64 {
-	if square := dot(x, x); square > 1e-280 && square < 1e280 {
+	if square := vector.Dot(x, x); square > 1e-280 && square < 1e280 {
 		return math.Sqrt(square)
 	}
 	var size float64
@@ -128,8 +123,5 @@ func length(x []float64) float64 {
 
 // resize returns a slice of n elements, which is v if v is long enough.
 func resize(v []float64, n int) []float64 {
-	if cap(v) < n {
-		return make([]float64, n)
-	}
-	return v[:n]
+	return slices.Grow(v[:0], n)[:n]
 }

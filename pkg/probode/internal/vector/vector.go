@@ -25,6 +25,7 @@ func Finite(x []float64) bool {
 // Dot returns xᵀy; y must be at least as long as x.
 func Dot(x, y []float64) float64 {
 	var sum float64
+	y = y[:len(x)]
 	for k, v := range x {
 		sum += v * y[k]
 	}
