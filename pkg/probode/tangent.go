@@ -107,31 +107,42 @@ func (s *Solver) runTangents(z, dz, theta, dtheta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// differences writes a central difference of two solves to dz, for each direction.
+// differences does the same as SolveTangents for a method that is not Differentiable.
 func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
-	p := len(theta)
-	at, left := make([]float64, p), make([]float64, len(z))
+	rows := make([]float64, len(dz))
+	err := Differences(z, rows, theta, dtheta, func(z, theta []float64) error { return s.Solve(z, theta, xi) })
 	for k := range m {
-		along := dtheta[k*p : (k+1)*p]
+		for i, v := range rows[k*len(z) : (k+1)*len(z)] {
+			dz[i*m+k] = v
+		}
+	}
+	return err
+}
+
+// Differences computes derivatives as Tangential does, from central differences of the
+// function states, which writes the states for θ to dst.
+func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []float64) error) error {
+	p := len(theta)
+	at, left := make([]float64, p), make([]float64, len(dst))
+	for k := range len(ddst) / len(dst) {
+		along, slopes := dtheta[k*p:(k+1)*p], ddst[k*len(dst):(k+1)*len(dst)]
 		eps := cbrtEps * reachOf(theta, along)
 		if math.IsInf(eps, 1) {
-			for i := range z {
-				dz[i*m+k] = 0
-			}
+			clear(slopes)
 			continue
 		}
-		for side, to := range [2][]float64{z, left} {
+		for side, to := range [2][]float64{dst, left} {
 			copy(at, theta)
 			addScaled(at, eps*float64(1-2*side), along)
-			if err := s.Solve(to, at, xi); err != nil {
+			if err := states(to, at); err != nil {
 				return err
 			}
 		}
-		for i := range z {
-			dz[i*m+k] = (z[i] - left[i]) / (2 * eps)
+		for i := range slopes {
+			slopes[i] = (dst[i] - left[i]) / (2 * eps)
 		}
 	}
-	return s.Solve(z, theta, xi)
+	return states(dst, theta)
 }
 
 // reachOf returns the factor by which the argument along must be multiplied so that the

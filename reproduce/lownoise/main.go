@@ -14,6 +14,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"math/rand/v2"
 	"os"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -171,12 +173,11 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 	if err := e.Unconstrain(u, from); err != nil {
 		return nil, err
 	}
-	value, err := e.LogPosterior(u, nil)
-	if err != nil {
-		return nil, err
-	}
 	surface := shape.NewSurface(e)
-	a := surface.Ascent(u, value)
+	a := surface.Ascent(u, surface.Value(u))
+	if math.IsInf(a.Value, -1) {
+		return nil, errors.New("the density is zero where the climb begins, or cannot be computed there")
+	}
 	a.Tolerance = 1e-6
 	for a.Steps < 200 && !a.Done {
 		a.Step(surface)
@@ -188,13 +189,13 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 // spread returns the standard deviation of the logarithm of each estimated parameter
 // over the data sets in which search i did not get stuck. It also returns the number of
 // data sets in which the search did get stuck. A search is stuck if it failed, or if
-// one of these logarithms is farther from the truth than its limit.
+// one of these logarithms is farther from the truth than its limit, if there is one.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {
 		inside := found != nil
 		for k := range found {
-			inside = inside && math.Abs(math.Log(found[k]/s.truth[k])) <= limit[k]
+			inside = inside && (limit == nil || math.Abs(math.Log(found[k]/s.truth[k])) <= limit[k])
 		}
 		if !inside {
 			stuck++
@@ -212,26 +213,15 @@ func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 
 // write writes the table.
 func (s *study) write(out io.Writer) error {
-	limit := make([]float64, len(s.truth))
-	for k := range limit {
-		limit[k] = math.Inf(1)
-	}
-	best, _ := s.spread(0, limit)
-	for k := range limit {
-		limit[k] = apart * best[k]
-	}
-	if _, err := fmt.Fprintf(out, "| search | sd of log θ₁, θ₂, θ₃ | sd relative to the first row | searches stuck, of %d |\n|---|---|---|---|\n", len(s.estimates[0])); err != nil {
-		return err
-	}
+	best, _ := s.spread(0, nil)
+	limit := make([]float64, len(best))
+	floats.ScaleTo(limit, apart, best)
+	table := fmt.Sprintf("| search | sd of log θ₁, θ₂, θ₃ | sd relative to the first row | searches stuck, of %d |\n|---|---|---|---|\n", len(s.estimates[0]))
 	for i, way := range s.searches {
 		sd, stuck := s.spread(i, limit)
-		ratio := make([]float64, len(sd))
-		for k := range sd {
-			ratio[k] = sd[k] / best[k]
-		}
-		if _, err := fmt.Fprintf(out, "| %s | %.4f | %.2f | %d |\n", way.name, sd, ratio, stuck); err != nil {
-			return err
-		}
+		ratio := floats.DivTo(make([]float64, len(sd)), sd, best)
+		table += fmt.Sprintf("| %s | %.4f | %.2f | %d |\n", way.name, sd, ratio, stuck)
 	}
-	return nil
+	_, err := io.WriteString(out, table)
+	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
+	"gonum.org/v1/gonum/stat"
 )
 
 // A Kernel describes the Gaussian process of one component before it is conditioned on
@@ -33,13 +34,7 @@ func fitKernel(t, y []float64) (Kernel, error) {
 	if n < 4 {
 		return Kernel{}, fmt.Errorf("%d observations: want at least 4, or a Kernel", n)
 	}
-	mean, square := 0.0, 0.0
-	for _, v := range y {
-		mean += v / float64(n)
-	}
-	for _, v := range y {
-		square += (v - mean) * (v - mean) / float64(n)
-	}
+	mean, square := stat.PopMeanVariance(y, nil)
 	if slices.Min(y) == slices.Max(y) {
 		return Kernel{}, fmt.Errorf("all observations are %g: want a Kernel", mean)
 	}

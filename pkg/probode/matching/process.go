@@ -50,17 +50,11 @@ type Settings struct {
 // the datum for each residual is zero. This posterior does not impose the condition that
 // x begins at the initial state of the problem.
 func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
-	if len(m.Experiments) != 1 {
-		return nil, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))
+	x, err := single(m)
+	if err != nil {
+		return nil, err
 	}
-	x := m.Experiments[0]
 	p, d := *x.Problem, x.Problem.Dim()
-	if len(p.Events) > 0 {
-		return nil, errors.New("matching: the problem has events: want a problem without events")
-	}
-	if x.Data == nil || len(x.Data.T) < 2 {
-		return nil, errors.New("matching: the data have fewer than two times: want at least 2")
-	}
 	if s.Between < 0 || s.Mismatch < 0 || s.Temper < 0 || s.Temper > 0 && s.Temper < 1 {
 		return nil, fmt.Errorf("matching: Between is %d, Mismatch is %g and Temper is %g: want numbers ≥ 0, and a Temper that is either 0 or at least 1", s.Between, s.Mismatch, s.Temper)
 	}
@@ -145,6 +139,21 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	return &bayes.Posterior{Model: m, Setup: probode.Setup{Mesh: process{s, field}, Alpha: 1}}, nil
 }
 
+// single returns the experiment of a model that has only one, without events.
+func single(m bayes.Model) (x bayes.Experiment, err error) {
+	if len(m.Experiments) != 1 {
+		return x, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))
+	}
+	x = m.Experiments[0]
+	switch {
+	case len(x.Problem.Events) > 0:
+		return x, errors.New("matching: the problem has events: want a problem without events")
+	case x.Data == nil || len(x.Data.T) < 2:
+		return x, errors.New("matching: the data have fewer than two times: want at least 2")
+	}
+	return x, nil
+}
+
 // componentKernel fits a kernel to the observations of a component.
 func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, error) {
 	column := slices.Index(names, state)
@@ -199,30 +208,22 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 			return nil, fmt.Errorf("matching: the covariance at %d points is singular: want fewer points or a Length below %.4g", n, k.Length)
 		}
 		chol.LTo(&root)
-		var across, known, b mat.Dense // L⁻¹C′ᵀ, its square, and K^−½ C′ L⁻ᵀ
+		var across, b mat.Dense // L⁻¹C′ᵀ and K^−½ C′ L⁻ᵀ
 		if err := across.Solve(&root, mixed.T()); err != nil {
 			return nil, fmt.Errorf("matching: %w", err)
 		}
-		known.Mul(across.T(), &across)
-		for i := range n {
-			for j := range i + 1 {
-				slope.SetSym(i, j, slope.At(i, j)-known.At(i, j))
-			}
-		}
+		slope.SymRankK(slope, -1, across.T())
 		if !chol.Factorize(slope) {
 			return nil, fmt.Errorf("matching: the covariance of the derivatives at %d points is singular: want fewer points, a Length below %.4g, or a Mismatch > 0", n, k.Length)
 		}
 		chol.LTo(&residual)
-		if err := b.Solve(&residual, across.T()); err != nil {
-			return nil, fmt.Errorf("matching: %w", err)
-		}
 		var inverse mat.TriDense
-		if err := inverse.InverseTri(&residual); err != nil {
+		if err := errors.Join(b.Solve(&residual, across.T()), inverse.InverseTri(&residual)); err != nil {
 			return nil, fmt.Errorf("matching: %w", err)
 		}
-		part := component{mean: k.Mean, root: mat.DenseCopyOf(&root), slope: &b, scaled: mat.DenseCopyOf(&inverse)}
-		part.root.Scale(tempered, part.root)
-		part.scaled.Scale(1/tempered, part.scaled)
+		part := component{mean: k.Mean, root: new(mat.Dense), slope: &b, scaled: new(mat.Dense)}
+		part.root.Scale(tempered, &root)
+		part.scaled.Scale(1/tempered, &inverse)
 		q.parts = append(q.parts, part)
 	}
 	return q.Clone(), nil
@@ -280,12 +281,10 @@ func (q *path) States(_ context.Context, dst, theta, xi []float64) error {
 		q.p.F(q.f[i*d:(i+1)*d], t, q.x[i*d:(i+1)*d], theta)
 		copy(dst[2*i*d:], q.x[i*d:(i+1)*d])
 	}
+	f := mat.NewDense(len(q.times), d, q.f)
 	for k, part := range q.parts {
-		for i := range q.times {
-			q.c.SetVec(i, q.f[i*d+k])
-		}
 		q.b.MulVec(part.slope, q.normals(xi, k))
-		q.c.MulVec(part.scaled, q.c)
+		q.c.MulVec(part.scaled, f.ColView(k))
 		for i := range q.times {
 			v := q.c.AtVec(i) - q.b.AtVec(i)
 			if !(math.Abs(v) <= probode.TooLarge) {
@@ -300,40 +299,30 @@ func (q *path) States(_ context.Context, dst, theta, xi []float64) error {
 // Gradient makes the path probode.Reversible.
 func (q *path) Gradient(_ context.Context, g *probode.Gradient, w, theta, xi []float64) error {
 	n, d := len(q.times), len(q.parts)
-	df, dx := q.lambda[:n*d], q.lambda[n*d:]
+	weights := mat.NewDense(n, 2*d, w) // of the states and of the residuals
+	df, dx := mat.NewDense(n, d, q.lambda[:n*d]), mat.NewDense(n, d, q.lambda[n*d:])
+	dx.Copy(weights.Slice(0, n, 0, d))
 	for k, part := range q.parts {
-		for i := range n {
-			q.b.SetVec(i, w[(2*i+1)*d+k])
-		}
-		q.c.MulVec(part.scaled.T(), q.b)
-		for i := range n {
-			df[i*d+k] = q.c.AtVec(i)
-		}
+		residual := weights.ColView(d + k)
+		q.c.MulVec(part.scaled.T(), residual)
+		df.SetCol(k, q.c.RawVector().Data)
 		if g.Xi != nil {
-			q.c.MulVec(part.slope.T(), q.b)
-			for i := range n {
-				g.Xi[k*n+i] = -q.c.AtVec(i)
-			}
+			own := mat.NewVecDense(n, g.Xi[k*n:(k+1)*n])
+			own.MulVec(part.slope.T(), residual)
+			own.ScaleVec(-1, own)
 		}
 	}
 	clear(g.Theta)
 	q.adjoint.Theta = g.Theta
 	for i, t := range q.times {
-		row := dx[i*d : (i+1)*d]
-		copy(row, w[2*i*d:])
-		q.adjoint.Field(row, df[i*d:(i+1)*d], t, 0, q.x[i*d:(i+1)*d], theta)
+		q.adjoint.Field(dx.RawRowView(i), df.RawRowView(i), t, 0, q.x[i*d:(i+1)*d], theta)
 	}
 	g.Alpha = 0 // nothing depends on it
 	for k, part := range q.parts {
-		for i := range n {
-			q.b.SetVec(i, dx[i*d+k])
-		}
-		if g.Xi == nil {
-			continue
-		}
-		q.c.MulVec(part.root.T(), q.b)
-		for i := range n {
-			g.Xi[k*n+i] += q.c.AtVec(i)
+		if g.Xi != nil {
+			own := mat.NewVecDense(n, g.Xi[k*n:(k+1)*n])
+			q.c.MulVec(part.root.T(), dx.ColView(k))
+			own.AddVec(own, q.c)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -66,62 +67,20 @@ func Sample(ctx context.Context, p *bayes.Posterior, s mcmc.Settings) (*mcmc.Cha
 	return chains, err
 }
 
-// inverseInformation returns the inverse of I + JᵀWJ at x = (θ, ξ), where J is the
-// derivative of the states, computed by finite differences, and W holds the precisions of
-// the residuals and of those data whose errors are Gaussian with known size. It returns
-// nil if the states cannot be computed.
+// inverseInformation returns the inverse of the Fisher information at x = (θ, ξ), or nil if
+// it cannot be computed.
 func inverseInformation(e *bayes.Density, x []float64) mat.Symmetric {
-	const h = 1e-6
-	d := e.Dim()
-	states := func(x []float64) []float64 {
-		if _, err := e.LogPosterior(x[:d], x[d:]); err != nil {
-			return nil
-		}
-		return slices.Clone(e.States(0))
+	var blocks []shape.Block
+	for i := range e.NoiseLen() {
+		blocks = append(blocks, shape.Block{From: i, To: i + 1, By: 1, Scale: 1})
 	}
-	base := states(x)
-	if base == nil {
+	surface, at := shape.NewSurface(e, blocks...), shape.Point{X: slices.Clone(x)}
+	if surface.Forward = true; !surface.Expand(&at) {
 		return nil
-	}
-	experiment := e.Posterior().Experiments[0]
-	both := experiment.Problem.Dim()
-	columns := len(experiment.Data.Y[0]) - both/2
-	weight := make([]float64, len(base))
-	for i, row := range experiment.Data.Y {
-		for k := range both {
-			if k >= both/2 {
-				weight[i*both+k] = 1
-			}
-			// The column has the name of the state.
-			for c := range columns {
-				g, ok := experiment.Errors[c].(bayes.Gaussian)
-				if ok && g.Sigma.Name == "" && experiment.Data.Names[c] == experiment.Problem.StateName(k) && !math.IsNaN(row[c]) {
-					weight[i*both+k] = 1 / (g.Sigma.Value * g.Sigma.Value)
-				}
-			}
-		}
-	}
-	jac := mat.NewDense(len(base), len(x), nil)
-	moved := slices.Clone(x)
-	for j := range x {
-		moved[j] += h
-		z := states(moved)
-		if z == nil {
-			return nil
-		}
-		for i, v := range z {
-			jac.Set(i, j, math.Sqrt(weight[i])*(v-base[i])/h)
-		}
-		moved[j] = x[j]
-	}
-	info := mat.NewSymDense(len(x), nil)
-	info.SymOuterK(1, jac.T())
-	for j := range x {
-		info.SetSym(j, j, info.At(j, j)+1)
 	}
 	var chol mat.Cholesky
 	inverse := new(mat.SymDense)
-	if !chol.Factorize(info) || chol.InverseTo(inverse) != nil {
+	if !chol.Factorize(at.Information) || chol.InverseTo(inverse) != nil {
 		return nil
 	}
 	return inverse

@@ -60,19 +60,16 @@ func (s *Smoothing) States(dst []float64, t float64) {
 // and θ minimises the first sum at x(θ). The model has one experiment without events, whose
 // data are components of the state with Gaussian errors of known size.
 func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, error) {
-	if len(m.Experiments) != 1 {
-		return nil, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))
-	}
-	x := m.Experiments[0]
+	x, err := single(m)
 	switch {
+	case err != nil:
+		return nil, err
 	case !(s.Lambda > 0):
 		return nil, fmt.Errorf("matching: Lambda is %g: want a positive number", s.Lambda)
 	case s.Pieces < 0:
 		return nil, fmt.Errorf("matching: Pieces is %d: want a number ≥ 0", s.Pieces)
-	case len(x.Problem.Events) > 0 || x.Observe != nil:
-		return nil, errors.New("matching: the problem has events, or the data are functions of the state: want neither")
-	case x.Data == nil || len(x.Data.T) < 2:
-		return nil, errors.New("matching: the data have fewer than two times: want at least 2")
+	case x.Observe != nil:
+		return nil, errors.New("matching: the data are functions of the state: want components of the state")
 	}
 	if s.Pieces == 0 {
 		s.Pieces = 4

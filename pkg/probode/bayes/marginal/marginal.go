@@ -313,35 +313,6 @@ func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expan
 var errMode = errors.New("the mode of the solution given the data was not found: want a finer step, or a smaller diffusion")
 
 // Tangents uses central differences of two solves for each direction.
-func (p *path) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ []float64) error {
-	up, down := make([]float64, len(dst)), make([]float64, len(dst))
-	at := make([]float64, len(theta))
-	for m := range len(ddst) / len(dst) {
-		along := dtheta[m*len(theta) : (m+1)*len(theta)]
-		var most float64
-		for k, v := range along {
-			size := math.Abs(theta[k])
-			if size == 0 {
-				size = 1
-			}
-			most = max(most, math.Abs(v)/size)
-		}
-		if most == 0 {
-			clear(ddst[m*len(dst) : (m+1)*len(dst)])
-			continue
-		}
-		eps := 6e-6 / most // the cube root of the rounding error
-		for side, to := range [2][]float64{up, down} {
-			for k := range at {
-				at[k] = theta[k] + eps*float64(1-2*side)*along[k]
-			}
-			if err := p.States(ctx, to, at, nil); err != nil {
-				return err
-			}
-		}
-		for i := range up {
-			ddst[m*len(dst)+i] = (up[i] - down[i]) / (2 * eps)
-		}
-	}
-	return p.States(ctx, dst, theta, nil)
+func (p *path) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error {
+	return probode.Differences(dst, ddst, theta, dtheta, func(dst, theta []float64) error { return p.States(ctx, dst, theta, xi) })
 }
