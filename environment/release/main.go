@@ -150,10 +150,10 @@ func read(files []file, paths ...string) ([]file, error) {
 	return files, nil
 }
 
-// build returns the program for a system. It contains neither the paths of source files
-// nor information about the checkout, so that it does not depend on where it is built. It
-// is compiled for the oldest processor that Go supports, so that all builds round in the
-// same way.
+// build returns the program for an operating system and a processor architecture. It
+// contains neither the paths of source files nor information about the checkout, so that
+// it does not depend on where it is built. It is compiled for the oldest processor that
+// Go supports, so that all builds round in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {

@@ -216,7 +216,7 @@ func (c *controller) skip() {
 	c.orders = append(c.orders, 0)
 }
 
-// notice updates the largest size of each component.
+// notice updates the largest absolute value of each component.
 func (c *controller) notice() {
 	for k, v := range c.x {
 		c.peak[k] = max(c.peak[k], math.Abs(v))
@@ -411,8 +411,8 @@ func (c *controller) worst(local []float64) float64 {
 }
 
 // worst returns the largest of the local errors of a step from x to next in units of the
-// tolerance. The argument peak holds the largest size of each component up to x, and part
-// is the length of the step as a fraction of the span.
+// tolerance. The argument peak holds the largest absolute value of each component up to
+// x, and part is the length of the step as a fraction of the span.
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {

@@ -179,8 +179,8 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 }
 
 // reach returns the factor by which a movement must be multiplied so that the component
-// that moves most, relative to its size, moves by its own size. The factor is +Inf if
-// nothing moves.
+// with the largest relative change changes by its own absolute value. The factor is +Inf
+// if nothing moves.
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {

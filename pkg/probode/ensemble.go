@@ -111,9 +111,9 @@ func (s *Settings) check(ctx context.Context, p *Problem, paths int) error {
 	case p == nil:
 		return errors.New("probode: the problem is nil")
 	case paths < 1:
-		return fmt.Errorf("%s: %d paths: want at least 1", p.Title(), paths)
+		return fmt.Errorf("%s: the number of paths is %d: want at least 1", p.Title(), paths)
 	case s.Workers < 0 || s.Workers > maxWorkers:
-		return fmt.Errorf("%s: %d workers: want 1 to %d, or 0 for as many as there are cores", p.Title(), s.Workers, maxWorkers)
+		return fmt.Errorf("%s: the number of workers is %d: want 1 to %d, or 0 for as many as there are cores", p.Title(), s.Workers, maxWorkers)
 	}
 	for _, q := range s.Quantiles {
 		if !(q > 0 && q < 1) {
@@ -166,7 +166,7 @@ func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gat
 		return nil, fmt.Errorf("%s: Times: %w", p.Title(), err)
 	}
 	if s.Times != nil && (len(g.index) == 0 || !slices.IsSorted(g.index)) {
-		return nil, fmt.Errorf("%s: Times: want one or more times, in increasing order", p.Title())
+		return nil, fmt.Errorf("%s: Times is empty or not sorted: want one or more times, in increasing order", p.Title())
 	}
 	if err := g.fits(); err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Title(), err)

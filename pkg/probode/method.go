@@ -61,8 +61,8 @@ type Stepper interface {
 }
 
 // A Rememberer is a Stepper that remembers earlier steps, as those of multistep methods
-// do. A Stepper without these methods is assumed to remember nothing, so that it can
-// continue at any grid point.
+// do. A Stepper without these methods is assumed to remember no earlier steps, so that it
+// can continue at any grid point.
 type Rememberer interface {
 	Stepper
 	// Memory returns the length of the slice that Save fills.
@@ -75,8 +75,9 @@ type Rememberer interface {
 }
 
 // An Estimator is a Stepper that can estimate its local error. For any other Stepper that
-// remembers nothing, the error is estimated by step doubling. A Stepper that remembers
-// earlier steps and is not an Estimator cannot be used under error control.
+// does not remember earlier steps, the error is estimated by step doubling. A Stepper
+// that remembers earlier steps and is not an Estimator cannot be used under error
+// control.
 type Estimator interface {
 	Stepper
 	// LocalError writes to dst an estimate of the error of each component in the last

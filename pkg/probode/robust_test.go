@@ -70,10 +70,10 @@ func TestRefusedAtOnce(t *testing.T) {
 		}},
 		{"a Jacobian of 100000 × 100000 elements is too large", func() error { return integrate(ctx(), large(1e5, false), adams.Moulton{}, 1, ok) }},
 		{"a Jacobian of 100000 × 100000 elements is too large", func() error { return integrate(ctx(), large(1e5, true), adams.Moulton{}, 1, ok) }},
-		{"-1 workers: want 1 to", func() error {
+		{"workers is -1: want 1 to", func() error {
 			return integrate(ctx(), fhn(), adams.Bashforth{}, 1, with(func(s *Settings) { s.Workers = -1 }))
 		}},
-		{"1000000000 workers: want 1 to", func() error {
+		{"workers is 1000000000: want 1 to", func() error {
 			return calibrated(ctx(), fhn(), adams.Bashforth{}, calibrate.Settings{StepSize: 0.1, Workers: 1e9})
 		}},
 		{"time NaN is not on the grid", func() error {

@@ -146,7 +146,7 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 }
 
 // reachOf returns the factor by which the argument along must be multiplied so that the
-// component of theta that moves most, relative to its size, moves by its own size.
+// component of theta with the largest relative change changes by its own absolute value.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {

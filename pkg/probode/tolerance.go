@@ -24,7 +24,7 @@ func (t Tolerance) check(d int) error {
 		return fmt.Errorf("relative tolerance is %g: want a finite number ≥ 0", t.Relative)
 	}
 	if t.Absolute != nil && len(t.Absolute) != 1 && len(t.Absolute) != d {
-		return fmt.Errorf("%d absolute tolerances: want 1 for all components, or %d, one for each", len(t.Absolute), d)
+		return fmt.Errorf("there are %d absolute tolerances: want 1 for all components, or %d, one for each", len(t.Absolute), d)
 	}
 	for _, a := range t.Absolute {
 		if !(a >= 0) || math.IsInf(a, 1) || a == 0 && t.Relative == 0 {

@@ -123,7 +123,7 @@ type locatedPath struct {
 	first     []float64 // (θ, τ) at which the grid was made
 	at        []float64 // (θ, τ) of the last solve
 	slopes    []float64 // ∂gₙ/∂τₘ there
-	sizes     []float64 // the largest size of each component of the state
+	sizes     []float64 // the largest absolute value of each component of the state
 	work      int
 }
 

@@ -111,8 +111,8 @@ func TestJudgedRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "no folder of problems"},
-		{[]string{"-petab", t.TempDir()}, "no problems: want folders"},
+		{nil, "the folder of problems is not given"},
+		{[]string{"-petab", t.TempDir()}, "contains no problems: want folders"},
 		{[]string{"-petab", "x", "-limit", "1ms"}, "-limit is 1ms"},
 		{[]string{"-page", "-out", t.TempDir()}, "no results"},
 	} {

@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string) error {
 // judgeAll judges the problems in a folder that have no result yet.
 func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration) error {
 	if petab == "" {
-		return errors.New("no folder of problems: want -petab DIR, or make judged PETAB=DIR")
+		return errors.New("the folder of problems is not given: want -petab DIR, or make judged PETAB=DIR")
 	}
 	files, err := filepath.Glob(filepath.Join(petab, "*", "*.yaml"))
 	if err != nil {
@@ -84,7 +84,7 @@ func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration)
 		return !main || wanted != nil && !slices.Contains(wanted, name)
 	})
 	if len(files) == 0 {
-		return fmt.Errorf("%s: no problems: want folders such as NAME/NAME.yaml", petab)
+		return fmt.Errorf("%s contains no problems: want folders such as NAME/NAME.yaml", petab)
 	}
 	for i, file := range files {
 		to := filepath.Join(out, nameOf(file)+".json")

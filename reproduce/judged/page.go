@@ -38,7 +38,7 @@ func writeTable(name string, list []*result) error {
 }
 
 // about explains the table.
-const about = "For each method the table says which relative tolerance is enough for every parameter, according to a certificate at the best point that was found. A dagger marks a tolerance without a certificate; the last column gives the reason. All that is then known is that D at the best point is below %.2g, for this tolerance and for all tighter ones that were tried. “1 of 2” means that two other searches ended with a log-likelihood at most %d below the best, and that D is as small at one of these points. The absolute tolerance of a component is a thousandth of the relative one, times the largest size of the component; the length of the steps is not limited otherwise."
+const about = "For each method the table says which relative tolerance is enough for every parameter, according to a certificate at the best point that was found. A dagger marks a tolerance without a certificate; the last column gives the reason. All that is then known is that D at the best point is below %.2g, for this tolerance and for all tighter ones that were tried. “1 of 2” means that two other searches ended with a log-likelihood at most %d below the best, and that D is as small at one of these points. The absolute tolerance of a component is a thousandth of the relative one, times the largest absolute value of the component; the length of the steps is not limited otherwise."
 
 // writePage writes the page: a figure of D against the tolerance, and a table of the
 // problems.

@@ -104,8 +104,8 @@ type rule struct {
 	scaling probode.Scaling
 }
 
-// The page compares the recommended rule with the rule of the paper, which uses the noise
-// of the method itself.
+// The page compares the recommended rule with the rule used in the paper, which uses the
+// noise of the method itself.
 const recommended, asInPaper = "log, local", "paper"
 
 var rules = []rule{

@@ -63,8 +63,8 @@ func seirah() *probode.Problem {
 	}
 }
 
-// P and M are measured alternately. So everySecond removes the values of M at the
-// first, third, … time, and those of P at the times between.
+// P and M are measured alternately. So the function everySecond removes the values of M
+// at the first, third, … time, and those of P at the times between.
 func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		for i, y := range data.Y {

@@ -5,7 +5,8 @@ import "slices"
 // This file links each column of the data to its likelihood. Each number of the
 // likelihood is known, is a parameter, or is the expected value of another column.
 
-// columnErrors is the likelihood of one column, with the values of the numbers in Own.
+// columnErrors is the likelihood of one column, with the current value of each element of
+// Own.
 type columnErrors struct {
 	Likelihood
 	param  []int // index in θ of each number of Own, −1 if it is not a parameter

@@ -50,7 +50,7 @@ func (d *Data) validate() error {
 		case i > 0 && t < d.T[i-1]:
 			return fmt.Errorf("data: time %g comes after %g: want increasing times", t, d.T[i-1])
 		case len(d.Y[i]) != d.columns():
-			return fmt.Errorf("data: %d values at t = %g: want %d, as in the first row", len(d.Y[i]), t, d.columns())
+			return fmt.Errorf("data: there are %d values at t = %g: want %d, as in the first row", len(d.Y[i]), t, d.columns())
 		}
 		for k, y := range d.Y[i] {
 			if math.IsInf(y, 0) {
@@ -174,7 +174,7 @@ func checkText(in *bufio.Reader) error {
 		{"\xff\xfe", "in UTF-16: want UTF-8"},
 		{"\xfe\xff", "in UTF-16: want UTF-8"},
 		{"\x1f\x8b", "compressed by gzip: want the text itself"},
-		{"PK\x03\x04", "a zip archive, such as a spreadsheet workbook: want a text file, saved as CSV"},
+		{"PK\x03\x04", "it is a zip archive, such as a spreadsheet workbook: want a text file, saved as CSV"},
 	} {
 		if bytes.HasPrefix(head, []byte(known.mark)) {
 			return errors.New("the file is " + known.is)

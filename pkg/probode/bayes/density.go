@@ -514,7 +514,7 @@ func panicked(err error) bool {
 	return errors.As(err, &p)
 }
 
-// bind copies the elements of θ that a part uses to the part.
+// bind stores in a part the elements of θ that the part uses.
 func (e *Density) bind(r *Part, theta []float64) {
 	for k, i := range r.param {
 		if i >= 0 {

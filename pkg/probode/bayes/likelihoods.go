@@ -18,8 +18,8 @@ type Likelihood interface {
 	Own() []Value
 	// LogProb returns the log density of y given m, including constants. If y is a count,
 	// it returns the log probability. The result is −Inf if y is impossible, or if m and
-	// own do not define a distribution. The argument own contains the values of the
-	// numbers that Own returns.
+	// own do not define a distribution. The element own[i] is the value of Own()[i]: the
+	// known number, or the current value of the parameter.
 	LogProb(y, m float64, own []float64) float64
 	// Rand returns a draw of y given m, or NaN if m and own do not define a distribution.
 	Rand(m float64, own []float64, rng *rand.Rand) float64

@@ -279,8 +279,8 @@ func TestLikelihoodsAtTheirLimits(t *testing.T) {
 	}
 }
 
-// The negative binomial distribution against Poisson's, and Student's against the Gaussian:
-// the difference is
+// The negative binomial distribution against Poisson's, and Student's t against the
+// Gaussian: the difference is
 //
 //	((y−m)² − y)/2φ + O(1/φ²)   and   (r⁴ − 2r² − 1)/4ν + O(1/ν²),
 //

@@ -131,7 +131,7 @@ func PredictPrior(ctx context.Context, p *Posterior, n int, times []float64, see
 		return nil, nil, 0, err
 	}
 	if n < 0 {
-		panic(fmt.Sprintf("bayes: %d prior predictive draws: want a number ≥ 0", n))
+		panic(fmt.Sprintf("bayes: the number of prior predictive draws is %d: want a number ≥ 0", n))
 	}
 	defer e.Bind(ctx)()
 	out = e.predictions()

@@ -197,8 +197,8 @@ func TestCalibrateReports(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	for want, change := range map[string]func(*calibrate.Settings){
-		"10 paths: want at least 40":        func(s *calibrate.Settings) { s.Paths = 10 },
-		"component 1 in Components: want 0": func(s *calibrate.Settings) { s.Components = []int{1} },
+		"paths is 10: want at least 40":       func(s *calibrate.Settings) { s.Paths = 10 },
+		"Components contains 1: want numbers": func(s *calibrate.Settings) { s.Components = []int{1} },
 		"the error is nowhere large enough": func(s *calibrate.Settings) {
 			s.Indicator = func(_ context.Context, s *Solver, _ []float64) (*calibrate.Errors, error) {
 				return &calibrate.Errors{E: make([]float64, s.PathLen())}, nil

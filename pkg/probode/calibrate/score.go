@@ -119,15 +119,15 @@ func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	case p == nil:
 		return errors.New("calibrate: the problem is nil")
 	case s.Workers < 0 || s.Workers > maxWorkers:
-		return fmt.Errorf("%s: %d workers: want 1 to %d, or 0 for as many as there are cores", p.Title(), s.Workers, maxWorkers)
+		return fmt.Errorf("%s: the number of workers is %d: want 1 to %d, or 0 for as many as there are cores", p.Title(), s.Workers, maxWorkers)
 	case s.Criterion != Bhattacharyya && s.Criterion != LogScore:
 		return fmt.Errorf("%s: %v: want Bhattacharyya or LogScore", p.Title(), s.Criterion)
 	case s.Paths < 2*jackknifeGroups:
-		return fmt.Errorf("%s: %d paths: want at least %d to calibrate", p.Title(), s.Paths, 2*jackknifeGroups)
+		return fmt.Errorf("%s: the number of paths is %d: want at least %d to calibrate", p.Title(), s.Paths, 2*jackknifeGroups)
 	}
 	for _, k := range s.Components {
 		if k < 0 || k >= p.Dim() {
-			return fmt.Errorf("%s: component %d in Components: want 0 to %d", p.Title(), k, p.Dim()-1)
+			return fmt.Errorf("%s: Components contains %d: want numbers from 0 to %d", p.Title(), k, p.Dim()-1)
 		}
 	}
 	if err := memory.Check(fmt.Sprintf("the results of %d paths", s.Paths), s.Paths/16+1, 8); err != nil {

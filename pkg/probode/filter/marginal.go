@@ -180,7 +180,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	// are predicted exactly. They may be a little more likely, because the linearisations
 	// differ; where the first filter diverges, the difference has no meaning.
 	if m.fit+extra > float64(m.values) {
-		return 0, fmt.Errorf("filter: the two filters of DALTON disagree, and %d data would be e^%.3g times as likely as if they were predicted exactly: want a smaller step, or Fenrir", m.values, m.fit+extra)
+		return 0, fmt.Errorf("filter: the two filters of DALTON disagree, and %d data values would be e^%.3g times as likely as if they were predicted exactly: want a smaller step, or Fenrir", m.values, m.fit+extra)
 	}
 	return extra, nil
 }
@@ -201,9 +201,11 @@ func (m *Marginal) Work() int {
 	return m.solver.Steps()
 }
 
-// The method backwards() follows the distribution of the solution in the last pass,
-// backwards in time. At each time with data it calls visit, with the state in m.x and the normals of the blocks in
-// m.own, whose distributions visit may change.
+// The method backwards() goes through the grid from its end to its start, and follows the
+// distribution of the solution according to the last pass. At each time with data it
+// calls the function visit. At that moment m.x holds the state, and m.own holds, for each
+// block, the distribution of the standard normal variates of that block. The function
+// visit may replace these distributions, for example by those given the data.
 func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	run := m.pass.run
 	last := len(run.chains[0].points) - 1

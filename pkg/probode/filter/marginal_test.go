@@ -107,8 +107,8 @@ func TestSeparateBlocks(t *testing.T) {
 	}
 }
 
-// At parameters where the filter without data diverges, DALTON would give the data an
-// enormous likelihood, e^(10¹⁸) on a grid like this.
+// At parameters where the filter that does not use the data diverges, DALTON would give
+// the data an enormous likelihood, e^(10¹⁸) on a grid like this.
 func TestDALTONDisagrees(t *testing.T) {
 	p, times, y := observed(t)
 	m := EK{Q: 2, Width: 1}

@@ -131,7 +131,7 @@ func (s *recording) decided() error {
 		}
 	}
 	if short > 0.99*floats.Sum(squares) {
-		return fmt.Errorf("filter: steps below %.2g, whose residuals may be rounding errors, determine the diffusion: want Alpha, Varying or more even steps", half/100)
+		return fmt.Errorf("filter: steps below %.2g, whose residuals may be rounding errors, determine the diffusion: want Alpha, Varying, or steps whose lengths differ less", half/100)
 	}
 	return nil
 }

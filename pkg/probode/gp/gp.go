@@ -53,7 +53,7 @@ func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length flo
 	case !(length >= 0.5 && length <= maxLength):
 		return nil, fmt.Errorf("the length scale (Length) is %g steps: want 0.5 to %g", length, maxLength)
 	case n > maxSteps:
-		return nil, fmt.Errorf("%d steps without an event: want at most %d", n, maxSteps)
+		return nil, fmt.Errorf("there are %d steps without an event: want at most %d", n, maxSteps)
 	}
 	r := &regression{length: length}
 	mean := (g.Place(to) - g.Place(from)) / float64(n)
@@ -141,7 +141,7 @@ func (l cholesky) add(c []float64, v float64) cholesky {
 	return append(l, append(c, math.Sqrt(max(v-vector.Dot(c, c), 1e-14*v))))
 }
 
-// forward replaces v by L⁻¹v, where v has one element for each of the first rows.
+// forward solves L y = v for the first len(v) rows of L, and stores y in v.
 func (l cholesky) forward(v []float64) {
 	for i := range v {
 		m := len(l[i]) - 1

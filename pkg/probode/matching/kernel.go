@@ -32,7 +32,7 @@ func (k Kernel) at(t, u float64) (state, mixed, slope float64) {
 func fitKernel(t, y []float64) (Kernel, error) {
 	n := len(y)
 	if n < 4 {
-		return Kernel{}, fmt.Errorf("%d observations: want at least 4, or a Kernel", n)
+		return Kernel{}, fmt.Errorf("there are %d observations: want at least 4, or a Kernel", n)
 	}
 	mean, square := stat.PopMeanVariance(y, nil)
 	if slices.Min(y) == slices.Max(y) {

@@ -57,8 +57,9 @@ func (s *Smoothing) States(dst []float64, t float64) {
 //
 //	x(θ) minimises  Σ (y − x(t))²/σ² + λ Σₖ ∫ (x′ₖ − fₖ(t, x; θ))² dt,
 //
-// and θ minimises the first sum at x(θ). The model has one experiment without events, whose
-// data are components of the state with Gaussian errors of known size.
+// and θ minimises the first sum at x(θ). The model has one experiment without events,
+// whose data are components of the state with Gaussian errors of known standard
+// deviation.
 func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, error) {
 	x, err := single(m)
 	switch {
@@ -156,7 +157,7 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 		}
 		g, ok := x.Errors[min(column, len(x.Errors)-1)].(bayes.Gaussian)
 		if k < 0 || k >= q.p.Dim() || !ok || g.Sigma.Name != "" {
-			return nil, fmt.Errorf("matching: column %d of the data: want a component of the state with Gaussian errors of known size", column+1)
+			return nil, fmt.Errorf("matching: column %d of the data is not of the supported kind: want a component of the state with Gaussian errors of known standard deviation", column+1)
 		}
 		for i, row := range x.Data.Y {
 			if y := row[column]; !math.IsNaN(y) {

@@ -15,7 +15,7 @@ import (
 //
 //	walk   y = x + sⱼ Lⱼ z                       z ~ N(0, I)
 //	leap   y = mₖ + Lₖ Lⱼ⁻¹ (x − mⱼ)             k ≠ j in proportion to wₖ
-//	draw   y ~ Σ wₖ t(mₖ, Cₖ)                    Student's distribution with 5 degrees of freedom
+//	draw   y ~ Σ wₖ t(mₖ, Cₖ)                    Student's t distribution with 5 degrees of freedom
 //
 // The leap takes a point to the corresponding point of another mode [after Tjelmeland &
 // Hegstad 2001]; if the modes are nearly Gaussian, it is usually accepted, whatever the

@@ -64,7 +64,7 @@ const bdfMost = 5
 // The method top returns the highest order that the method uses.
 func (m BDF) top() int {
 	if m.Steps < 0 || m.Steps > bdfMost {
-		panic(fmt.Sprintf("methods: BDF with %d steps: want 1 to %d, or 0 for a variable order", m.Steps, bdfMost))
+		panic(fmt.Sprintf("methods: the number of steps of BDF is %d: want 1 to %d, or 0 for a variable order", m.Steps, bdfMost))
 	}
 	if m.Steps == 0 {
 		return bdfMost

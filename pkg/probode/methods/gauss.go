@@ -31,7 +31,7 @@ type Gauss struct {
 
 func (m Gauss) stages() int {
 	if m.Stages < 0 || m.Stages > 2 {
-		panic(fmt.Sprintf("methods: Gauss with %d stages: want 1 or 2", m.Stages))
+		panic(fmt.Sprintf("methods: the number of stages of Gauss is %d: want 1 or 2", m.Stages))
 	}
 	return max(1, m.Stages)
 }

@@ -40,7 +40,7 @@ func (m Radau) stages() int {
 	case 2, 3:
 		return m.Stages
 	}
-	panic(fmt.Sprintf("methods: Radau with %d stages: want 2 or 3", m.Stages))
+	panic(fmt.Sprintf("methods: the number of stages of Radau is %d: want 2 or 3", m.Stages))
 }
 
 func (m Radau) String() string            { return fmt.Sprintf("Radau%d", m.Order()) }

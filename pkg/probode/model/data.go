@@ -21,7 +21,7 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	f := &files{source.Dir(dir, true)}
 	f.Warnings, f.Opened = slices.Clone(p.Warnings), slices.Clone(p.Files)
 	if len(p.Models) != 1 {
-		(&source.File{Name: text.Clip(base)}).Failf(0, "data for a problem with %d models: want one model", len(p.Models))
+		(&source.File{Name: text.Clip(base)}).Failf(0, "the data are for a problem with %d models: want one model", len(p.Models))
 	}
 	m := *p.Models[0]
 	if time != "" {
@@ -91,7 +91,7 @@ func readData(s *source.File, m *Model) []Observation {
 		}
 	}
 	if len(list) == 0 {
-		t.Failf(0, "no measurements")
+		t.Failf(0, "the table has no measurements")
 	}
 	return list
 }

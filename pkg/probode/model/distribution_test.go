@@ -30,9 +30,9 @@ func TestDistributions(t *testing.T) {
 					mass += density(float64(y))
 				}
 			} else {
-				// Integrate over u, where g(y) = g(m) ± 0.2 sinh u, in two parts that meet at the
-				// kink. The tails of Student's distribution beyond u = 14 have less than 10⁻¹⁰ of its
-				// mass.
+				// Integrate over u, where g(y) = g(m) ± 0.2 sinh u, in two parts that
+				// meet at the kink. The tails of Student's t distribution beyond u = 14
+				// have less than 10⁻¹⁰ of its mass.
 				for _, sign := range []float64{-1, 1} {
 					for k := range 70 {
 						mass += quad.Fixed(func(u float64) float64 {

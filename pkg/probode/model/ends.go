@@ -46,7 +46,7 @@ func (p *File) Theta(values map[string]float64) ([]float64, error) {
 	for i, q := range p.Params {
 		v, given := values[q.ID]
 		if !given && q.Estimate {
-			return nil, fmt.Errorf("no value for the parameter %s: want one for each estimated parameter", text.Clip(q.ID))
+			return nil, fmt.Errorf("there is no value for the parameter %s: want one for each estimated parameter", text.Clip(q.ID))
 		}
 		if theta[i] = q.Nominal; given {
 			theta[i] = v

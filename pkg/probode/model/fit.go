@@ -263,7 +263,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	at := q.Scale.of(q.Nominal)
 	switch {
 	case b.closed && !(b.low < b.high):
-		return b, fmt.Errorf("parameter %s: bounds %g and %g: want the lower below the upper", text.Clip(q.ID), q.Lower, q.Upper)
+		return b, fmt.Errorf("parameter %s has the bounds %g and %g: want the lower one first", text.Clip(q.ID), q.Lower, q.Upper)
 	case b.closed:
 		b.from, b.span = b.low, b.high-b.low
 	case b.start.Type == "" && at-at == 0:

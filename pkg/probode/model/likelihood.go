@@ -167,7 +167,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	case s.StepSize > 0 && (s.Tolerance.Relative != 0 || s.Tolerance.Absolute != nil || s.MaxStep != 0):
 		return nil, fmt.Errorf("a step size is given together with a tolerance or a bound on the steps: want either equal steps or error control")
 	case s.Workers < 0:
-		return nil, fmt.Errorf("%d workers: want a number ≥ 0", s.Workers)
+		return nil, fmt.Errorf("the number of workers is %d: want a number ≥ 0", s.Workers)
 	}
 	if s.Method == nil {
 		s.Method = methods.Radau{}
@@ -187,7 +187,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 			return nil, err
 		}
 		if d := len(e.states); implicit && c.ode.Band == nil && d > maxDense {
-			return nil, fmt.Errorf("%s: %d states with a dense Jacobian: want at most %d states for the default method, or an explicit method such as dp5", c.title, d, maxDense)
+			return nil, fmt.Errorf("%s has %d states and a dense Jacobian: want at most %d states for the default method, or an explicit method such as dp5", c.title, d, maxDense)
 		}
 		q := &part{compiled: c}
 		for _, i := range l.free {
@@ -200,7 +200,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 		l.parts = append(l.parts, q)
 	}
 	if len(l.parts) == 0 {
-		return nil, fmt.Errorf("%s: no measurements: want data for a likelihood", text.Clip(p.Name))
+		return nil, fmt.Errorf("%s has no measurements: want data for a likelihood", text.Clip(p.Name))
 	}
 	l.aim = 1e-7 / float64(len(l.parts))
 	return l, nil
@@ -239,7 +239,7 @@ func (l *LogLikelihood) Nominal() []float64 {
 // It is an error if a measurement has no density under the model, or if the solver fails.
 func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) (*Evaluation, error) {
 	if len(theta) != len(l.p.Params) {
-		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(l.p.Params))
+		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(l.p.Params))
 	}
 	theta = slices.Clone(theta)
 	if err := l.p.complete(theta); err != nil {
@@ -466,7 +466,7 @@ func (e *impossibleError) Error() string {
 // of its distribution.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
-		return fmt.Sprintf("%g successes in %g trials: want a whole number of trials that is not less than the number of successes", r.value, own[0])
+		return fmt.Sprintf("the data have %g successes in %g trials: want a whole number of trials that is not less than the number of successes", r.value, own[0])
 	}
 	for _, s := range own {
 		if !(s > 0) || math.IsInf(s, 1) {

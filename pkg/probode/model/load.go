@@ -62,7 +62,7 @@ func (f *files) load(name string) (p *File, err error) {
 	s := f.Read(name, source.MaxYAML)
 	y := s.YAML()
 	if y.Kind != yaml.MappingNode {
-		s.Failf(y.Line, "not a mapping: want a model file or a PEtab problem")
+		s.Failf(y.Line, "the file is not a mapping: want a model file or a PEtab problem")
 	}
 	switch {
 	case y.ByKey["problems"] != nil || y.ByKey["parameter_file"] != nil:

@@ -338,7 +338,7 @@ func TestWithData(t *testing.T) {
 		t.Error(err)
 	}
 	q.Models = append(q.Models, q.Models[0])
-	if _, err := q.WithData(file, "day"); err == nil || !strings.Contains(err.Error(), "data for a problem with 2 models: want one model") {
+	if _, err := q.WithData(file, "day"); err == nil || !strings.Contains(err.Error(), "the data are for a problem with 2 models: want one model") {
 		t.Error(err)
 	}
 }

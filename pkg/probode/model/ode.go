@@ -124,7 +124,7 @@ func (p *File) compile(e *Instance) (*compiled, error) {
 	}
 	c.title = text.Clip(c.title)
 	if len(e.states) == 0 {
-		return nil, fmt.Errorf("%s: no states: want a model with at least one differential equation", c.title)
+		return nil, fmt.Errorf("%s has no states: want a model with at least one differential equation", c.title)
 	}
 	end := e.model.start
 	for _, r := range e.rows {

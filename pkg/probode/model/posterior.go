@@ -72,7 +72,7 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 	case len(b.Params) == 0:
 		return nil, fmt.Errorf("%s: no parameter is estimated", text.Clip(p.Name))
 	case len(b.Experiments) == 0:
-		return nil, fmt.Errorf("%s: no measurements: want data for a posterior", text.Clip(p.Name))
+		return nil, fmt.Errorf("%s has no measurements: want data for a posterior", text.Clip(p.Name))
 	}
 	return b, nil
 }
@@ -105,7 +105,7 @@ func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta
 // by the argument edge. Both distances are fractions of the width of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
-		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(p.Params))
+		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))
 	}
 	var point []float64
 	for i := range p.Params {

@@ -126,7 +126,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"format_version: 1", "format_version: !!binary aGFsbG8="}, "p.yaml:1: tag !!binary", ""},
 		{[]string{"[o.tsv]", "&x [*x]"}, "nested more than 200 deep", ""},
 		{[]string{"format_version: 1", "format_version: 1\n---\nx: 1"}, "second YAML document", ""},
-		{[]string{"format_version: 1", "format_version: \xff"}, "p.yaml:1: a byte that is not UTF-8", ""},
+		{[]string{"format_version: 1", "format_version: \xff"}, "p.yaml:1: found a byte that is not UTF-8", ""},
 		{[]string{"[o.tsv]", strings.Repeat("[", 5000) + strings.Repeat("]", 5000)}, "p.yaml", ""},
 
 		// parameters
@@ -179,7 +179,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"a\tc0\tc1\t0.5", "a\tc0\tc1\tNaN"}, "d.tsv:2: measurement is empty", ""},
 		{[]string{"0.5\t1\t2", "0.5\t-1\t2"}, `d.tsv:2: time is "-1"`, ""},
 		{[]string{"0.5\t1\t2", "0.5\t0x1p3\t2"}, `d.tsv:2: time is "0x1p3"`, ""},
-		{[]string{"1\t2\tsd", "1\t\tsd"}, "d.tsv:2: no value for observableParameter1_a", ""},
+		{[]string{"1\t2\tsd", "1\t\tsd"}, "d.tsv:2: the row has no value for observableParameter1_a", ""},
 		{[]string{"1\t2\tsd", "1\t2;3\tsd"}, "d.tsv:2: the row gives observableParameter2_a", ""},
 		{[]string{"1\t2\tsd", "1\t2\ts d"}, `d.tsv:2: noiseParameters is "s d"`, ""},
 		{[]string{"1\t2\tsd", "1\t2\tsdd"}, "d.tsv:2: sdd is not defined", ""},
@@ -187,7 +187,7 @@ func TestRefused(t *testing.T) {
 
 		// SBML
 		{[]string{"level2/version4", "level1", `level="2"`, `level="1"`}, "SBML Level 1 is not supported", "SBML Level 1"},
-		{[]string{"<sbml", "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><sbml"}, "m.xml:2: <!DOCTYPE", ""},
+		{[]string{"<sbml", "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><sbml"}, "m.xml:2: found <!DOCTYPE", ""},
 		{[]string{`id="m">`, `id="&bomb;">`}, "m.xml:2: XML: ", ""},
 		{[]string{"<listOfReactions>", deep}, "elements are nested more than 10000 deep", ""},
 		{[]string{"</model>", ""}, "m.xml:", ""},
@@ -195,7 +195,7 @@ func TestRefused(t *testing.T) {
 		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="k"/>`}, "m.xml:8: id k appears twice: the first time on line 8", ""},
 		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="c"/>`}, "m.xml:8: id c appears twice: the first time on line 3", ""},
 		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="1k"/>`}, `m.xml:8: id "1k"`, ""},
-		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="time"/>`}, "m.xml:8: <parameter> with the id time", ""},
+		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="time"/>`}, "m.xml:8: <parameter> has the id time", ""},
 		{[]string{`value="0"`, `value="many"`}, `m.xml:9: value is "many"`, ""},
 		{[]string{` initialConcentration="1"`, ``}, "m.xml:5: state A has no initial value", ""},
 		{[]string{` initialConcentration="1"`, ` initialConcentration="1" initialAmount="1"`}, "m.xml:5: species A has both", ""},
@@ -304,7 +304,7 @@ func TestBombs(t *testing.T) {
 	}
 	files["c.tsv"] = tiny["c.tsv"]
 	files["m.xml"] = strings.Replace(tiny["m.xml"], "<listOfReactions>", strings.Repeat("<x/>", source.MaxElements)+"<listOfReactions>", 1)
-	if _, err := loadMap(t, files, "p.yaml"); err == nil || !strings.Contains(err.Error(), "m.xml:11: more than 1048576 elements") {
+	if _, err := loadMap(t, files, "p.yaml"); err == nil || !strings.Contains(err.Error(), "m.xml:11: found more than 1048576 elements") {
 		t.Errorf("many elements: %v", err)
 	}
 	// The limit is generous: all of them take less than a second.

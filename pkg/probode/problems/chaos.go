@@ -54,7 +54,7 @@ func Lorenz63() *probode.Problem {
 // Seminar on Predictability.
 func Lorenz96(n int) *probode.Problem {
 	if n < 4 {
-		panic(fmt.Sprintf("problems: Lorenz96 with n = %d: want at least 4", n))
+		panic(fmt.Sprintf("problems: n of Lorenz96 is %d: want at least 4", n))
 	}
 	x0 := make([]float64, n)
 	states := make([]string, n)

@@ -27,7 +27,7 @@ import (
 // IV.1 and IV.10 (BRUSS).
 func Brusselator(n int) *probode.Problem {
 	if n < 2 {
-		panic(fmt.Sprintf("problems: Brusselator with n = %d: want at least 2", n))
+		panic(fmt.Sprintf("problems: n of Brusselator is %d: want at least 2", n))
 	}
 	x0 := make([]float64, 2*n)
 	states := make([]string, 2*n)
@@ -99,7 +99,7 @@ func Brusselator(n int) *probode.Problem {
 // IV.10 (BURGERS), which has sin², ν = 0.0003 and n = 500.
 func Burgers(n int) *probode.Problem {
 	if n < 2 {
-		panic(fmt.Sprintf("problems: Burgers with n = %d: want at least 2", n))
+		panic(fmt.Sprintf("problems: n of Burgers is %d: want at least 2", n))
 	}
 	x0 := make([]float64, n)
 	states := make([]string, n)

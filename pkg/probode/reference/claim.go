@@ -38,8 +38,9 @@ const (
 	// The constant least is the smallest claimed error in units of the tolerance of a
 	// step.
 	least = 0.1
-	// The constant faded is a fraction of the largest size that a component has had so
-	// far. While the component is smaller than that, its relative error is ignored.
+	// The constant faded is a fraction of the largest absolute value that a component has
+	// had so far. While the component is smaller than that, its relative error is
+	// ignored.
 	faded = 1e-6
 	// The constant longer is the time from t₀ to the end of a period, divided by the time
 	// from t₀ to its beginning. A claim uses the current period and the two before it, so
@@ -126,8 +127,8 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 // claim computes the claimed error of x and stores it in the argument other, which holds
 // the states that are compared with x. A difference may happen to be small where it
 // changes sign. So the claim uses all recent differences and all components: no component
-// is assumed to be much more accurate than the others, relative to its size. The argument
-// first holds the initial state.
+// is assumed to have a much smaller relative error than the others. The argument first
+// holds the initial state.
 func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return

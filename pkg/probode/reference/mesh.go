@@ -48,10 +48,10 @@ func (a Accurate) Bind(_ context.Context, _ probode.Setup, p *probode.Problem, _
 		return nil, err
 	}
 	if times == nil {
-		return nil, fmt.Errorf("%s: %v: no times: want the times of the states", title(p), a)
+		return nil, fmt.Errorf("%s: %v: the times are nil: want the times of the states", title(p), a)
 	}
 	if t := a.tolerance(); t.Relative != 0 && !(t.Relative >= 1e-15 && t.Relative < 1) {
-		return nil, fmt.Errorf("%s: %v: want a number in [1e-15, 1)", title(p), a)
+		return nil, fmt.Errorf("%s: %v: the relative tolerance is %g: want a number in [1e-15, 1)", title(p), a, t.Relative)
 	}
 	times = slices.Clone(times)
 	for i, t := range times {

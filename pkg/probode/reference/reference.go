@@ -20,7 +20,8 @@ type Settings struct {
 	// Tolerance bounds the estimated error of one step in each component. The zero value
 	// stands for a Relative of 1e-14. A Relative below 1e-15 is not possible because of
 	// rounding, and one above 1e-4 counts as 1e-4. If Absolute is nil, Relative refers to
-	// the size of a component, or to 10⁻⁶ of its largest size so far if that is larger.
+	// the absolute value of a component, or to 10⁻⁶ of its largest absolute value so far
+	// if that is larger.
 	probode.Tolerance
 
 	// Global makes Tolerance a bound on Solution.Error instead of a bound on the error of
@@ -224,7 +225,7 @@ func (s *Settings) complete(p *probode.Problem) error {
 	case s.Relative != 0 && !(s.Relative >= 1e-15 && s.Relative < 1):
 		return fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0 together with an absolute tolerance", s.Relative)
 	case s.Absolute != nil && len(s.Absolute) != 1 && len(s.Absolute) != d:
-		return fmt.Errorf("%d absolute tolerances: want 1, or %d, one for each component", len(s.Absolute), d)
+		return fmt.Errorf("there are %d absolute tolerances: want 1, or %d, one for each component", len(s.Absolute), d)
 	}
 	for k, v := range s.Theta {
 		if v-v != 0 {

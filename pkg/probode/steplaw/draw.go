@@ -62,9 +62,9 @@ func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) 
 	case ctx == nil:
 		return nil, errors.New("steplaw: the context is nil")
 	case s.Workers < 0:
-		return nil, fmt.Errorf("%s: %d workers: want a number > 0, or 0 for as many as there are cores", title(p), s.Workers)
+		return nil, fmt.Errorf("%s: the number of workers is %d: want a number > 0, or 0 for as many as there are cores", title(p), s.Workers)
 	case n < 1:
-		return nil, fmt.Errorf("%s: %d paths: want at least 1", title(p), n)
+		return nil, fmt.Errorf("%s: the number of paths is %d: want at least 1", title(p), n)
 	case s.Mesh == nil:
 		return nil, fmt.Errorf("%s: the mesh is nil: want one such as probode.Uniform(0.1)", title(p))
 	case !(s.Alpha > 0):

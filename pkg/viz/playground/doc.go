@@ -4,6 +4,6 @@
 // sentences. The program in the folder wasm is this package compiled for WebAssembly; the
 // JavaScript of the site draws the charts and passes on the values of the knobs.
 //
-// WebAssembly has one thread, and Go does not take it away from a goroutine that
-// computes. So a Figure works in pieces: see Figure.Advance.
+// WebAssembly has one thread, and there Go does not preempt a goroutine that is
+// computing. So a Figure does its work in pieces: see Figure.Advance.
 package playground

@@ -311,7 +311,7 @@ func (a *assessment) claimOrder(r *rows) {
 	}
 }
 
-// claimAlpha says where one noise scale does not fit all steps and all θ.
+// claimAlpha says for which steps and θ a single noise scale does not fit.
 func (a *assessment) claimAlpha(r *rows) {
 	ratio := func(x, y float64) float64 { return math.Exp(math.Abs(math.Log(x / y))) }
 	for i, s := range a.scales {

@@ -85,7 +85,7 @@ func contradictions(a *assess.Report) (all []string) {
 		if r.Recommended && (i > 0 || !r.Reaches) || r.Reaches && (math.Abs(r.Bias) > a.Threshold || math.Abs(math.Log(r.Ratio)) > math.Log1p(a.Threshold)) {
 			add("recommended %v: %+v", i, r)
 		}
-		name, trusted := strings.CutPrefix(r.Name, "solver trusted, ")
+		name, trusted := strings.CutPrefix(r.Name, "solver taken as exact, ")
 		if trusted && r.Reaches && steps[name].Size() > a.Largest {
 			add("%s reaches the threshold, but no step above %g is known to", r.Name, a.Largest)
 		}

@@ -142,7 +142,7 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 		case a.out.controlled():
 			kind = "smaller tolerance"
 		}
-		r := j.measured(trial{kind, "solver trusted, " + l.String(), d})
+		r := j.measured(trial{kind, "solver taken as exact, " + l.String(), d})
 		if r.Reaches && l.Size() > a.out.Largest {
 			r.Reaches, r.Note = false, noteSmaller
 		}
@@ -196,8 +196,8 @@ func (j *judge) measured(t trial) Remedy {
 }
 
 // noise returns the remedy that consists of including noise in the model. This remedy
-// does not reach the threshold unless it is better than trusting the solver at the same
-// step.
+// does not reach the threshold unless it is better than taking the solver as exact at the
+// same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)

@@ -12,8 +12,8 @@ import (
 )
 
 // The recommended remedy is the cheapest of those that reach the threshold. A remedy
-// whose effect was only predicted is not recommended, nor is noise where it is worse
-// than trusting the solver. At h = ¼ the bias is several tenths, by quadrature.
+// whose effect was only predicted is not recommended, nor is noise where it is worse than
+// taking the solver as exact. At h = ¼ the bias is several tenths, by quadrature.
 func TestRemedies(t *testing.T) {
 	p := assessPosterior(0.125)
 	a := assessed(t, p, assess.Settings{Steps: []float64{0.25, 0.125, 0.03125}, Weighed: 1000, Calibrate: calibrate.Settings{Paths: 50},

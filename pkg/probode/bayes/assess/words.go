@@ -61,14 +61,14 @@ const (
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "something is wrong with the draws: see the warnings"
-	noteNotBetter    = "not known to be better than trusting the solver at the same step"
+	noteNotBetter    = "not known to be better than taking the solver as exact at the same step"
 	noteNotNeeded    = "not needed: the solver can be trusted at the same step"
 	noteMissed       = "the draws miss a part of the reference posterior, and weights cannot restore it"
 	noteWeights      = "k̂ = %.2f"
 )
 
 func sayWorse(factor float64) string {
-	return fmt.Sprintf("%s: the error is %.1f times as large as when the solver is trusted at the same step", worseThanNothing, factor)
+	return fmt.Sprintf("%s: the error is %.1f times as large as when the solver is taken as exact at the same step", worseThanNothing, factor)
 }
 
 // sayDistrust says why the reference cannot be trusted, and what to do about it.

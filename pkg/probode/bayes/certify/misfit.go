@@ -21,7 +21,8 @@ import (
 // model omits effects and its assumed errors are too small to account for them.
 
 // The function misfits reports whether the data are farther from the expected values of
-// the reference than their errors allow, by more than four standard deviations of χ².
+// the reference than their errors allow: whether χ² is more than four standard deviations
+// above its mean.
 func (l *expansion) misfits() bool {
 	var sum, n float64
 	for _, o := range l.data {

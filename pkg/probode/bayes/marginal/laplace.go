@@ -20,7 +20,7 @@ import (
 //
 // with its likelihood p_s. The mode is found by repeating the pass over the data. Unlike
 // the second derivative of log p(y | m), 1/s² is also positive for counts of zero and for
-// outliers under Student's distribution.
+// outliers under Student's t distribution.
 
 // standIn returns s.
 func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {

@@ -91,7 +91,7 @@ func TestLaplace(t *testing.T) {
 	}
 }
 
-// Student's distribution with very many degrees of freedom is Gaussian, also where the
+// Student's t distribution with very many degrees of freedom is Gaussian, also where the
 // observation is not linear and the field is not affine.
 func TestLaplaceGaussian(t *testing.T) {
 	theta := []float64{.2, .2, 3}
@@ -107,6 +107,6 @@ func TestLaplaceGaussian(t *testing.T) {
 	}
 	s.DALTON = false
 	if _, err := Posterior(context.Background(), m, s); err == nil || !strings.Contains(err.Error(), "or DALTON") {
-		t.Errorf("Fenrir with Student's distribution: error %v", err)
+		t.Errorf("Fenrir with Student's t distribution: error %v", err)
 	}
 }

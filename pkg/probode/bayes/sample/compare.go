@@ -55,9 +55,9 @@ type Comparison []Measurement
 // the seed is the same, so are the starts and the random numbers for the proposals of θ.
 // The results contain the work per draw, and the effective number of draws.
 //
-// The samplers need not draw from the same distribution; each documents its own. An error
-// names the sampler in which it occurred. The results of the samplers before this one are
-// also returned.
+// The samplers need not draw from the same distribution; the documentation of each says
+// from which one it draws. An error names the sampler in which it occurred. The results
+// of the samplers before this one are also returned.
 func Compare(ctx context.Context, p *bayes.Posterior, samplers []Sampler, s mcmc.Settings) (Comparison, error) {
 	var out Comparison
 	for _, sampler := range samplers {

@@ -69,7 +69,9 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 	d := len(u)
 	f0 := f([][]float64{u})[0]
 	w := mat.NewDense(d, d, nil)
-	// bends returns the second derivatives along axes or sums of axes.
+	// The function bends returns the second derivative of f along each of the given
+	// directions. A direction is a column of w or a sum of columns, and is given by the
+	// numbers of these columns.
 	bends := func(sums ...[]int) []float64 {
 		var points [][]float64
 		for _, axes := range sums {

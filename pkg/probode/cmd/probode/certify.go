@@ -51,7 +51,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	strict := flags.Bool("strict", false, "with -enough: D, and not only the shifts, must be below the threshold")
 	at := flags.String("at", "", "with -model: the point to use instead of a search for modes: nominal, or `name=value,…`, where the other parameters have their nominal values")
 	start := flags.String("start", "", "with -model: climb to modes only from the best end points in this `file`, written by fit -json")
-	line := flags.String("line", "", "`parameter` on the horizontal axis of the figure that -out writes: it shows the log-likelihood for each solver and the reference")
+	line := flags.String("line", "", "`parameter` on the horizontal axis of the figure that -out writes, which shows the log-likelihood for each solver and for the reference")
 	page := flags.String("out", "", "`file` for the figure that -line asks for (.png or .svg)")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
 	if err := parseOnly(flags, args, certifyHelp, out); err != nil {

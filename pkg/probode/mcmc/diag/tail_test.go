@@ -40,12 +40,13 @@ func of(f func(float64) float64) func(float64, *rand.Rand) float64 {
 }
 
 // Of 40 runs of 4 × 1000 draws the number that is said to have heavy tails. A Cauchy
-// distribution has a k̂ of .98 ± .15 for a limit of .51: one run in a thousand is
-// missed, and more than three of 40 with a probability below 1e-7. A log-normal of sd 1
-// (.25 ± .10) is named by mistake once in two hundred: more than three times with a
-// probability of 5e-5; Student's with three degrees of freedom (.29 ± .105, the larger of two
-// tails .35) once in thirteen, more than twelve times with 2e-5. Light tails are never named.
-// Student's distributions with autocorrelation have their normals correlated only.
+// distribution has a k̂ of .98 ± .15 for a limit of .51: one run in a thousand is missed,
+// and more than three of 40 with a probability below 1e-7. A log-normal of sd 1 (.25 ±
+// .10) is named by mistake once in two hundred: more than three times with a probability
+// of 5e-5; Student's t with three degrees of freedom (.29 ± .105, the larger of two tails
+// .35) once in thirteen, more than twelve times with 2e-5. Light tails are never named.
+// For Student's t distributions with autocorrelation, only the normal variates are
+// correlated.
 func TestHeavyTails(t *testing.T) {
 	for _, c := range []struct {
 		name        string

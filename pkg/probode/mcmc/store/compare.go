@@ -16,8 +16,9 @@ type mismatch struct{ key, a, b string }
 
 // difference returns the first setting in which two headers differ, or nil if there is
 // none. It ignores the number of the chain and the versions of the programs that made the
-// files. It compares notes and the length of the chain last, because they follow from
-// other settings. Columns that are nil are not known, and are not compared.
+// files. A difference in the notes or in the length of the chain is returned only if no
+// other setting differs, because it may be a consequence of such a setting. Columns that
+// are nil are not known, and are not compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch

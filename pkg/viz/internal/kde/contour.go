@@ -8,7 +8,7 @@ import "math"
 // closed. It panics if level is not positive.
 func (g Surface) Contour(level float64) (x, y []float64) {
 	if !(level > 0) {
-		panic("kde: contour at a level that is not positive")
+		panic("kde: the level of a contour is not positive")
 	}
 	t := tracer{g: g, level: level, next: map[edge][]edge{}}
 	nx, ny := len(g.X), len(g.Y)

@@ -33,7 +33,7 @@ type Surface struct {
 // points, for values that are not finite, and for points that all lie on one line.
 func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
-		panic(fmt.Sprintf("kde: density of %d by %d values with factor %v on %d points", len(x), len(y), f, m))
+		panic(fmt.Sprintf("kde: %d values of x, %d of y, a factor of %v and %d points: want as many values of y as of x, and a factor and a number of points ≥ 0", len(x), len(y), f, m))
 	}
 	if err := drawable(3, x, y); err != nil {
 		return Surface{}, err
@@ -47,7 +47,7 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	// If 1 − r² is below 1e-12, where r is the correlation, rounding of the covariance
 	// would determine the kernel.
 	if det := sxx*syy - sxy*sxy; !(det > 1e-12*sxx*syy) {
-		return Surface{}, errors.New("kde: no density of draws that lie on one line")
+		return Surface{}, errors.New("kde: all draws lie on one line: want draws that have a density in the plane")
 	}
 	s := f * f * math.Pow(n, -1.0/3)
 	sxx, syy, sxy = s*sxx, s*syy, s*sxy
@@ -91,7 +91,7 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 // not finite, and values that are all equal are errors.
 func Line(x []float64, f float64, m int) (at, density []float64, err error) {
 	if f < 0 || m < 0 {
-		panic(fmt.Sprintf("kde: density with factor %v on %d points", f, m))
+		panic(fmt.Sprintf("kde: the factor is %v and the number of points is %d: want numbers ≥ 0", f, m))
 	}
 	if err := drawable(2, x); err != nil {
 		return nil, nil, err
@@ -102,7 +102,7 @@ func Line(x []float64, f float64, m int) (at, density []float64, err error) {
 	n := float64(len(x))
 	h := cmp.Or(f, 1) * math.Pow(n, -0.2) * stat.StdDev(x, nil)
 	if !(h > 0) {
-		return nil, nil, errors.New("kde: no density of draws that are all equal")
+		return nil, nil, errors.New("kde: all draws are equal: want draws that have a density")
 	}
 	const reach = 4
 	at, density = span(x, reach*h, m), make([]float64, m)
@@ -122,11 +122,11 @@ func Line(x []float64, f float64, m int) (at, density []float64, err error) {
 func drawable(least int, xs ...[]float64) error {
 	for _, x := range xs {
 		if len(x) < least {
-			return fmt.Errorf("kde: no density of %d draws: at least %d are needed", len(x), least)
+			return fmt.Errorf("kde: the number of draws is %d: want at least %d", len(x), least)
 		}
 		for i, v := range x {
 			if !(math.Abs(v) <= 1e280) {
-				return fmt.Errorf("kde: no density of these draws: one is %v (number %d)", v, i)
+				return fmt.Errorf("kde: draw %d is %v: want a number from -1e280 to 1e280", i, v)
 			}
 		}
 	}

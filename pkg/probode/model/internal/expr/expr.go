@@ -106,9 +106,9 @@ func apply(name string, args ...*Node) (*Node, error) {
 }
 
 // Constant returns the value of the constant with the given name: pi, e, exponentiale, or
-// avogadro, whose value is that of the SBML specification. If a model defines the name,
-// it does not stand for the constant. Expressions keep such a name; [Compile] replaces it
-// by the number unless the name is an input.
+// avogadro, whose value is that of the SBML specification. A name that the model defines
+// itself does not stand for the constant. So expressions keep the name, and [Compile]
+// replaces it by the number unless the name is an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":

@@ -240,7 +240,7 @@ func (m *mathML) semantics(e *tree.Element) (*Node, error) {
 	}
 	for _, c := range e.Child[1:] {
 		if c.Name != "annotation" && c.Name != "annotation-xml" {
-			return nil, errorAt(c, "<%s> in <semantics>: want an expression and annotations", c.Name)
+			return nil, errorAt(c, "found <%s> in <semantics>: want an expression and annotations", c.Name)
 		}
 	}
 	m.depth-- // this element does not count as nesting, so a lambda is allowed here
@@ -367,7 +367,7 @@ func (m *mathML) piecewise(e *tree.Element) (*Node, error) {
 	for _, c := range e.Child {
 		want := map[string]int{"piece": 2, "otherwise": 1}[c.Name]
 		if want == 0 || done {
-			return nil, errorAt(c, "<%s> in <piecewise>: want <piece> elements, and then at most one <otherwise>", c.Name)
+			return nil, errorAt(c, "found <%s> in <piecewise>: want <piece> elements, and then at most one <otherwise>", c.Name)
 		}
 		done = want == 1
 		if err := m.only(c, -1); err != nil {
@@ -389,7 +389,7 @@ func (m *mathML) piecewise(e *tree.Element) (*Node, error) {
 
 func (m *mathML) lambda(e *tree.Element) (*Node, error) {
 	if m.depth > 1 {
-		return nil, errorAt(e, "<lambda> inside an expression: want it only as the outermost element of a function definition")
+		return nil, errorAt(e, "found <lambda> inside an expression: want it only as the outermost element of a function definition")
 	}
 	if err := m.only(e, -1); err != nil {
 		return nil, err

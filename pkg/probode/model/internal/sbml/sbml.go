@@ -145,7 +145,7 @@ func (s *reader) id(e *tree.Element) string {
 	case !source.IsID(id):
 		s.Failf(e.Line, "id %q: want letters, digits and _, not beginning with a digit", id)
 	case id == expr.Time:
-		s.Failf(e.Line, "<%s> with the id %s, which stands for the time: want another id", e.Name, id)
+		s.Failf(e.Line, "<%s> has the id %s, which stands for the time: want another id", e.Name, id)
 	}
 	if line, twice := s.ids[id]; twice {
 		s.Failf(e.Line, "id %s appears twice: the first time on line %d", id, line)
@@ -233,10 +233,10 @@ func (s *reader) entity(id string) *tree.Element {
 func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {
 	id := e.Get(attr)
 	if s.entity(id) == nil {
-		s.Failf(e.Line, "%s of %q, which is not a compartment, species or parameter", e.Name, id)
+		s.Failf(e.Line, "found a %s of %q, which is not a compartment, species or parameter", e.Name, id)
 	}
 	if first := into[id]; first != nil {
-		s.Failf(e.Line, "a second %s of %s: the first is on line %d", e.Name, id, first.Line)
+		s.Failf(e.Line, "found a second %s of %s: the first is on line %d", e.Name, id, first.Line)
 	}
 	if attr == "variable" {
 		s.changeable(e.Line, "a rule", id)

@@ -115,10 +115,10 @@ func (s *reader) known(root *tree.Element) {
 				if len(is.children) > 0 {
 					want = strings.Join(is.children, ", ")
 				}
-				s.Failf(c.Line, "<%s> in <%s>, where SBML does not allow it: want %s", c.Name, e.Name, want)
+				s.Failf(c.Line, "found <%s> in <%s>, where SBML does not allow it: want %s", c.Name, e.Name, want)
 			}
 			if line, twice := seen[c.Name]; twice && !is.list {
-				s.Failf(c.Line, "a second <%s> in <%s>: the first is on line %d", c.Name, e.Name, line)
+				s.Failf(c.Line, "found a second <%s> in <%s>: the first is on line %d", c.Name, e.Name, line)
 			}
 			seen[c.Name] = c.Line
 			core = append(core, c)

@@ -141,7 +141,7 @@ func (f *Files) Read(name string, limit int64) *File {
 		s.Failf(0, "cannot be read: %v", err)
 	}
 	if int64(len(s.Text)) > limit {
-		s.Failf(0, "larger than %d MiB: want a smaller file", limit>>20)
+		s.Failf(0, "the file is larger than %d MiB: want a smaller one", limit>>20)
 	}
 	const bom = "\ufeff"
 	if len(s.Text) >= len(bom) && string(s.Text[:len(bom)]) == bom {
@@ -156,10 +156,10 @@ func (s *File) utf8() {
 	for rest := s.Text; len(rest) > 0; {
 		r, n := utf8.DecodeRune(rest)
 		if r == utf8.RuneError && n == 1 {
-			s.Failf(line, "a byte that is not UTF-8: want a text file in UTF-8")
+			s.Failf(line, "found a byte that is not UTF-8: want a text file in UTF-8")
 		}
 		if r == 0 {
-			s.Failf(line, "a zero byte: want a text file in UTF-8")
+			s.Failf(line, "found a zero byte: want a text file in UTF-8")
 		}
 		if r == '\n' {
 			line++

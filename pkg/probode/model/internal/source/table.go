@@ -70,7 +70,7 @@ func (s *File) Table(comment rune) *Table {
 		}
 		if err != nil {
 			if pe := (*csv.ParseError)(nil); errors.As(err, &pe) {
-				s.Failf(pe.StartLine, "a table row that cannot be read: %v", pe.Err)
+				s.Failf(pe.StartLine, "cannot read this row of the table: %v", pe.Err)
 			}
 			s.Failf(0, "%v", err)
 		}
@@ -97,7 +97,7 @@ func (s *File) Table(comment rune) *Table {
 		// Short rows are not padded, because with a header of many columns they would
 		// take up a lot of memory.
 		if total += len(cells); total > maxCells {
-			s.Failf(line, "more than %d cells: want a smaller table", maxCells)
+			s.Failf(line, "the table has more than %d cells: want a smaller one", maxCells)
 		}
 		t.Rows = append(t.Rows, Row{t: t, Line: line, Cells: cells})
 	}

@@ -57,7 +57,7 @@ func yamlMessage(err error) string {
 // of aliases give an error instead of gigabytes of values.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
-		s.Failf(y.Line, "more than %d values after all aliases are expanded", maxNodes)
+		s.Failf(y.Line, "found more than %d values after all aliases are expanded", maxNodes)
 	}
 	if depth > MaxDepth {
 		s.Failf(y.Line, "values nested more than %d deep", MaxDepth)
@@ -94,7 +94,7 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 			n.ByKey[k.Value] = s.node(y.Content[i+1], depth+1, left)
 		}
 	default:
-		s.Failf(y.Line, "a YAML value that is not a word, a list or a mapping")
+		s.Failf(y.Line, "found a YAML value that is not a word, a list or a mapping")
 	}
 	return n
 }

@@ -89,16 +89,16 @@ func Read(file []byte, skip ...string) (*Element, error) {
 			}
 			return fail("XML: %v", err)
 		case xml.Directive:
-			return fail("<!%.20s …>: want a file without a document type", tok)
+			return fail("found <!%.20s …>: want a file without a document type", tok)
 		case xml.StartElement:
 			if root != nil && len(open) == 0 {
-				return fail("a second root element <%s>", tok.Name.Local)
+				return fail("found a second root element, <%s>", tok.Name.Local)
 			}
 			if len(open) >= maxDepth {
 				return fail("elements are nested more than %d deep", maxDepth)
 			}
 			if elements++; elements > maxElements {
-				return fail("more than %d elements: want a smaller file", maxElements)
+				return fail("found more than %d elements: want a smaller file", maxElements)
 			}
 			if slices.Contains(skip, tok.Name.Local) {
 				if err := d.Skip(); err != nil {
