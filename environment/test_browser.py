@@ -24,6 +24,7 @@ import pathlib
 import secrets
 import shutil
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -414,11 +415,17 @@ def fits(page, name):
 # Changes the knobs of a figure, one after another, as a reader does, and waits each time
 # until its charts or its words have changed; then once more those that changed nothing,
 # because some knobs matter only for some values of others. Returns those that change
-# nothing either time. At the end it presses the buttons and switches.
+# nothing either time. At the end it presses the buttons and switches. Before each change
+# it waits a moment for the end of the computation, so that a change that is seen is that
+# of the knob; the figure of a sampler has no end that soon.
 TURN = """async (i) => {
     const figure = window.probodePlay.figures[i];
     const seen = () => [...figure.root.querySelectorAll("canvas")].map(c => c.toDataURL()).join() + figure.says.textContent;
-    const until = async (f) => { const end = Date.now() + 8000; while (!f() && Date.now() < end) await new Promise(r => setTimeout(r, 20)); return f(); };
+    const until = async (f, patience) => {
+        const end = Date.now() + patience;
+        while (!f() && Date.now() < end) await new Promise(r => setTimeout(r, 20));
+        return f();
+    };
     const turn = (knob) => {
         const input = knob.input;
         if (knob.kind === "choice") {
@@ -438,10 +445,10 @@ TURN = """async (i) => {
         for (const name of idle) {
             const knob = figure.knobs.get(name);
             if (!knob || knob.input.options?.length < 2) continue;
-            await until(() => !figure.busy && !figure.frame && !figure.speaking);
+            await until(() => !figure.busy && figure.view.done && !figure.frame && !figure.speaking, 1500);
             const before = seen();
             turn(knob);
-            if (!await until(() => seen() !== before)) still.push(name);
+            if (!await until(() => seen() !== before, pass ? 8000 : 1500)) still.push(name);
         }
         idle = still;
         if (idle.length && !pass) {
@@ -451,10 +458,25 @@ TURN = """async (i) => {
     for (const name of names) {
         const knob = figure.knobs.get(name);
         if (knob?.kind === "button") knob.input.click();
-        if (knob?.kind === "toggle") { knob.input.click(); await until(() => !figure.busy); knob.input.click(); }
-        await until(() => !figure.busy);
+        if (knob?.kind === "toggle") { knob.input.click(); await until(() => !figure.busy, 8000); knob.input.click(); }
+        await until(() => !figure.busy, 8000);
     }
     return idle;
+}"""
+
+# Changes the step size of a figure that has come to its end, and returns the milliseconds
+# until the first answer is drawn, for each of some changes.
+LATENCY = """async (i) => {
+    const figure = window.probodePlay.figures[i], all = [];
+    const until = async (f) => { while (!f()) await new Promise(r => setTimeout(r, 1)); };
+    for (let n = 0; n < 15; n++) {
+        await until(() => !figure.busy && figure.view.done && !figure.frame);
+        const begin = performance.now(), before = figure.view;
+        figure.change("h", 0.1 + n / 1e3);
+        await until(() => figure.view !== before && !figure.frame);
+        all.push(performance.now() - begin);
+    }
+    return all;
 }"""
 
 # Changes a knob that is cheap and one that is not, a thousand times in all.
@@ -507,12 +529,14 @@ def playground(browser):
             assert not errors, f"{name}: {errors}"
         mistaken(page, names)
         silent(page, names.index("paths"))
+        drawn = statistics.median(page.evaluate(LATENCY, names.index("paths")))
+        assert drawn < 300, f"a change is drawn after {drawn:.0f} ms: want 100 on an idle machine"
         page.evaluate(OFTEN, names.index("paths"))
         memory(page)
         assert not wrong, f"playground: {wrong[:3]}"
         page.context.close()
         without(browser, (folder / "index.html").as_uri())
-    print(f"playground: {len(names)} figures, the first after {first:.1f} s, {time.monotonic() - begin:.0f} s in all", flush=True)
+    print(f"playground: {len(names)} figures, the first after {first:.1f} s, a change after {drawn:.0f} ms, {time.monotonic() - begin:.0f} s in all", flush=True)
 
 
 def with_figures(browser, address):

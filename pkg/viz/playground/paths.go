@@ -23,14 +23,15 @@ type integrated struct {
 	make            func() *probode.Problem
 	label           string
 	least, most, at float64
+	states          [][2]float64 // the axes of the components
 }
 
 var integrable = map[string]integrated{
-	"fitzhugh-nagumo": {odes.FitzHughNagumo, "FitzHugh–Nagumo", 0.01, 0.5, 0.1},
-	"logistic":        {odes.Logistic, "logistic growth", 0.01, 0.5, 0.2},
-	"lorenz63":        {odes.Lorenz63, "Lorenz 63", 0.002, 0.05, 0.01},
-	"lotka-volterra":  {odes.LotkaVolterra, "Lotka–Volterra", 0.01, 0.5, 0.1},
-	"rigid-body":      {odes.RigidBody, "rigid body", 0.02, 1, 0.25},
+	"fitzhugh-nagumo": {odes.FitzHughNagumo, "FitzHugh–Nagumo", 0.01, 0.5, 0.1, [][2]float64{{-4, 4}, {-1.6, 1.8}}},
+	"logistic":        {odes.Logistic, "logistic growth", 0.01, 0.5, 0.2, [][2]float64{{-0.2, 1.3}}},
+	"lorenz63":        {odes.Lorenz63, "Lorenz 63", 0.002, 0.05, 0.01, [][2]float64{{-30, 30}, {-40, 40}, {-10, 60}}},
+	"lotka-volterra":  {odes.LotkaVolterra, "Lotka–Volterra", 0.01, 0.5, 0.1, [][2]float64{{-1, 9}, {-2, 6}}},
+	"rigid-body":      {odes.RigidBody, "rigid body", 0.02, 1, 0.25, [][2]float64{{-1.6, 1.6}, {-1.3, 1.3}, {0.7, 0.95}}},
 }
 
 // paths is the figure of an ensemble of numerical solutions beside the accurate solution.
@@ -99,24 +100,13 @@ func methodChoice(value string) Control {
 		{"am1", "trapezoidal rule"}, {"am2", "Adams–Moulton, order 3"}, {"rk4", "Runge–Kutta, order 4"}}}
 }
 
-// compute computes the accurate solution of a new problem, then the ensemble, and then
-// the errors and spreads, from large steps to small ones.
+// compute computes the ensemble, the accurate solution of a new problem, and then the
+// errors and spreads, from large steps to small ones.
 func (f *paths) compute(ctx context.Context) error {
 	if f.solved != f.problem {
 		f.ode, f.solved, f.truth, f.ens = integrable[f.problem].make(), f.problem, nil, nil
 	}
 	f.orders, f.alpha = nil, 0
-	if f.truth == nil {
-		times := make([]float64, 4801)
-		for i := range times {
-			times[i] = f.moment(i, len(times)-1)
-		}
-		truth, err := reference.Solve(ctx, f.ode, times, reference.Settings{})
-		if err != nil {
-			return err
-		}
-		f.truth = truth
-	}
 	m := methodNamed(f.text("method"))
 	h, n, seed := f.number("h"), int(f.number("paths")), uint64(f.number("seed"))
 	if f.pressed == "calibrate" {
@@ -129,11 +119,27 @@ func (f *paths) compute(ctx context.Context) error {
 		}
 	}
 	settings := probode.Settings{Mesh: probode.Uniform(h), Alpha: f.number("alpha"), Seed: seed, KeepPaths: true, Workers: 1}
-	ens, err := probode.Integrate(ctx, f.ode, m, n, settings)
-	if err != nil {
-		return err
+	ens, failure := probode.Integrate(ctx, f.ode, m, n, settings)
+	if failure == nil {
+		f.ens, f.errs = ens, f.errors(ens)
 	}
-	f.ens, f.errs = ens, f.errors(ens)
+	if f.truth == nil {
+		f.work.rest(true) // the paths are shown first
+		times := make([]float64, 4801)
+		for i := range times {
+			times[i] = f.moment(i, len(times)-1)
+		}
+		truth, err := reference.Solve(ctx, f.ode, times, reference.Settings{})
+		if err != nil {
+			return err
+		}
+		if f.truth = truth; failure == nil {
+			f.errs = f.errors(ens)
+		}
+	}
+	if failure != nil {
+		return failure
+	}
 	f.work.rest(true) // they are shown before the other step sizes
 	const blocks = 50 // every grid has their ends, which are times of the accurate solution
 	settings.KeepPaths, settings.Times = false, make([]float64, blocks+1)
@@ -166,13 +172,20 @@ func (f *paths) moment(k, n int) float64 {
 	return f.ode.Span[0] + (f.ode.Span[1]-f.ode.Span[0])*float64(k)/float64(n)
 }
 
-// errors returns the errors of the classical solution. Between its times the accurate
-// solution is interpolated by a cubic polynomial with the same values and slopes; with
-// 4,800 intervals the error of this interpolation is smaller than any error that is
-// drawn.
+// errors returns the errors of the classical solution, which are NaN as long as the
+// accurate solution is not known. Between its times the accurate solution is interpolated
+// by a cubic polynomial with the same values and slopes; with 4,800 intervals the error of
+// this interpolation is smaller than any error that is drawn.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
-	d, theta, times := len(f.ode.X0), f.ode.Theta, f.truth.Times
+	d := len(f.ode.X0)
 	errs := make([][]float64, d)
+	if f.truth == nil {
+		for k := range errs {
+			errs[k] = slices.Repeat([]float64{math.NaN()}, len(ens.T))
+		}
+		return errs
+	}
+	theta, times := f.ode.Theta, f.truth.Times
 	left, right := make([]float64, d), make([]float64, d)
 	for i, t := range ens.T {
 		j, _ := slices.BinarySearch(times, t)
@@ -199,10 +212,11 @@ func rms(x []float64) float64 {
 }
 
 func (f *paths) view(v *View) {
+	if f.solved != f.problem {
+		return
+	}
 	if f.ens == nil || len(v.Says) > 0 { // not yet computed, or a failure
-		if f.truth != nil {
-			v.Charts = []Chart{f.solutions(nil)}
-		}
+		v.Charts = []Chart{f.solutions(nil)}
 		return
 	}
 	v.Progress = 0.3 + 0.1*float64(len(f.orders))
@@ -244,13 +258,8 @@ func (f *paths) component() int {
 
 // axes returns the axes of time and of component k. They depend only on the problem.
 func (f *paths) axes(k int) (t, x axis) {
-	d, low, high := len(f.ode.X0), math.Inf(1), math.Inf(-1)
-	for i := k; i < len(f.truth.X); i += d {
-		low, high = min(low, f.truth.X[i]), max(high, f.truth.X[i])
-	}
-	low, high = low-0.3*(high-low), high+0.3*(high-low)
-	unit := decade((high-low)/4, math.Floor)
-	return linear("t", f.ode.Span[0], f.ode.Span[1]), linear(f.ode.StateName(k), unit*math.Floor(low/unit), unit*math.Ceil(high/unit))
+	p := integrable[f.problem].states[k]
+	return linear("t", f.ode.Span[0], f.ode.Span[1]), linear(f.ode.StateName(k), p[0], p[1])
 }
 
 // classical is the name of the solution without noise.
@@ -285,7 +294,7 @@ func (f *paths) solutions(e *probode.Ensemble) Chart {
 		series = append(series, dashed(line(classical, colours[1], 1.6, joined(e.T, e.Deterministic[k]))))
 	}
 	exact := points{}
-	for i := 0; i < len(f.truth.Times); i += 8 {
+	for i := 0; f.truth != nil && i < len(f.truth.Times); i += 8 {
 		exact = append(exact, [2]float64{f.truth.Times[i], f.truth.X[i*d+k]})
 	}
 	series = append(series, line("accurate solution", ink, 1.6, exact), upright("cut", pale, 1, f.number("cut"), x))
@@ -363,6 +372,9 @@ func (f *paths) order(k int) Chart {
 }
 
 func (f *paths) says(k int, numbers map[string]float64) []string {
+	if f.truth == nil {
+		return []string{"The accurate solution is being computed."}
+	}
 	e, i := f.ens, f.at()
 	numbers["mean"], numbers["sd"], numbers["classical"] = e.Mean[k][i], e.SD[k][i], e.Deterministic[k][i]
 	numbers["error"] = f.errs[k][i]
