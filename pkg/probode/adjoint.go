@@ -11,17 +11,17 @@ import (
 
 // This file computes the gradient of a function of a path. If there are many parameters,
 // computing derivatives along each of them is too expensive, and so is computing them
-// along each of the normals ξ. The adjoint of the discrete scheme goes through the steps
-// once, backwards. Let Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and let wᵢ be the gradient of the
-// function with respect to Zᵢ, with all later states held fixed. Then the gradient λᵢ
+// along each of the normal variates ξ. The adjoint of the discrete scheme goes through
+// the steps once, backwards. Let Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and let wᵢ be the gradient of
+// the function with respect to Zᵢ, with all later states held fixed. Then the gradient λᵢ
 // with respect to Zᵢ, including the effect of Zᵢ on all later states, is
 //
 //	λ_N = w_N,   λᵢ = wᵢ + (∂Φᵢ/∂Z)ᵀ λ_{i+1},
 //
 // and the gradients are Σ (∂Φᵢ/∂θ)ᵀ λ_{i+1} + (∂x₀/∂θ)ᵀ λ₀ for θ, and (∂Φᵢ/∂ξ)ᵀ λ_{i+1}
-// for the normals of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. This is the
-// gradient for the numerical solution, not an approximation to the gradient for the exact
-// solution.
+// for the normal variates of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. This is
+// the gradient for the numerical solution, not an approximation to the gradient for the
+// exact solution.
 
 // A Reverser is a Stepper that computes gradients. For any other Stepper, gradients with
 // respect to θ are computed from the derivatives of the path with respect to each
@@ -137,7 +137,7 @@ type reverseRun struct {
 	Adjoint
 	s       *Solver
 	stepper Reverser  // nil if the method has none
-	xi      []float64 // gradient of the normals of a step, if nobody asks for them
+	xi      []float64 // gradient of the normal variates of a step, if nobody asks for them
 	scale   []float64
 	clean   []float64 // a state without noise
 	marks   []float64 // gradients with respect to the times of events, in order of time

@@ -2,12 +2,11 @@
 // error is part of the result: they give not one solution but a distribution over
 // solutions, about as wide as the error of the method.
 //
-// It implements the implicit probabilistic integrators of Teymur, Lie,
-// Sullivan & Calderhead [T18], of Adams–Moulton type, and the explicit ones of
-// Conrad et al. [C16] and Teymur et al. [T16]. A numerical path is a
-// deterministic function Z(θ, ξ) of the parameters θ and of standard normals
-// ξ; ξ = 0 is the classical method. Everything is built on that function: see
-// Solver.
+// It implements the implicit probabilistic integrators of Teymur, Lie, Sullivan &
+// Calderhead [T18], of Adams–Moulton type, and the explicit ones of Conrad et al. [C16]
+// and Teymur et al. [T16]. A numerical path is a deterministic function Z(θ, ξ) of the
+// parameters θ and of standard normal variates ξ; ξ = 0 is the classical method.
+// Everything is built on that function: see Solver.
 //
 // # Where to start
 //

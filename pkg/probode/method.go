@@ -133,7 +133,7 @@ type Recaller interface {
 //
 // its linearisation at Center, where f is FCenter and the Jacobian is J, and the
 // resulting Mean of the next state. The noise of the step is (Inv I − J)⁻¹ J times the
-// scaled normals.
+// scaled normal variates.
 type ImplicitStep struct {
 	// T is the time at the end of the step or, if that is the time of an event, one ulp
 	// before it, since F is not called at the time of an event.

@@ -9,16 +9,16 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/normal"
 )
 
-// The noise ξ of a path is plain data: N × n standard normals, row-major, with row i for
-// the step from tᵢ to t_{i+1}. The code in this file draws ξ and changes it by
+// The noise ξ of a path is plain data: N × n standard normal variates, row-major, with
+// row i for the step from tᵢ to t_{i+1}. The code in this file draws ξ and changes it by
 // preconditioned Crank–Nicolson moves.
 
 // noiseBlock is the number of consecutive elements of ξ that come from one
 // stream. Every block has a stream of its own.
 const noiseBlock = 256
 
-// DrawNoise fills xi with the standard normals of the path with the given number. They
-// depend only on (seed, path); the first n of them do not depend on len(xi).
+// DrawNoise fills xi with the standard normal variates of the path with the given number.
+// They depend only on (seed, path); the first n of them do not depend on len(xi).
 func DrawNoise(xi []float64, seed, path uint64) {
 	var source normal.Source
 	for from := 0; from < len(xi); from += noiseBlock {
@@ -32,8 +32,8 @@ func DrawNoise(xi []float64, seed, path uint64) {
 //	ξ′ = √(1−β²) ξ + β η,   η ~ N(0, I),   0 ≤ β ≤ 1,
 //
 // to dst, which may be xi itself. The move leaves N(0, I) invariant and is reversible
-// with respect to it: β = 1 draws new normals, and a small β changes ξ only slightly
-// [Cotter et al. 2013].
+// with respect to it: β = 1 draws new normal variates, and a small β changes ξ only
+// slightly [Cotter et al. 2013].
 func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	if !(beta >= 0 && beta <= 1) {
 		panic(fmt.Sprintf("probode: pCN step is %g: want a number in [0, 1]", beta))

@@ -13,9 +13,9 @@ import (
 // Reversible, Holdable and Gridded.
 type Path interface {
 	// States writes the states at the times to dst, row-major: dst[n*d+k] is component k
-	// at time n. The argument xi, of length NoiseLen, holds the standard normals ξ of the
-	// noise; nil stands for ξ = 0, the classical solution. It returns the error of a solve
-	// that failed, or of ctx, which can end a solve early.
+	// at time n. The argument xi, of length NoiseLen, holds the standard normal variates
+	// ξ of the noise; nil stands for ξ = 0, the classical solution. It returns the error
+	// of a solve that failed, or of ctx, which can end a solve early.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
 	// NoiseLen returns the length of ξ, which is 0 if there is no noise.

@@ -13,7 +13,7 @@ type Adjoint struct {
 	Next []float64 // with respect to the state at the end of the step
 
 	X, Theta  []float64 // with respect to the state at the beginning and to θ
-	Xi, Scale []float64 // with respect to the normals and their scales; nil if there are no normals
+	Xi, Scale []float64 // with respect to the normal variates and their scales; nil if there are none
 
 	// Time and Length are the derivatives with respect to t[i] and to the length of the
 	// step. They are used only if Moves is set.

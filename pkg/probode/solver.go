@@ -10,15 +10,14 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Solver computes paths Z of one problem with one method on one grid. The
-// path is a deterministic function of θ and of the standard normals ξ behind
-// its noise,
+// A Solver computes paths Z of one problem with one method on one grid. The path is a
+// deterministic function of θ and of the standard normal variates ξ behind its noise,
 //
 //	Z = Z(θ, ξ),   ξ ∈ ℝ^{N×n},
 //
-// with n normals for each step, and ξ = 0 gives the classical method. Everything else
-// in this module uses this function. A Solver owns its workspace, so a solve does not
-// allocate, and each goroutine needs its own Solver (see Clone).
+// with n normal variates for each step, and ξ = 0 gives the classical method. Everything
+// else in this module uses this function. A Solver owns its workspace, so a solve does
+// not allocate, and each goroutine needs its own Solver (see Clone).
 type Solver struct {
 	p, inside *Problem // as given, and as steppers get it: see Problem.segmented
 	m         Method
@@ -32,7 +31,7 @@ type Solver struct {
 	local   []float64 // l, N×d, once it is known
 	unit    []float64 // ScaleLocal: l √N; N×d
 	powers  []float64 // ScaleStep on a grid whose steps differ: h^p of each step
-	scale   []float64 // of the normals of the present step
+	scale   []float64 // of the normal variates of the present step
 	fixed   bool      // scale is the same for all steps
 
 	f       []float64 // f at the state of a failure
@@ -132,10 +131,10 @@ func (s *Solver) Steps() int { return s.g.Steps() }
 // PathLen returns (N+1) × d, the length of a path.
 func (s *Solver) PathLen() int { return len(s.g.t) * s.d }
 
-// NoiseLen returns N × n, the length of ξ, for n normals per step.
+// NoiseLen returns N × n, the length of ξ, for n normal variates per step.
 func (s *Solver) NoiseLen() int { return s.Steps() * s.normals() }
 
-// Normals returns n, the number of normals per step.
+// Normals returns n, the number of normal variates per step.
 func (s *Solver) Normals() int { return s.normals() }
 
 // Startup returns the number of noise-free steps, including events, at the beginning of a
@@ -177,9 +176,9 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 }
 
 // Solve writes Z(θ, ξ) to z, row-major: z[i*d+k] is component k at time tᵢ. Row i of xi
-// holds the n normals of the step from tᵢ to t_{i+1}. Rows of steps without noise, such
-// as events and the first steps of a multistep method, are not used. If xi is nil, ξ is
-// 0.
+// holds the n normal variates of the step from tᵢ to t_{i+1}. Rows of steps without
+// noise, such as events and the first steps of a multistep method, are not used. If xi is
+// nil, ξ is 0.
 //
 // The error is a *SolveError if θ or f is not finite, if the path diverges, if a step
 // fails, or if a function of the problem panics. Then z holds the path up to that step.
@@ -219,8 +218,8 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 }
 
 // Stepper returns the Stepper of s with the memory of the path z before step i, and the
-// scales of the normals of that step. It reads only rows of z up to i. Use it to study
-// single steps; step i must not be an event.
+// scales of the normal variates of that step. It reads only rows of z up to i. Use it to
+// study single steps; step i must not be an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the number of the step is %d: want a number in [0, %d)", i, s.Steps()))

@@ -234,8 +234,8 @@ func (w *tangentRun) store(i, d int) {
 	}
 }
 
-// step updates the derivatives after step i with the normals xi; xi is nil if the step
-// had none.
+// step updates the derivatives after step i with the normal variates xi; xi is nil if the
+// step had none.
 func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	s := w.s
 	if s.g.t[i] == s.g.t[i+1] {

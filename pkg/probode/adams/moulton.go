@@ -198,14 +198,14 @@ func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
 	return nil
 }
 
-// setNoise sets noise to Γ⁻¹ J times the scaled normals.
+// setNoise sets noise to Γ⁻¹ J times the scaled normal variates.
 func (a *moulton) setNoise(xi, scale []float64) {
 	clear(a.noise)
 	a.addNoise(a.noise, xi, scale)
 	a.lu.Solve(a.noise)
 }
 
-// addNoise adds J times the scaled normals to dst.
+// addNoise adds J times the scaled normal variates to dst.
 func (a *moulton) addNoise(dst, xi, scale []float64) {
 	for k, v := range xi {
 		a.v[k] = scale[k] * v
@@ -471,7 +471,7 @@ func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scal
 }
 
 // differentiateNoise adds to dnext the derivative of Γ⁻¹Jv, where v holds the scaled
-// normals and Γ and J are evaluated at the centre c.
+// normal variates and Γ and J are evaluated at the centre c.
 func (a *moulton) differentiateNoise(dnext []float64, i int, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.slopes
 	s.diff.At(a.t1, a.c, theta, nil)
@@ -630,7 +630,7 @@ func (a *moulton) reverseNewton(to *probode.Adjoint, i int, x, next, theta, xi, 
 }
 
 // reverseNoise propagates gradients back through the noise Γ⁻¹Jv, where v holds the
-// scaled normals and Γ and J are evaluated at x. It sets noise.
+// scaled normal variates and Γ and J are evaluated at x. It sets noise.
 func (a *moulton) reverseNoise(to *probode.Adjoint, i int, x, theta, xi, scale []float64) error {
 	b := a.transpose
 	if err := a.transposed(x, theta, to.Next); err != nil {

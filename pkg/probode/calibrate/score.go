@@ -201,8 +201,8 @@ func (c *calibrator) choose(est *Errors) {
 	}
 }
 
-// maxKept is the largest number of normals that a calibration keeps: half a gigabyte,
-// at eight bytes each.
+// maxKept is the largest number of normal variates that a calibration keeps: half a
+// gigabyte, at eight bytes each.
 const maxKept = 512 << 20 / 8
 
 // warn appends the warnings about the errors. They apply to any noise scale.

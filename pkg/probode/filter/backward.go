@@ -10,15 +10,17 @@ import (
 // backwards in time: at each point it is Gaussian given the solution at the next point.
 // Smoothing, draws and the likelihood of Fenrir follow that chain.
 //
-// The error of a point is a linear function of independent standard normals u: see block.
-// A step replaces those before it, and those of its noise, by an orthogonal transformation
-// of them. Some of the new ones are the normals after the step, others are known from the
-// residual of the equation, and the rest does not matter after the step. So the normals
-// before the step are a linear function of the new ones, and no matrix has to be inverted.
+// The error of a point is a linear function of independent standard normal variates u:
+// see block. A step replaces those before it, and those of its noise, by an orthogonal
+// transformation of them. Some of the new ones are the normal variates after the step,
+// others are known from the residual of the equation, and the rest does not matter after
+// the step. So the normal variates before the step are a linear function of the new ones,
+// and no matrix has to be inverted.
 
-// A link expresses the normals u before a step or an event in terms of those after it, v,
-// of what the residual says, and of more normals w, as u = drift/s + Aᵀ(v, w). All of them
-// are multiplied by s = κ unit^{q+1/2} where they are added to a mean.
+// A link expresses the normal variates u before a step or an event in terms of those
+// after it, v, of what the residual says, and of more normal variates w, as u = drift/s +
+// Aᵀ(v, w). All of them are multiplied by s = κ unit^{q+1/2} where they are added to a
+// mean.
 type link struct {
 	before, after, rest int       // lengths of u, v and w
 	a                   []float64 // A, by columns
@@ -39,18 +41,18 @@ func (b *block) link(l *link, before int) {
 	}
 }
 
-// A belief is a distribution of the normals u of a point. Its mean is multiplied by
-// κ unit^{q+1/2}. The factor of the covariance is upper triangular, with a stride of the
-// length of u; the elements below the diagonal have no meaning.
+// A belief is a distribution of the normal variates u of a point. Its mean is multiplied
+// by κ unit^{q+1/2}. The factor of the covariance is upper triangular, with a stride of
+// the length of u; the elements below the diagonal have no meaning.
 type belief struct{ mean, factor []float64 }
 
-// resized returns a belief about n normals that uses the slices of b where they are long
-// enough.
+// resized returns a belief about n normal variates that uses the slices of b where they
+// are long enough.
 func (b belief) resized(n int) belief {
 	return belief{resize(b.mean, n), resize(b.factor, n*n)}
 }
 
-// unknown returns the distribution of n normals of which nothing is known.
+// unknown returns the distribution of n normal variates of which nothing is known.
 func unknown(n int) belief {
 	b := belief{make([]float64, n), make([]float64, n*n)}
 	for k := range n {
@@ -87,8 +89,8 @@ func (l *link) back(dst, after belief, work *[]float64) {
 	}
 }
 
-// smooth computes the distributions of the normals at all points of c, given the equation
-// at all of them.
+// smooth computes the distributions of the normal variates at all points of c, given the
+// equation at all of them.
 func (c *chain) smooth() {
 	size := 0
 	for i := range c.points {
@@ -105,8 +107,8 @@ func (c *chain) smooth() {
 	}
 }
 
-// belief returns the distribution of the normals at point i that smooth has computed. It is
-// empty if the distributions are not smoothed.
+// belief returns the distribution of the normal variates at point i that smooth has
+// computed. It is empty if the distributions are not smoothed.
 func (c *chain) belief(i int) belief {
 	if c.smoothed == nil {
 		return belief{}

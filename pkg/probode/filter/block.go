@@ -10,11 +10,11 @@ import (
 // the filter uses. Their equation x′ = f or x″ = f has the order m, so the state of the
 // block consists of z₀ for m = 1, and of z₀ and z₁ for m = 2.
 //
-// The coordinates are those of steps of length unit. The error of z is κ unit^{q+1/2} Rᵀu,
-// with independent standard normals u, so its covariance is κ² unit^{2q+1} RᵀR. The columns
-// of R begin with the highest derivative, see columns. In this order the transition and the
-// factor of the noise are upper triangular, and so is R, although it may have fewer rows
-// than columns.
+// The coordinates are those of steps of length unit. The error of z is κ unit^{q+1/2}
+// Rᵀu, with independent standard normal variates u, so its covariance is κ² unit^{2q+1}
+// RᵀR. The columns of R begin with the highest derivative, see columns. In this order the
+// transition and the factor of the noise are upper triangular, and so is R, although it
+// may have fewer rows than columns.
 type block struct {
 	q, w, m int
 	unit    float64
@@ -30,10 +30,11 @@ type block struct {
 	growth   float64   // ratio^{q+1/2}
 	pred     []float64 // predicted mean
 	hjac     []float64 // J in the coordinates of the step
-	// The factor of the predicted covariance has the rows of the noise of the step in top,
-	// with the stride len(z), and below them those of R in tail, with the stride rows. More
-	// columns, if they are used, start as the identity in tail and zero in top. They become
-	// the coefficients of the normals u before the step in terms of those after it.
+	// The factor of the predicted covariance has the rows of the noise of the step in
+	// top, with the stride len(z), and below them those of R in tail, with the stride
+	// rows. More columns, if they are used, start as the identity in tail and zero in
+	// top. They become the coefficients of the normal variates u before the step in terms
+	// of those after it.
 	top, tail []float64
 	fresh     []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
 	v         []float64 // factor of the residual, in its first w rows, with the stride len(z)
@@ -187,7 +188,7 @@ func scale(x []float64, c float64) {
 }
 
 // reduce makes the predicted factor upper triangular. If linked is true, it uses the
-// columns that express the normals before the step.
+// columns that express the normal variates before the step.
 func (b *block) reduce(linked bool) {
 	n, rows := len(b.z), b.rows
 	if linked {

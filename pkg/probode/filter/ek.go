@@ -91,7 +91,7 @@ func (m EK) order() int {
 	return 1
 }
 
-// Noise has q+1 normals for each component of the process.
+// Noise has q+1 normal variates for each component of the process.
 func (m EK) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: (m.Q + 1) * d / m.order(), Exponent: float64(m.Q) + 0.5}
 }
@@ -344,7 +344,8 @@ func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 	return nil
 }
 
-// wander propagates the error e of the mean over the step. The normals xi may be nil.
+// wander propagates the error e of the mean over the step. The normal variates xi may be
+// nil.
 func (b *block) wander(e, xi, scale []float64) {
 	rescale(e, b.w, b.ratio)
 	shift(e, b.q, b.w)

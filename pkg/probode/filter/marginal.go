@@ -266,9 +266,9 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 	return m.condition(n, x)
 }
 
-// condition replaces the distributions of the blocks by those given the data in m.row, one
-// value after another. The mean of each value is known at the state x. For Fenrir these are
-// the distributions of the normals, otherwise those of the coordinates.
+// condition replaces the distributions of the blocks by those given the data in m.row,
+// one value after another. The mean of each value is known at the state x. For Fenrir
+// these are the distributions of the normal variates, otherwise those of the coordinates.
 func (m *Marginal) condition(n int, x []float64) error {
 	r, d, c, run := &m.row, len(x), len(m.row.Y), m.pass.run
 	for v, y := range r.Y {
@@ -285,7 +285,7 @@ func (m *Marginal) condition(n int, x []float64) error {
 		k = max(k, 0)
 		b := run.blocks[k]
 		m.toward = resize(m.toward, 2*len(b.z))
-		seen := m.toward[:b.rows] // the value as a function of the normals
+		seen := m.toward[:b.rows] // the value as a function of the normal variates
 		clear(seen)
 		for j, from := range run.parts[k] {
 			z, level := b.z[j], b.level(j, b.unit)
@@ -321,7 +321,7 @@ func (m *Marginal) condition(n int, x []float64) error {
 }
 
 // update conditions block k on a value with the error sd. The value differs from its mean
-// by the given residual, and seen is its derivative with respect to the normals.
+// by the given residual, and seen is its derivative with respect to the normal variates.
 func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	b, n, rows := m.pass.run.blocks[k], len(m.pass.run.blocks[k].z), len(seen)
 	own, next := &m.own[k], &m.pass.run.chains[k].next
@@ -329,7 +329,7 @@ func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	if !m.dalton {
 		factor, columns = own.factor, rows
 	} else if m.pass.linked {
-		more = next.before // the link must lead to the normals after the update
+		more = next.before // the link must lead to the normal variates after the update
 	}
 	height := next.after + next.rest
 	tall := rows + 1

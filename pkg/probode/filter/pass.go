@@ -248,7 +248,7 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	for _, b := range s.blocks {
 		total += b.rows
 	}
-	moved := make([][]float64, len(s.blocks)) // for each block, the errors due to the normals of all blocks
+	moved := make([][]float64, len(s.blocks)) // for each block, the errors due to the normal variates of all blocks
 	for k, b := range s.blocks {
 		n := len(b.z)
 		moved[k] = make([]float64, total*(n+b.rows))

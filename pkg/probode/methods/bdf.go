@@ -286,7 +286,7 @@ func (b *bdf) center(y, theta []float64) error {
 	return nil
 }
 
-// setNoise sets noise to Γ⁻¹ J times the scaled normals.
+// setNoise sets noise to Γ⁻¹ J times the scaled normal variates.
 func (b *bdf) setNoise(xi, scale []float64) {
 	clear(b.noise)
 	for k, v := range xi {
@@ -600,8 +600,8 @@ func (b *bdf) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []
 	return b.differentiateNoise(dnext, i, x, theta, xi, scale, tg)
 }
 
-// differentiateNoise adds the derivative of u = Γ⁻¹Jv, where v holds the scaled
-// normals: Γ du = dJ (u + v) + J dv − d(1/γh) u.
+// differentiateNoise adds the derivative of u = Γ⁻¹Jv, where v holds the scaled normal
+// variates: Γ du = dJ (u + v) + J dv − d(1/γh) u.
 func (b *bdf) differentiateNoise(dnext []float64, i int, x, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := b.slopes
 	s.at.At(b.t, x, theta, nil)

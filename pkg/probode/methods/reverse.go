@@ -272,7 +272,7 @@ func (b *bdf) transposed(y, theta, lambda []float64) error {
 }
 
 // reverseNoise propagates gradients back through the noise u = Γ⁻¹Jv, where v holds the
-// scaled normals.
+// scaled normal variates.
 func (b *bdf) reverseNoise(a *probode.Adjoint, x, theta, xi, scale []float64) error {
 	e := b.back
 	if err := b.transposed(x, theta, a.Next); err != nil {

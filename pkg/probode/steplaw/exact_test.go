@@ -376,7 +376,7 @@ func TestExactErrors(t *testing.T) {
 	for what, bad := range map[string]steplaw.Settings{
 		"alpha is 0: want": {Mesh: Uniform(0.5)},
 		"the mesh is nil":  {Alpha: 0.1},
-		"workers is -1":       {Mesh: Uniform(0.5), Alpha: 0.1, Workers: -1},
+		"workers is -1":    {Mesh: Uniform(0.5), Alpha: 0.1, Workers: -1},
 	} {
 		if _, err := exact.Draw(ctx, problems.FitzHughNagumo(), 4, bad); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%+v: %v: want %q", bad, err, what)

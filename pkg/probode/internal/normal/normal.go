@@ -1,5 +1,5 @@
-// Package normal draws standard normals in bulk: the same numbers, bit for bit, as
-// rand.New(rand.NewPCG(hi, lo)).NormFloat64(), in half the time.
+// Package normal draws standard normal variates in bulk: the same numbers, bit for bit,
+// as rand.New(rand.NewPCG(hi, lo)).NormFloat64(), in half the time.
 //
 // The noise is drawn again each time a path is computed, and most of the cost of a draw
 // in math/rand/v2 is an interface call for each word. Here the generator, PCG-DXSM with
@@ -61,7 +61,7 @@ func (s *Source) Uint64() uint64 {
 	return output(s.hi, s.lo)
 }
 
-// Fill fills dst with independent standard normals.
+// Fill fills dst with independent standard normal variates.
 //
 // Each state depends on the one before, so two states are computed at once from the last
 // one. The number comes from 31 bits of a word and a sign bit, and seven other bits
