@@ -26,7 +26,7 @@ func BashforthCoefficients(s int) []float64 {
 // [HNW93, §III.1; T18, equation 7]
 func MoultonCoefficients(s int) (next float64, past []float64) {
 	if s < 0 {
-		panic("adams: negative number of steps")
+		panic("adams: the number of steps is negative")
 	}
 	b := adams(s+1, 1)
 	return b[0], b[1:]

@@ -36,10 +36,10 @@ func (d *Data) columns() int {
 
 func (d *Data) validate() error {
 	if len(d.T) == 0 {
-		return errors.New("data: no observations")
+		return errors.New("data: there are no observations")
 	}
 	if len(d.Y) != len(d.T) {
-		return fmt.Errorf("data: %d rows for %d times", len(d.Y), len(d.T))
+		return fmt.Errorf("data: the number of rows is %d and the number of times is %d: want one row for each time", len(d.Y), len(d.T))
 	}
 	for i, t := range d.T {
 		switch {
@@ -89,7 +89,7 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	for i, name := range append([]string{time}, columns...) {
 		at[i] = slices.Index(header, name)
 		if at[i] < 0 {
-			return nil, fmt.Errorf("data: no column %q: %s", name, describe(header))
+			return nil, fmt.Errorf("data: there is no column %q: %s", name, describe(header))
 		}
 		if slices.Contains(header[at[i]+1:], name) {
 			return nil, fmt.Errorf("data: the header has column %q twice: want it once", name)

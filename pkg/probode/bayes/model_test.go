@@ -635,7 +635,7 @@ func TestBadPosterior(t *testing.T) {
 		`AlphaParam: no parameter "alpha"`:            func(p *bayes.Posterior) { p.AlphaParam = "alpha" },
 		"Alpha is -1":                                 func(p *bayes.Posterior) { p.Alpha = -1 },
 		"experiment 1: want Problem, Data and Errors": func(p *bayes.Posterior) { p.Experiments[0].Data = nil },
-		"2 Params for the 1 of sloped":                func(p *bayes.Posterior) { p.Experiments[0].Params = []string{"slope", "sigma"} },
+		"the length of Params is 2: want 1":           func(p *bayes.Posterior) { p.Experiments[0].Params = []string{"slope", "sigma"} },
 		"the length of Errors is 2 and the number of columns is 1": func(p *bayes.Posterior) {
 			p.Experiments[0].Errors = []bayes.Likelihood{bayes.Poisson{}, bayes.Poisson{}}
 		},

@@ -117,7 +117,7 @@ func (v *validator) experiment(x *Experiment) error {
 		return err
 	}
 	if n := len(x.Problem.Theta); x.Params != nil && len(x.Params) != n {
-		return fmt.Errorf("%d Params for the %d of %s", len(x.Params), n, x.Problem.Name)
+		return fmt.Errorf("the length of Params is %d: want %d, one element for each parameter of %s", len(x.Params), n, x.Problem.Name)
 	}
 	for k := range x.Params {
 		// A name that was given but matches no parameter is a mistake.

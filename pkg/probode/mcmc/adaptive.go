@@ -69,11 +69,11 @@ var _ Rule = AdaptiveMetropolis{}
 func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 	switch {
 	case d < 1:
-		panic(fmt.Sprintf("mcmc: %d dimensions", d))
+		panic(fmt.Sprintf("mcmc: the number of dimensions is %d: want at least 1", d))
 	case a.Scale != nil && len(a.Scale) != d:
-		panic(fmt.Sprintf("mcmc: %d proposal scales in %d dimensions", len(a.Scale), d))
+		panic(fmt.Sprintf("mcmc: there are %d proposal scales: want %d, one for each dimension", len(a.Scale), d))
 	case a.Every < 0 || a.StopAfter < 0 || a.Epsilon < 0:
-		panic("mcmc: negative setting in AdaptiveMetropolis")
+		panic("mcmc: a setting of AdaptiveMetropolis is negative")
 	}
 	if a.AdaptAfter == 0 {
 		a.AdaptAfter = 1000
@@ -124,7 +124,7 @@ type adaptive struct {
 
 func (p *adaptive) Propose(dst, x []float64, rng *rand.Rand) float64 {
 	if len(dst) != len(p.z) || len(x) != len(p.z) {
-		panic("mcmc: position of wrong length")
+		panic("mcmc: the position has the wrong length")
 	}
 	for i := range p.z {
 		p.z[i] = rng.NormFloat64()
@@ -138,7 +138,7 @@ func (p *adaptive) Propose(dst, x []float64, rng *rand.Rand) float64 {
 
 func (p *adaptive) Observe(x []float64, _ float64) {
 	if len(x) != len(p.z) {
-		panic("mcmc: position of wrong length")
+		panic("mcmc: the position has the wrong length")
 	}
 	if p.rule.AdaptAfter < 0 || p.rule.StopAfter > 0 && p.n >= p.rule.StopAfter {
 		return

@@ -47,7 +47,7 @@ const (
 // d coordinates, a positive definite covariance and a positive weight.
 func (r ModeJumping) New(d, burnIn int) Proposal {
 	if len(r.Modes) == 0 {
-		panic("mcmc: ModeJumping without Modes")
+		panic("mcmc: ModeJumping has no Modes")
 	}
 	p := &jumping{left: burnIn, z: make([]float64, d), w: make([]float64, d)}
 	var total float64
@@ -151,7 +151,7 @@ func (p *jumping) walkDensity(k int, x, y []float64) float64 {
 
 func (p *jumping) Propose(dst, x []float64, rng *rand.Rand) float64 {
 	if len(dst) != len(p.z) || len(x) != len(p.z) {
-		panic("mcmc: position of wrong length")
+		panic("mcmc: the position has the wrong length")
 	}
 	u := rng.Float64()
 	pick := rng.Float64()

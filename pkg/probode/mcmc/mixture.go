@@ -92,7 +92,7 @@ const (
 func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	switch {
 	case d < 1 || burnIn < 0:
-		panic(fmt.Sprintf("mcmc: %d dimensions, burn-in of %d", d, burnIn))
+		panic(fmt.Sprintf("mcmc: the number of dimensions is %d and the burn-in is %d: want at least 1, and a burn-in ≥ 0", d, burnIn))
 	case r.Mean != nil && len(r.Mean) != d || r.Cov != nil && r.Cov.SymmetricDim() != d:
 		panic(fmt.Sprintf("mcmc: Mean or Cov of AdaptiveMixture does not have dimension %d", d))
 	}
@@ -154,7 +154,7 @@ type mixture struct {
 func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 	d := len(p.mean)
 	if len(dst) != d || len(x) != d {
-		panic("mcmc: position of wrong length")
+		panic("mcmc: the position has the wrong length")
 	}
 	p.kind = walk
 	switch u := rng.Float64(); {
@@ -227,7 +227,7 @@ func (p *mixture) squaredDistance(x []float64) float64 {
 // Observe learns from the outcome of the last move.
 func (p *mixture) Observe(x []float64, probability float64) {
 	if len(x) != len(p.mean) {
-		panic("mcmc: position of wrong length")
+		panic("mcmc: the position has the wrong length")
 	}
 	if p.n >= p.burnIn {
 		return

@@ -129,7 +129,7 @@ func CoordinateNames(given []string, chains []*Chain) []string {
 	d := len(chains[0].kernel.Position())
 	for _, c := range chains {
 		if len(c.kernel.Position()) != d {
-			panic("mcmc: chains of different dimensions")
+			panic("mcmc: the chains have different dimensions")
 		}
 	}
 	if given == nil {
@@ -138,7 +138,7 @@ func CoordinateNames(given []string, chains []*Chain) []string {
 		}
 	}
 	if len(given) != d {
-		panic(fmt.Sprintf("mcmc: %d names for %d parameters", len(given), d))
+		panic(fmt.Sprintf("mcmc: there are %d names: want %d, one for each parameter", len(given), d))
 	}
 	return given
 }

@@ -125,7 +125,7 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 
 // suspect checks a mode at which both setups expect the same data: either both are exact,
 // or both have stepped over the same pulse. It compares the reference with many equal
-// steps, and returns an error if no parameter has an effect on the expected data.
+// steps, and returns an error if no parameter affects the expected data.
 func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {

@@ -95,7 +95,7 @@ func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *
 	if cause := n.e.Explain(x, nil); cause != nil {
 		err = cause
 	}
-	return fmt.Errorf("sample: no start at %.4g: %w", x, err)
+	return fmt.Errorf("sample: a chain cannot start at %.4g: %w", x, err)
 }
 
 // at returns θ at u.

@@ -47,7 +47,7 @@ func usable(x [][]float64) bool {
 	}
 	for _, c := range x {
 		if len(c) != len(x[0]) {
-			panic("diag: chains of different lengths")
+			panic("diag: the chains have different lengths")
 		}
 		if !finite(c) {
 			return false

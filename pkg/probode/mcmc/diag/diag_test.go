@@ -218,7 +218,7 @@ func TestRHatFlagsWhatHasNotMixed(t *testing.T) {
 }
 
 func TestDiagnosticsPanic(t *testing.T) {
-	mustPanic(t, "chains of different lengths", func() { RHat([][]float64{{1, 2, 3, 4}, {1, 2, 3, 4, 5}}) })
+	mustPanic(t, "the chains have different lengths", func() { RHat([][]float64{{1, 2, 3, 4}, {1, 2, 3, 4, 5}}) })
 }
 
 func mustPanic(t *testing.T, what string, f func()) {

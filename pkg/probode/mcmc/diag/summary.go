@@ -44,7 +44,7 @@ func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summ
 	out := make(Summary, len(names))
 	for _, c := range draws {
 		if len(c) != len(draws[0]) {
-			panic("diag: chains of different lengths") // here, where the caller can recover
+			panic("diag: the chains have different lengths") // here, where the caller can recover
 		}
 	}
 	var next atomic.Int64

@@ -49,7 +49,7 @@ func (s *set) add(path string, t *table) error {
 // The method complete returns an error that names the missing chains.
 func (s *set) complete(unfinished []string) error {
 	if s.first == nil && len(unfinished) == 0 {
-		return fmt.Errorf("store: no chain-1.csv, chain-2.csv, … in %s", s.where)
+		return fmt.Errorf("store: there is no chain-1.csv, chain-2.csv, … in %s", s.where)
 	}
 	if s.first == nil {
 		return fmt.Errorf("store: no chain in %s is finished", s.where)

@@ -75,7 +75,7 @@ func decodeState(data []byte) (*state, error) {
 		return nil, errors.New("it is not the state of a chain, or ends too early")
 	}
 	if v := binary.LittleEndian.Uint64(data[8:]); v != stateVersion {
-		return nil, fmt.Errorf("format version %d, this program knows %d", v, stateVersion)
+		return nil, fmt.Errorf("its format has version %d, and this program reads version %d", v, stateVersion)
 	}
 	if n := binary.LittleEndian.Uint64(data[16:]); n != uint64(len(data)-stateHead-stateFoot) {
 		return nil, fmt.Errorf("its length is %d bytes and should be %d", len(data)-stateHead-stateFoot, n)

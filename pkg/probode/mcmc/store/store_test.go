@@ -496,7 +496,7 @@ func TestRunRefusesDamage(t *testing.T) {
 	newer[8]++
 	n := len(newer) - 8
 	binary.LittleEndian.PutUint64(newer[n:], crc64.Checksum(newer[:n], crcTable))
-	refused(t, "a newer state", with(state, string(newer)), s, "format version 3, this program knows 2")
+	refused(t, "a newer state", with(state, string(newer)), s, "its format has version 3, and this program reads version 2")
 
 	calm := t.TempDir()
 	mustStream(t, calm, s)
@@ -505,7 +505,7 @@ func TestRunRefusesDamage(t *testing.T) {
 		text = text[:strings.Index(text, "# checksum")]
 		return map[string]string{"chain-1.csv": fmt.Sprintf("%s# checksum = %016x\n", text, crc64.Checksum([]byte(text), crcTable))}
 	}
-	refused(t, "newer draws", reseal(strings.Replace(whole, "draws-1", "draws-2", 1)), s, "format version 2, this program knows 1")
+	refused(t, "newer draws", reseal(strings.Replace(whole, "draws-1", "draws-2", 1)), s, "its format has version 2, and this program reads version 1")
 	refused(t, "one draw less", reseal(whole[:strings.Index(whole, "# warmup_p")-1][:strings.LastIndex(whole[:strings.Index(whole, "# warmup_p")-1], "\n")+1]+whole[strings.Index(whole, "# warmup_p"):]), s, "99 draws, want 100")
 	for i := range 100 {
 		refused(t, fmt.Sprintf("flip %d of a finished chain", i), map[string]string{"chain-1.csv": flip(whole)}, s, "chain-1.csv")
@@ -682,7 +682,7 @@ func TestReadAndMergeRefuse(t *testing.T) {
 		"damaged":           {map[string]string{"chain-1.csv": one, "chain-2.csv": two[:600] + "x" + two[601:], "chain-3.csv": three}, "chain-2.csv cannot be used"},
 		"truncated":         {map[string]string{"chain-1.csv": one[:800], "chain-2.csv": two, "chain-3.csv": three}, "chain-1.csv cannot be used: it ends too early"},
 		"empty":             {map[string]string{"chain-1.csv": ""}, "chain-1.csv cannot be used: it ends too early"},
-		"not ours":          {map[string]string{"chain-1.csv": "a,b\n1,2\n"}, "chain-1.csv cannot be used: no header"},
+		"not ours":          {map[string]string{"chain-1.csv": "a,b\n1,2\n"}, "chain-1.csv cannot be used: it has no header"},
 		"of another maker":  {map[string]string{"chain-1.csv": "# stan = 2\na,b\n1,2\n"}, "want format = probode-draws-1"},
 		"under a wrong one": {map[string]string{"chain-1.csv": two, "chain-2.csv": two, "chain-3.csv": three}, "holds chain 2 of 3"},
 		"one too many":      {map[string]string{"chain-4.csv": one}, "holds chain 1 of 3"},

@@ -98,12 +98,12 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 	content, comment := bytes.CutPrefix(bytes.TrimSuffix(line, []byte("\n")), []byte("# "))
 	if sum, ok := bytes.CutPrefix(content, []byte("checksum = ")); ok && comment && whole {
 		if t.sealed {
-			return errors.New("two checksums")
+			return errors.New("it has two checksums")
 		}
 		t.sealed = true
 		t.sum, err = strconv.ParseUint(string(sum), 16, 64)
 		if err != nil || fmt.Sprintf("%016x", t.sum) != string(sum) {
-			return fmt.Errorf("checksum %q, want 16 hexadecimal digits", text.Clip(string(sum)))
+			return fmt.Errorf("its checksum is %q, want 16 hexadecimal digits", text.Clip(string(sum)))
 		}
 		return nil
 	}
@@ -125,7 +125,7 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 	case comment:
 		return t.field(string(content))
 	case t.columns == nil && !printable(string(content)):
-		return fmt.Errorf("columns %q", text.Clip(string(content)))
+		return fmt.Errorf("its columns are %q", text.Clip(string(content)))
 	case t.columns == nil:
 		t.columns = strings.Split(string(content), ",")
 		return t.interpret()
@@ -160,10 +160,10 @@ func checkFormat(key, value string) error {
 	v, ok := strings.CutPrefix(value, formatPrefix)
 	n, err := strconv.Atoi(v)
 	if key != "format" || !ok || err != nil {
-		return fmt.Errorf("first line %q, want format = %s%d", text.Clip(key+" = "+value), formatPrefix, formatVersion)
+		return fmt.Errorf("its first line is %q, want format = %s%d", text.Clip(key+" = "+value), formatPrefix, formatVersion)
 	}
 	if n != formatVersion {
-		return fmt.Errorf("format version %d, this program knows %d", n, formatVersion)
+		return fmt.Errorf("its format has version %d, and this program reads version %d", n, formatVersion)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func checkFormat(key, value string) error {
 // interpret reads the numbers in the header.
 func (t *table) interpret() error {
 	if len(t.header) == 0 {
-		return fmt.Errorf("no header, want format = %s%d in the first line", formatPrefix, formatVersion)
+		return fmt.Errorf("it has no header, want format = %s%d in the first line", formatPrefix, formatVersion)
 	}
 	var samples, thin int
 	for _, n := range []struct {
@@ -193,7 +193,7 @@ func (t *table) interpret() error {
 	t.samples = int64(samples)
 	t.draws = samples / thin
 	if t.stats > len(t.columns) || t.params > len(t.columns)-t.stats { // the sum may be beyond an int
-		return fmt.Errorf("%d columns, want at least %d and %d", len(t.columns), t.stats, t.params)
+		return fmt.Errorf("it has %d columns, want at least %d and %d", len(t.columns), t.stats, t.params)
 	}
 	t.names = slices.Clone(t.columns)
 	for _, f := range t.header {
@@ -217,13 +217,13 @@ func (t *table) check() error {
 	case t.sum != t.crc:
 		return fmt.Errorf("its checksum is %016x and should be %016x", t.crc, t.sum)
 	case t.rows != t.draws:
-		return fmt.Errorf("%d draws, want %d", t.rows, t.draws)
+		return fmt.Errorf("it has %d draws, want %d", t.rows, t.draws)
 	}
 	keys, values := counts(&t.burnIn, &t.after)
 	for i, key := range keys {
 		at := slices.IndexFunc(t.trailer, func(f mcmc.Field) bool { return f.Key == key })
 		if at < 0 {
-			return fmt.Errorf("no %s", key)
+			return fmt.Errorf("%s is missing", key)
 		}
 		var err error
 		if *values[i], err = strconv.Atoi(t.trailer[at].Value); err != nil {

@@ -43,7 +43,7 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 		return errors.New("store: the draws have weights, which ArviZ would ignore: want draws without weights")
 	}
 	if len(c.Draws) == 0 || len(c.Draws[0]) == 0 {
-		return errors.New("store: no draws")
+		return errors.New("store: there are no draws")
 	}
 	l, err := newLayout(c.Names, c.Quantities)
 	if err != nil {

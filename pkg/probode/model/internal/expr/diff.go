@@ -216,7 +216,7 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 	case opAtanh:
 		return over(p.mul(p.sub(one, x), p.add(one, x)))
 	}
-	panic("expr: no derivative for an operator") // the switch is complete
+	panic("expr: the derivative of an operator is missing") // the switch is complete
 }
 
 // diffProduct returns the derivative of a product. It is a sum over the factors that are

@@ -126,7 +126,7 @@ func TestMathMLErrors(t *testing.T) {
 		{`<math xmlns="http://example.org/">` + x + "</math>", `namespace "http://example.org/"`},
 		{inMath("<apply><plus/>" + x), "line 1, column"},
 		{inMath("<semantics/>"), "<semantics> is empty"},
-		{inMath(strings.Repeat("<apply><minus/>", 20000)), "nested more than 10000 deep"},
+		{inMath(strings.Repeat("<apply><minus/>", 20000)), "nested more than 10000 levels deep"},
 	} {
 		_, err := parseMathML(c.src)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "line 1, column ") {

@@ -36,11 +36,11 @@ func Read(s *source.File, y *source.Node) *Problem {
 	}
 	p := &Problem{Parameters: tables(y.FileNames("parameter_file"))}
 	if len(p.Parameters) == 0 {
-		s.Failf(y.Line, "no parameter_file")
+		s.Failf(y.Line, "the problem has no parameter_file")
 	}
 	problems := y.List("problems")
 	if len(problems) == 0 {
-		s.Failf(y.Line, "no problems")
+		s.Failf(y.Line, "the list of problems is empty")
 	}
 	for _, q := range problems {
 		q.Mapping("a problem", "sbml_files", "measurement_files", "condition_files", "observable_files", "visualization_files", "mapping_files", "model_files")

@@ -102,7 +102,7 @@ func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 		return signed(v)
 	}
 	if s.level == "3" {
-		s.Failf(r.Line, "no stoichiometry of %s", r.Get("species"))
+		s.Failf(r.Line, "the stoichiometry of %s is missing", r.Get("species"))
 	}
 	return expr.Num(sign)
 }

@@ -41,7 +41,7 @@ func Read(f *source.Files, name string) *equations.Equations {
 	b.known(root)
 	b.root = root.First("model")
 	if b.root == nil {
-		s.Failf(root.Line, "<sbml> without a <model>")
+		s.Failf(root.Line, "<sbml> has no <model>")
 	}
 	b.collect()
 	return b.model()
@@ -141,7 +141,7 @@ func (s *reader) id(e *tree.Element) string {
 	id := e.Get("id")
 	switch {
 	case id == "":
-		s.Failf(e.Line, "<%s> without an id", e.Name)
+		s.Failf(e.Line, "<%s> has no id", e.Name)
 	case !source.IsID(id):
 		s.Failf(e.Line, "id %q: want letters, digits and _, not beginning with a digit", id)
 	case id == expr.Time:
@@ -162,7 +162,7 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	}
 	m := e.First("math")
 	if m == nil {
-		s.Failf(e.Line, "<%s> without <math>", e.Name)
+		s.Failf(e.Line, "<%s> has no <math>", e.Name)
 	}
 	n, err := expr.ParseMathML(m)
 	if err == nil {

@@ -89,7 +89,7 @@ func (s *reader) known(root *tree.Element) {
 		is := kinds[e.Name]
 		for _, t := range e.Text {
 			if t != "" {
-				s.Failf(e.Line, "text %.20q inside <%s>", t, e.Name)
+				s.Failf(e.Line, "found the text %.20q inside <%s>", t, e.Name)
 			}
 		}
 		for _, a := range e.Attr {

@@ -78,7 +78,7 @@ func Dir(dir string, outside bool) *Files {
 		case err != nil:
 			return nil, quiet, err
 		case !info.Mode().IsRegular():
-			return nil, quiet, errors.New("not a regular file")
+			return nil, quiet, errors.New("it is not a regular file")
 		}
 		f.Opened = append(f.Opened, full)
 		file, err := os.Open(full)

@@ -60,7 +60,7 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 		s.Failf(y.Line, "found more than %d values after all aliases are expanded", maxNodes)
 	}
 	if depth > MaxDepth {
-		s.Failf(y.Line, "values nested more than %d deep", MaxDepth)
+		s.Failf(y.Line, "values are nested more than %d levels deep", MaxDepth)
 	}
 	if y.Kind == yaml.AliasNode {
 		return s.node(y.Alias, depth+1, left)

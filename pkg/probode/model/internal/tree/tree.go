@@ -85,7 +85,7 @@ func Read(file []byte, skip ...string) (*Element, error) {
 				return fail("XML: %s", se.Msg)
 			}
 			if err == io.EOF {
-				return fail("no XML element")
+				return fail("found no XML element")
 			}
 			return fail("XML: %v", err)
 		case xml.Directive:
@@ -95,7 +95,7 @@ func Read(file []byte, skip ...string) (*Element, error) {
 				return fail("found a second root element, <%s>", tok.Name.Local)
 			}
 			if len(open) >= maxDepth {
-				return fail("elements are nested more than %d deep", maxDepth)
+				return fail("elements are nested more than %d levels deep", maxDepth)
 			}
 			if elements++; elements > maxElements {
 				return fail("found more than %d elements: want a smaller file", maxElements)
