@@ -67,16 +67,10 @@ func (e *engine) cubature(t float64, theta []float64) {
 // Where the given distance is so small that rounding errors would dominate, it uses a larger
 // one; f is then practically linear between the points.
 func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) float64 {
-	var top, most float64
-	for _, v := range e.x {
-		top = max(top, math.Abs(v))
-	}
-	if top == 0 {
-		top = 1
-	}
+	var most float64
 	b, part := e.blocks[k], e.parts[k]
 	for j, c := range part {
-		most = max(most, math.Abs(s[j]*b.level(j, b.h))/max(math.Abs(e.x[c]), 1e-3*top))
+		most = max(most, math.Abs(s[j]*b.level(j, b.h))/reach(e.x, c))
 	}
 	distance = max(distance, 6e-6/most) // the cube root of the rounding error
 	for i, to := range [2][]float64{e.up, e.down} {

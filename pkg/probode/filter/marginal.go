@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -84,10 +85,7 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 	if m.solver, err = probode.NewSolver(p, m.pass, g, 0); err != nil {
 		return err
 	}
-	m.path, m.owner = make([]float64, m.solver.PathLen()), make([]int, p.Dim())
-	for c := range m.owner {
-		m.owner[c] = -1
-	}
+	m.path, m.owner = make([]float64, m.solver.PathLen()), slices.Repeat([]int{-1}, p.Dim())
 	for k, part := range m.pass.run.parts {
 		for _, c := range part {
 			m.owner[c] = k
@@ -131,10 +129,7 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 		if err := m.solve(theta, nil); err != nil {
 			return 0, err
 		}
-		return 0, m.backwards(true, func(n int) error {
-			m.look(n, m.x, &m.row)
-			return m.condition(n, m.x)
-		})
+		return 0, m.backwards(true, func(n int) error { return m.condition(n, m.x) })
 	}
 	if extra, err = predict(); errors.Is(err, errCoupled) {
 		m.pass.joint = true // from now on
@@ -190,7 +185,17 @@ func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float6
 	m.pass.again()
 	m.pass.observe = observe
 	m.pass.run.kappa = m.kappa
-	return m.solver.Solve(m.path, theta, nil)
+	err := m.solver.Solve(m.path, theta, nil)
+	first, _ := m.pass.run.g.Segment(0)
+	if n, ok := m.rows[0]; ok && first > 0 && err == nil { // the pass begins after an event at the start
+		copy(m.x, m.path)
+		m.look(n, m.x, &m.row)
+		for v, mean := range m.row.Mean {
+			at := 2 * (n*len(m.row.Mean) + v)
+			m.dst[at], m.dst[at+1] = mean, m.row.SD[v]
+		}
+	}
+	return err
 }
 
 // Work returns the number of steps that a prediction takes.
@@ -249,6 +254,7 @@ func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 func (m *Marginal) smoothed() []float64 {
 	d := len(m.x)
 	x := make([]float64, len(m.rows)*d)
+	copy(x, m.path[:d]) // stays if the pass begins after an event at the start
 	_ = m.backwards(false, func(n int) error {
 		copy(x[n*d:], m.x)
 		return nil
@@ -258,19 +264,18 @@ func (m *Marginal) smoothed() []float64 {
 
 // observe conditions the filter on the data at grid point i.
 func (m *Marginal) observe(run *recording, i int, x []float64) error {
-	n, ok := m.rows[i]
-	if !ok {
-		return nil
+	if n, ok := m.rows[i]; ok {
+		return m.condition(n, x)
 	}
-	m.look(n, x, &m.row)
-	return m.condition(n, x)
+	return nil
 }
 
-// condition replaces the distributions of the blocks by those given the data in m.row,
+// condition replaces the distributions of the blocks by those given row n of the data,
 // one value after another. The mean of each value is known at the state x. For Fenrir
 // these are the distributions of the normal variates, otherwise those of the coordinates.
 func (m *Marginal) condition(n int, x []float64) error {
 	r, d, c, run := &m.row, len(x), len(m.row.Y), m.pass.run
+	m.look(n, x, r)
 	for v, y := range r.Y {
 		slopes, mean := r.Slopes[v*d:(v+1)*d], r.Mean[v]
 		k := -1 // the block that is observed

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -295,10 +296,6 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	before := append([]float64(nil), s.x...)
 	s.state(before)
-	size := vector.MaxAbs(before)
-	if size == 0 {
-		size = 1
-	}
 	out := make([][]float64, len(x))
 	z, at := make([]float64, len(s.z)), make([]float64, len(x))
 	for k, b := range s.blocks {
@@ -307,7 +304,7 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 				continue
 			}
 			out[c] = make([]float64, len(z))
-			eps := 6e-6 * max(math.Abs(before[c]), 1e-3*size) // the cube root of the rounding error
+			eps := 6e-6 * reach(before, c) // the cube root of the rounding error
 			for _, side := range [2]float64{eps, -eps} {
 				copy(at, before)
 				at[c] += side
@@ -325,6 +322,11 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 		}
 	}
 	return out, nil
+}
+
+// reach returns the scale on which component c of x is varied for differences.
+func reach(x []float64, c int) float64 {
+	return cmp.Or(max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x)), 1e-3)
 }
 
 // The method jump applies the jumps of the events at time t.

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -42,7 +43,7 @@ type Settings struct {
 }
 
 // A Solution is the posterior distribution of the solution of a problem. Series over time
-// are indexed [component][time].
+// are indexed [component][time]. The spread includes no rounding errors.
 type Solution struct {
 	Problem *probode.Problem
 	Grid    *probode.Grid
@@ -106,18 +107,24 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	return out, nil
 }
 
-// decided returns an error if very short steps determine the diffusion. In the first
-// steps of an error-controlled run the residual is a rounding error that looks like a
-// huge diffusion; while the steps grow, later steps inherit this diffusion.
+// decided returns an error if very short steps determine the diffusion, or if it underflows.
+// In the first steps of an error-controlled run the residual is a rounding error that looks
+// like a huge diffusion; while the steps grow, later steps inherit this diffusion.
 func (s *recording) decided() error {
+	const tiny = 1e-290 // smaller squares have lost digits
+	total := floats.Sum(s.square)
 	var lengths, squares []float64
 	for i, p := range s.chains[0].points {
 		if p.h == 0 { // not a step
 			continue
 		}
 		var square float64
-		for _, c := range s.chains {
-			square += vector.Dot(c.residual(i), c.residual(i))
+		for k, c := range s.chains {
+			r := c.residual(i)
+			if vector.MaxAbs(r) > 0 && (total < tiny || s.pass.perComponent && s.square[k] < tiny) {
+				return errors.New("filter: the squares of the residuals underflow: want other units, or Alpha")
+			}
+			square += vector.Dot(r, r)
 		}
 		lengths, squares = append(lengths, p.h), append(squares, square/math.Pow(p.h, float64(2*s.Q+1)))
 	}
@@ -172,9 +179,13 @@ func (s *Solution) describe() {
 			next--
 		}
 		mean := s.path[i*d : (i+1)*d]
-		for n, c := range s.run.chains {
-			c.recall(next)
-			s.spread(mean, sd, n, c.belief(next))
+		if points[next].index > i { // before an event at the start
+			clear(sd)
+		} else {
+			for n, c := range s.run.chains {
+				c.recall(next)
+				s.spread(mean, sd, n, c.belief(next))
+			}
 		}
 		for k, v := range mean {
 			s.Mean[k][i], s.SD[k][i] = v, sd[k]
@@ -254,16 +265,12 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 		for i := last; ; i-- {
 			c.recall(i)
 			p := &c.points[i]
-			from := p.index
-			if i == 0 {
-				from = 0
-			}
-			for j := from; j < end; j++ {
+			for j := p.index; j < end; j++ {
 				for m, k := range s.run.parts[n] {
 					dst[j*d+k] = (c.z[m] + vector.Dot(u, c.errors(m))) * c.level(m, c.unit)
 				}
 			}
-			if end = from; i == 0 {
+			if end = p.index; i == 0 {
 				break
 			}
 			var l link

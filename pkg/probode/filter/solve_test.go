@@ -381,3 +381,37 @@ func TestDraws(t *testing.T) {
 		}
 	}
 }
+
+// A datum and the solution at the start are those before an event at the same time, whose
+// state is certain, as with any other method.
+func TestEventAtStart(t *testing.T) {
+	p := affine()
+	p.Events = []probode.Event{{Jump: func(x []float64, _ float64, _ []float64) { x[0]++ }}}
+	s := solve(t, p, Settings{EK: EK{Q: 2}, Mesh: probode.Uniform(.1)})
+	if s.T[1] != 0 || s.Mean[0][0] != 1 || s.Mean[0][1] != 2 || s.SD[0][0] != 0 {
+		t.Errorf("the means are %g and %g at the times %g, and the first sd is %g: want 1 before the event, and 2 after it", s.Mean[0][0], s.Mean[0][1], s.T[:2], s.SD[0][0])
+	}
+	path := make([]float64, 2*len(s.T))
+	if s.Draw(path, probode.Stream(1)); path[0] != 1 || path[2] != 2 {
+		t.Errorf("a draw begins with %g: want 1 before the event, and 2 after it", path[:4])
+	}
+	for _, dalton := range []bool{false, true} {
+		late := logLikelihood(t, p, EK{Q: 2}, probode.Through(.1), []float64{1}, [][]float64{{.5, -1}}, dalton)
+		both := logLikelihood(t, p, EK{Q: 2}, probode.Through(.1), []float64{0, 1}, [][]float64{{1.1, .5}, {.5, -1}}, dalton)
+		if own := -.5 - math.Log(2*math.Pi*.01); !within(both-late, own, 1e-12) {
+			t.Errorf("DALTON %t: the log density of the first datum is %.12g: want %.12g", dalton, both-late, own)
+		}
+	}
+}
+
+// Residuals whose squares underflow do not make the spread zero.
+func TestUnderflow(t *testing.T) {
+	p := &probode.Problem{X0: []float64{1e-200}, Span: [2]float64{0, 1}, F: func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] }}
+	if s, err := Solve(context.Background(), p, Settings{EK: EK{Q: 2}, Mesh: probode.Uniform(.1)}); err == nil {
+		t.Errorf("an unscaled problem has the diffusion %g: want an error", s.Diffusion)
+	}
+	p.F = func(f []float64, _ float64, _, _ []float64) { f[0] = 0 }
+	if s := solve(t, p, Settings{EK: EK{Q: 2}, Mesh: probode.Uniform(.1)}); s.SD[0][10] != 0 {
+		t.Errorf("a constant has the sd %g", s.SD[0][10])
+	}
+}

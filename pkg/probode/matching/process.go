@@ -84,10 +84,7 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	count := 0
 	for i, t := range x.Data.T {
 		for j := range s.Between + 1 {
-			row := make([]float64, columns+d)
-			for k := range columns {
-				row[k] = math.NaN()
-			}
+			row := append(slices.Repeat([]float64{math.NaN()}, columns), make([]float64, d)...)
 			at := t
 			if j > 0 {
 				if i == len(x.Data.T)-1 {
@@ -244,7 +241,7 @@ type path struct {
 	adjoint *probode.Adjoint
 	x, f    []float64 // of the last solve, row-major
 	lambda  []float64 // the gradient with respect to f, then to x, row-major
-	a, b, c *mat.VecDense
+	b, c    *mat.VecDense
 }
 
 func (q *path) Clone() probode.Path {
@@ -252,25 +249,24 @@ func (q *path) Clone() probode.Path {
 	n, d := len(q.times), len(q.parts)
 	c.adjoint = probode.NewAdjoint(q.p)
 	c.x, c.f, c.lambda = make([]float64, n*d), make([]float64, n*d), make([]float64, 2*n*d)
-	c.a, c.b, c.c = mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+	c.b, c.c = mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
 	return &c
 }
 
 func (q *path) NoiseLen() int { return len(q.x) }
 func (q *path) Work() int     { return len(q.times) }
 
-// normals returns the part of ξ that belongs to component k, or zeros if xi is nil.
+// normals returns the part of ξ that belongs to component k.
 func (q *path) normals(xi []float64, k int) *mat.VecDense {
 	n := len(q.times)
-	if xi == nil {
-		q.a.Zero()
-		return q.a
-	}
 	return mat.NewVecDense(n, xi[k*n:(k+1)*n])
 }
 
 func (q *path) States(_ context.Context, dst, theta, xi []float64) error {
 	d := len(q.parts)
+	if xi == nil {
+		xi = make([]float64, q.NoiseLen())
+	}
 	for k, part := range q.parts {
 		q.b.MulVec(part.root, q.normals(xi, k))
 		for i, v := range q.b.RawVector().Data {
@@ -307,7 +303,7 @@ func (q *path) Gradient(_ context.Context, g *probode.Gradient, w, theta, xi []f
 		q.c.MulVec(part.scaled.T(), residual)
 		df.SetCol(k, q.c.RawVector().Data)
 		if g.Xi != nil {
-			own := mat.NewVecDense(n, g.Xi[k*n:(k+1)*n])
+			own := q.normals(g.Xi, k)
 			own.MulVec(part.slope.T(), residual)
 			own.ScaleVec(-1, own)
 		}
@@ -320,7 +316,7 @@ func (q *path) Gradient(_ context.Context, g *probode.Gradient, w, theta, xi []f
 	g.Alpha = 0 // nothing depends on it
 	for k, part := range q.parts {
 		if g.Xi != nil {
-			own := mat.NewVecDense(n, g.Xi[k*n:(k+1)*n])
+			own := q.normals(g.Xi, k)
 			q.c.MulVec(part.root.T(), dx.ColView(k))
 			own.AddVec(own, q.c)
 		}

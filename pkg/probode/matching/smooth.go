@@ -125,18 +125,13 @@ type datum struct {
 
 func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 	t := x.Data.T
-	q := &spline{p: x.Problem, lambda: s.Lambda}
-	for range 3 {
-		q.knots = append(q.knots, t[0])
-	}
+	q := &spline{p: x.Problem, lambda: s.Lambda, knots: slices.Repeat(t[:1], 3)}
 	for i := range len(t) - 1 {
 		for j := range s.Pieces {
 			q.knots = append(q.knots, t[i]+(t[i+1]-t[i])*float64(j)/float64(s.Pieces))
 		}
 	}
-	for range 4 {
-		q.knots = append(q.knots, t[len(t)-1])
-	}
+	q.knots = append(q.knots, slices.Repeat(t[len(t)-1:], 4)...)
 	// This is the three-point Gauss rule in each piece.
 	for i := 3; i < len(q.knots)-4; i++ {
 		a, h := q.knots[i], q.knots[i+1]-q.knots[i]
@@ -174,28 +169,19 @@ func (q *spline) basis(t float64) (at int, b, db [4]float64) {
 	i, _ := slices.BinarySearch(q.knots, t)
 	for i = min(max(i, 4), len(q.knots)-4) - 1; i+5 < len(q.knots) && q.knots[i+1] <= t; i++ {
 	}
-	b[3] = 1
+	b[0] = 1
 	for order := 1; order <= 3; order++ {
-		last := b
-		b = [4]float64{}
-		for j := 3 - order; j <= 3; j++ {
-			for _, side := range [2]int{0, 1} { // the function from the left and from the right
-				if from := j + side; from > 3-order && from <= 3 || side == 0 && from > 3-order {
-					lo, hi := q.knots[i-3+from], q.knots[i-3+from+order]
-					if hi == lo {
-						continue
-					}
-					w, slope := (t-lo)/(hi-lo), float64(order)/(hi-lo)
-					if side == 1 {
-						w, slope = 1-w, -slope
-					}
-					b[j] += w * last[from]
-					if order == 3 {
-						db[j] += slope * last[from]
-					}
-				}
+		var left float64 // what the function on the left passes on
+		for j := range order {
+			lo, hi := q.knots[i+1+j-order], q.knots[i+1+j]
+			share := b[j] / (hi - lo)
+			if order == 3 {
+				db[j] -= 3 * share
+				db[j+1] += 3 * share
 			}
+			b[j], left = left+(hi-t)*share, (t-lo)*share
 		}
+		b[order] = left
 	}
 	return i - 3, b, db
 }
