@@ -11,11 +11,11 @@ import (
 // Smoothing, draws and the likelihood of Fenrir follow that chain.
 //
 // The error of a point is a linear function of independent standard normal variates u:
-// see block. A step replaces those before it, and those of its noise, by an orthogonal
-// transformation of them. Some of the new ones are the normal variates after the step,
-// others are known from the residual of the equation, and the rest does not matter after
-// the step. So the normal variates before the step are a linear function of the new ones,
-// and no matrix has to be inverted.
+// see block. A step replaces the variates before it, together with the variates of its
+// noise, by an orthogonal transformation of all of them. Some of the new ones are the
+// normal variates after the step, others are known from the residual of the equation, and
+// the rest does not matter after the step. So the normal variates before the step are a
+// linear function of the new ones, and no matrix has to be inverted.
 
 // A link expresses the normal variates u before a step or an event in terms of those
 // after it, v, of what the residual says, and of more normal variates w, as u = drift/s +

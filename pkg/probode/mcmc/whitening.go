@@ -209,9 +209,9 @@ func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 	copy(l.full.Scatter, scatter.RawMatrix().Data)
 }
 
-// correct multiplies a factor L by the Cholesky factor of an estimated covariance of
-// the whitened draws. This estimate has the given scales, and the sample correlations
-// of the window times weight.
+// correct multiplies a factor L by the Cholesky factor of an estimated covariance of the
+// whitened draws. This estimate has the given scales; its correlations are the sample
+// correlations of the window, multiplied by weight.
 func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
 	d := len(scales)
 	cov := mat.NewSymDense(d, nil)
