@@ -38,8 +38,7 @@ func newCalibration() Figure {
 	f := &calibration{}
 	f.computed = computed{problem: "fitzhugh-nagumo", list: f.controls, begin: f.compute, show: f.view,
 		failure: "This cannot be computed", ranged: []string{"h"}}
-	f.open()
-	return f
+	return ready(f)
 }
 
 func (f *calibration) controls(name string) knobs {
@@ -51,7 +50,7 @@ func (f *calibration) controls(name string) knobs {
 	}
 	return knobs{problemChoice(name), methodChoice("am0"), slider("h", "step size h", "log", i.least, i.most, 0, i.at), rule,
 		slider("alpha", "scale of the noise α", "log", leastAlpha, mostAlpha, 0, 0.2),
-		slider("paths", "number of paths", "integer", 20, 200, 1, 100), slider("seed", "seed", "integer", 1, 1000, 1, 1)}
+		slider("paths", "number of paths", "integer", 40, 200, 1, 100), slider("seed", "seed", "integer", 1, 1000, 1, 1)}
 }
 
 const leastAlpha, mostAlpha = 1e-3, 10

@@ -19,16 +19,17 @@ type computed struct {
 	show    func(v *View) // adds charts and sentences
 	failure string        // what it means that begin fails, in words
 	ranged  []string      // knobs whose ranges depend on the problem
-	drawn   []string      // knobs on which the computation does not depend
+	drawn   []string      // knobs and buttons on which the computation does not depend
 	problem string
-	pressed string // the button that began the computation, if any
+	pressed string // the last button that was pressed, if any, in the last call to Set
 }
 
-// The method open sets the knobs to their default values and begins the computation.
-func (f *computed) open() {
+// ready sets the knobs of a new figure to their default values and begins its computation.
+func ready(f Figure) Figure {
 	if err := f.Set(nil); err != nil {
 		panic(err)
 	}
+	return f
 }
 
 func (f *computed) Controls() []Control { return f.knobs }
@@ -37,6 +38,16 @@ func (f *computed) Close()              { f.work.stop() }
 func (f *computed) File(string) ([]byte, error) { return nil, errNoFiles }
 
 func (f *computed) Set(values map[string]any) error {
+	again, err := f.take(values)
+	if again {
+		f.work.stop()
+		f.work = newTask(f.begin)
+	}
+	return err
+}
+
+// take gives the knobs new values. It reports whether the computation has to begin again.
+func (f *computed) take(values map[string]any) (again bool, err error) {
 	kept, name := f.values(), f.problem
 	if v, ok := values["problem"].(string); ok && v != name && f.list(v) != nil {
 		name = v
@@ -47,24 +58,21 @@ func (f *computed) Set(values map[string]any) error {
 	}
 	next := f.list(name)
 	if err := next.fill(values, kept); err != nil {
-		return err
+		return false, err
 	}
-	again, pressed := f.work == nil || name != f.problem, ""
+	again, f.pressed = f.knobs == nil || name != f.problem, ""
 	for i := range next {
 		c := &next[i]
-		switch {
-		case c.Kind == "button" && c.Value == true:
-			pressed, c.Value, again = c.Name, false, true
-		case !again && !slices.Contains(f.drawn, c.Name):
-			again = c.Value != f.named(c.Name).Value
+		moved := c.Kind == "button" && c.Value == true
+		if moved {
+			f.pressed, c.Value = c.Name, false
+		}
+		if !again && !slices.Contains(f.drawn, c.Name) {
+			again = moved || c.Value != f.named(c.Name).Value
 		}
 	}
-	if again {
-		f.work.stop()
-		f.work, f.pressed = newTask(f.begin), pressed
-	}
 	f.knobs, f.problem = next, name
-	return nil
+	return again, nil
 }
 
 func (f *computed) Advance(budget time.Duration) View {

@@ -41,8 +41,7 @@ const flat = 10
 func newDragons() Figure {
 	f := &dragons{}
 	f.computed = computed{list: f.controls, begin: f.compute, show: f.view, failure: "This cannot be computed"}
-	f.open()
-	return f
+	return ready(f)
 }
 
 func (*dragons) controls(string) knobs {

@@ -50,13 +50,7 @@ const drawn = 9
 // command certify.
 const threshold = 0.1
 
-func newModel() Figure {
-	f := &modelFigure{}
-	if err := f.Set(nil); err != nil {
-		panic(err)
-	}
-	return f
-}
+func newModel() Figure { return ready(&modelFigure{}) }
 
 func (f *modelFigure) Controls() []Control { return f.knobs }
 func (f *modelFigure) Close()              { f.work.stop() }
@@ -387,7 +381,7 @@ func (f *modelFigure) File(name string) ([]byte, error) {
 	case name == solutionName && f.shown != nil && f.failed == nil:
 		return f.shown.csv(), nil
 	case name == notebookName && f.file != nil:
-		return f.notebook()
+		return f.notebook(), nil
 	}
 	return nil, errors.New(strconv.Quote(name) + " is not one of the files that can be downloaded now")
 }

@@ -58,8 +58,7 @@ func newPaths() Figure {
 	f.computed = computed{problem: "fitzhugh-nagumo", list: f.controls, begin: f.compute, show: f.view,
 		failure: "The solver finds no solution with these settings",
 		ranged:  []string{"component", "h", "cut"}, drawn: []string{"component", "show", "cut"}}
-	f.open()
-	return f
+	return ready(f)
 }
 
 func (*paths) controls(name string) knobs {

@@ -1,13 +1,13 @@
 package playground
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -38,25 +38,24 @@ var accurates = map[string]*run{}
 // posterior is the figure in which draws from a posterior appear as the reader watches,
 // beside the posterior of an accurate solver.
 type posterior struct {
-	knobs
-	problem string
-	draws   *run // with the solver of the knobs
-	exact   *run // with an accurate solver
+	computed
+	draws *run // with the solver of the knobs
+	exact *run // with an accurate solver
 }
 
 func newPosterior() Figure {
 	f := &posterior{}
-	if err := f.Set(nil); err != nil {
-		panic(err)
-	}
-	return f
+	f.computed = computed{problem: "fitzhugh-nagumo", list: f.controls, ranged: []string{"h"}, drawn: []string{"x", "y", "stop", "step"}}
+	return ready(f)
 }
-
-func (f *posterior) Controls() []Control { return f.knobs }
 
 // controls returns the knobs with their usual values for a problem.
 func (*posterior) controls(name string) knobs {
-	p, names := problems[name], caseNames(name)
+	p := problems[name]
+	if p.label == "" {
+		return nil
+	}
+	names := posed(name).Names()
 	problem := Control{Name: "problem", Label: "problem", Kind: "choice", Value: name}
 	for _, n := range []string{"fitzhugh-nagumo", "lynx-hare"} {
 		problem.Options = append(problem.Options, Option{n, problems[n].label})
@@ -76,65 +75,48 @@ func (*posterior) controls(name string) knobs {
 	}
 }
 
-func caseNames(name string) []string {
+// posed returns the posterior of a case.
+func posed(name string) *bayes.Posterior {
 	c, err := cases.Named(name)
 	if err != nil {
 		panic(err)
 	}
-	return c.Posterior().Names()
+	return c.Posterior()
 }
 
 func (f *posterior) Set(values map[string]any) error {
-	name := cmp.Or(f.problem, "fitzhugh-nagumo")
-	if v, ok := values["problem"].(string); ok && problems[v].label != "" {
-		name = v
-	}
-	kept := f.values()
-	if name != f.problem { // has other ranges
-		delete(kept, "h")
-	}
-	next := f.controls(name)
-	if err := next.fill(values, kept); err != nil {
+	before := f.problem
+	again, err := f.take(values)
+	if err != nil {
 		return err
 	}
-	again := f.draws == nil || next.on("reset")
-	for _, k := range []string{"problem", "method", "h", "noise", "alpha", "seed"} {
-		again = again || next.named(k).Value != f.named(k).Value
-	}
-	one := next.on("step")
-	if one {
-		next.named("stop").Value = true
-	}
-	next.named("step").Value, next.named("reset").Value = false, false
-	f.knobs = next
-	if name != f.problem {
-		f.problem = name
+	if f.exact == nil || f.problem != before {
 		f.exact.close()
-		f.exact = f.accurate()
+		f.exact = accurate(f.problem)
 	}
 	if again {
 		f.begin()
 	}
-	f.draws.single = one
+	if f.draws.single = f.pressed == "step"; f.draws.single {
+		f.named("stop").Value = true
+	}
 	return nil
 }
 
-// The method accurate returns the run of the accurate solver, which may already be
+// The function accurate returns the run of the accurate solver, which may already be
 // complete.
-func (f *posterior) accurate() *run {
-	if r := accurates[f.problem]; r != nil {
+func accurate(problem string) *run {
+	if r := accurates[problem]; r != nil {
 		return r
 	}
-	c, _ := cases.Named(f.problem)
-	p := c.Posterior()
-	p.Setup = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(problems[f.problem].exact)}
+	p := posed(problem)
+	p.Setup = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(problems[problem].exact)}
 	return newRun(p, mcmc.Settings{Draws: 1200, BurnIn: 400, Thin: 2, Seed: 1})
 }
 
-// begin begins to draw with the solver that the knobs select.
+// The method begin begins to draw with the solver that the knobs select.
 func (f *posterior) begin() {
-	c, _ := cases.Named(f.problem)
-	p := c.Posterior()
+	p := posed(f.problem)
 	p.Setup = probode.Setup{Method: methodNamed(f.text("method")), Mesh: probode.Uniform(f.number("h"))}
 	if f.on("noise") {
 		p.Alpha = f.number("alpha")
@@ -149,8 +131,6 @@ func (f *posterior) Close() {
 		f.exact.close()
 	}
 }
-
-func (f *posterior) File(string) ([]byte, error) { return nil, errNoFiles }
 
 // Advance draws. Until the accurate posterior is complete, half of the time is spent on
 // it.

@@ -89,11 +89,11 @@ func TestRunIsSampleRun(t *testing.T) {
 // Six numbers are compared at 5 standard errors, so chance alone fails in 4e-6 of all
 // seeds. Quadrature with 7³ and with 9³ nodes agree to a hundredth of a sd.
 func TestAccurateMoments(t *testing.T) {
-	f := &posterior{problem: "fitzhugh-nagumo"}
-	r := f.accurate()
+	const problem = "fitzhugh-nagumo"
+	r := accurate(problem)
 	for !r.advance(time.Second) {
 	}
-	accurates[f.problem] = r // for later tests
+	accurates[problem] = r // for later tests
 	ctx, p := context.Background(), r.posterior
 	found, err := modes.Find(ctx, p, modes.Settings{Seed: 1})
 	if err != nil {
@@ -154,8 +154,7 @@ func TestAccurateMoments(t *testing.T) {
 // hold its posterior.
 func TestAccurate(t *testing.T) {
 	for name, q := range problems {
-		f := &posterior{problem: name}
-		r := f.accurate()
+		r := accurate(name)
 		c, err := certify.Run(context.Background(), r.posterior, certify.Settings{Seed: 1})
 		r.stop()
 		if err != nil || !c.Certified(0.1) {

@@ -2,6 +2,7 @@ package playground
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -256,54 +257,25 @@ func (s *solution) csv() []byte {
 	return b
 }
 
+//go:embed model.ipynb
+var notebookForm string
+
 // notebook returns a notebook that fits the model and certifies the solver that the
 // knobs select.
-func (f *modelFigure) notebook() ([]byte, error) {
+func (f *modelFigure) notebook() []byte {
 	mesh := fmt.Sprintf("probode.Uniform(%v)", f.number("h"))
 	if f.text("steps") == "tolerance" {
 		mesh = fmt.Sprintf("probode.Adaptive{Tolerance: probode.Tolerance{Relative: %v}}", f.number("rtol"))
 	}
-	text := "`" + f.written + "`"
+	written := "`" + f.written + "`"
 	if strings.Contains(f.written, "`") {
-		text = fmt.Sprintf("%q", f.written)
+		written = fmt.Sprintf("%q", f.written)
 	}
-	cells := []map[string]any{}
-	for i, source := range []string{
-		"# " + f.file.Name + "\n\nThis notebook fits a model to its data, and asks whether the error of a solver matters for the posterior. To run it, put it into the folder `notebooks` of a checkout of probode, type `make lab` there, and choose Run → Run All Cells.",
-		`// Not started by "make lab"? Run this in a cell first: !*go work init && go work use . "$GONB_DIR/.."
-import (
-	"fmt"
-	"testing/fstest"
-
-	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes/certify"
-	"github.com/probode/probode/pkg/probode/methods"
-	"github.com/probode/probode/pkg/probode/model"
-	"github.com/probode/probode/pkg/viz/nb"
-)`,
-		"// written is the model file: see pkg/probode/model/MODELFILE.md.\nconst written = " + text + `
-
-func read() *model.File {
-	return nb.Must(model.LoadFS(fstest.MapFS{"model.yaml": {Data: []byte(written)}}, "model.yaml"))
-}`,
-		fmt.Sprintf(`%%%%
-f := read()
-here := %#v // the values of the sliders
-for _, end := range nb.Must(f.Fit(nb.Context(), model.FitSettings{Starts: 9, From: [][]float64{here}, Seed: 1})) {
-	fmt.Println(end.LogLikelihood, end.Theta, end.Reason, end.Err)
-}`, f.theta),
-		fmt.Sprintf(`%%%%
-p := nb.Must(read().Posterior())
-p.Setup, p.GridAt = probode.Setup{Method: nb.Must(methods.Parse(%q)), Mesh: %s}, nil
-fmt.Println(nb.Must(certify.Run(nb.Context(), p, certify.Settings{Seed: 1})).Answer(%v))`, f.text("method"), mesh, threshold),
-	} {
-		cell := map[string]any{"id": fmt.Sprintf("cell-%d", i+1), "metadata": map[string]any{}, "source": source, "cell_type": "markdown"}
-		if i > 0 {
-			cell["cell_type"], cell["outputs"], cell["execution_count"] = "code", []any{}, nil
-		}
-		cells = append(cells, cell)
+	var fields []string
+	for _, field := range [][2]string{{"name", f.file.Name}, {"written", written}, {"here", fmt.Sprintf("%#v", f.theta)},
+		{"method", f.text("method")}, {"mesh", mesh}, {"threshold", fmt.Sprint(threshold)}} {
+		text, _ := json.Marshal(field[1]) // cannot fail
+		fields = append(fields, "{{"+field[0]+"}}", string(text[1:len(text)-1]))
 	}
-	return json.MarshalIndent(map[string]any{"cells": cells, "nbformat": 4, "nbformat_minor": 5, "metadata": map[string]any{
-		"kernelspec":    map[string]any{"display_name": "Go (gonb)", "language": "go", "name": "gonb"},
-		"language_info": map[string]any{"file_extension": ".go", "mimetype": "text/x-go", "name": "go"}}}, "", " ")
+	return []byte(strings.NewReplacer(fields...).Replace(notebookForm))
 }

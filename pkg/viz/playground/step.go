@@ -23,12 +23,11 @@ type step struct {
 func newStep() Figure {
 	f := &step{}
 	f.computed = computed{problem: "cubic", list: f.controls, show: f.view, failure: "The step cannot be shown", ranged: []string{"h"},
-		begin: func(context.Context) (err error) {
-			f.taken, err = f.take()
+		begin: func(ctx context.Context) (err error) {
+			f.taken, err = f.step(ctx)
 			return err
 		}}
-	f.open()
-	return f
+	return ready(f)
 }
 
 // controls returns the knobs with their usual values for a problem.
@@ -58,8 +57,8 @@ type taken struct {
 	truth []float64
 }
 
-// take takes the step.
-func (f *step) take() (*taken, error) {
+// The method step takes the step.
+func (f *step) step(ctx context.Context) (*taken, error) {
 	h := f.number("h")
 	p := &probode.Problem{Name: "the step", X0: []float64{1},
 		F: func(dst []float64, _ float64, x, _ []float64) { dst[0] = -x[0] * x[0] * x[0] },
@@ -74,11 +73,16 @@ func (f *step) take() (*taken, error) {
 		q.Name, p, xi = p.Name, &q, append(xi, f.number("xi2"))
 		// The errors of these solutions are below 1e-6.
 		at := f.number("t")
-		states, err := states(p, 0.005, at, at+h)
+		p.Span = [2]float64{0, at + h}
+		path, err := probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.005)}.Bind(ctx, p, p.Theta, []float64{at, at + h})
 		if err != nil {
 			return nil, err
 		}
-		p.X0, s.truth = states[0], states[1]
+		states := make([]float64, 4)
+		if err := path.States(ctx, states, p.Theta, nil); err != nil {
+			return nil, err
+		}
+		p.X0, s.truth = states[:2], states[2:]
 	}
 	p.Span = [2]float64{0, h}
 	s.begin = p.X0
@@ -113,34 +117,6 @@ func (f *step) take() (*taken, error) {
 		s.root = append(s.root, column)
 	}
 	return s, nil
-}
-
-// The function states solves p by the Runge–Kutta method, with steps of at most h, and
-// returns the states at the given times, which must be in increasing order.
-func states(p *probode.Problem, h float64, times ...float64) ([][]float64, error) {
-	q, x, all := *p, p.X0, [][]float64{}
-	for i, t := range times {
-		if q.Span, q.X0 = [2]float64{0, t}, x; i > 0 {
-			q.Span[1] -= times[i-1]
-		}
-		if q.Span[1] > 0 {
-			g, err := probode.UniformGrid(&q, q.Theta, q.Span[1]/math.Ceil(q.Span[1]/h))
-			if err != nil {
-				return nil, err
-			}
-			s, err := probode.NewSolver(&q, probode.RungeKutta{}, g, 0)
-			if err != nil {
-				return nil, err
-			}
-			z := make([]float64, s.PathLen())
-			if err := s.Solve(z, q.Theta, nil); err != nil {
-				return nil, err
-			}
-			x = z[len(z)-len(x):]
-		}
-		all = append(all, x)
-	}
-	return all, nil
 }
 
 func (f *step) view(v *View) {
