@@ -29,9 +29,9 @@ import (
 const sampleHelp = `Draws from the posterior of a model and writes the draws to a directory, one file
 per chain, in a format that ArviZ and pandas read. After Ctrl-C, or if the program is
 killed, the same command resumes the run, and in the end the files are the same,
-byte for byte. Without -draws each chain makes 1000 draws, and their number is doubled, up
-to 32000, until every parameter has 400 effective draws, or 100 per chain if that is
-more, and R̂ is below 1.01. The run ends early if 32000 draws would not be enough either,
+byte for byte. Without -draws each chain makes 1000 draws (250 with NUTS and split HMC), and
+their number is doubled, up to 32000, until every parameter has 400 effective draws, or
+100 per chain if that is more, and R̂ is below 1.01. The run ends early if 32000 draws would not be enough either,
 judging by the effective draws so far, and it stops after seven minutes. The same command
 then continues it, and -draws sets no limit of time. If the draws of a model are not enough,
 the command computes profile likelihoods for up to three minutes, and names the parameters
@@ -70,7 +70,7 @@ that widens the posterior and does not correct it.
 
 With -method ek0, ek1 or ckf, -scheme fenrir and dalton integrate the solution out. -alpha is
 the diffusion κ². The measurement errors must be Gaussian or log-normal; dalton also takes
-others whose log density is smooth, such as counts.
+other errors whose log density is smooth, such as those of counts.
 
 With -start fit.json the search for modes begins at the ends of an earlier probode fit,
 so that nothing is searched for twice. If that fit computed profiles, the command names
@@ -122,7 +122,7 @@ func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
-	flags.StringVar(&r.start, "start", "", "where to begin the search for the modes around which the chains start: a `file` written by probode fit -json, the word nominal, or the word prior; the default is prior or, with many parameters, nominal")
+	flags.StringVar(&r.start, "start", "", "where to begin the search for the modes around which the chains start: a `file` written by probode fit -json, or the word nominal; by default the search begins at draws from the prior or, with many parameters, at the nominal ones; with the word prior, the chains themselves start at draws from the prior")
 	flags.StringVar(&r.dir, "dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first chain has the number 1")
 	s := &r.settings
