@@ -18,11 +18,12 @@ import (
 )
 
 const certifyHelp = `Bounds what the error of an ODE solver does to a posterior, without sampling. It
-computes D, the difference between the predictions of the solver and of an accurate
-one, in units of the observation errors, and the shift of each parameter in standard
+computes D, the difference between the predictions of the solver and of an accurate one,
+in units of the observation errors, and the shift of each parameter in standard
 deviations of the Gaussian approximation at the mode. If D is below ½, no parameter
-moves by more than D (√2 D if the size of the errors is unknown), to first order. certify compares the solvers away from the mode, too. It says nothing about
-widths, or about modes that it has not found; assess does.
+moves by more than D (√2 D if the size of the errors is unknown), to first order.
+certify compares the solvers away from the mode, too. It says nothing about widths, or
+about modes that it has not found: use assess for those.
 
   probode certify -case lynx-hare -method am1 -steps 0.5,0.25,0.125
   probode certify -case lynx-hare -method dp5 -rtol 1e-3,1e-4,1e-5

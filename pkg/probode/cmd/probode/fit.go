@@ -38,9 +38,10 @@ better one.
 and whether the data determine the parameter at all. A fit that is interrupted with
 Ctrl-C writes the searches and profiles that have ended.
 
-The figure, .png, .svg or .html, shows the fit against the data, how far below the best
-each search ended and, with -profiles, the profiles, and as a band around the fit the
-curves at their points within the confidence intervals.
+The figure (.png, .svg or .html) shows the fit against the data, and how far below the
+best each search ended. With -profiles it also shows the profiles, and a band around the
+fit, which contains the curves for all points of the profiles within the confidence
+intervals.
 
 The flags:
 

@@ -21,7 +21,8 @@ Files are copied as they are. merge refuses a study with a missing or unfinished
 damaged files, and files from different studies.
 
 If the name ends in .zarr, merge writes the chains of one directory to a Zarr store.
-ArviZ 0.11 and later opens it, and ArviZ 1.0 and later opens only this:
+ArviZ 0.11 and later versions can open it; ArviZ 1.0 and later versions cannot open the
+CSV files:
 
   probode merge runs/lynx.zarr runs/lynx
   post = arviz.from_zarr("runs/lynx.zarr")

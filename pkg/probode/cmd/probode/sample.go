@@ -26,18 +26,18 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-const sampleHelp = `Draws from the posterior of a model and writes the draws to a directory, one file
-per chain, in a format that ArviZ and pandas read. After Ctrl-C, or if the program is
-killed, the same command resumes the run, and in the end the files are the same,
-byte for byte. Without -draws each chain makes 1000 draws (250 with NUTS and split HMC), and
+const sampleHelp = `Draws from the posterior of a model and writes the draws to a directory, one file per
+chain, in a format that ArviZ and pandas read. After Ctrl-C, or if the program is
+killed, the same command resumes the run, and in the end the files are the same, byte
+for byte. Without -draws each chain makes 1000 draws (250 with NUTS and split HMC), and
 their number is doubled, up to 32000, until every parameter has 400 effective draws, or
-100 per chain if that is more, and R̂ is below 1.01. The run ends early if 32000 draws would not be enough either,
-judging by the effective draws so far, and it stops after seven minutes. The same command
-then continues it, and -draws sets no limit of time. If the draws of a model are not enough,
-the command computes profile likelihoods for up to three minutes, and names the parameters
-that the data do not determine. A larger -draws extends a study. With -chain it
-draws only the given chains, so that a study can be split between machines; probode merge
-collects the chains.
+100 per chain if that is more, and R̂ is below 1.01. The run ends early if 32000 draws
+would not be enough either, judging by the effective draws so far, and it stops after
+seven minutes. The same command then continues it, and -draws sets no limit of time. If
+the draws of a model are not enough, the command computes profile likelihoods for up to
+three minutes, and names the parameters that the data do not determine. A larger -draws
+extends a study. With -chain it draws only the given chains, so that a study can be
+split between machines; probode merge collects the chains.
 
   probode sample -case lynx-hare -chains 8 -draws 5000 -dir runs/lynx
   probode summary runs/lynx
@@ -59,18 +59,18 @@ and later see probode merge -help):
 Without -scheme the draws come from the posterior of an accurate solver. The command
 looks for the modes of the posterior, takes the cheapest solver whose error at the modes
 is at most 0.01 posterior standard deviations, and chooses between NUTS, split HMC,
-parallel tempering and random walks (deterministic). A line says what it chose and why. In
-the end it compares the solver with an accurate one at some of the draws.
+parallel tempering and random walks (deterministic). A line says what it chose and why.
+At the end it compares the solver with an accurate one at some of the draws.
 
-With -scheme nothing is chosen, and the solver is that of -method and -step. With -method
-or -step alone, an accurate solver checks each move that this solver accepts
-(delayed-acceptance-accurate). With -alpha the error of the solver is part of the model, as in
-the paper (hamiltonian, or pcn where that needs gradients that the solver does not have):
-that widens the posterior and does not correct it.
+With -scheme nothing is chosen, and the solver is that of -method and -step. With
+-method or -step alone, an accurate solver checks each move that this solver accepts
+(delayed-acceptance-accurate). With -alpha the error of the solver is part of the model,
+as in the paper (hamiltonian, or pcn where that needs gradients that the solver does not
+have). This widens the posterior and does not correct it.
 
-With -method ek0, ek1 or ckf, -scheme fenrir and dalton integrate the solution out. -alpha is
-the diffusion κ². The measurement errors must be Gaussian or log-normal; dalton also takes
-other errors whose log density is smooth, such as those of counts.
+With -method ek0, ek1 or ckf, -scheme fenrir and dalton integrate the solution out.
+-alpha is the diffusion κ². The measurement errors must be Gaussian or log-normal;
+dalton also takes other errors whose log density is smooth, such as those of counts.
 
 With -start fit.json the search for modes begins at the ends of an earlier probode fit,
 so that nothing is searched for twice. If that fit computed profiles, the command names

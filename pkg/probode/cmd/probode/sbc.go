@@ -32,10 +32,10 @@ as the errors in the data.
   probode sbc -scheme all -sets 200
   probode sbc -scheme paper        # fails, as it should
 
-P is the probability that a correct scheme deviates at least as much. For each quantity the figure
-shows a histogram of the ranks and, below it, the difference between their distribution
-function and the uniform one. With a correct scheme all bars, and the whole curve, are
-within the bands with probability 0.95.
+P is the probability that a correct scheme deviates at least as much. For each quantity
+the figure shows a histogram of the ranks and, below it, the difference between their
+distribution function and the uniform one. With a correct scheme all bars, and the whole
+curve, are within the bands with probability 0.95.
 
 `
 
