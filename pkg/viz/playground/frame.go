@@ -193,6 +193,7 @@ func (p *Page) do(m *message, reply map[string]any) error {
 		budget = 20 * time.Millisecond
 	}
 	v := f.Advance(budget)
+	maps.DeleteFunc(v.Numbers, func(_ string, x float64) bool { return x-x != 0 })   // JSON has no infinity
 	v.Says, v.Charts = append([]string{}, v.Says...), append([]Chart{}, v.Charts...) // [] in JSON, not null
 	reply["view"] = v
 	controls, err := json.Marshal(f.Controls())

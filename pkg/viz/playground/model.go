@@ -275,7 +275,7 @@ func (f *modelFigure) fit(ctx context.Context) error {
 // The method fitted describes the results of the searches of a fit.
 func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	best := &ends[0]
-	same, failed := 0, 0
+	same, elsewhere, failed := 0, 0, 0
 	next := math.Inf(-1)
 	for _, e := range ends {
 		switch {
@@ -283,6 +283,9 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 			failed++
 		case e.LogLikelihood > best.LogLikelihood-0.01:
 			same++
+			if f.apart(best.Theta, e.Theta) {
+				elsewhere++
+			}
 		default:
 			next = max(next, e.LogLikelihood)
 		}
@@ -293,6 +296,9 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 		said += " It is not an optimum: " + best.Reason + "."
 	case same == 1:
 		said += " A single search cannot show that there is no better fit."
+	}
+	if elsewhere > 0 {
+		said += fmt.Sprintf(" %d of these ended at other values of the parameters, which fit the data equally well.", elsewhere)
 	}
 	if !math.IsInf(next, -1) {
 		said += fmt.Sprintf(" The best of the others ended at %.6g.", next)
@@ -308,6 +314,18 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 		}
 	}
 	return list
+}
+
+// apart reports whether two points differ by more than a hundredth of the range of a
+// slider.
+func (f *modelFigure) apart(a, b []float64) bool {
+	for i, q := range f.file.Params {
+		c := f.named(parameter + q.ID)
+		if math.Abs(a[i]-b[i]) > 0.01*(c.Max-c.Min) {
+			return true
+		}
+	}
+	return false
 }
 
 // certify computes the certificate that the command certify gives for the method and
@@ -334,11 +352,7 @@ func (f *modelFigure) certify(ctx context.Context) error {
 
 func (f *modelFigure) Advance(budget time.Duration) View {
 	v := View{Done: f.work.advance(budget), Problems: f.problems, Numbers: map[string]float64{}, Progress: 1}
-	for name, x := range f.extra {
-		if x-x == 0 {
-			v.Numbers[name] = x
-		}
-	}
+	maps.Copy(v.Numbers, f.extra)
 	if f.file == nil {
 		v.Says = []string{"The model has a mistake."}
 		return v

@@ -43,7 +43,7 @@ type paths struct {
 	ens    *probode.Ensemble
 	errs   [][]float64 // of the classical solution, by component
 	orders []sized     // from large steps to small ones
-	alpha  float64     // the calibrated scale, 0 before it is known
+	scale  *calibrate.NoiseScale
 }
 
 // The type sized holds the error and the spread at one step size, by component: root
@@ -105,7 +105,7 @@ func (f *paths) compute(ctx context.Context) error {
 	if f.solved != f.problem {
 		f.ode, f.solved, f.truth, f.ens = integrable[f.problem].make(), f.problem, nil, nil
 	}
-	f.orders, f.alpha = nil, 0
+	f.orders, f.scale = nil, nil
 	m := methodNamed(f.text("method"))
 	h, n, seed := f.number("h"), int(f.number("paths")), uint64(f.number("seed"))
 	if f.pressed == "calibrate" {
@@ -113,8 +113,9 @@ func (f *paths) compute(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if f.alpha = scale.Alpha; !math.IsNaN(f.alpha) {
-			f.named("alpha").Value = min(max(f.alpha, f.named("alpha").Min), f.named("alpha").Max)
+		f.scale = scale
+		if c := f.named("alpha"); !math.IsNaN(scale.Alpha) {
+			c.Value = min(max(scale.Alpha, c.Min), c.Max)
 		}
 	}
 	settings := probode.Settings{Mesh: probode.Uniform(h), Alpha: f.number("alpha"), Seed: seed, KeepPaths: true, Workers: 1}
@@ -393,8 +394,17 @@ func (f *paths) says(k int, numbers map[string]float64) []string {
 	if e.Failed > 0 {
 		list = append(list, fmt.Sprintf("%d paths could not be computed, and all numbers refer to the others. The first failure: %v.", e.Failed, e.Failure))
 	}
-	if f.alpha == f.number("alpha") {
-		list = append(list, fmt.Sprintf("With the calibrated scale α = %.3g the spread matches the estimated error.", f.alpha))
+	if e.N < 20 {
+		list = append(list, fmt.Sprintf("With %d paths, every spread is uncertain by about %.0f %%.", e.N, 100/math.Sqrt(2*float64(e.N-1))))
+	}
+	if c := f.scale; c != nil {
+		said := fmt.Sprintf("The calibration gives α = %.3g, which is outside the range of the slider.", c.Alpha)
+		if c.Alpha == f.number("alpha") {
+			said = fmt.Sprintf("With the calibrated scale α = %.3g the spread matches the estimated error.", c.Alpha)
+		} else if math.IsNaN(c.Alpha) {
+			said = "The calibration gives no α."
+		}
+		list = append(append(list, said), c.Warnings...)
 	}
 	if o := f.orders; len(o) > 2 {
 		a, b := o[len(o)-3], o[len(o)-1]

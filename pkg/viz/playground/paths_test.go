@@ -2,6 +2,7 @@ package playground
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -52,7 +53,15 @@ func TestPaths(t *testing.T) {
 	if err := f.Set(map[string]any{"calibrate": true}); err != nil {
 		t.Fatal(err)
 	}
-	if finished(t, f); f.alpha == 0 || f.alpha != f.number("alpha") {
-		t.Errorf("calibrated α is %v, the knob %v", f.alpha, f.number("alpha"))
+	if finished(t, f); f.scale == nil || f.scale.Alpha != f.number("alpha") {
+		t.Errorf("calibrated α is %v, the knob %v", f.scale, f.number("alpha"))
+	}
+	// Where no α explains the error, the figure does not say that the spread matches it.
+	if err := f.Set(map[string]any{"problem": "lorenz63", "method": "rk4", "h": 0.05, "calibrate": true, "paths": 2.}); err != nil {
+		t.Fatal(err)
+	}
+	said := says(finished(t, f))
+	if strings.Contains(said, "matches") || !strings.Contains(said, "outside the range") || !strings.Contains(said, "uncertain by about 71 %") {
+		t.Errorf("Lorenz 63 with large steps and two paths: %s", said)
 	}
 }

@@ -136,6 +136,10 @@ func (s *solution) likelihood(ctx context.Context, file *model.File, setup probo
 			return
 		}
 	}
+	if math.IsInf(values[0]+values[1], 0) {
+		s.says = "There is no log-likelihood: the density of the data is so small that it is rounded to zero."
+		return
+	}
 	s.numbers["loglikelihood"], s.numbers["loglikelihood.accurate"] = values[0], values[1]
 	s.says = fmt.Sprintf("Log-likelihood %.6g with this solver, %.6g with an accurate one; the difference is %.2g.", values[0], values[1], values[0]-values[1])
 }
