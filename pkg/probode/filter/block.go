@@ -96,24 +96,6 @@ func (b *block) predict(h float64) {
 	shift(b.pred, b.q, b.w)
 }
 
-// linearize sets the Jacobian of f with respect to the state of the block, w×mw, in the
-// coordinates of steps of length h.
-func (b *block) linearize(dst, jac []float64, h float64) {
-	weight := b.weight(h)
-	for k := range dst {
-		dst[k] = weight * b.level(k%(b.m*b.w), h) * jac[k]
-	}
-}
-
-// residual writes to dst the residual of the linearised equation for the coordinates e of
-// the step.
-func (b *block) residual(dst, e []float64) {
-	d := b.m * b.w
-	for k := range b.w {
-		dst[k] = e[d+k] - vector.Dot(b.hjac[k*d:(k+1)*d], e)
-	}
-}
-
 // observe sets the factor of the residual, given that of the coordinates of the step.
 func (b *block) observe(factor []float64) {
 	d, n := b.m*b.w, len(b.z)
@@ -126,14 +108,6 @@ func (b *block) observe(factor []float64) {
 			}
 		}
 	}
-}
-
-// scatter sets the factor of the residual to that of a step from a known state, with κ = 1
-// and divided by h^{q+1/2}.
-func (b *block) scatter() {
-	n := len(b.z)
-	b.observe(b.fresh)
-	triangularize(b.v, n, n, b.w, b.w)
 }
 
 // whiten multiplies a residual by the inverse of its factor.
@@ -152,7 +126,9 @@ func (b *block) whiten(r []float64) {
 // likeliest returns the κ² for which the residual r, which it overwrites, is most likely
 // after a step from a known state [S19]. It is not divided by h^{2q+1}.
 func (b *block) likeliest(r []float64) float64 {
-	b.scatter()
+	n := len(b.z)
+	b.observe(b.fresh)
+	triangularize(b.v, n, n, b.w, b.w)
 	b.whiten(r)
 	return vector.Dot(r, r) / float64(b.w)
 }

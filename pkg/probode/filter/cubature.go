@@ -1,6 +1,10 @@
 package filter
 
-import "math"
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
 
 // cubature linearises f by means of its values around the predicted mean m. The blocks
 // hold the factors of the predicted covariance.
@@ -89,13 +93,8 @@ func (e *engine) local() float64 {
 	var square float64
 	for k, b := range e.blocks {
 		b.innovation(b.white, e.fa[k*b.w:])
-		var variance float64
-		for _, v := range b.noise[b.m*(b.q+1) : (b.m+1)*(b.q+1)] {
-			variance += v * v
-		}
-		for _, r := range b.white {
-			square += r * r / variance
-		}
+		noise := b.noise[b.m*(b.q+1):][:b.q+1]
+		square += vector.Dot(b.white, b.white) / vector.Dot(noise, noise)
 	}
 	b := e.blocks[0]
 	return math.Sqrt(square/float64(len(e.fa))) / (b.growth * b.root)

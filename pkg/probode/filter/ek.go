@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A Jacobian says how a filter linearises f at the prediction.
@@ -156,12 +157,10 @@ func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 		w = n
 	}
 	e := &engine{EK: m, p: p, start: newTaylor(p, m.Q), x: make([]float64, d), f: make([]float64, d), z: make([]float64, (m.Q+1)*d),
+		mean: make([]float64, d), at: make([]float64, d), up: make([]float64, d), down: make([]float64, d),
 		fa: make([]float64, n), jac: make([]float64, w*m.order()*w)}
-	switch m.Jacobian {
-	case Full:
+	if m.Jacobian == Full {
 		e.lin, e.matrix = probode.NewLinearizer(p), p.NewJacobian()
-	case Cubature:
-		e.mean, e.at, e.up, e.down = make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
 	}
 	noise := wiener(m.Q)
 	for first := 0; first < n; first += w {
@@ -250,7 +249,9 @@ func (e *engine) predict(h, t float64, theta []float64) {
 				}
 			}
 		}
-		b.linearize(b.hjac, e.jac, h)
+		for j, v := range e.jac { // in the coordinates of the step
+			b.hjac[j] = b.weight(h) * b.level(j%len(part), h) * v
+		}
 	}
 }
 
@@ -356,7 +357,10 @@ func (b *block) wander(e, xi, scale []float64) {
 			}
 		}
 	}
-	b.residual(b.white, e)
+	d := b.m * b.w
+	for k := range b.white { // the residual of the linearised equation
+		b.white[k] = e[d+k] - vector.Dot(b.hjac[k*d:(k+1)*d], e)
+	}
 	b.correct(e)
 	rescale(e, b.w, 1/b.ratio)
 }
@@ -379,10 +383,8 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 // Memory returns the total length of the last state and of the mean, the error and the
 // covariance of every block.
 func (s *stepper) Memory() int {
-	n := len(s.out) + 2
-	for _, b := range s.blocks {
-		n += 2*len(b.z) + len(b.r) + 1
-	}
+	n := 2 + len(s.blocks)
+	s.each(func(v []float64) { n += len(v) })
 	return n
 }
 

@@ -227,11 +227,10 @@ func (s *recording) keep(i int, h float64, x []float64) error {
 			return err
 		}
 	}
-	if !s.pass.kept {
-		return nil
-	}
 	for k, c := range s.chains {
-		c.keep(point{index: i, h: h, sigma: s.sigma[k]})
+		if s.pass.kept {
+			c.keep(point{index: i, h: h, sigma: s.sigma[k]})
+		}
 	}
 	return nil
 }

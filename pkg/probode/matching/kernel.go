@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat"
@@ -40,10 +41,8 @@ func fitKernel(t, y []float64) (Kernel, error) {
 	}
 	span := t[n-1] - t[0]
 	kernel := func(x []float64) Kernel { return Kernel{mean, math.Exp(x[0]), math.Exp(x[1])} }
-	centred := mat.NewVecDense(n, nil)
-	for i, v := range y {
-		centred.SetVec(i, v-mean)
-	}
+	centred := mat.NewVecDense(n, slices.Clone(y))
+	floats.AddConst(-mean, centred.RawVector().Data)
 	negative := func(x []float64) float64 {
 		k, cov := kernel(x), mat.NewSymDense(n, nil)
 		for i := range n {

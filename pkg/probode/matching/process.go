@@ -192,10 +192,8 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 					left = left*(1+1e-9) + m.Mismatch
 				}
 				mixed.Set(i, j, cross)
-				if j <= i {
-					c.SetSym(i, j, state)
-					slope.SetSym(i, j, left)
-				}
+				c.SetSym(i, j, state)
+				slope.SetSym(i, j, left)
 			}
 		}
 		tempered := math.Sqrt(m.Temper)
@@ -299,14 +297,8 @@ func (q *path) Gradient(_ context.Context, g *probode.Gradient, w, theta, xi []f
 	df, dx := mat.NewDense(n, d, q.lambda[:n*d]), mat.NewDense(n, d, q.lambda[n*d:])
 	dx.Copy(weights.Slice(0, n, 0, d))
 	for k, part := range q.parts {
-		residual := weights.ColView(d + k)
-		q.c.MulVec(part.scaled.T(), residual)
+		q.c.MulVec(part.scaled.T(), weights.ColView(d+k))
 		df.SetCol(k, q.c.RawVector().Data)
-		if g.Xi != nil {
-			own := q.normals(g.Xi, k)
-			own.MulVec(part.slope.T(), residual)
-			own.ScaleVec(-1, own)
-		}
 	}
 	clear(g.Theta)
 	q.adjoint.Theta = g.Theta
@@ -317,8 +309,9 @@ func (q *path) Gradient(_ context.Context, g *probode.Gradient, w, theta, xi []f
 	for k, part := range q.parts {
 		if g.Xi != nil {
 			own := q.normals(g.Xi, k)
-			q.c.MulVec(part.root.T(), dx.ColView(k))
-			own.AddVec(own, q.c)
+			own.MulVec(part.root.T(), dx.ColView(k))
+			q.c.MulVec(part.slope.T(), weights.ColView(d+k))
+			own.SubVec(own, q.c)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 
@@ -43,13 +44,7 @@ type Smoothing struct {
 
 // States writes the d components of the spline at time t to dst.
 func (s *Smoothing) States(dst []float64, t float64) {
-	at, b, _ := s.spline.basis(t)
-	clear(dst)
-	for j, v := range b {
-		for k := range dst {
-			dst[k] += v * s.spline.c[(at+j)*len(dst)+k]
-		}
-	}
+	s.spline.at(dst, t)
 }
 
 // Smooth fits θ by generalised smoothing [R07]. For each θ, a cubic spline x is fitted to
@@ -186,15 +181,21 @@ func (q *spline) basis(t float64) (at int, b, db [4]float64) {
 	return i - 3, b, db
 }
 
+// The method at() writes the components of the spline at time t to dst.
+func (q *spline) at(dst []float64, t float64) {
+	first, b, _ := q.basis(t)
+	clear(dst)
+	for j, v := range b {
+		floats.AddScaled(dst, v, q.c[(first+j)*len(dst):][:len(dst)])
+	}
+}
+
 func (q *spline) misfit() (sum float64) {
-	d := q.p.Dim()
+	x := make([]float64, q.p.Dim())
 	for _, y := range q.data {
-		at, b, _ := q.basis(y.t)
-		r := y.y
-		for j, v := range b {
-			r -= v * q.c[(at+j)*d+y.k]
-		}
-		sum += r * r / (y.sd * y.sd)
+		q.at(x, y.t)
+		r := (y.y - x[y.k]) / y.sd
+		sum += r * r
 	}
 	return sum
 }

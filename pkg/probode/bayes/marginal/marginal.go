@@ -87,17 +87,15 @@ func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.
 			name = x.Data.Names[k]
 		}
 		sd := "predictive sd of " + name
-		var predicted bayes.Likelihood
+		predicted := bayes.Likelihood(bayes.Gaussian{Sigma: bayes.Unknown(sd)})
 		switch of := x.Errors[min(k, len(x.Errors)-1)].(type) {
 		case bayes.Gaussian:
-			predicted = bayes.Gaussian{Sigma: bayes.Unknown(sd)}
 		case bayes.LogNormal:
 			predicted = bayes.LogNormal{Sigma: bayes.Unknown(sd)}
 		default:
 			if !dalton || smooth(x, k) == nil {
 				return nil, fmt.Errorf("column %d has errors of type %T: want bayes.Gaussian or bayes.LogNormal, or DALTON and a smooth log density", k+1, of)
 			}
-			predicted = bayes.Gaussian{Sigma: bayes.Unknown(sd)}
 		}
 		data.Names, sds = append(data.Names, name), append(sds, sd)
 		errs, spreads = append(errs, predicted), append(spreads, bayes.Gaussian{Sigma: bayes.Known(1)})

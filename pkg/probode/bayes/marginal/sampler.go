@@ -89,18 +89,16 @@ func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kern
 	for _, x := range d.Posterior().Experiments {
 		for _, row := range x.Data.Y {
 			for c, y := range row {
-				ofData := c < len(row)/2 // the other columns are standard deviations, and the remainder of DALTON
-				if ofData {
+				missing := math.IsNaN(y)
+				if c < len(row)/2 { // the other columns are standard deviations, and the remainder of DALTON
 					k.keep = append(k.keep, fit)
+					if !missing {
+						terms = append(terms, term)
+					}
 				}
-				fit++
-				if math.IsNaN(y) {
-					continue
+				if fit++; !missing {
+					term++
 				}
-				if ofData {
-					terms = append(terms, term)
-				}
-				term++
 			}
 		}
 	}

@@ -12,8 +12,12 @@ import (
 	"os"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/probode/probode/internal/shell"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/marginal"
 	"github.com/probode/probode/pkg/probode/filter"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -91,35 +95,21 @@ func (r *request) solve(ctx context.Context, p *probode.Problem, a *answer) erro
 // likelihood returns a function that computes the log likelihood. The workspace is
 // allocated once, as in a sampler.
 func (r *request) likelihood(ctx context.Context, p *probode.Problem, a *answer) (func() error, error) {
-	var times []float64
+	data := &bayes.Data{Y: r.Y}
 	for i := range r.Y {
-		times = append(times, float64(i+1))
+		data.T = append(data.T, float64(i+1))
 	}
-	g, err := probode.Setup{Method: r.method(), Mesh: probode.Uniform(r.Step)}.Grid(ctx, p, p.Theta, times)
+	m := bayes.Model{Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}}}
+	for _, name := range p.Params {
+		m.Params = append(m.Params, bayes.Param{Name: name, Prior: distuv.LogNormal{Sigma: 1}})
+	}
+	q, err := marginal.Posterior(ctx, m, marginal.Settings{EK: r.method(), Mesh: probode.Uniform(r.Step), DALTON: r.What == "dalton", Diffusion: bayes.Known(1)})
 	if err != nil {
 		return nil, err
 	}
-	m, err := filter.NewMarginal(p, r.method(), g, times, 2, r.What == "dalton")
-	if err != nil {
-		return nil, err
-	}
-	const sd = 0.1
-	look := func(n int, x []float64, row *filter.Row) {
-		copy(row.Y, r.Y[n])
-		copy(row.Mean, x)
-		copy(row.Slopes, []float64{1, 0, 0, 1})
-		row.SD[0], row.SD[1] = sd, sd
-	}
-	predicted := make([]float64, 4*len(times))
-	return func() error {
-		extra, err := m.Predict(ctx, predicted, p.Theta, 1, look, nil)
-		a.Value = extra
-		for i, y := range r.Y {
-			for k, v := range y {
-				mean, sd := predicted[4*i+2*k], predicted[4*i+2*k+1]
-				a.Value -= math.Log(sd) + (v-mean)*(v-mean)/(2*sd*sd) + math.Log(2*math.Pi)/2
-			}
-		}
+	e, err := bayes.NewDensity(ctx, q)
+	return func() (err error) {
+		a.Value, err = e.LogLikelihood(p.Theta, nil)
 		return err
-	}, nil
+	}, err
 }
