@@ -261,7 +261,7 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 	for n, c := range s.run.chains {
 		root := s.roots[n]
 		end, last := len(s.T), len(c.points)-1
-		u := normals(nil, c.points[last].rows, root, rng)
+		u, earlier := normals(nil, c.points[last].rows, root, rng), []float64(nil)
 		for i := last; ; i-- {
 			c.recall(i)
 			p := &c.points[i]
@@ -280,9 +280,10 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 			} else {
 				l = c.stored(i)
 			}
-			before := belief{mean: make([]float64, l.before)}
-			l.back(before, belief{mean: normals(u, l.rest, root, rng)}, nil)
-			u = before.mean
+			earlier = resize(earlier, l.before)
+			u = normals(u, l.rest, root, rng)
+			l.back(belief{mean: earlier}, belief{mean: u}, nil)
+			u, earlier = earlier, u
 		}
 	}
 }
