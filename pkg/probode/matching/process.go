@@ -204,16 +204,14 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 		}
 		chol.LTo(&root)
 		var across, b mat.Dense // L⁻¹C′ᵀ and K^−½ C′ L⁻ᵀ
-		if err := across.Solve(&root, mixed.T()); err != nil {
-			return nil, fmt.Errorf("matching: %w", err)
-		}
+		err := across.Solve(&root, mixed.T())
 		slope.SymRankK(slope, -1, across.T())
 		if !chol.Factorize(slope) {
 			return nil, fmt.Errorf("matching: the covariance of the derivatives at %d points is singular: want fewer points, a Length below %.4g, or a Mismatch > 0", n, k.Length)
 		}
 		chol.LTo(&residual)
 		var inverse mat.TriDense
-		if err := errors.Join(b.Solve(&residual, across.T()), inverse.InverseTri(&residual)); err != nil {
+		if err := errors.Join(err, b.Solve(&residual, across.T()), inverse.InverseTri(&residual)); err != nil {
 			return nil, fmt.Errorf("matching: %w", err)
 		}
 		part := component{mean: k.Mean, root: new(mat.Dense), slope: &b, scaled: new(mat.Dense)}

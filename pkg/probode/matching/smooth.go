@@ -75,6 +75,9 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 		start = x.Problem.Theta
 	}
 	q, err := newSpline(x, s)
+	if err == nil && len(q.data) < len(start) {
+		err = fmt.Errorf("matching: there are %d observations: want at least %d, the number of parameters", len(q.data), len(start))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +149,7 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 			}
 		}
 		g, ok := x.Errors[min(column, len(x.Errors)-1)].(bayes.Gaussian)
-		if k < 0 || k >= q.p.Dim() || !ok || g.Sigma.Name != "" {
+		if k < 0 || k >= q.p.Dim() || !ok || g.Sigma.Name != "" || !(g.Sigma.Value > 0) {
 			return nil, fmt.Errorf("matching: column %d of the data is not of the supported kind: want a component of the state with Gaussian errors of known standard deviation", column+1)
 		}
 		for i, row := range x.Data.Y {

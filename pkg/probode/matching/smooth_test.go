@@ -96,3 +96,18 @@ func TestSmoothSaysThatNothingFits(t *testing.T) {
 		t.Errorf("the error is %q: want one line without nil", err)
 	}
 }
+
+// Fewer observations than parameters do not determine θ, and errors of size zero give no
+// weights.
+func TestSmoothRefuses(t *testing.T) {
+	few, exact := fitzHughNagumo(t, 0.05), fitzHughNagumo(t, 0.05)
+	for _, row := range few.Experiments[0].Data.Y[1:] {
+		row[0], row[1] = math.NaN(), math.NaN()
+	}
+	exact.Experiments[0].Errors = []bayes.Likelihood{bayes.Gaussian{}}
+	for _, m := range []bayes.Model{few, exact} {
+		if got, err := matching.Smooth(context.Background(), m, matching.SmoothSettings{Lambda: 100}); err == nil || !strings.Contains(err.Error(), "want") {
+			t.Errorf("the fit is %v with the error %v: want an error that names what is needed", got, err)
+		}
+	}
+}
