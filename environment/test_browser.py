@@ -528,6 +528,7 @@ def playground(browser):
             errors = page.locator("[data-play]").nth(i).locator(".error").inner_text()
             assert not errors, f"{name}: {errors}"
         mistaken(page, names)
+        alone(page, names.index("dragons"))
         silent(page, names.index("paths"))
         drawn = statistics.median(page.evaluate(LATENCY, names.index("paths")))
         assert drawn < 300, f"a change is drawn after {drawn:.0f} ms: want 100 on an idle machine"
@@ -593,15 +594,29 @@ def mistaken(page, names):
     page.wait_for_function("() => !document.querySelector('.probode-play .problems li')")
 
 
+def alone(page, i):
+    """The keys that move a knob stay in the figure: a notebook would take them as commands."""
+    knob = page.locator("[data-play]").nth(i).locator("input[type=range]").first
+    knob.scroll_into_view_if_needed()
+    page.evaluate("() => ['keydown', 'keypress', 'keyup'].forEach(k => document.addEventListener(k, () => { window.heard = k; }))")
+    before = knob.input_value()
+    knob.press("ArrowRight")
+    assert knob.input_value() != before, "an arrow key does not move the slider"
+    knob.press("a")
+    assert not page.evaluate("() => window.heard"), "a key of a live figure reaches the page around it"
+    assert knob.evaluate("e => Boolean(e.closest('[data-lm-suppress-shortcuts]'))"), "JupyterLab would search its shortcuts for the keys"
+
+
 def silent(page, i):
-    """A worker that does not answer is ended, and the next change begins again."""
+    """A worker that does not answer is ended, and the next change begins again. The question
+    without an answer may be that of a neighbour."""
     page.locator("[data-play]").nth(i).scroll_into_view_if_needed()
     page.evaluate("""i => {
         const {desk, figures} = window.probodePlay;
         desk.worker.onmessage = () => {};
         figures[i].change("seed", 5);
     }""", i)
-    page.wait_for_function("i => window.probodePlay.figures[i].error.textContent", arg=i)
+    page.wait_for_function("() => window.probodePlay.figures.some(f => f.error?.textContent)")
     page.evaluate("i => window.probodePlay.figures[i].change('seed', 6)", i)
     page.wait_for_function("i => { const f = window.probodePlay.figures[i]; return !f.error.textContent && f.view.done && f.values.seed === 6; }", arg=i)
 

@@ -42,13 +42,12 @@ func newCalibration() Figure {
 }
 
 func (f *calibration) controls(name string) knobs {
-	rule := Control{Name: "rule", Label: "score", Kind: "choice", Value: "log",
-		Options: []Option{{"log", "logarithmic score"}, {"paper", "Bhattacharyya, as in the paper"}}}
 	i := integrable[name]
 	if i.make == nil {
 		return nil
 	}
-	return knobs{problemChoice(name), methodChoice("am0"), slider("h", "step size h", "log", i.least, i.most, 0, i.at), rule,
+	return knobs{problemChoice(name), methodChoice("am0"), slider("h", "step size h", "log", i.least, i.most, 0, i.at),
+		choice("rule", "score", "log", Option{"log", "logarithmic score"}, Option{"paper", "Bhattacharyya, as in the paper"}),
 		slider("alpha", "scale of the noise α", "log", leastAlpha, mostAlpha, 0, 0.2),
 		slider("paths", "number of paths", "integer", 40, 200, 1, 100), slider("seed", "seed", "integer", 1, 1000, 1, 1)}
 }

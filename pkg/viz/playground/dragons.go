@@ -154,26 +154,16 @@ func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 		f.data = append(f.data, [2]float64{t, x.Data.Y[i][0]})
 	}
 	b := f.number("beta1")
-	theta := []float64{10 * b, b}
 	for t := x.Problem.Span[0]; t <= x.Problem.Span[1]; t += 0.02 {
 		f.solution[1] = append(f.solution[1], [2]float64{t, 10 - 9*math.Exp(-b*(t-x.Problem.Span[0]))})
 	}
-	g, err := p.Setup.Grid(ctx, x.Problem, theta, nil)
-	if err != nil {
-		return err
+	q := *x.Problem
+	q.Theta = []float64{10 * b, b}
+	e, err := probode.Integrate(ctx, &q, p.Method, 2, probode.Settings{Mesh: p.Mesh, Workers: 1})
+	if err == nil { // otherwise it has diverged, and nothing is drawn
+		f.solution[0] = joined(e.T, e.Deterministic[0])
 	}
-	s, err := probode.NewSolver(x.Problem, p.Method, g, 0)
-	if err != nil {
-		return err
-	}
-	z := make([]float64, s.PathLen())
-	if s.Solve(z, theta, nil) != nil {
-		return nil // it has diverged: nothing is drawn
-	}
-	for i, t := range s.Times() {
-		f.solution[0] = append(f.solution[0], [2]float64{t, z[i]})
-	}
-	return nil
+	return ctx.Err()
 }
 
 // highest returns the maximum of a function that has one peak between a and b, by
@@ -218,7 +208,7 @@ func (f *dragons) view(v *View) {
 	}
 	cut := f.number("beta1")
 	v.Charts = append(v.Charts, newChart("along", "Two likelihoods of the same data", 320, x, y,
-		line("accurate solver", ink, 1.5, curve(f.exact)), line("this solver", colours[1], 2, curve(f.by)), dots("peaks", colours[1], 8, at),
+		line("accurate solver", ink, 4, curve(f.exact)), line("this solver", colours[1], 1.5, curve(f.by)), dots("peaks", colours[1], 8, at),
 		upright("β1 of the slider", pale, 1, cut, y)))
 	var series []map[string]any
 	if f.surface != nil {

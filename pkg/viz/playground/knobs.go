@@ -96,13 +96,22 @@ func (k knobs) number(name string) float64 { return k.named(name).Value.(float64
 func (k knobs) text(name string) string    { return k.named(name).Value.(string) }
 func (k knobs) on(name string) bool        { return k.named(name).Value.(bool) }
 
-// choice returns a control with the given values, which are their own labels.
-func choice(name, label, value string, values ...string) Control {
-	c := Control{Name: name, Label: label, Kind: "choice", Value: value}
+// choice returns a control for one of some values.
+func choice(name, label, value string, options ...Option) Control {
+	return Control{Name: name, Label: label, Kind: "choice", Value: value, Options: options}
+}
+
+// plain returns options whose values are their own labels.
+func plain(values ...string) (all []Option) {
 	for _, v := range values {
-		c.Options = append(c.Options, Option{v, v})
+		all = append(all, Option{v, v})
 	}
-	return c
+	return all
+}
+
+// toggle returns a control that is on or off.
+func toggle(name, label string, on bool) Control {
+	return Control{Name: name, Label: label, Kind: "toggle", Value: on}
 }
 
 // slider returns a control for a number; kind is range, log or integer.

@@ -180,8 +180,8 @@ func (f *modelFigure) controls(text string, file *model.File, given, kept map[st
 		}
 	}
 	return append(k,
-		choice("method", "method", "rk4", methodNames...),
-		choice("steps", "steps", "step", "step", "tolerance"),
+		choice("method", "method", "rk4", plain(methodNames...)...),
+		choice("steps", "steps", "step", plain("step", "tolerance")...),
 		slider("h", "step size h", "log", rounded(span/2000), rounded(span/4), 0, rounded(span/80)),
 		slider("rtol", "relative tolerance", "log", 1e-10, 0.1, 0, 1e-3),
 		button("fit", "fit"), button("certify", "does my solver's error matter?"), button("nominal", "nominal values"))

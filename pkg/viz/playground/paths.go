@@ -67,7 +67,7 @@ func (*paths) controls(name string) knobs {
 		return nil
 	}
 	p := i.make()
-	component := Control{Name: "component", Label: "component", Kind: "choice", Value: "0"}
+	component := choice("component", "component", "0")
 	for k := range p.X0 {
 		component.Options = append(component.Options, Option{fmt.Sprint(k), p.StateName(k)})
 	}
@@ -77,7 +77,7 @@ func (*paths) controls(name string) knobs {
 		slider("alpha", "scale of the noise α", "log", 1e-4, 1e3, 0.05, 0.2),
 		button("calibrate", "calibrate α"),
 		slider("paths", "number of paths", "range", 2, 200, 1, 50),
-		{Name: "show", Label: "show", Kind: "choice", Value: "paths", Options: []Option{{"paths", "the paths"}, {"band", "mean ± 2 sd"}}},
+		choice("show", "show", "paths", Option{"paths", "the paths"}, Option{"band", "mean ± 2 sd"}),
 		slider("cut", "cut at the time", "range", from, to, (to-from)/200, from+0.75*(to-from)),
 		slider("seed", "seed", "integer", 1, 1000, 1, 1),
 	}
@@ -85,7 +85,7 @@ func (*paths) controls(name string) knobs {
 
 // problemChoice returns the control that selects the problem.
 func problemChoice(value string) Control {
-	c := Control{Name: "problem", Label: "problem", Kind: "choice", Value: value}
+	c := choice("problem", "problem", value)
 	for _, n := range slices.Sorted(maps.Keys(integrable)) {
 		c.Options = append(c.Options, Option{n, integrable[n].label})
 	}
@@ -94,9 +94,9 @@ func problemChoice(value string) Control {
 
 // methodChoice returns the control for an integrator.
 func methodChoice(value string) Control {
-	return Control{Name: "method", Label: "method", Kind: "choice", Value: value, Options: []Option{
+	return choice("method", "method", value, []Option{
 		{"ab1", "forward Euler"}, {"ab2", "Adams–Bashforth, order 2"}, {"ab4", "Adams–Bashforth, order 4"}, {"am0", "backward Euler"},
-		{"am1", "trapezoidal rule"}, {"am2", "Adams–Moulton, order 3"}, {"rk4", "Runge–Kutta, order 4"}}}
+		{"am1", "trapezoidal rule"}, {"am2", "Adams–Moulton, order 3"}, {"rk4", "Runge–Kutta, order 4"}}...)
 }
 
 // compute computes the ensemble, the accurate solution of a new problem, and then the

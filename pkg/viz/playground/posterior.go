@@ -16,18 +16,18 @@ import (
 
 // A sampled problem is a case whose posterior is drawn.
 type sampled struct {
-	label    string
 	from, to float64 // range of step sizes
 	step     float64 // usual step size
 	exact    float64 // step of Runge and Kutta's method whose error does not matter
+	thin     int     // iterations for each draw with that step
 	ranges   [][2]float64
 	first    [2]string // usual parameters on the axes
 }
 
 var problems = map[string]sampled{
-	"fitzhugh-nagumo": {"FitzHugh–Nagumo", 0.01, 0.2, 0.05, 0.025,
-		[][2]float64{{0.1, 0.3}, {-0.1, 0.7}, {2.8, 3.4}}, [2]string{"theta2", "theta3"}},
-	"lynx-hare": {"lynx and hare", 0.05, 1, 0.25, 0.1,
+	"fitzhugh-nagumo": {0.01, 0.2, 0.05, 0.025, 2,
+		[][2]float64{{0.1, 0.3}, {-0.1, 0.7}, {2.6, 3.4}}, [2]string{"theta2", "theta3"}},
+	"lynx-hare": {0.05, 1, 0.25, 0.1, 4,
 		[][2]float64{{0.3, 0.9}, {0.01, 0.05}, {0.5, 1.3}, {0.01, 0.045}, {20, 50}, {3, 10}, {0.1, 0.5}, {0.1, 0.5}},
 		[2]string{"theta1", "theta3"}},
 }
@@ -51,26 +51,22 @@ func newPosterior() Figure {
 
 // controls returns the knobs with their usual values for a problem.
 func (*posterior) controls(name string) knobs {
-	p := problems[name]
-	if p.label == "" {
+	p, ok := problems[name]
+	if !ok {
 		return nil
 	}
-	names := posed(name).Names()
-	problem := Control{Name: "problem", Label: "problem", Kind: "choice", Value: name}
-	for _, n := range []string{"fitzhugh-nagumo", "lynx-hare"} {
-		problem.Options = append(problem.Options, Option{n, problems[n].label})
-	}
-	method := Control{Name: "method", Label: "method", Kind: "choice", Value: "am0,current", Options: []Option{
-		{"ab1", "forward Euler"}, {"am0,current", "backward Euler"}, {"am1", "trapezoidal rule"}, {"rk4", "Runge–Kutta, order 4"}}}
-	noise := Control{Name: "noise", Label: "the solver's error is part of the model", Kind: "toggle", Value: true}
-	return knobs{problem, method,
+	names := plain(posed(name).Names()...)
+	return knobs{
+		choice("problem", "problem", name, []Option{{"fitzhugh-nagumo", "FitzHugh–Nagumo"}, {"lynx-hare", "lynx and hare"}}...),
+		choice("method", "method", "am0,current", []Option{
+			{"ab1", "forward Euler"}, {"am0,current", "backward Euler"}, {"am1", "trapezoidal rule"}, {"rk4", "Runge–Kutta, order 4"}}...),
 		slider("h", "step size h", "log", p.from, p.to, 0, p.step),
-		noise,
+		toggle("noise", "the solver's error is part of the model", true),
 		slider("alpha", "scale of the noise α", "log", 0.01, 2, 0, 0.2),
 		slider("seed", "seed", "integer", 1, 1000, 1, 1),
 		choice("x", "horizontal axis", p.first[0], names...),
 		choice("y", "vertical axis", p.first[1], names...),
-		{Name: "stop", Label: "stop", Kind: "toggle", Value: false},
+		toggle("stop", "stop", false),
 		button("step", "one step"), button("reset", "begin again"),
 	}
 }
@@ -111,7 +107,7 @@ func accurate(problem string) *run {
 	}
 	p := posed(problem)
 	p.Setup = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(problems[problem].exact)}
-	return newRun(p, mcmc.Settings{Draws: 1200, BurnIn: 400, Thin: 2, Seed: 1})
+	return newRun(p, mcmc.Settings{Draws: 1200, BurnIn: 400, Thin: problems[problem].thin, Seed: 1})
 }
 
 // The method begin begins to draw with the solver that the knobs select.
@@ -127,19 +123,18 @@ func (f *posterior) begin() {
 
 func (f *posterior) Close() {
 	f.draws.close()
-	if !f.exact.whole {
-		f.exact.close()
-	}
+	f.exact.close()
 }
 
 // Advance draws. Until the accurate posterior is complete, half of the time is spent on
 // it.
 func (f *posterior) Advance(budget time.Duration) View {
 	still := f.on("stop") && !f.draws.single
-	if known := f.exact.whole; !known && f.exact.advance(budget/2) && f.exact.whole {
-		accurates[f.problem] = f.exact
-	} else if !known {
+	if !f.exact.over() {
 		budget /= 2
+		if f.exact.advance(budget) && f.exact.whole {
+			accurates[f.problem] = f.exact
+		}
 	}
 	if !still {
 		ended := f.draws.advance(budget)
@@ -185,9 +180,14 @@ func (f *posterior) says(v *View) (list []string) {
 		v.Numbers["mean."+s[i].Name], v.Numbers["sd."+s[i].Name] = s[i].Mean, s[i].SD
 		if s[i].Name == f.text("x") || s[i].Name == f.text("y") {
 			list = append(list, compared(&s[i], exact, i))
+			if r := problems[f.problem].ranges[i]; s[i].Mean < r[0] || s[i].Mean > r[1] {
+				list = append(list, s[i].Name+" lies outside of its axis: most of the draws are not in the chart.")
+			}
 		}
 	}
-	if !enough(exact) {
+	if !enough(exact) && f.exact.over() {
+		list = append(list, "How far this is from the posterior of an accurate solver is not known: there are too few effective draws from that one.")
+	} else if !enough(exact) {
 		list = append(list, fmt.Sprintf("How far this is from the posterior of an accurate solver is not known yet: %.0f %% of its draws have been made.", 100*f.exact.progress()))
 	}
 	return list
@@ -204,7 +204,7 @@ func compared(m *diag.Marginal, exact diag.Summary, i int) string {
 	shift, noise := (m.Mean-e.Mean)/e.SD, math.Hypot(m.MCSE, e.MCSE)/e.SD
 	said += fmt.Sprintf("; with an accurate solver it is %.4g ± %.2g. ", e.Mean, e.SD)
 	if math.Abs(shift) < 3*noise {
-		return said + fmt.Sprintf("The difference of the means, %.2f sd, is no larger than can be explained by chance, ±%.2f sd.", shift, 2*noise)
+		return said + fmt.Sprintf("The difference of the means, %.2f sd, is no larger than can be explained by chance, ±%.2f sd.", shift, 3*noise)
 	}
 	return said + fmt.Sprintf("The solver's error moves the mean by %.2f ± %.2f sd.", shift, 2*noise)
 }

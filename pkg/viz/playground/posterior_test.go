@@ -155,8 +155,13 @@ func TestAccurateMoments(t *testing.T) {
 func TestAccurate(t *testing.T) {
 	for name, q := range problems {
 		r := accurate(name)
+		for !r.advance(time.Second) {
+		}
+		if !enough(r.summary) {
+			m, rhat := worst(r.summary)
+			t.Errorf("%s: R̂ %v, %v effective draws: want enough to compare means", name, rhat, m.BulkESS)
+		}
 		c, err := certify.Run(context.Background(), r.posterior, certify.Settings{Seed: 1})
-		r.stop()
 		if err != nil || !c.Certified(0.1) {
 			t.Errorf("%s: %v, %v", name, c, err)
 			continue
@@ -250,6 +255,13 @@ func TestPosteriorEnough(t *testing.T) {
 	}
 	if _, err := json.Marshal(v); err != nil {
 		t.Error(err)
+	}
+	// The mean of lynx0 is 14.
+	if err := f.Set(map[string]any{"problem": "lynx-hare", "method": "ab1", "h": 0.5, "x": "lynx0"}); err != nil {
+		t.Fatal(err)
+	}
+	if said := says(finished(t, f)); !strings.Contains(said, "lynx0 lies outside of its axis") {
+		t.Errorf("forward Euler for lynx and hare: %s", said)
 	}
 }
 

@@ -32,10 +32,8 @@ func newStep() Figure {
 
 // controls returns the knobs with their usual values for a problem.
 func (*step) controls(name string) knobs {
-	problem := Control{Name: "problem", Label: "problem", Kind: "choice", Value: name,
-		Options: []Option{{"cubic", "x′ = −x³ from x = 1"}, {"fitzhugh-nagumo", "FitzHugh–Nagumo"}}}
-	solved := Control{Name: "linearize", Label: "linearised", Kind: "choice", Value: "current", Options: []Option{
-		{"current", "once, as in the paper"}, {"newton", "until it is solved (Newton)"}}}
+	problem := choice("problem", "problem", name, Option{"cubic", "x′ = −x³ from x = 1"}, Option{"fitzhugh-nagumo", "FitzHugh–Nagumo"})
+	solved := choice("linearize", "linearised", "current", Option{"current", "once, as in the paper"}, Option{"newton", "until it is solved (Newton)"})
 	switch name {
 	case "cubic":
 		return knobs{problem, solved, slider("h", "step size h", "log", 0.05, 2, 0, 0.5),
