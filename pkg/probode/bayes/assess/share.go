@@ -56,7 +56,7 @@ func (a *assessment) share() error {
 	// Differences over the same draws need fewer draws than differences between runs.
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(chains.Draws, 500), math.Min(chains.MinESS, 1000)
-	q = best.Posterior
+	q, chains.Start = best.Posterior, best.Start
 	a.within = cmp.Or(a.plan.s.MaxTime, patience)
 	d, err := a.sample(q, &pairing{modes: q.Modes}, best.Sampler, chains, a.seed(5000))
 	if errors.Is(err, errTime) {
