@@ -20,7 +20,7 @@ func TestStepIsBackwardEuler(t *testing.T) {
 	if err := f.Set(map[string]any{"h": h, "alpha": alpha, "xi1": xi}); err != nil {
 		t.Fatal(err)
 	}
-	v := f.Advance(time.Millisecond)
+	v := f.Advance(time.Minute)
 	gamma, eta := 1/h+3, 3*math.Sqrt(alpha*h)
 	mean := 1 - 1/gamma
 	density := func(z float64) float64 {
@@ -51,7 +51,7 @@ func TestStepKnobs(t *testing.T) {
 			if err := f.Set(values); err != nil {
 				t.Fatal(err)
 			}
-			v := f.Advance(time.Millisecond)
+			v := f.Advance(time.Minute)
 			if !v.Done || len(v.Charts) == 0 {
 				t.Errorf("%s with %v shows %d charts and says %q", problem, values, len(v.Charts), v.Says)
 			}
