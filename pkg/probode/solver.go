@@ -222,7 +222,7 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 // study single steps; step i must not be an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
-		panic(fmt.Sprintf("probode: the number of the step is %d: want a number in [0, %d)", i, s.Steps()))
+		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))
 	}
 	if err := s.MoveTo(theta); err != nil {
 		return nil, nil, err

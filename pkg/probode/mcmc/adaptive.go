@@ -158,9 +158,9 @@ func (p *adaptive) Observe(x []float64, _ float64) {
 	p.refactor()
 }
 
-// refactor makes cov the covariance of the proposal, and overwrites cov. If cov is
-// singular because of rounding, or has overflowed, the proposal keeps its old
-// covariance.
+// refactor factorises cov, which becomes the covariance of the proposal. The contents of
+// cov are lost. If cov is singular because of rounding, or has overflowed, the proposal
+// keeps its old covariance.
 func (p *adaptive) refactor() {
 	if math.IsInf(p.cov.Trace(), 1) {
 		return

@@ -47,7 +47,7 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 				return "", fmt.Errorf("model: %s is an increase or has a lowerLimit: PEtab has neither", o.id)
 			}
 			if o.distribution != normalNoise && o.distribution != laplaceNoise {
-				return "", fmt.Errorf("model: the distribution of %s is %s: PEtab has normal and laplace", o.id, o.distribution)
+				return "", fmt.Errorf("model: the distribution of %s is %s: PEtab supports only normal and laplace", o.id, o.distribution)
 			}
 		}
 	}

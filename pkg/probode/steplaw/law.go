@@ -60,7 +60,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	p, d := s.Problem(), s.Problem().Dim()
 	switch {
 	case i < 0 || i >= s.Steps():
-		panic(fmt.Sprintf("steplaw: the number of the step is %d: want a number in [0, %d)", i, s.Steps()))
+		panic(fmt.Sprintf("steplaw: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))
 	case len(z) < (i+1)*d:
 		panic(fmt.Sprintf("steplaw: z has length %d: want at least (i+1)·d = %d", len(z), (i+1)*d))
 	case len(theta) != len(p.Theta):

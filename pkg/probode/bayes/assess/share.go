@@ -53,7 +53,7 @@ func (a *assessment) share() error {
 	default:
 		return nil
 	}
-	// Differences over the same draws need fewer draws than differences between runs.
+	// Posteriors that share their draws can be compared with fewer draws than separate runs.
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(chains.Draws, 500), math.Min(chains.MinESS, 1000)
 	q, chains.Start = best.Posterior, best.Start

@@ -40,7 +40,7 @@ func (s Tempering) Target() Target { return NUTS{Setup: s.Setup}.Target() }
 
 func (s Tempering) Check(d *bayes.Density) error {
 	if s.Temperatures < 0 || s.Temperatures == 1 || s.Temperatures > 1000 {
-		return fmt.Errorf("sample: %v: Temperatures is %d: want a number from 2 to 1000, or 0 for 10", s, s.Temperatures)
+		return fmt.Errorf("sample: %v: Temperatures is %d: want a number from 2 to 1000, or 0, which means 10", s, s.Temperatures)
 	}
 	_, err := solvedBy(d, s.Setup)
 	return err
