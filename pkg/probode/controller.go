@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/probode/internal/onset"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
@@ -122,7 +123,7 @@ func (c *controller) run(ctx context.Context) (err error) {
 			if err := c.step.Start(i, c.x, c.theta); err != nil {
 				return err
 			}
-			h := c.first() // the steps before an event say nothing about those after it
+			h := c.first(c.fixed.t[seg.to]) // the steps before an event say nothing about those after it
 			before := 1.0
 			c.goal = 0
 			for n := seg.from + 1; n <= seg.to; n++ {
@@ -225,17 +226,18 @@ func (c *controller) notice() {
 
 // first returns the length of the first step: a hundredth of the time in which the state
 // would double, with the state and its slope measured in units of the tolerance [HNW93,
-// §II.4].
-func (c *controller) first() float64 {
-	span := c.p.Span[1] - c.p.Span[0]
-	c.p.F(c.next, c.g.t[len(c.g.t)-1], c.x, c.theta)
+// §II.4], or less if f changes sooner. The times up to end have the same event before them.
+func (c *controller) first(end float64) float64 {
+	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
+	c.p.F(c.next, t, c.x, c.theta)
 	size, slope, top := 0., 0., vector.MaxAbs(c.peak)
 	if top == 0 && len(c.set.Absolute) == 0 { // there is no scale for a small value
 		return 1e-6 * span
 	}
+	unit := make([]float64, len(c.x))
 	for k, x := range c.x {
-		unit := c.set.size(k, x, x, c.peak[k], top)
-		size, slope = max(size, math.Abs(x)/unit), max(slope, math.Abs(c.next[k])/unit)
+		unit[k] = c.set.size(k, x, x, c.peak[k], top)
+		size, slope = max(size, math.Abs(x)/unit[k]), max(slope, math.Abs(c.next[k])/unit[k])
 	}
 	h := 1e-6 * span
 	if size > 1e-5 && slope > 1e-5 {
@@ -243,7 +245,11 @@ func (c *controller) first() float64 {
 	} else if slope > 1e-5 {
 		h = 0.01 / slope
 	}
-	return min(h, span/10)
+	h = min(h, span/10)
+	if c.p.Autonomous {
+		return h
+	}
+	return onset.Step(func(dst []float64, t float64) { c.p.F(dst, t, c.x, c.theta) }, t, min(h, end-t), unit)
 }
 
 // reach takes steps until t is equal to end.
@@ -357,7 +363,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			if err := c.step.Start(i+2, c.x, c.theta); err != nil {
 				return 0, 0, err
 			}
-			h, before, rejected, c.goal = c.first(), 1, 0, 0
+			h, before, rejected, c.goal = c.first(end), 1, 0, 0
 			continue
 		}
 		if before = max(size, 1e-4); rejected > 0 {

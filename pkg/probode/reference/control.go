@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/onset"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -63,6 +64,7 @@ func (e *integration) reach(target float64, i int) error {
 			if r.natural = 0.01 * min(span, vector.MaxAbs(e.x)/vector.MaxAbs(e.f0)); !(r.natural > 0) { // the state or f is zero
 				r.natural = 1e-4 * span
 			}
+			e.seeInput(min(r.natural, rest))
 		}
 		if r.natural < 1e-25*span || e.t+r.natural == e.t {
 			return e.stuck()
@@ -114,6 +116,25 @@ func (e *integration) reach(target float64, i int) error {
 		if H <= limit {
 			e.consider(H, cut)
 		}
+	}
+}
+
+// The method seeInput shortens the first step of a segment, whose length is at most h, if
+// f changes within it so soon that the step might not notice.
+func (e *integration) seeInput(h float64) {
+	if e.p.Autonomous {
+		return
+	}
+	unit, largest := make([]float64, len(e.x)), vector.MaxAbs(e.x)
+	for k, x := range e.x {
+		size := math.Abs(x)
+		if e.set.Absolute == nil {
+			size = max(size, 1e-6*e.peak[k], e.set.Relative*largest)
+		}
+		unit[k] = e.set.permitted(k, size)
+	}
+	if first := onset.Step(func(dst []float64, t float64) { e.p.F(dst, t, e.x, e.theta) }, e.t, h, unit); first < h {
+		e.rule.natural = first
 	}
 }
 

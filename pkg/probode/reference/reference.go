@@ -99,13 +99,14 @@ type Solution struct {
 //
 // Error is not a proof. A solver knows f only where it has called it. An input that
 // begins and ends between two calls, or a change of f in a region of the state that
-// neither integration has entered, affects neither X nor Error. With the default MaxStep,
-// a pulse in f(t) whose length is 1/1000 of the span is found. Declare shorter pulses as
-// Problem.Events, or set MaxStep to at most eight times their length. If f jumps at a
-// time that is not an event, no step is short enough for a tight tolerance, and Solve
-// returns an error instead of guessing on which side the solution continues. Error does
-// not include errors in f itself, such as those due to a formula in which nearly all
-// digits cancel, a wrong value of Autonomous, or a parameter that is not known exactly.
+// neither integration has entered, affects neither X nor Error. A pulse in f(t) is found
+// if it begins at t₀ or at an event, or if, with the default MaxStep, its length is at
+// least 1/1000 of the span. Declare the beginnings of shorter pulses as Problem.Events,
+// or set MaxStep to at most eight times their length. If f jumps at a time that is not an
+// event, no step is short enough for a tight tolerance, and Solve returns an error
+// instead of guessing on which side the solution continues. Error does not include errors
+// in f itself, such as those due to a formula in which nearly all digits cancel, a wrong
+// value of Autonomous, or a parameter that is not known exactly.
 //
 // Both integrations find the times of events with a Trigger, each on its own solution, up
 // to rounding. So Error includes the errors of these times.

@@ -1,0 +1,52 @@
+// Package onset finds inputs that change soon after a time, such as a short pulse that
+// begins with a dose. A step whose stages all lie after the pulse would not see it.
+package onset
+
+import "math"
+
+const (
+	apart    = 4   // ratio of the times at which f is evaluated
+	deepest  = 16  // number of these times; the shortest is h·apart^−deepest
+	straight = 4   // excess over a change in proportion to time that counts as sudden
+	effect   = 0.1 // smallest effect on the state that matters, in units of its tolerance
+)
+
+// Step returns the first step for an integration that begins at t: the argument h, or a
+// shorter step if f changes suddenly before t + h. The function f writes f(t, x) at the
+// initial state x to dst, and unit contains the permitted error of each component of the
+// state. The change of a component of f within a time δ is sudden if it is more than four
+// times the part δ/h of its largest change within h, and if, multiplied by δ, it is larger
+// than a tenth of the permitted error. The times δ are h/4, h/16, …, about 2·10⁻¹⁰ h.
+// So Step does not see a pulse that begins later and lies between two of these times.
+func Step(f func(dst []float64, t float64), t, h float64, unit []float64) float64 {
+	base, now, most := make([]float64, len(unit)), make([]float64, len(unit)), make([]float64, len(unit))
+	change := func(delta float64) {
+		f(now, t+delta)
+		for k, v := range now {
+			now[k] = math.Abs(v - base[k])
+		}
+	}
+	f(base, t)
+	change(h)
+	copy(most, now)
+	shortest, delta := h, h
+	for range deepest {
+		if delta /= apart; t+delta == t {
+			break
+		}
+		change(delta)
+		for k, v := range now {
+			if v > straight*most[k]*delta/shortest && v*delta > effect*unit[k] {
+				shortest = delta
+			}
+		}
+		if shortest == delta {
+			copy(most, now)
+		} else {
+			for k, v := range now {
+				most[k] = max(most[k], v)
+			}
+		}
+	}
+	return shortest
+}
