@@ -36,6 +36,7 @@ const (
 	roughD   = 10 * mattersD // for a climb
 
 	nearDraws     = 3    // draws around each mode at which solvers are compared
+	farDraws      = 20   // wider draws around each mode at which a solver must be stable
 	importance    = 100  // draws that show whether a mode is nearly Gaussian
 	nearlyNormal  = 0.25 // effective share of these draws above which it is
 	fewParameters = 12   // up to which random walks and independent proposals do well
@@ -177,11 +178,11 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	return diag.Kish([][]float64{weights})
 }
 
-// The function around() sets u to a normal draw around a mode, with its Cov times scale².
-// It returns the squared distance in units of Cov, and whether there is a Cov.
+// The function around() sets u to a normal draw around a mode, with its Shape times scale².
+// It returns the squared distance in units of Shape, and whether there is a Shape.
 func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square float64, ok bool) {
 	var chol mat.Cholesky
-	if m.Cov == nil || !chol.Factorize(m.Cov) {
+	if m.Shape == nil || !chol.Factorize(m.Shape) {
 		return 0, false
 	}
 	var lower mat.TriDense
@@ -279,7 +280,7 @@ func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 	for _, m := range list {
 		for range nearDraws {
 			theta := make([]float64, e.Dim())
-			if _, ok := around(u, m, 1, rng); ok && !math.IsInf(e.Constrain(theta, u), 0) {
+			if _, ok := around(u, m, 1, rng); ok && m.Cov != nil && !math.IsInf(e.Constrain(theta, u), 0) {
 				points = append(points, theta)
 			}
 		}
@@ -287,9 +288,10 @@ func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 	return points
 }
 
-// extremes returns points that differ from the highest mode in one coordinate, which is near
-// an end of the support of its prior, and at which the likelihood is not negligible.
-// Parameters with unbounded priors have none.
+// extremes returns points at which chains may arrive, and at which the likelihood is not
+// negligible: points that differ from the highest mode in one coordinate, which is near an
+// end of the support of its prior, and draws around the modes, as wide as their Shape.
+// Parameters with unbounded priors have no such ends.
 func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (points [][]float64, err error) {
 	const negligible = 200 // below the log-likelihood at the mode: other parameters may make up for less
 	e, err := bayes.NewDensity(ctx, p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
@@ -311,6 +313,18 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 			theta[k] = q.Prior.Quantile(share)
 			if math.IsInf(q.Prior.Quantile(1)-q.Prior.Quantile(0), 1) {
 				continue
+			}
+			if ll, err := e.LogLikelihood(theta, nil); err == nil && ll > best-negligible {
+				points = append(points, theta)
+			}
+		}
+	}
+	rng := probode.Stream(0x65787472)
+	for _, m := range heavy(found) {
+		for range farDraws {
+			theta, u := make([]float64, e.Dim()), make([]float64, e.Dim())
+			if _, ok := around(u, m, 1, rng); !ok || math.IsInf(e.Constrain(theta, u), 0) {
+				break
 			}
 			if ll, err := e.LogLikelihood(theta, nil); err == nil && ll > best-negligible {
 				points = append(points, theta)
