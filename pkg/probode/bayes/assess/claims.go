@@ -115,6 +115,9 @@ func (a *assessment) claimEffects(r *rows) {
 			}
 			r.check(row, sentence)
 		}
+		if b := st.Bound; b != nil {
+			r.check(Claim{Kind: "bound", Step: st.String(), Value: b.length(), SE: math.NaN(), Limit: 2 * math.Log1p(limit), Verdict: b.Verdict}, "")
+		}
 	}
 }
 

@@ -106,6 +106,10 @@ type Rung struct {
 	// Deterministic is the inference that trusts the solver; Probabilistic is the one
 	// with the solver's error in the model. Each is nil if that inference was not run.
 	Deterministic, Probabilistic *Inference
+
+	// Bound limits the effect of the error if the accurate posterior could not be sampled.
+	// It is nil if it was not needed or not computed.
+	Bound *Bound
 }
 
 // Size returns the step size or, under error control, the relative tolerance. If the
@@ -138,10 +142,13 @@ func (st *Rung) runs() []*Inference {
 
 // verdict returns the verdict on deterministic inference.
 func (st *Rung) verdict() Verdict {
-	if st.Deterministic == nil {
-		return Undecided
+	switch {
+	case st.Deterministic != nil:
+		return st.Deterministic.Verdict
+	case st.Bound != nil:
+		return st.Bound.Verdict
 	}
-	return st.Deterministic.Verdict
+	return Undecided
 }
 
 // A ModeShare is a mode of a posterior with its share of the mass.

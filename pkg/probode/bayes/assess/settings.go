@@ -50,8 +50,9 @@ type Settings struct {
 
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
 	// draws as without Auto. MaxTime, if positive, limits the time for sampling, counted
-	// from the beginning of Run: a posterior that has not been sampled by then gets no
-	// verdict, and Run adds no further draws to the others. The results then depend on the
+	// from the beginning of Run. A posterior that has not been sampled by then gets no
+	// verdict, or one that follows from a Bound, and Run adds no further draws to the others.
+	// Searches for modes and certificates are not cut short. The results then depend on the
 	// machine. If MaxTime is zero, only the first posterior, with Auto or if sampling needs
 	// gradients, has a limit, of four minutes.
 	MaxDraws int

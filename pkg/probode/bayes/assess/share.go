@@ -32,11 +32,15 @@ const (
 	// patience is the time, since the beginning of Run, in which the first posterior has to
 	// be sampled if Settings.MaxTime is zero.
 	patience = 4 * time.Minute
+	// explored is the number of iterations of the random walk for each draw at which the
+	// solvers are compared.
+	explored = 20
 )
 
 // share samples the accurate posterior with gradients if sample.Choose recommends that.
-// Otherwise, or if this sampling fails, it does nothing. If it runs out of time, it says
-// so in the field slow.
+// Otherwise it does nothing. If this sampling fails, a random walk explores the posterior,
+// and share bounds the effect of the error at the points that it reaches (see Bound). If
+// there is no time left, or nothing more to sample, the field slow says why.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -54,24 +58,29 @@ func (a *assessment) share() error {
 		return nil
 	}
 	// Posteriors that share their draws can be compared with fewer draws than separate runs.
-	chains := a.plan.s.Chains
-	chains.Draws, chains.MinESS = min(chains.Draws, 500), math.Min(chains.MinESS, 1000)
-	q, chains.Start = best.Posterior, best.Start
-	a.within = cmp.Or(a.plan.s.MaxTime, patience)
-	d, err := a.sample(q, &pairing{modes: q.Modes}, best.Sampler, chains, a.seed(5000))
-	if errors.Is(err, errTime) {
-		a.slow = fmt.Sprintf(saidSlow, a.within, best.Why)
-	}
-	if err != nil {
-		return a.ctx.Err()
-	}
-	a.say("accurate solutions")
-	if err := a.weigh(d); err != nil {
-		return a.ctx.Err()
-	}
-	if y := a.standard(d, fmt.Sprintf("the weighted draws made with %v, %s, by %v", q.Method, setting(q), best.Sampler)); y.usable && y.whole() {
+	q, chains := best.Posterior, a.plan.s.Chains
+	chains.Draws, chains.MinESS, chains.Start = min(chains.Draws, 500), math.Min(chains.MinESS, 1000), best.Start
+	limit := cmp.Or(a.plan.s.MaxTime, patience)
+	a.within = limit - limit/4
+	y, err := a.drawAccurate(q, best.Sampler, chains, a.seed(5000))
+	if err == nil && y.usable && y.whole() {
 		a.common = true
 		return a.measureBy(y)
+	}
+	slow := errors.Is(err, errTime)
+	if a.ctx.Err() != nil {
+		return a.ctx.Err()
+	}
+	// A random walk goes less far than gradients in the same number of iterations, but it
+	// makes many more of them in the same time.
+	a.within, chains.MinESS, chains.Thin = limit, 0, explored
+	if y, err := a.drawAccurate(q, sample.Deterministic{}, chains, a.seed(5001)); err == nil {
+		if err := a.bound(y); err != nil {
+			return err
+		}
+	}
+	if slow && a.slow == "" {
+		a.slow = fmt.Sprintf(saidSlow, limit, best.Why)
 	}
 	return a.ctx.Err()
 }

@@ -3,9 +3,12 @@ package assess_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -78,4 +81,66 @@ func TestSharedDrawsTakeTooLong(t *testing.T) {
 	if !strings.Contains(a.Answer(), "could not be sampled within 1ns") || !strings.Contains(a.Answer(), "\nD is 0.18 at h = 0.01562") || a.Largest != 0 {
 		t.Errorf("%v", a)
 	}
+}
+
+// Twenty draws from each chain represent no posterior, but they bound the effect of the
+// error: at h = 1/1024 it is negligible, at h = 1/64 it is not. The true shifts of the means
+// and the true ratios of the standard deviations, known by quadrature, respect the bounds.
+func TestBound(t *testing.T) {
+	a := quick(t, decays(1./1024), assess.Settings{Steps: []float64{1. / 64, 1. / 1024}, Weighed: 80, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(1. / 64)},
+		Chains: mcmc.Settings{Draws: 20, BurnIn: 200, Seed: 2}})
+	coarse, fine := a.Steps[0].Bound, a.Steps[1].Bound
+	if coarse == nil || fine == nil || coarse.Verdict != assess.Undecided || fine.Verdict != assess.Negligible || a.Largest != 1./1024 {
+		t.Fatalf("%+v, %+v\n%v", coarse, fine, a)
+	}
+	if s := a.Answer(); !strings.Contains(s, "Where the chains have been, the solver's error does not matter up to h = 0.0009766") || !strings.Contains(s, "At h = 0.01562 it is undecided") {
+		t.Error(s)
+	}
+	mean, sd := assessMoments(t, 0, 0)
+	for i, b := range []*assess.Bound{coarse, fine} {
+		meanH, sdH := assessMoments(t, a.Steps[i].StepSize, 0)
+		if shift, ratio := math.Abs(meanH-mean)/sd, math.Exp(math.Abs(math.Log(sdH/sd))); shift > b.Shift() || ratio > b.Ratio() || b.Points != 80 {
+			t.Errorf("%v: shift %.3g, ratio %.3g, bounds %.3g and %.3g at %d points", a.Steps[i], shift, ratio, b.Shift(), b.Ratio(), b.Points)
+		}
+	}
+}
+
+// The bounds hold for any weights of a thousand random distributions, and random weights
+// reach a large part of each of them.
+func TestBoundOfAnyDistribution(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for _, r := range []float64{0.05, 0.2, 1} {
+		b := assess.Bound{Range: [2]float64{-r, 0}}
+		var shift, ratio, probability float64 // the largest parts of the bounds
+		for range 1000 {
+			n := 2 + rng.IntN(4)
+			p, q, x := make([]float64, n), make([]float64, n), make([]float64, n)
+			for k := range n {
+				p[k], x[k] = math.Pow(rng.Float64(), 4), rng.NormFloat64()
+				q[k] = p[k] * math.Exp(-r*float64(rng.IntN(2)))
+			}
+			mp, sp := moments(p, x)
+			mq, sq := moments(q, x)
+			var tv, sum, sumQ float64
+			for k := range n {
+				sum, sumQ = sum+p[k], sumQ+q[k]
+			}
+			for k := range n {
+				tv += math.Abs(p[k]/sum-q[k]/sumQ) / 2
+			}
+			shift, probability = max(shift, math.Abs(mq-mp)/sp/b.Shift()), max(probability, tv/b.Probability())
+			ratio = max(ratio, math.Abs(math.Log(sq/sp))/math.Log(b.Ratio()))
+		}
+		for _, v := range []float64{shift, ratio, probability} {
+			if v > 1+1e-9 || v < 0.8 {
+				t.Errorf("range %g: the largest parts of the bounds are %.4f, %.4f and %.4f", r, shift, ratio, probability)
+			}
+		}
+	}
+}
+
+// moments returns the mean and the sd of x with the weights p.
+func moments(p, x []float64) (mean, sd float64) {
+	mean, variance := stat.PopMeanVariance(x, p)
+	return mean, math.Sqrt(variance)
 }

@@ -174,7 +174,9 @@ func (a *Report) stepTable() TextTable {
 			t.Rows = append(t.Rows, append(head, inf.Sampler, fmt.Sprint(inf.Solves), fmt.Sprintf("%.1f", inf.Seconds), fmt.Sprintf("%.0f", inf.ESSPerSecond), inf.Verdict.String()))
 			head = make([]string, 5)
 		}
-		if st.Deterministic == nil {
+		if b := st.Bound; st.Deterministic == nil && b != nil {
+			t.Rows = append(t.Rows, append(head, "bound", "", "", "", b.Verdict.String()))
+		} else if st.Deterministic == nil {
 			t.Rows = append(t.Rows, append(head, "–", "", "", "", "unknown"))
 		}
 	}

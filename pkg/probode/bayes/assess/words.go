@@ -27,8 +27,9 @@ const (
 	saidSearch    = "%v: there may be other modes: %s"
 	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
 
-	saidSlow    = "no verdict: the accurate posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
-	saidNoNoise = "the posterior with noise in the model was not sampled, and no remedies were tried: sampling needs gradients here (%s), and the sampler %v does not use them"
+	saidSlow     = "no verdict: the accurate posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
+	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds for the region that they have reached"
+	saidNoNoise  = "the posterior with noise in the model was not sampled, and no remedies were tried: sampling needs gradients here (%s), and the sampler %v does not use them"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"
 	saidOtherMode = "there is a mode at %s that %s"
@@ -120,6 +121,8 @@ func (a *Report) Answer() string {
 	limit := fmt.Sprintf("for every parameter, the median is off by less than %.3g times the half-width of the central 68 %% interval, and the width of that interval by less than %.0f %%", a.Threshold, 100*a.Threshold)
 	everywhere := !slices.ContainsFunc(a.Steps, func(st Rung) bool { return st.verdict() != Matters })
 	switch {
+	case a.bounded():
+		a.sayBound(&b)
 	case doubt != "":
 		fmt.Fprintf(&b, "Whether the solver's error matters cannot be decided: %s.\n", doubt)
 	case a.Largest == a.Steps[0].Size():
@@ -142,6 +145,32 @@ func (a *Report) Answer() string {
 	}
 	a.sayBasis(&b)
 	return b.String()
+}
+
+// The method bounded reports whether the verdict follows from bounds, not from draws that
+// represent the posterior.
+func (a *Report) bounded() bool {
+	st := a.Steps[len(a.Steps)-1]
+	return a.Largest > 0 && st.Deterministic == nil && st.Bound != nil
+}
+
+// sayBound says what follows from the bounds.
+func (a *Report) sayBound(b *strings.Builder) {
+	var at *Rung // the largest step that is small enough
+	for i := range a.Steps {
+		if a.Steps[i].Size() <= a.Largest {
+			at = &a.Steps[i]
+			break
+		}
+	}
+	c := at.Bound
+	fmt.Fprintf(b, "Where the chains have been, the solver's error does not matter up to %s. They have not mixed (R̂ up to %.3g), so the posterior is not known, but at %.4g %% of the %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g (at all of them, between %.2g and %.2g). However the posterior is distributed over these %.4g %%, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+		a.sized(a.Largest), c.RHat, c.covered(), c.Points, c.Range[0], c.Range[1], c.Whole[0], c.Whole[1], c.covered(), c.Shift(), 100*(c.Ratio()-1), c.Probability())
+	if i := slices.IndexFunc(a.Steps, func(st Rung) bool { return st.Size() <= a.Largest }) - 1; i >= 0 && a.Steps[i].Bound != nil {
+		c := a.Steps[i].Bound
+		fmt.Fprintf(b, "At %v it is undecided: at %.4g %% of the points, the difference is between %.2g and %.2g.\n", a.Steps[i], c.covered(), c.Range[0], c.Range[1])
+	}
+	b.WriteString("Parts of the posterior that no chain has reached are not covered.\n")
 }
 
 // doubt says why no verdict is possible. It returns "" if a verdict is possible.

@@ -1,0 +1,116 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// If chains do not mix, the accurate posterior is not known, but the solver's error may
+// still be known to be harmless. If the difference between two log likelihoods varies by
+// at most r over a region, the normalised ratio w of the two posteriors there lies between
+// m and m eʳ, with m ≤ 1 and mean 1. Whatever the distribution over the region,
+//
+//   - the sd of w is at most sinh(r/2), so by Cauchy and Schwarz no mean moves by more than
+//     sinh(r/2) standard deviations;
+//   - w and 1/w are at most eʳ, so no sd changes by a factor of more than e^{r/2};
+//   - no probability changes by more than tanh(r/4).
+//
+// Each of these is the maximum over all distributions for which w takes two values.
+
+// A Bound limits the effect of the solver's error on a posterior that could not be
+// sampled. It holds for any distribution over most of the points that the chains have
+// reached.
+type Bound struct {
+	Points int     // at which the log likelihoods were compared
+	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
+	// Range contains the differences between the log likelihood of the step and that of
+	// the reference, except for the smallest and the largest thousandth. Whole contains
+	// all differences.
+	Range, Whole [2]float64
+	// Verdict is Negligible if the bounds are within the threshold, Whole is shorter than
+	// 1, the reference is accurate at the points, and both posteriors have the same modes.
+	// Otherwise it is Undecided.
+	Verdict Verdict
+}
+
+const (
+	left    = 1000 // one point in so many is left out at either end of Bound.Range
+	longest = 1    // the longest Bound.Whole for a verdict
+)
+
+func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }
+
+// covered returns the percentage of the points whose differences lie in Range.
+func (b *Bound) covered() float64 {
+	return 100 * float64(b.Points-2*(b.Points/left)) / float64(b.Points)
+}
+
+// Shift returns the bound on the shift of a mean, in standard deviations.
+func (b *Bound) Shift() float64 { return math.Sinh(b.length() / 2) }
+
+// Ratio returns the bound on the factor by which a standard deviation changes.
+func (b *Bound) Ratio() float64 { return math.Exp(b.length() / 2) }
+
+// Probability returns the bound on the change of a probability.
+func (b *Bound) Probability() float64 { return math.Tanh(b.length() / 4) }
+
+// bound compares the steps with the reference at the weighted draws of y, whose chains
+// have not mixed. If the smallest step has the verdict Negligible, nothing else needs to
+// be sampled, and the field slow says why.
+func (a *assessment) bound(y *standard) error {
+	own, err := a.checkReference(y)
+	if err != nil {
+		return err
+	}
+	worst := 0.0
+	for _, m := range y.summed.Summary {
+		worst = math.Max(worst, m.RHat)
+	}
+	for i := range a.ladder {
+		if a.modes.steps[i].modes == nil {
+			continue
+		}
+		d := *y.draws
+		d.to, d.raw = a.ladder[i].setup, nil
+		a.say("solutions at the draws, %v", &a.ladder[i])
+		if err := a.rawWeights(&d); err != nil {
+			return a.ctx.Err()
+		}
+		var off []float64
+		for c, raw := range d.raw {
+			for k, v := range raw {
+				off = append(off, nanOr(v-y.raw[c][k], math.Inf(1))) // NaN if neither can be solved
+			}
+		}
+		slices.Sort(off)
+		n, out := len(off), len(off)/left
+		b := &Bound{Points: n, RHat: worst, Range: [2]float64{off[out], off[n-1-out]}, Whole: [2]float64{off[0], off[n-1]}, Verdict: Undecided}
+		same, limit := verdictOnModes(a.modes.steps[i].own) == Negligible, a.out.Threshold
+		if same && own.enough(limit) && b.Ratio() <= 1+limit && off[n-1]-off[0] <= longest { // Shift is smaller than Ratio − 1
+			b.Verdict = Negligible
+		}
+		a.out.Steps[i].Bound = b
+	}
+	if b := a.out.Steps[a.finest()].Bound; b != nil && b.Verdict == Negligible {
+		a.own, a.slow = own, fmt.Sprintf(saidNotMixed, worst)
+	}
+	return a.ctx.Err()
+}
+
+// drawAccurate samples an accurate posterior and weighs the draws.
+func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*standard, error) {
+	d, err := a.sample(q, &pairing{modes: q.Modes}, sampler, chains, seed)
+	if err != nil {
+		return nil, err
+	}
+	a.say("accurate solutions")
+	if err := a.weigh(d); err != nil {
+		return nil, err
+	}
+	return a.standard(d, fmt.Sprintf("the weighted draws made with %v, %s, by %v", q.Method, setting(q), sampler)), nil
+}
