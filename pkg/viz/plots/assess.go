@@ -34,7 +34,7 @@ func Assessment(a *assess.Report) viz.Figure {
 		shift  float64 // of the points along the axis, so that they do not cover each other
 		of     func(assess.Rung) *assess.Inference
 	}{
-		{"deterministic: solver trusted", viz.Blue, viz.Disc, viz.Solid, 1 / 1.05, func(st assess.Rung) *assess.Inference { return st.Deterministic }},
+		{"deterministic: solver taken as exact", viz.Blue, viz.Disc, viz.Solid, 1 / 1.05, func(st assess.Rung) *assess.Inference { return st.Deterministic }},
 		{"probabilistic: solver's error in the model", viz.Vermillion, viz.Square, viz.Dashed, 1.05, func(st assess.Rung) *assess.Inference { return st.Probabilistic }},
 	}
 
