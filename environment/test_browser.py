@@ -273,11 +273,32 @@ def interactive(browser, server, path):
                 seen.add(pixels(box)["all"])
             assert len(seen) == len(marks), f"{name}: {len(marks)} positions of the slider, {len(seen)} different pictures"
             box.screenshot(path=OUT / f"{name}-slider.png")
+    undisturbed(page, path)
     page.screenshot(path=OUT / f"{path.stem}.png")
     assert asked and all(u.startswith(server.url) for u in asked), f"{path.name}: ECharts was asked for at {set(asked)}"
     print(f"{path.stem}: {boxes.count()} charts, {sliders} sliders, {seconds:.0f} s to run", flush=True)
     context.close()
     return sliders
+
+
+CELLS = "() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells.map(c => c.getSource())"
+
+
+def undisturbed(page, path):
+    """In a live figure the keys that are commands of JupyterLab, such as d d, change no cell."""
+    knobs = page.locator("[data-play] input[type=range]")
+    if not knobs.count():
+        return
+    knob, cells = knobs.first, page.evaluate(CELLS)
+    knob.scroll_into_view_if_needed()
+    knob.focus()
+    before = knob.input_value()
+    knob.press("ArrowRight")
+    assert knob.input_value() != before, f"{path.name}: an arrow key does not move the slider"
+    for key in ["a", "b", "d", "d", "x", "m", "Enter", "Shift+Enter"]:
+        knob.press(key)
+    page.wait_for_timeout(500)
+    assert page.evaluate(CELLS) == cells, f"{path.name}: keys pressed in a figure change the cells"
 
 
 def static(browser, server, path):
