@@ -14,7 +14,9 @@ import (
 // runs again.
 func report(a *assess.Report) {
 	words(a.Answer(), a.Warnings())
-	graphic(plots.Assessment(a))
+	if a.Sampled() {
+		graphic(plots.Assessment(a))
+	}
 	for _, t := range a.Tables() {
 		if t.Name != "median" && t.Name != "accurate" && t.Name != "alpha" {
 			continue

@@ -12,10 +12,6 @@ import (
 // AssessmentHTML returns the body of a page about a report: the answer, the figures, the
 // warnings, and the tables.
 func AssessmentHTML(a *assess.Report, title string) (string, error) {
-	figure, err := viz.HTML(Assessment(a))
-	if err != nil {
-		return "", err
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "<h1>Does the error of %s matter for the posterior of %s?</h1>\n", html.EscapeString(a.Method), html.EscapeString(title))
 	// The first line of each part gives the answer.
@@ -26,7 +22,13 @@ func AssessmentHTML(a *assess.Report, title string) (string, error) {
 			class = ""
 		}
 	}
-	b.WriteString(figure)
+	if a.Sampled() {
+		figure, err := viz.HTML(Assessment(a))
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(figure)
+	}
 	if a.Profile != nil {
 		along, err := viz.HTML(LogLikelihoodProfile(a.Profile))
 		if err != nil {

@@ -245,10 +245,13 @@ func (inf *Inference) gravest(threshold float64) (param int) {
 // step. The result undecidedAbove says whether the next larger step is undecided.
 func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	for _, st := range slices.Backward(a.Steps) {
-		if st.Deterministic == nil {
+		v := st.verdict() // a bound holds for all parameters
+		if st.Deterministic != nil {
+			v = st.Deterministic.Effects[j].Verdict
+		} else if st.Bound == nil {
 			break
 		}
-		if v := st.Deterministic.Effects[j].Verdict; v != Negligible {
+		if v != Negligible {
 			return size, v == Undecided
 		}
 		size = st.Size()

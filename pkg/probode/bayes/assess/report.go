@@ -140,6 +140,12 @@ func (st *Rung) runs() []*Inference {
 	return slices.DeleteFunc([]*Inference{st.Deterministic, st.Probabilistic}, func(inf *Inference) bool { return inf == nil })
 }
 
+// Sampled reports whether there is a step whose posterior was sampled. Without one there
+// are no biases that a figure could show.
+func (a *Report) Sampled() bool {
+	return slices.ContainsFunc(a.Steps, func(st Rung) bool { return len(st.runs()) > 0 })
+}
+
 // verdict returns the verdict on deterministic inference.
 func (st *Rung) verdict() Verdict {
 	switch {

@@ -14,6 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 // decays returns the model of thirteen independent decays, each with a rate of its own.
@@ -95,6 +96,9 @@ func TestBound(t *testing.T) {
 	}
 	if s := a.Answer(); !strings.Contains(s, "Where the chains have been, the solver's error does not matter up to h = 0.0009766") || !strings.Contains(s, "At h = 0.01562 it is undecided") {
 		t.Error(s)
+	}
+	if page, err := plots.AssessmentHTML(a, "decays"); err != nil || strings.Contains(page, "bias of the median") || strings.Count(page, "0.0009766\n") < 13 {
+		t.Errorf("%v, the page has a figure without data, or a table without the step that is small enough:\n%s", err, page)
 	}
 	mean, sd := assessMoments(t, 0, 0)
 	for i, b := range []*assess.Bound{coarse, fine} {

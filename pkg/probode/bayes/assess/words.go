@@ -164,8 +164,14 @@ func (a *Report) sayBound(b *strings.Builder) {
 		}
 	}
 	c := at.Bound
-	fmt.Fprintf(b, "Where the chains have been, the solver's error does not matter up to %s. They have not mixed (R̂ up to %.3g), so the posterior is not known, but at %.4g %% of the %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g (at all of them, between %.2g and %.2g). However the posterior is distributed over these %.4g %%, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
-		a.sized(a.Largest), c.RHat, c.covered(), c.Points, c.Range[0], c.Range[1], c.Whole[0], c.Whole[1], c.covered(), c.Shift(), 100*(c.Ratio()-1), c.Probability())
+	most, rest, those := "all", "", "points"
+	if c.Range != c.Whole {
+		most = fmt.Sprintf("%.4g %% of the", c.covered())
+		rest = fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
+		those = fmt.Sprintf("%.4g %%", c.covered())
+	}
+	fmt.Fprintf(b, "Where the chains have been, the solver's error does not matter up to %s. They have not mixed (R̂ up to %.3g), so the posterior is not known, but at %s %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g%s. However the posterior is distributed over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
 	if i := slices.IndexFunc(a.Steps, func(st Rung) bool { return st.Size() <= a.Largest }) - 1; i >= 0 && a.Steps[i].Bound != nil {
 		c := a.Steps[i].Bound
 		fmt.Fprintf(b, "At %v it is undecided: at %.4g %% of the points, the difference is between %.2g and %.2g.\n", a.Steps[i], c.covered(), c.Range[0], c.Range[1])
