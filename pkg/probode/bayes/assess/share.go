@@ -38,9 +38,10 @@ const (
 )
 
 // share samples the accurate posterior with gradients if sample.Choose recommends that.
-// Otherwise it does nothing. If this sampling fails, a random walk explores the posterior,
-// and share bounds the effect of the error at the points that it reaches (see Bound). If
-// there is no time left, or nothing more to sample, the field slow says why.
+// Otherwise it does nothing. If these chains do not mix, a random walk is tried. If its
+// chains do not mix either, share bounds the effect of the error at the points that they
+// have reached (see Bound). If there is no time left, or nothing more to sample, the field
+// slow says why.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -63,23 +64,31 @@ func (a *assessment) share() error {
 	limit := cmp.Or(a.plan.s.MaxTime, patience)
 	a.within = limit - limit/4
 	y, err := a.drawAccurate(q, best.Sampler, chains, a.seed(5000))
-	if err == nil && y.usable && y.whole() {
-		a.common = true
-		return a.measureBy(y)
-	}
-	slow := errors.Is(err, errTime)
 	if a.ctx.Err() != nil {
 		return a.ctx.Err()
+	}
+	slow, good := errors.Is(err, errTime), err == nil && y.usable && y.whole()
+	if good && a.mixed(y.draws) {
+		a.common = true
+		return a.measureBy(y)
 	}
 	// A random walk goes less far than gradients in the same number of iterations, but it
 	// makes many more of them in the same time.
 	a.within, chains.MinESS, chains.Thin = limit, 0, explored
-	if y, err := a.drawAccurate(q, sample.Deterministic{}, chains, a.seed(5001)); err == nil {
-		if err := a.bound(y); err != nil {
+	if z, err := a.drawAccurate(q, sample.Deterministic{}, chains, a.seed(5001)); err == nil {
+		if z.usable && z.whole() && a.mixed(z.draws) {
+			a.common = true
+			return a.measureBy(z)
+		}
+		if err := a.bound(z); err != nil || a.slow != "" {
 			return err
 		}
 	}
-	if slow && a.slow == "" {
+	switch {
+	case good: // perhaps more draws will do
+		a.common = true
+		return a.measureBy(y)
+	case slow:
 		a.slow = fmt.Sprintf(saidSlow, limit, best.Why)
 	}
 	return a.ctx.Err()
