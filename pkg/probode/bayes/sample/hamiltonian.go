@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -28,8 +29,9 @@ import (
 // posterior of (θ, v), which sets the scales of the moves.
 //
 // The approximation is not needed for the draws to be correct. If there is none, if the
-// path of the solver has no gradient with respect to ξ, or if there are several modes,
-// then PCNWithinGibbs draws instead, and a note says so.
+// path of the solver has no gradient with respect to ξ, if there are several modes, or if
+// the noise hardly makes the posterior of θ wider, then PCNWithinGibbs draws instead, and
+// a note says so.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw, or one
 // solve for most draws if the approximation is good. The zero value is ready for use.
@@ -51,7 +53,8 @@ func (Hamiltonian) BurnIn(int) int { return 300 }
 // Prepare searches for the Gaussian approximation.
 func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	instead := func(why string) (Sampler, []string, error) {
-		return PCNWithinGibbs{}, []string{"pcn draws θ and ξ in turn, because " + why}, nil
+		sampler, notes, err := PCNWithinGibbs{}.Prepare(ctx, d, modes)
+		return sampler, append([]string{"pcn draws θ and ξ in turn, because " + why}, notes...), err
 	}
 	e, p := d.Clone(), d.Posterior()
 	defer e.Bind(ctx)()
@@ -79,11 +82,18 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 		return nil, nil, err
 	case s.gaussian == nil:
 		return instead("no Gaussian approximation of their posterior was found")
+	case m.Cov != nil && s.gaussian.widens(m.Cov) < littleWider:
+		return instead("the solver's noise hardly makes the posterior of θ wider, and then moves without gradients are cheaper")
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])
 	return s, []string{fmt.Sprintf("θ and ξ are moved together, with proposals from a Gaussian approximation around %s, in which the data inform %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
 }
+
+// littleWider is the factor below which it does not pay to move θ and ξ together. With
+// backward Euler on FitzHugh–Nagumo the factor is 6.0, 2.3 and 1.3 at h = 0.05, 0.02 and
+// 0.01, and the rate of effective draws is 5.6, 1.3 and 0.5 times that of PCNWithinGibbs.
+const littleWider = 1.5
 
 // mostInformed is the largest number of directions of ξ in a Gaussian approximation.
 const mostInformed = 90
@@ -110,6 +120,20 @@ func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *ga
 		}
 	}
 	return found
+}
+
+// The method widens returns the largest factor by which the variance of a parameter
+// exceeds its variance without noise in the solver, whose covariance matrix is cov.
+func (g *gaussian) widens(cov mat.Symmetric) (factor float64) {
+	d := cov.SymmetricDim()
+	var all mat.Dense
+	if all.Inverse(g.precision()) != nil {
+		return math.Inf(1)
+	}
+	for k := range d {
+		factor = max(factor, all.At(k, k)/cov.At(k, k))
+	}
+	return factor
 }
 
 // precision returns the inverse of the covariance.
