@@ -101,18 +101,19 @@ func TestAdaptiveStops(t *testing.T) {
 	}
 }
 
-// Every method sees a pulse that begins at t₀, however short. Its dose is 1, and without
-// it the state would be e^{−t}. The tolerance of a step is 10⁻⁶, and the equation damps
+// Every method sees a pulse that begins at t₀, however short, also if the state is zero
+// there. Its dose is 1, and without it the state would be e^{−t} or zero. The tolerance of a step is 10⁻⁶, and the equation damps
 // errors, so the error of the state is far below 10⁻³.
 func TestAdaptiveSeesPulseAtTheStart(t *testing.T) {
-	for _, width := range []float64{0.1, 1e-3, 1e-6, 1e-9} {
+	for _, c := range []struct{ width, start float64 }{{0.1, 1}, {1e-3, 1}, {1e-6, 1}, {1e-9, 1}, {0.1, 0}, {1e-6, 0}, {1e-9, 0}} {
+		width := c.width
 		// The dose of c (1 − e^{−s}) e^{−s}, s = t/width, is c width/2.
-		p := &probode.Problem{X0: []float64{1}, Span: [2]float64{0, 5}, F: func(dst []float64, t float64, x, _ []float64) {
+		p := &probode.Problem{X0: []float64{c.start}, Span: [2]float64{0, 5}, F: func(dst []float64, t float64, x, _ []float64) {
 			s := t / width
 			dst[0] = -2/width*math.Expm1(-s)*math.Exp(-s) - x[0]
 		}}
 		decay := func(rate float64) float64 { return (math.Exp(-rate*3) - math.Exp(-3)) / (1 - rate) }
-		want := math.Exp(-3) + 2/width*(decay(1/width)-decay(2/width))
+		want := c.start*math.Exp(-3) + 2/width*(decay(1/width)-decay(2/width))
 		for _, m := range []probode.Method{probode.RungeKutta{Tableau: probode.DormandPrince}, adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 2}, methods.BDF{}, methods.Radau{}} {
 			s, err := probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}}.Bind(context.Background(), p, nil, []float64{3})
 			if err != nil {
@@ -120,7 +121,7 @@ func TestAdaptiveSeesPulseAtTheStart(t *testing.T) {
 			}
 			var got [1]float64
 			if err := s.States(context.Background(), got[:], nil, nil); err != nil || math.Abs(got[0]-want) > 1e-3*want {
-				t.Errorf("%v, width %g: %g, %v, want %g", m, width, got[0], err, want)
+				t.Errorf("%v, width %g, from %g: %g, %v, want %g", m, width, c.start, got[0], err, want)
 			}
 		}
 	}

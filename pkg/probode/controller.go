@@ -226,23 +226,23 @@ func (c *controller) notice() {
 
 // first returns the length of the first step: a hundredth of the time in which the state
 // would double, with the state and its slope measured in units of the tolerance [HNW93,
-// §II.4], or less if f changes sooner. The times up to end have the same event before them.
+// §II.4]. If f changes sooner, the step is shorter. No event lies between the present time
+// and end.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)
 	size, slope, top := 0., 0., vector.MaxAbs(c.peak)
-	if top == 0 && len(c.set.Absolute) == 0 { // there is no scale for a small value
-		return 1e-6 * span
-	}
 	unit := make([]float64, len(c.x))
 	for k, x := range c.x {
 		unit[k] = c.set.size(k, x, x, c.peak[k], top)
 		size, slope = max(size, math.Abs(x)/unit[k]), max(slope, math.Abs(c.next[k])/unit[k])
 	}
 	h := 1e-6 * span
-	if size > 1e-5 && slope > 1e-5 {
+	switch {
+	case top == 0 && len(c.set.Absolute) == 0: // there is no scale for a small value
+	case size > 1e-5 && slope > 1e-5:
 		h = 0.01 * size / slope
-	} else if slope > 1e-5 {
+	case slope > 1e-5:
 		h = 0.01 / slope
 	}
 	h = min(h, span/10)

@@ -120,18 +120,14 @@ func (e *integration) reach(target float64, i int) error {
 }
 
 // The method seeInput shortens the first step of a segment, whose length is at most h, if
-// f changes within it so soon that the step might not notice.
+// f(t, x) changes so soon after t that the step could pass over the change.
 func (e *integration) seeInput(h float64) {
 	if e.p.Autonomous {
 		return
 	}
 	unit, largest := make([]float64, len(e.x)), vector.MaxAbs(e.x)
 	for k, x := range e.x {
-		size := math.Abs(x)
-		if e.set.Absolute == nil {
-			size = max(size, 1e-6*e.peak[k], e.set.Relative*largest)
-		}
-		unit[k] = e.set.permitted(k, size)
+		unit[k] = e.set.permitted(k, e.size(k, math.Abs(x), largest))
 	}
 	if first := onset.Step(func(dst []float64, t float64) { e.p.F(dst, t, e.x, e.theta) }, e.t, h, unit); first < h {
 		e.rule.natural = first

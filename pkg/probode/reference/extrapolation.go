@@ -199,11 +199,7 @@ func (e *integration) distance(j int, H, part float64) float64 {
 		if err == 0 { // even in a component that has been zero so far
 			continue
 		}
-		size := max(math.Abs(e.x[k]), math.Abs(e.x[k]+dx))
-		if e.set.Absolute == nil {
-			// A component that has been zero so far has no size of its own.
-			size = max(size, 1e-6*e.peak[k], e.set.Relative*largest)
-		}
+		size := e.size(k, max(math.Abs(e.x[k]), math.Abs(e.x[k]+dx)), largest)
 		unit := part * max(e.set.permitted(k, size), 1e-15*size)
 		// The time at which an input makes a component nonzero is known only to within a
 		// few units in its last place. So the component is uncertain shortly after that
@@ -218,6 +214,17 @@ func (e *integration) distance(j int, H, part float64) float64 {
 		dist = max(dist, err/(unit+0x1p-50*math.Abs(dx)+math.SmallestNonzeroFloat64))
 	}
 	return dist
+}
+
+// size returns the size of component k with which errors are compared: its absolute value
+// x or, without an absolute tolerance, a number that is not zero unless all states are. The
+// argument largest is the largest absolute value of all components.
+func (e *integration) size(k int, x, largest float64) float64 {
+	if e.set.Absolute == nil {
+		// A component that has been zero so far has no size of its own.
+		x = max(x, 1e-6*e.peak[k], e.set.Relative*largest)
+	}
+	return x
 }
 
 // epsilon is the spacing of floating-point numbers at 1.

@@ -63,17 +63,18 @@ func stairs(c float64) float64 {
 	return c*n*(n-1)/2 + (2-n*c)*n
 }
 
-// A pulse that begins at t₀ or with an event, however short, is not overlooked. Its dose
-// is 1. In x′ = u(t) − x with u = c (1 − e^{−t/a}) e^{−t/b}, each exponential of u adds
+// A pulse that begins at t₀ or with an event, however short, is not overlooked, whether the
+// state is zero or not. Its dose is 1. In x′ = u(t) − x with u = c (1 − e^{−t/a}) e^{−t/b}, each exponential of u adds
 // the solution of x′ = e^{−βt} − x, which is (e^{−βt} − e^{−t})/(1 − β).
 func TestPulseAtTheStart(t *testing.T) {
 	decay := func(t, rate float64) float64 { return (math.Exp(-rate*t) - math.Exp(-t)) / (1 - rate) }
 	for _, start := range []float64{0, 2} {
 		for _, b := range []float64{0.1, 1e-3, 1e-5, 1e-7, 1e-9} {
-			for _, a := range []float64{0.1 * b, b, 10 * b} {
+			for i, a := range []float64{0.1 * b, b, 10 * b, 0.1 * b, b, 10 * b} {
 				slow, fast := 1/b, 1/a+1/b
 				c := 1 / (b - 1/fast)
-				p := &probode.Problem{X0: []float64{1, 0}, Span: [2]float64{0, 5}, Events: []probode.Event{{Time: start}},
+				x0 := float64(i % 2)
+				p := &probode.Problem{X0: []float64{x0, 0}, Span: [2]float64{0, 5}, Events: []probode.Event{{Time: start}},
 					F: func(dst []float64, t float64, x, _ []float64) {
 						dst[0], dst[1] = -x[0], x[0]-x[1]
 						if since := t - start; since > 0 {
@@ -82,7 +83,7 @@ func TestPulseAtTheStart(t *testing.T) {
 					}}
 				for _, s := range []Settings{{}, {Tolerance: relative(1e-6)}, {fixed: explicit}, {fixed: implicit}} {
 					exact := func(t float64) []float64 {
-						return []float64{math.Exp(-t) + c*(decay(t-start, slow)-decay(t-start, fast))}
+						return []float64{x0*math.Exp(-t) + c*(decay(t-start, slow)-decay(t-start, fast))}
 					}
 					// Times near an event at 2 are known to 4e-16 only, which is all of the
 					// pulse if b is 1e-9 or less.
