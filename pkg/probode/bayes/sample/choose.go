@@ -271,16 +271,23 @@ func candidates() (all []candidate) {
 // pointsAround returns the modes that count, followed by draws from their Gaussian
 // approximations, on the natural scale.
 func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
-	list := heavy(found)
-	for _, m := range list {
+	for _, m := range heavy(found) {
 		points = append(points, m.Theta)
 	}
-	rng := probode.Stream(0x64726177)
+	if found.Highest().Cov == nil { // then there are no such approximations
+		return points
+	}
+	return append(points, drawsAround(e, found, nearDraws, probode.Stream(0x64726177))...)
+}
+
+// drawsAround returns n draws around each mode that counts, as wide as its Shape, except for
+// those outside the support of the prior.
+func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (points [][]float64) {
 	u := make([]float64, e.Dim())
-	for _, m := range list {
-		for range nearDraws {
+	for _, m := range heavy(found) {
+		for range n {
 			theta := make([]float64, e.Dim())
-			if _, ok := around(u, m, 1, rng); ok && m.Cov != nil && !math.IsInf(e.Constrain(theta, u), 0) {
+			if _, ok := around(u, m, 1, rng); ok && !math.IsInf(e.Constrain(theta, u), 0) {
 				points = append(points, theta)
 			}
 		}
@@ -307,28 +314,20 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 	if err != nil {
 		return nil, ctx.Err()
 	}
+	all := drawsAround(e, found, farDraws, probode.Stream(0x65787472))
 	for k, q := range p.Params {
+		if math.IsInf(q.Prior.Quantile(1)-q.Prior.Quantile(0), 1) {
+			continue
+		}
 		for _, share := range []float64{0.01, 0.99} {
 			theta := slices.Clone(mode)
 			theta[k] = q.Prior.Quantile(share)
-			if math.IsInf(q.Prior.Quantile(1)-q.Prior.Quantile(0), 1) {
-				continue
-			}
-			if ll, err := e.LogLikelihood(theta, nil); err == nil && ll > best-negligible {
-				points = append(points, theta)
-			}
+			all = append(all, theta)
 		}
 	}
-	rng := probode.Stream(0x65787472)
-	for _, m := range heavy(found) {
-		for range farDraws {
-			theta, u := make([]float64, e.Dim()), make([]float64, e.Dim())
-			if _, ok := around(u, m, 1, rng); !ok || math.IsInf(e.Constrain(theta, u), 0) {
-				break
-			}
-			if ll, err := e.LogLikelihood(theta, nil); err == nil && ll > best-negligible {
-				points = append(points, theta)
-			}
+	for _, theta := range all {
+		if ll, err := e.LogLikelihood(theta, nil); err == nil && ll > best-negligible {
+			points = append(points, theta)
 		}
 	}
 	return points, ctx.Err()

@@ -3,7 +3,6 @@ package sample
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -97,21 +96,9 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (sta
 	if err != nil {
 		return nil, "", err
 	}
-	type tries struct {
-		of    *rand.Rand // each run gives a chain a new one
-		count int
-	}
-	made := make([]tries, chains)
 	start = func(chain int, rng *rand.Rand) []float64 {
-		// mcmc.Run asks for another start if the kernel cannot begin, for example because the
-		// equations cannot be solved there. Later tries are closer to the mode. The first random
-		// numbers are the same for every sampler.
-		m := &made[chain%chains]
-		if m.of != rng {
-			*m = tries{of: rng}
-		}
-		spread := spread * math.Pow(0.5, float64(m.count/10))
-		m.count++
+		// mcmc.Run asks for another start if the kernel cannot begin. The first random numbers
+		// are the same for every sampler.
 		d := len(p.Params)
 		z, u, theta := make([]float64, d), make([]float64, d), make([]float64, d)
 		normals(z, rng)
