@@ -26,15 +26,16 @@ import (
 // sampled. It holds for any distribution over most of the points that the chains have
 // reached.
 type Bound struct {
-	Points int     // at which the log likelihoods were compared
+	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
 	// Range contains the differences between the log likelihood of the step and that of
 	// the reference, except for the smallest and the largest thousandth. Whole contains
 	// all differences.
 	Range, Whole [2]float64
 	// Verdict is Negligible if the bounds are within the threshold, Whole is shorter than
-	// 1, the reference is accurate at the points, and both posteriors have the same modes.
-	// Otherwise it is Undecided.
+	// 1, there are at least fifty points, the reference is accurate at them, both posteriors
+	// have the same modes, and there is a certificate. Otherwise it is Undecided. The
+	// certificate is needed because chains that hardly move reach a small region only.
 	Verdict Verdict
 }
 
@@ -63,14 +64,17 @@ func (b *Bound) Probability() float64 { return math.Tanh(b.length() / 4) }
 // have not mixed. If the smallest step has the verdict Negligible, nothing else needs to
 // be sampled, and the field slow says why.
 func (a *assessment) bound(y *standard) error {
-	own, err := a.checkReference(y)
+	// The reference has to be accurate at all points, not only where the weights are large.
+	z, even := *y, *y.draws
+	z.draws, even.weights = &even, make([][]float64, len(y.weights))
+	for c, w := range y.weights {
+		even.weights[c] = slices.Repeat([]float64{1}, len(w))
+	}
+	own, err := a.checkReference(&z)
 	if err != nil {
 		return err
 	}
-	worst := 0.0
-	for _, m := range y.summed.Summary {
-		worst = math.Max(worst, m.RHat)
-	}
+	worst := y.summed.worstRHat()
 	for i := range a.ladder {
 		if a.modes.steps[i].modes == nil {
 			continue
@@ -84,17 +88,21 @@ func (a *assessment) bound(y *standard) error {
 		var off []float64
 		for c, raw := range d.raw {
 			for k, v := range raw {
+				if k > 0 && slices.Equal(d.few.Draws[c][k], d.few.Draws[c][k-1]) {
+					continue // the chain has not moved
+				}
 				off = append(off, nanOr(v-y.raw[c][k], math.Inf(1))) // NaN if neither can be solved
 			}
 		}
 		slices.Sort(off)
-		n, out := len(off), len(off)/left
+		n, out, st := len(off), len(off)/left, &a.out.Steps[i]
 		b := &Bound{Points: n, RHat: worst, Range: [2]float64{off[out], off[n-1-out]}, Whole: [2]float64{off[0], off[n-1]}, Verdict: Undecided}
-		same, limit := verdictOnModes(a.modes.steps[i].own) == Negligible, a.out.Threshold
-		if same && own.enough(limit) && b.Ratio() <= 1+limit && off[n-1]-off[0] <= longest { // Shift is smaller than Ratio − 1
+		limit := a.out.Threshold
+		sure := n >= fewest && own.enough(limit) && verdictOnModes(a.modes.steps[i].own) == Negligible && st.Certificate != nil && st.Certificate.Certified(limit)
+		if sure && b.Ratio() <= 1+limit && off[n-1]-off[0] <= longest { // Shift is smaller than Ratio − 1
 			b.Verdict = Negligible
 		}
-		a.out.Steps[i].Bound = b
+		st.Bound = b
 	}
 	if b := a.out.Steps[a.finest()].Bound; b != nil && b.Verdict == Negligible {
 		a.own, a.slow = own, fmt.Sprintf(saidNotMixed, worst)

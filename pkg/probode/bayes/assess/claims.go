@@ -50,10 +50,7 @@ func (a *assessment) claims(j *judge) []Claim {
 		a.claimModes(r, j, i)
 	}
 	if n := len(weighty(a.out.ReferenceModes)); n > 1 && a.y != nil {
-		worst := 0.0
-		for _, m := range a.y.summed.Summary {
-			worst = math.Max(worst, m.RHat)
-		}
+		worst := a.y.summed.worstRHat()
 		r.limit("R̂ between modes", "", "", worst, mixed, worst <= mixed, fmt.Sprintf(saidStuck, n))
 	}
 	for i := range a.out.Steps {

@@ -263,6 +263,14 @@ func (s *sampling) mixed(d *draws) bool {
 	return !slices.ContainsFunc(s.assessed, func(k int) bool { return !sound(d.summed.Summary[k]) })
 }
 
+// worstRHat returns the largest R̂ of all parameters.
+func (inf *Inference) worstRHat() (worst float64) {
+	for _, m := range inf.Summary {
+		worst = math.Max(worst, m.RHat)
+	}
+	return worst
+}
+
 // The method sound reports whether the standard errors of m can be trusted.
 func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 

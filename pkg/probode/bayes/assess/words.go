@@ -156,25 +156,18 @@ func (a *Report) bounded() bool {
 
 // sayBound says what follows from the bounds.
 func (a *Report) sayBound(b *strings.Builder) {
-	var at *Rung // the largest step that is small enough
-	for i := range a.Steps {
-		if a.Steps[i].Size() <= a.Largest {
-			at = &a.Steps[i]
-			break
-		}
-	}
-	c := at.Bound
+	i := slices.IndexFunc(a.Steps, func(st Rung) bool { return st.Size() <= a.Largest })
+	c := a.Steps[i].Bound
 	most, rest, those := "all", "", "points"
 	if c.Range != c.Whole {
-		most = fmt.Sprintf("%.4g %% of the", c.covered())
-		rest = fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
 		those = fmt.Sprintf("%.4g %%", c.covered())
+		most, rest = those+" of the", fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
 	}
-	fmt.Fprintf(b, "Where the chains have been, the solver's error does not matter up to %s. They have not mixed (R̂ up to %.3g), so the posterior is not known, but at %s %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g%s. However the posterior is distributed over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+	fmt.Fprintf(b, "Where the chains have been, the solver's error does not matter up to %s. They have not mixed (R̂ up to %.3g), so the posterior is not known. But at %s %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g%s. However the posterior is distributed over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
 		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
-	if i := slices.IndexFunc(a.Steps, func(st Rung) bool { return st.Size() <= a.Largest }) - 1; i >= 0 && a.Steps[i].Bound != nil {
-		c := a.Steps[i].Bound
-		fmt.Fprintf(b, "At %v it is undecided: at %.4g %% of the points, the difference is between %.2g and %.2g.\n", a.Steps[i], c.covered(), c.Range[0], c.Range[1])
+	if i > 0 && a.Steps[i-1].Bound != nil {
+		next := a.Steps[i-1].Bound
+		fmt.Fprintf(b, "At %v it is undecided: at %.4g %% of the points, the difference is between %.2g and %.2g.\n", a.Steps[i-1], next.covered(), next.Range[0], next.Range[1])
 	}
 	b.WriteString("Parts of the posterior that no chain has reached are not covered.\n")
 }
