@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
@@ -110,25 +111,26 @@ func TestPanicOfASampler(t *testing.T) {
 // A context that ends is obeyed in the middle of a path that takes long, and the
 // iteration that was broken off does not count.
 func TestContextWithinAPath(t *testing.T) {
-	p := decayPosterior(0, decayY)
-	p.Mesh = probode.Uniform(0.02)
-	f := p.Experiments[0].Problem.F
-	slow := false
-	p.Experiments[0].Problem.F = func(dst []float64, t float64, x, theta []float64) {
-		if slow {
-			time.Sleep(40 * time.Millisecond) // 100 steps take 4 s, and the check of the first one half a second
+	synctest.Test(t, func(t *testing.T) { // in which only a sleep takes time
+		p := decayPosterior(0, decayY)
+		p.Mesh = probode.Uniform(0.02)
+		f := p.Experiments[0].Problem.F
+		slow := false
+		p.Experiments[0].Problem.F = func(dst []float64, t float64, x, theta []float64) {
+			if slow {
+				time.Sleep(40 * time.Millisecond) // 100 steps take 4 s, and the check of the first one half a second
+			}
+			f(dst, t, x, theta)
 		}
-		f(dst, t, x, theta)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s := mcmc.Settings{Chains: 1, Draws: 1000, BurnIn: -1, Seed: 1, Start: func(int, *rand.Rand) []float64 { slow = true; return []float64{1} }}
-	time.AfterFunc(2*time.Second, cancel)
-	ended := make(chan time.Time, 1)
-	context.AfterFunc(ctx, func() { ended <- time.Now() })
-	_, err := sample.Run(ctx, p, sample.Deterministic{Proposal: walk}, s)
-	if took := time.Since(<-ended); err == nil || took > time.Second {
-		t.Errorf("%v after %v", err, took)
-	}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		s := mcmc.Settings{Chains: 1, Draws: 1000, BurnIn: -1, Seed: 1, Start: func(int, *rand.Rand) []float64 { slow = true; return []float64{1} }}
+		began := time.Now()
+		_, err := sample.Run(ctx, p, sample.Deterministic{Proposal: walk}, s)
+		if took := time.Since(began); err == nil || took < 2*time.Second || took > 3*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
 }
 
 // What is nil is one clear line.
