@@ -33,15 +33,17 @@ import (
 // target is close to its approximation, one step is enough, and one evaluation of the
 // gradient gives a nearly independent draw, whereas NUTS needs seven or more.
 //
-// Without the steps of p the path is a rotation, which needs no gradient. If half of
-// these proposals would have been accepted in the last part of the burn-in, most
-// iterations use them: they are preconditioned Crank–Nicolson moves about the
-// approximation [Rudolf & Sprungk 2018]. The other iterations keep the chain from getting
-// stuck in a tail. If Learned is zero, the kernel uses no such proposals.
+// Without the steps of p the path is a rotation, which needs no gradient: a
+// preconditioned Crank–Nicolson move about the approximation [Rudolf & Sprungk 2018]. A
+// chain that only makes rotations gets stuck in the tails, where they are rarely accepted.
+// If Learned is not zero, the share of iterations that make a rotation is the share of
+// rotations that would have been accepted in the last part of the burn-in. The others
+// follow a path.
 //
-// All learning happens in the burn-in. The step length is tuned by dual averaging. If the
-// target is far from its approximation, the steps become short or few moves are accepted,
-// and NUTS is better. Apart from calls of Target, an iteration allocates no memory.
+// All learning happens in the burn-in. The step length is tuned by stochastic
+// approximation [Robbins & Monro 1951]. If the target is far from its approximation, the
+// steps become short or few moves are accepted, and NUTS is better. Apart from calls of
+// Target, an iteration allocates no memory.
 type Hamiltonian struct {
 	// Target is the log density, with respect to volume for the first len(Mean)
 	// coordinates and with respect to N(0, I) for the others. If grad is nil, only the
@@ -68,7 +70,8 @@ type Hamiltonian struct {
 	upper    blas64.Triangular
 	white    *whitening // of the Learned coordinates
 	learn    *learner
-	step     stepSize
+	leap     float64 // length of the steps
+	tuning   tuning
 	turns    float64 // sum of the probabilities of accepting a rotation, in the last part of the burn-in
 	stats    Stats
 
@@ -78,13 +81,48 @@ type Hamiltonian struct {
 var _ Kernel = (*Hamiltonian)(nil)
 
 const (
-	pathAngle    = 1.7 // the angle by which a path turns: a little more than a quarter of a circle
-	shortestLeap = pathAngle / 32
-	leapRate     = 0.8    // the mean probability of acceptance to which the steps are tuned
-	manyTurns    = 0.5    // share of accepted rotations above which most iterations make them
-	pathShare    = 1. / 6 // share of iterations that follow a path if most make rotations
-	wider        = 1.15   // factor of the learned scales, so that rotations reach into the tails
+	pathAngle   = 1.7  // the angle by which a path turns: a little more than a quarter of a circle
+	mostLeaps   = 32   // in a path
+	fewestLeaps = 4    // if there are rotations: paths lead out of the tails, where long steps are rejected
+	leapRate    = 0.9  // the mean probability of acceptance to which the steps are tuned
+	mostTurns   = 0.9  // share of rotations
+	wider       = 1.15 // factor of the learned scales, so that rotations reach into the tails
 )
+
+// A tuning adapts the logarithm of the step length.
+type tuning struct {
+	n    float64 // iterations since the whitening changed
+	log  float64 // of the next step
+	mean float64 // of the values of log, with weights n
+}
+
+// update changes the step after a path with the given probability of acceptance. Near the
+// best step the probability falls by about 0.35 if log grows by 1.
+func (t *tuning) update(accept, longest float64) {
+	const gain, power = 2, 0.6
+	t.n++
+	t.log += gain * math.Pow(t.n, -power) * (accept - leapRate)
+	t.log = min(max(t.log, math.Log(pathAngle/mostLeaps)), math.Log(longest))
+	t.mean += 2 / (t.n + 1) * (t.log - t.mean)
+}
+
+// leaps returns the number of steps, at least fewest, with which a path is most efficient.
+// The standard deviation σ of ΔH is proportional to the square of the step length, and the
+// mean probability a of acceptance is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna &
+// Stuart 2013]. The cost of a path is proportional to the number of steps. The number of
+// effective draws is nearly proportional to a³: where few paths are accepted, these are
+// seldom the ones that lead out of a tail.
+func (t *tuning) leaps(fewest int) int {
+	best, most := fewest, 0.
+	for n := fewest; n <= mostLeaps; n++ {
+		longer := pathAngle / (float64(n) * math.Exp(t.mean))
+		a := math.Erfc(math.Erfcinv(leapRate) * longer * longer)
+		if rate := a * a * a / float64(n); rate > most {
+			best, most = n, rate
+		}
+	}
+	return best
+}
 
 // Init places the chain at a copy of x, with a kernel that has learned nothing.
 func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
@@ -101,7 +139,7 @@ func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	k.white = newWhitening(make([]float64, k.Learned), nil, full)
 	k.learn = newLearner(k.Learned, k.BurnIn, full, false)
 	if k.Learned == 0 {
-		k.learn.until = k.BurnIn // without scales that were learned and widened, rotations rarely leave a tail
+		k.learn.until = k.BurnIn // no rotations: without scales that were learned and widened they rarely leave a tail
 	}
 	k.n, k.turns, k.stats = 0, 0, Stats{}
 	for _, v := range []*[]float64{&k.x, &k.z, &k.force, &k.q, &k.p, &k.g, &k.y} {
@@ -112,7 +150,8 @@ func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	var err error
 	k.logp, err = k.evaluate(k.force, k.z)
 	k.known = true
-	k.step = newStepSize(pathAngle / 4)
+	k.leap = pathAngle / fewestLeaps
+	k.tuning = tuning{log: math.Log(k.leap)}
 	return startError(x[:d], k.logp, err)
 }
 
@@ -166,39 +205,41 @@ func rotate(q, p []float64, angle float64) {
 // Step makes one iteration.
 func (k *Hamiltonian) Step(rng *rand.Rand) {
 	k.n++
-	if k.n > k.BurnIn && k.turning() && rng.Float64() > pathShare {
-		k.move(0, 0, rng)
+	if k.n > k.BurnIn {
+		if share := k.turning(); share > 0 && rng.Float64() < share {
+			k.move(0, 0, rng)
+		} else {
+			k.move(int(math.Round(pathAngle/k.leap)), k.leap, rng)
+		}
 		return
 	}
-	if k.n > k.learn.until && k.n <= k.BurnIn {
+	fewest := 1
+	if k.Learned > 0 {
+		fewest = fewestLeaps
+	}
+	if k.n > k.learn.until {
 		k.turns += k.move(0, 0, rng)
 	}
-	size := k.step.size
-	accept := k.move(int(math.Round(pathAngle/size)), size, rng)
-	if k.n > k.BurnIn {
-		return
-	}
-	k.step.update(accept, leapRate)
+	k.tuning.update(k.move(int(math.Round(pathAngle/k.leap)), k.leap, rng), pathAngle/float64(fewest))
+	k.leap = math.Exp(k.tuning.log)
 	if k.Learned > 0 && k.learn.add(k.n, k.z[:k.Learned]) {
 		k.learn.apply(k.white, nil)
 		floats.Scale(wider, k.white.scale)
 		k.whiten()
 		k.known = false
-		k.step = newStepSize(k.step.size / 2)
+		k.tuning = tuning{log: k.tuning.log}
 	}
-	longest := pathAngle
 	if k.n == k.BurnIn {
-		k.step.finish()
-		if k.turning() {
-			longest /= 3 // the paths lead out of tails, where longer steps are rejected
-		}
+		k.leap = pathAngle / float64(k.tuning.leaps(fewest))
 	}
-	k.step.size = min(max(k.step.size, shortestLeap), longest)
 }
 
-// turning reports whether most iterations are rotations.
-func (k *Hamiltonian) turning() bool {
-	return k.turns > manyTurns*float64(k.BurnIn-k.learn.until)
+// turning returns the share of rotations.
+func (k *Hamiltonian) turning() float64 {
+	if k.turns == 0 {
+		return 0
+	}
+	return min(mostTurns, k.turns/float64(k.BurnIn-k.learn.until))
 }
 
 // move proposes a path of several steps, or only a rotation if there are no steps, and
@@ -274,10 +315,10 @@ func (k *Hamiltonian) Evaluate() []float64 {
 	return []float64{logp}
 }
 
-// Leap returns the length of the steps, and reports whether most iterations are
-// rotations.
-func (k *Hamiltonian) Leap() (size float64, turning bool) {
-	return k.step.size, k.turning()
+// Leap returns the length of the steps and the share of rotations, which is final after
+// the burn-in.
+func (k *Hamiltonian) Leap() (size, turning float64) {
+	return k.leap, k.turning()
 }
 
 // State writes or reads the position and what has been learned.
@@ -288,7 +329,9 @@ func (k *Hamiltonian) State(a *Archive) {
 	a.Float(&k.logp)
 	a.Float(&k.turns)
 	a.Stats(&k.stats)
-	k.step.state(a)
+	for _, v := range []*float64{&k.leap, &k.tuning.n, &k.tuning.log, &k.tuning.mean} {
+		a.Float(v)
+	}
 	k.white.state(a)
 	if k.n < k.BurnIn {
 		k.learn.state(a)
