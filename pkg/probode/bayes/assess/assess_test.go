@@ -333,7 +333,7 @@ func TestAssessCancelled(t *testing.T) {
 				t.Errorf("%d of %d after %d", done, total, last)
 			}
 			last = done
-			if strings.HasPrefix(doing, "pcn") {
+			if strings.HasPrefix(doing, "hamiltonian") {
 				cancel()
 			}
 		}})
@@ -454,7 +454,7 @@ func TestAssessUnits(t *testing.T) {
 		}
 	}
 	// Whether chains with noise, which differ, are long enough is said of each.
-	mixing := func(w string) bool { return strings.HasPrefix(w, "pcn") }
+	mixing := func(w string) bool { return strings.HasPrefix(w, "hamiltonian") }
 	if len(slices.DeleteFunc(slices.Clone(a.Warnings()), mixing)) != len(slices.DeleteFunc(slices.Clone(b.Warnings()), mixing)) {
 		t.Errorf("warnings %q in shares, %q in persons", a.Warnings(), b.Warnings())
 	}
@@ -554,7 +554,7 @@ func TestAssessAccurateErrors(t *testing.T) {
 			Calibrate: calibrate.Settings{Paths: 40},
 			Accurate:  probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)}, // Simpson's rule, exact for t²
 			Progress: func(_, _ int, doing string) {
-				if strings.HasPrefix(doing, "pcn") {
+				if strings.HasPrefix(doing, "hamiltonian") {
 					cancel() // the rest is not needed
 				}
 			}})

@@ -40,7 +40,7 @@ func (a *Report) WriteJSON(w io.Writer) error {
 		"steps", jsonfile.List(len(a.Asked), func(i int) object { return a.jsonStep(a.Asked[i]) }),
 		"remedies", jsonfile.List(len(a.Remedies), func(i int) object {
 			r := a.Remedies[i]
-			return object{"kind", r.Kind, "name", r.Name, "bias", r.Bias, "sd_ratio", r.Ratio, "seconds", r.Seconds, "seconds_to_reach", a.reach(r.Kind),
+			return object{"kind", r.Kind, "name", r.Name, "bias", r.Bias, "bias_se", r.BiasSE, "sd_ratio", r.Ratio, "sd_ratio_se", r.RatioSE, "seconds", r.Seconds, "seconds_to_reach", a.reach(r.Kind),
 				"reaches_threshold", r.Reaches, "recommended", r.Recommended, "note", r.Note}
 		}),
 		"claims", jsonfile.List(len(a.Claims), func(i int) object {

@@ -115,7 +115,9 @@ type (
 	readRemedy struct {
 		Kind, Name  string
 		Bias        *float64
+		BiasSE      *float64 `json:"bias_se"`
 		Ratio       *float64 `json:"sd_ratio"`
+		RatioSE     *float64 `json:"sd_ratio_se"`
 		Seconds     *float64
 		Reach       *float64 `json:"seconds_to_reach"`
 		Reaches     bool     `json:"reaches_threshold"`

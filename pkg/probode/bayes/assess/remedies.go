@@ -154,7 +154,9 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 		case j.trusted(d):
 			all = append(all, a.reweighting(j, l, d))
 		case d.weights != nil && !d.whole():
-			all = append(all, Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: math.NaN(), Ratio: math.NaN(), Seconds: math.NaN(), Note: noteMissed})
+			r := unmeasured(l)
+			r.Note = noteMissed
+			all = append(all, r)
 		}
 	}
 	for _, t := range a.tried {
@@ -177,7 +179,7 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 func (j *judge) measured(t trial) Remedy {
 	inf := t.run.summed
 	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)
-	r := Remedy{Kind: t.kind, Name: t.name, Bias: s.Bias, Ratio: s.Ratio, Seconds: t.run.cost()}
+	r := Remedy{Kind: t.kind, Name: t.name, Bias: s.Bias, BiasSE: s.BiasSE, Ratio: s.Ratio, RatioSE: s.RatioSE, Seconds: t.run.cost()}
 	moments := slices.ContainsFunc(inf.Effects, func(e Effect) bool { return e.Mean.Verdict == Matters })
 	switch {
 	case inf.Verdict == Undecided:
@@ -230,11 +232,17 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 	return least, most, s.size(j.threshold)
 }
 
+// unmeasured returns the remedy that consists of reweighting the draws of a step.
+func unmeasured(l *level) Remedy {
+	nan := math.NaN()
+	return Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan, Seconds: nan}
+}
+
 // reweighting compares the weighted draws of a step with those that represent the
 // reference posterior. If these are the same draws, the only errors are the Monte Carlo
 // errors of the weighted draws.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
-	r := Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: math.NaN(), Ratio: math.NaN()}
+	r := unmeasured(l)
 	verdict, worst := Negligible, 0.0
 	for k := range j.quantities {
 		x := a.y.accurate[byQuantiles][k]
@@ -243,7 +251,7 @@ func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 			s.Bias, s.Ratio = 0, 1 // the values for identical posteriors
 			s.BiasSE, s.RatioSE = x.CenterSE/x.Spread, x.SpreadSE/x.Spread
 		} else if n := s.size(j.threshold); n >= worst {
-			worst, r.Bias, r.Ratio = n, s.Bias, s.Ratio
+			worst, r.Bias, r.BiasSE, r.Ratio, r.RatioSE = n, s.Bias, s.BiasSE, s.Ratio, s.RatioSE
 		}
 		verdict = worse(verdict, s.judge(j.threshold, j.z))
 	}

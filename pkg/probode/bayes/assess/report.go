@@ -256,8 +256,9 @@ type Remedy struct {
 	Name string // including its setting
 
 	// Bias and Ratio describe the median and the central interval of the parameter with
-	// the largest error; they are NaN if they were not measured.
-	Bias, Ratio float64
+	// the largest error, with their standard errors. They are NaN if they were not
+	// measured.
+	Bias, BiasSE, Ratio, RatioSE float64
 
 	// Seconds is the time for 1000 effective draws on this machine, including the search
 	// for modes and the burn-in. It is NaN if it is not known.

@@ -27,7 +27,7 @@ type Settings struct {
 	Tolerances []probode.Tolerance
 
 	// Sampler is the sampler for the inference with the solver's error in the model; nil
-	// means PCNWithinGibbs. With marginal.Integrated the error is integrated out.
+	// means sample.Hamiltonian. With marginal.Integrated the error is integrated out.
 	Sampler sample.Sampler
 
 	// Threshold is the limit below which an error does not matter. The error of the
@@ -121,7 +121,7 @@ func (s *Settings) complete(p *bayes.Posterior) {
 		s.Confidence = 0.95
 	}
 	if s.Sampler == nil {
-		s.Sampler = sample.PCNWithinGibbs{}
+		s.Sampler = sample.Hamiltonian{}
 	}
 	if h := p.StepSize(); s.Steps == nil && s.Tolerances == nil {
 		s.Steps = []float64{h, h / 2, h / 4, h / 8}

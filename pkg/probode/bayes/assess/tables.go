@@ -271,8 +271,14 @@ func (a *Report) reach(kind string) float64 {
 
 func (a *Report) remedyTable() TextTable {
 	t := TextTable{Name: "remedies", Header: []string{"remedy", "bias", "interval", "s per 1000", "to reach", "reaches", "note"}, Left: []int{0, 6}}
+	measured := func(v, se float64, signed bool) string {
+		if math.IsNaN(v) {
+			return text.Number("", v)
+		}
+		return plusMinus(v, se, signed)
+	}
 	for _, r := range a.Remedies {
-		t.Rows = append(t.Rows, []string{r.Name, text.Number("%+.2g", r.Bias), text.Number("%.3g", r.Ratio), text.Number("%.2g", r.Seconds), text.Number("%.2g", a.reach(r.Kind)), map[bool]string{true: "yes", false: "no"}[r.Reaches], r.Note})
+		t.Rows = append(t.Rows, []string{r.Name, measured(r.Bias, r.BiasSE, true), measured(r.Ratio, r.RatioSE, false), text.Number("%.2g", r.Seconds), text.Number("%.2g", a.reach(r.Kind)), map[bool]string{true: "yes", false: "no"}[r.Reaches], r.Note})
 	}
 	return t
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz/plots"
 )
@@ -50,7 +51,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the value of -step, and 1/2, 1/4 and 1/8 of it")
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances, instead of -steps: error control chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; by default a thousandth of the relative tolerance, times the largest absolute value of each component")
-	name := flags.String("scheme", "pcn", "`scheme` for the inference with the solver's error in the model: "+samplerNames())
+	name := flags.String("scheme", samplerName(sample.Hamiltonian{}), "`scheme` for the inference with the solver's error in the model: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "largest bias (in posterior sd) and largest relative change of an sd that do not matter")
 	confidence := flags.Float64("confidence", 0.95, "confidence of each number's interval, which must lie on one side of the threshold; at least 0.5 and less than 1")
 	auto := flags.Bool("auto", false, "draw more while a step is undecided, up to -budget; the confidence level holds for up to four interim analyses together")
