@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import nbformat
 from jupyter_client.manager import start_new_kernel
@@ -153,9 +154,10 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
         self.assertIn("calls nb.Show or nb.Table 2 times and has 1 outputs",
                       self.findings(DRAW, '%%\nif true {\n\tnb.Show(figure("a"))\n} else {\n\tnb.Show(figure("a"))\n}'))
         self.assertIn("in its output", self.findings("%%\nd, _ := os.Executable()\nfmt.Println(d)"))
-        self.assertIn("want at most 10", self.findings("%%\ntime.Sleep(10 * time.Second)"))
-        kept = "%%\n_ = nb.Memo(\"slow\", nil, func() (int, error) { time.Sleep(10 * time.Second); return 1, nil })"
-        self.assertEqual(self.findings(kept), "shows no chart")
+        with unittest.mock.patch.object(notebooks, "CELL_SECONDS", 1):
+            self.assertIn("want at most 1 ", self.findings("%%\ntime.Sleep(3 * time.Second)"))
+            kept = "%%\n_ = nb.Memo(\"slow\", nil, func() (int, error) { time.Sleep(3 * time.Second); return 1, nil })"
+            self.assertEqual(self.findings(kept), "shows no chart")
 
 
 if __name__ == "__main__":
