@@ -82,7 +82,7 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 		return nil, nil, err
 	case s.gaussian == nil:
 		return instead("no Gaussian approximation of their posterior was found")
-	case m.Cov != nil && s.gaussian.widens(m.Cov) < littleWider(p):
+	case m.Cov != nil && s.gaussian.widens(m.Cov) < littleWider:
 		return instead("the solver's noise hardly makes the posterior of θ wider, and then moves without gradients are cheaper")
 	}
 	theta := make([]float64, len(p.Params))
@@ -90,18 +90,10 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	return s, []string{fmt.Sprintf("θ and ξ are moved together, with proposals from a Gaussian approximation around %s, in which the data inform %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
 }
 
-// littleWider returns the factor below which it does not pay to move θ and ξ together.
-// With backward Euler on FitzHugh–Nagumo the factor is 6.0, 2.3 and 1.3 at h = 0.05, 0.02
-// and 0.01, and the rate of effective draws is 11, 2.5 and 1.1 times that of
-// PCNWithinGibbs. Without the derivatives of f, gradients cost several times as much.
-func littleWider(p *bayes.Posterior) float64 {
-	for i := range p.Experiments {
-		if f := p.Experiments[i].Problem; f.Pullback == nil && (f.FJ == nil || f.FTheta == nil) {
-			return 2
-		}
-	}
-	return 1.2
-}
+// littleWider is the factor below which it does not pay to move θ and ξ together. With
+// backward Euler on FitzHugh–Nagumo the factor is 6.0, 2.3 and 1.3 at h = 0.05, 0.02 and
+// 0.01, and the rate of effective draws is 11, 2.5 and 1.1 times that of PCNWithinGibbs.
+const littleWider = 1.2
 
 // mostInformed is the largest number of directions of ξ in a Gaussian approximation.
 const mostInformed = 90
