@@ -226,15 +226,20 @@ func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell fun
 			func(st Rung) *Inference { return st.Deterministic },
 			func(st Rung) *Inference { return st.Probabilistic },
 		} {
-			row := []string{name, ""}
+			row, names := []string{name, ""}, []string(nil)
 			for _, st := range a.Steps {
 				text := "–"
 				if inf := pick(st); inf != nil {
-					text, row[1] = cell(of(inf.Effects[j])), inf.Sampler
+					text = cell(of(inf.Effects[j]))
+					// A sampler may not suit every step, and another one then draws.
+					if !slices.Contains(names, inf.Sampler) {
+						names = append(names, inf.Sampler)
+					}
 				}
 				row = append(row, text)
 			}
-			if row[1] != "" {
+			if names != nil {
+				row[1] = strings.Join(names, ", ")
 				t.Rows = append(t.Rows, row)
 				name = ""
 			}

@@ -15,6 +15,8 @@ import (
 
 // A Measurement holds the draws of one sampler from a posterior, and their cost.
 type Measurement struct {
+	// Sampler is the sampler that drew: the given one, or the one that its Prepare
+	// returned.
 	Sampler Sampler
 	Chains  *mcmc.Chains
 
@@ -77,7 +79,7 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	if err != nil {
 		return Measurement{}, err
 	}
-	return job.measure(ctx, sampler, 0)
+	return job.measure(ctx, 0)
 }
 
 // More continues the same chains until each has the given number of draws, and returns
@@ -87,12 +89,12 @@ func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
 		return r, errors.New("sample: Measurement.More: this result does not come from Measure")
 	}
-	return r.job.measure(ctx, r.Sampler, draws)
+	return r.job.measure(ctx, draws)
 }
 
 // measure runs the job, or continues it to the given number of draws if that is
 // positive.
-func (job *job) measure(ctx context.Context, sampler Sampler, draws int) (Measurement, error) {
+func (job *job) measure(ctx context.Context, draws int) (Measurement, error) {
 	chains, err := job.run(ctx, draws)
 	if err != nil {
 		return Measurement{}, err
@@ -101,7 +103,7 @@ func (job *job) measure(ctx context.Context, sampler Sampler, draws int) (Measur
 	kept := len(chains.Draws[0]) * thin
 	all := kept + max(0, job.settings.BurnIn)
 	r := Measurement{
-		Sampler: sampler, Chains: chains, Summary: chains.Summary(), ESS: math.Inf(1),
+		Sampler: job.prepared, Chains: chains, Summary: chains.Summary(), ESS: math.Inf(1),
 		Solves:  job.solves() / float64(all*len(job.kernels)) * float64(thin),
 		Work:    job.solves(),
 		Seconds: (job.preparing + job.drawing + job.finishing).Seconds(), Preparation: job.preparing.Seconds(),

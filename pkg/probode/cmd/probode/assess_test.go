@@ -45,7 +45,7 @@ observables: [{observableId: size, observableFormula: x, noiseFormula: 0.02}]
 		t.Errorf("page of %d bytes, error %v", len(html), err)
 	}
 	csv, err := os.ReadFile(strings.TrimSuffix(page, ".html") + ".csv")
-	for _, row := range []string{"median bias,h = 0.5,deterministic,r,", "sd ratio,h = 0.125,pcn,r,"} {
+	for _, row := range []string{"median bias,h = 0.5,deterministic,r,", "sd ratio,h = 0.125,hamiltonian,r,"} {
 		if err != nil || strings.Count(string(csv), "\n"+row) != 1 {
 			t.Errorf("no row %q among the numbers, error %v\n%s", row, err, csv)
 		}
