@@ -230,11 +230,11 @@ func randomOther(rng *rand.Rand) (string, *bayes.Posterior) {
 
 var short = assess.Settings{Weighed: 120, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 200, BurnIn: 300, Workers: 2}, Calibrate: calibrate.Settings{Paths: 40}}
 
-// No report of small random models says two things that exclude each other, and no verdict
-// on a decay is wrong by more than half the threshold, which quadrature tells.
+// No report on a small random model contradicts itself. No verdict on a decay is wrong by
+// more than half the threshold; the true effect comes from quadrature.
 func TestNoReportContradictsItself(t *testing.T) {
 	verdicts := map[string]int{}
-	for seed := range uint64(64) {
+	for seed := range uint64(32) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		s := short
 		s.Chains.Seed = seed
@@ -268,7 +268,7 @@ func TestNoReportContradictsItself(t *testing.T) {
 		t.Logf("model %d, %s, %v: %v, truth %.2f", seed, name, s.Steps, v, truth)
 	}
 	t.Logf("%v", verdicts)
-	if verdicts["negligible"] < 8 || verdicts["matters"] < 8 {
+	if verdicts["negligible"] < 4 || verdicts["matters"] < 4 {
 		t.Errorf("%v: want more of each", verdicts)
 	}
 }
