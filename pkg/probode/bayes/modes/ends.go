@@ -54,7 +54,12 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 		m := &bayes.Mode{Theta: make([]float64, len(c.X)), U: c.X, LogP: c.Value, Found: c.found}
 		q.all[0].Constrain(m.Theta, c.X)
 		release := q.hold(ctx, c.s, m.Theta)
-		m.Cov, m.Shape, err = c.Laplace(func(points [][]float64) ([]float64, error) { return q.values(ctx, points, c.s.Smooth) })
+		values := func(points [][]float64) ([]float64, error) { return q.values(ctx, points, c.s.Smooth) }
+		var gradients func(points [][]float64) ([][]float64, error)
+		if c.s.Gradients(q.all[0]) {
+			gradients = func(points [][]float64) ([][]float64, error) { return q.gradients(ctx, points, c.s.Smooth) }
+		}
+		m.Cov, m.Shape, err = c.Laplace(values, gradients)
 		release()
 		if err != nil {
 			return nil, err

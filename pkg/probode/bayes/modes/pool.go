@@ -103,6 +103,20 @@ func (q *search) values(ctx context.Context, points [][]float64, of func(e *baye
 	return out, err
 }
 
+// The method gradients does what values does for gradients, which are NaN where they
+// cannot be computed.
+func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([][]float64, error) {
+	out := make([][]float64, len(points))
+	err := q.each(ctx, len(points), nil, func(e *bayes.Density, i int) error {
+		out[i] = make([]float64, len(points[i]))
+		if f, err := of(e).Gradient(out[i], nil, points[i], nil); err != nil || math.IsInf(f, 0) {
+			out[i][0] = math.NaN()
+		}
+		return nil
+	})
+	return out, err
+}
+
 // The method tell returns the progress hook of one of the three parts of a search, or nil
 // if there is none.
 func (q *search) tell(part int, doing string) func(done, total int) {

@@ -330,7 +330,7 @@ func TestAscentToAKink(t *testing.T) {
 				t.Fatalf("%d: %g higher at %v than at the end %v", try, higher, other, c.X)
 			}
 		}
-		cov, _, err := c.Laplace(nil)
+		cov, _, err := c.Laplace(nil, nil)
 		var product mat.Dense
 		if err != nil || cov == nil {
 			t.Fatalf("%d: no approximation: %v", try, err)

@@ -14,7 +14,8 @@ import (
 // direction, but must be small compared with the smallest curvature. The error has two
 // parts: O(laplaceStep²) times the deviation of the density from a Gaussian, and the
 // rounding error of the log density divided by laplaceStep², which is about 1e-14
-// |f|/1e-4.
+// |f|/1e-4. Gradients are better where they exist: they need 2 d gradients in place of
+// d (d + 1) values, and their rounding error is divided by laplaceStep only.
 const laplaceStep = 0.01
 
 // flat is the standard deviation, on the unconstrained scale, above which a direction is
@@ -29,10 +30,12 @@ const flat = 10
 // Both are nil if the density is not finite around the mode.
 //
 // The function values evaluates the log density at many points at once, and returns −∞
-// for points where the density cannot be computed. If the density has kinks it has no
-// second derivatives, and the Fisher information replaces them: over a distance of one
-// standard deviation, many kinks together have the effect of this curvature.
-func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape *mat.SymDense, err error) {
+// for points where the density cannot be computed. The function gradients returns the
+// gradients of the log density, or NaN where there are none; it is nil if only values are
+// to be used. If the density has kinks it has no second derivatives, and the Fisher
+// information replaces them: over a distance of one standard deviation, many kinks
+// together have the effect of this curvature.
+func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients func([][]float64) ([][]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
 		cov, shape = laplace(func(points [][]float64) []float64 {
 			out := make([]float64, len(points))
@@ -41,8 +44,18 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape
 				out[i] = r * r / 2
 			}
 			return out
-		}, p.X, p.Information)
+		}, nil, p.X, p.Information)
 		return cov, shape, nil
+	}
+	var slopes func([][]float64) [][]float64
+	if gradients != nil {
+		slopes = func(points [][]float64) [][]float64 {
+			out, failed := gradients(points)
+			if failed != nil {
+				err = failed
+			}
+			return out
+		}
 	}
 	cov, shape = laplace(func(points [][]float64) []float64 {
 		out, failed := values(points)
@@ -55,17 +68,18 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape
 			}
 		}
 		return out
-	}, p.X, p.Information)
+	}, slopes, p.X, p.Information)
 	return cov, shape, err
 }
 
-// laplace does the work of Laplace for f = −log density.
+// laplace does the work of Laplace for f = −log density; slopes returns gradients of the
+// log density, or is nil.
 //
 // The columns of w are the axes, which are not known in advance. The first axes are those
 // of metric, a first guess of the second derivatives; without a metric they are multiples
 // of the unit vectors. Then they are repeatedly replaced by the principal axes of the
 // result, until f is about ½|z|² in their coordinates z.
-func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
+func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
 	f0 := f([][]float64{u})[0]
 	w := mat.NewDense(d, d, nil)
@@ -123,9 +137,7 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 			w.Set(k, k, min(by*w.At(k, k), flat))
 		}
 	}
-	var axes *mat.Dense // the axes along which the Hessian is diagonal
-	var values []float64
-	for range 20 {
+	fromValues := func() *mat.SymDense {
 		hess := mat.NewSymDense(d, nil)
 		var sums [][]int
 		for i := range d {
@@ -145,6 +157,15 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 			for j := range i {
 				hess.SetSym(i, j, (hess.At(i, j)-hess.At(i, i)-hess.At(j, j))/2)
 			}
+		}
+		return hess
+	}
+	var axes *mat.Dense // the axes along which the Hessian is diagonal
+	var values []float64
+	for range 20 {
+		hess := turns(slopes, u, w)
+		if hess == nil || slices.ContainsFunc(hess.RawSymmetric().Data, math.IsNaN) {
+			hess = fromValues()
 		}
 		var eigen mat.EigenSym
 		if slices.ContainsFunc(hess.RawSymmetric().Data, math.IsNaN) || !eigen.Factorize(hess, true) {
@@ -193,6 +214,40 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 		return shape, shape
 	}
 	return nil, shape
+}
+
+// turns returns the second derivatives of f in the coordinates of the axes, which are the
+// columns of w, from differences of gradients. It returns nil without gradients.
+func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat.SymDense {
+	if slopes == nil {
+		return nil
+	}
+	d := len(u)
+	var points [][]float64
+	for k := range d {
+		for _, sign := range [2]float64{1, -1} {
+			x := slices.Clone(u)
+			for i := range x {
+				x[i] += sign * laplaceStep * w.At(i, k)
+			}
+			points = append(points, x)
+		}
+	}
+	all := slopes(points)
+	change, product := mat.NewDense(d, d, nil), mat.NewDense(d, d, nil)
+	for k := range d {
+		for i := range d {
+			change.Set(i, k, (all[2*k+1][i]-all[2*k][i])/(2*laplaceStep))
+		}
+	}
+	product.Mul(w.T(), change)
+	hess := mat.NewSymDense(d, nil)
+	for i := range d {
+		for j := range i + 1 {
+			hess.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2)
+		}
+	}
+	return hess
 }
 
 // axesOf sets the columns of w to the axes of the covariance whose inverse is metric,

@@ -22,7 +22,9 @@ func each(f func(x []float64) float64) func([][]float64) ([]float64, error) {
 }
 
 // The approximation of a Gaussian density is its own covariance, also on a ridge whose
-// standard deviations differ by up to 10⁵, with or without a first guess.
+// standard deviations differ by up to 10⁵, with or without a first guess, from values or
+// from gradients. Gradients save the values: only those at the mode and those for the
+// first axes are left.
 func TestLaplaceOfAGaussian(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for try := range 60 {
@@ -46,10 +48,27 @@ func TestLaplaceOfAGaussian(t *testing.T) {
 		if try%2 == 0 {
 			p.Information = precision
 		}
+		values := 0
+		var gradients func([][]float64) ([][]float64, error)
+		if try%4 > 1 {
+			gradients = func(points [][]float64) (out [][]float64, err error) {
+				for _, x := range points {
+					var g mat.VecDense
+					g.MulVec(precision, mat.NewVecDense(n, x))
+					g.ScaleVec(-1, &g)
+					out = append(out, g.RawVector().Data)
+				}
+				return out, nil
+			}
+		}
 		cov, near, err := p.Laplace(each(func(x []float64) float64 {
+			values++
 			v := mat.NewVecDense(n, x)
 			return 7 - mat.Inner(v, precision, v)/2
-		}))
+		}), gradients)
+		if try%4 == 2 && values != 1 {
+			t.Errorf("%d: %d values beside the gradients: want 1", try, values)
+		}
 		if err != nil || cov == nil || near != cov {
 			t.Fatalf("%d: %v, %v, %v", try, cov, near, err)
 		}
@@ -70,7 +89,7 @@ func TestLaplaceOfALogGamma(t *testing.T) {
 	for _, a := range []float64{0.5, 3, 40, 1e6} {
 		const b = 2.5
 		p := shape.Point{X: []float64{math.Log(a / b)}}
-		cov, _, err := p.Laplace(each(func(x []float64) float64 { return a*x[0] - b*math.Exp(x[0]) }))
+		cov, _, err := p.Laplace(each(func(x []float64) float64 { return a*x[0] - b*math.Exp(x[0]) }), nil)
 		if err != nil || cov == nil || math.Abs(a*cov.At(0, 0)-1) > 1e-4 {
 			t.Errorf("a = %g: variance %v, %v, want %g", a, cov, err, 1/a)
 		}
@@ -88,17 +107,17 @@ func TestLaplaceWithoutCurvature(t *testing.T) {
 		p := shape.Point{X: []float64{1, 2}}
 		cov, near, err := p.Laplace(each(func(x []float64) float64 {
 			return -(c.first*(x[0]-1)*(x[0]-1) + c.second*(x[1]-2)*(x[1]-2)) / 2
-		}))
+		}), nil)
 		if err != nil || cov != nil || near == nil || math.Abs(near.At(0, 0)-0.25) > 1e-4 || math.Abs(near.At(1, 1)/c.want-1) > 1e-3 {
 			t.Errorf("%s: %v, %v, %v", name, cov, near, err)
 		}
 	}
 	p := shape.Point{X: []float64{0}}
-	if cov, near, err := p.Laplace(each(func(x []float64) float64 { return math.Inf(-1) })); cov != nil || near != nil || err != nil {
+	if cov, near, err := p.Laplace(each(func(x []float64) float64 { return math.Inf(-1) }), nil); cov != nil || near != nil || err != nil {
 		t.Errorf("no density: %v, %v, %v", cov, near, err)
 	}
 	broken := errors.New("broken")
-	if _, _, err := p.Laplace(func(points [][]float64) ([]float64, error) { return make([]float64, len(points)), broken }); err != broken {
+	if _, _, err := p.Laplace(func(points [][]float64) ([]float64, error) { return make([]float64, len(points)), broken }, nil); err != broken {
 		t.Errorf("error %v", err)
 	}
 }

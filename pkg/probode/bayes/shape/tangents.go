@@ -13,7 +13,8 @@ import (
 // derivatives are accepted as equal to those of an accurate solver.
 const lentError = 0.01
 
-// lender is the setup whose derivatives replace those of a solver that has none.
+// lender is the setup whose derivatives replace those of an accurate solver, which has
+// none.
 var lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
 
 // The method along() sets the locations at x, and computes their derivatives from those
@@ -71,6 +72,12 @@ func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 		}
 	}
 	return e
+}
+
+// Gradients reports whether the density Smooth(e), which must be held, has exact
+// gradients: its path has derivatives, and ∂f/∂θ is known.
+func (s *Surface) Gradients(e *bayes.Density) bool {
+	return s.sloped && s.Smooth(e).Differentiable()
 }
 
 // lend returns the derivatives of the locations computed by another method, or nil if
