@@ -6,10 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
-	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // A coarse solver can create modes that do not exist, and miss modes that do. So every
@@ -65,25 +63,9 @@ func findModes(w *work, pl *plan) (*found, error) {
 		}
 		w.advance(1)
 	}
-	// A solver with loose error control may find modes that all steps miss. If this
-	// solver fails too, checkReference reports the failure later.
-	starts := f.known
-	if by, ok := pl.s.Accurate.Mesh.(reference.Accurate); ok {
-		const looseTolerance = 1e-3
-		by.Relative = max(looseTolerance, by.Relative)
-		loose := small(pl.search(f.known), 150, 8)
-		if m, err := modes.Find(w.saying("modes, error control"), pl.p.SolvedBy(probode.Setup{Mesh: by}), loose); err == nil {
-			f.add(m)
-			if more := f.known[len(pl.s.From):]; len(more) > 0 {
-				starts = more // this search has begun at the given points, too
-			}
-		} else if w.ctx.Err() != nil {
-			return nil, err
-		}
-	}
-	// The reference is more expensive than the steps, and its modes are usually known
-	// already. So this search is small.
-	byReference := small(pl.search(starts), 60, 4)
+	// The modes of the reference are usually known already, so this search is small. It
+	// may find modes that all steps miss.
+	byReference := small(pl.search(f.known), 150, 8)
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {
 		f.reference = m
 		f.add(m)

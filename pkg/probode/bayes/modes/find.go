@@ -11,6 +11,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // The search for modes begins at draws from the prior: some with the highest densities,
@@ -28,10 +29,21 @@ import (
 // The posterior may have other modes elsewhere. The method Missed of the result says how
 // much the search may have missed.
 func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
-	begin := time.Now()
 	if ctx == nil {
 		return nil, errors.New("modes: the context is nil")
 	}
+	if p == nil {
+		return nil, errors.New("modes: the Posterior is nil")
+	}
+	if _, ok := p.Mesh.(reference.Accurate); ok {
+		return findByLender(ctx, p, s)
+	}
+	return find(ctx, p, s)
+}
+
+// find does what Find does, with the solver of p.
+func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
+	begin := time.Now()
 	ctx, hook := progress.Begin(ctx, "modes")
 	if hook != nil {
 		defer hook(1, 1, "") // this is also called after an error

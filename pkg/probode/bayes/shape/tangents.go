@@ -13,9 +13,9 @@ import (
 // derivatives are accepted as equal to those of an accurate solver.
 const lentError = 0.01
 
-// lender is the setup whose derivatives replace those of an accurate solver, which has
+// Lender is the setup whose derivatives replace those of an accurate solver, which has
 // none.
-var lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
+var Lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
 
 // The method along() sets the locations at x, and computes their derivatives from those
 // of the path. It reports whether that is possible; it does not try if ∂f/∂θ is unknown,
@@ -67,7 +67,7 @@ func (s *Surface) along(x []float64) bool {
 // derivatives are used there; otherwise it is e itself.
 func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 	if s.lent {
-		if other, err := e.With(lender); err == nil {
+		if other, err := e.With(Lender); err == nil {
 			return other
 		}
 	}
@@ -83,7 +83,7 @@ func (s *Surface) Gradients(e *bayes.Density) bool {
 // lend returns the derivatives of the locations computed by another method, or nil if
 // that method does not predict the same data.
 func (s *Surface) lend(directions []float64) [][]float64 {
-	lent, err := s.e.With(lender)
+	lent, err := s.e.With(Lender)
 	if err != nil {
 		return nil
 	}

@@ -1,0 +1,91 @@
+package modes
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+)
+
+// A solution with an accurate solver can cost as much as twenty solutions with the
+// adaptive Radau method shape.Lender, and it has no derivatives. The modes of the two
+// posteriors are nearly the same. So the Radau method searches, and the accurate solver
+// only climbs from the modes that were found.
+
+// findByLender does what find does for a posterior with an accurate solver. If the two
+// solvers do not agree at the modes, the accurate solver searches, too.
+func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
+	out, err := find(ctx, p.SolvedBy(shape.Lender), s)
+	agree := false
+	if err == nil {
+		agree, err = moveTo(ctx, p, s, out)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, err
+	case agree:
+		return out, nil
+	case err == nil:
+		given := len(s.From)
+		s.From = slices.Clone(s.From)
+		for _, m := range out.Modes {
+			s.From = append(s.From, m.Theta)
+		}
+		if out, err = find(ctx, p, s); err == nil {
+			out.Ends = out.Ends[:given]
+		}
+		return out, err
+	}
+	return find(ctx, p, s) // if this fails, too, the error speaks of p
+}
+
+// moveTo climbs from each mode in m, a mode of the same model with another solver, to a
+// mode of p, which replaces it in m. It reports whether the log densities at the modes
+// agree; if they do not, m is of no use.
+func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes) (agree bool, err error) {
+	const equal = 0.01 // largest difference of the log densities
+	begin := time.Now()
+	ctx, hook := progress.Begin(ctx, "modes")
+	if hook != nil {
+		defer hook(1, 1, "")
+	}
+	q := &search{p: p, s: s, hook: hook}
+	if q.bound, err = bayes.NewDensity(ctx, p); err != nil {
+		return false, err
+	}
+	defer q.close()
+	moved := make([]*climb, len(m.Modes))
+	err = q.each(ctx, len(moved), q.tell(2, "tops"), func(e *bayes.Density, i int) error {
+		from := m.Modes[i]
+		if f, err := e.LogPosterior(from.U, nil); err == nil && math.Abs(f-from.LogP) < equal {
+			moved[i] = &climb{Ascent: at(slices.Clone(from.U), f)}
+			moved[i].polish(e)
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	var logs []float64
+	for i, mode := range m.Modes {
+		c := moved[i]
+		if c == nil || !(math.Abs(c.Value-mode.LogP) < equal) {
+			return false, nil
+		}
+		mode.U, mode.LogMass, mode.LogP = c.X, mode.LogMass+c.Value-mode.LogP, c.Value
+		q.bound.Constrain(mode.Theta, c.X)
+		logs = append(logs, mode.LogMass)
+	}
+	total := floats.LogSumExp(logs)
+	for _, mode := range m.Modes {
+		mode.Mass = math.Exp(mode.LogMass - total)
+	}
+	m.Work, m.Seconds = m.Work+q.work(), m.Seconds+time.Since(begin).Seconds()
+	return true, nil
+}
