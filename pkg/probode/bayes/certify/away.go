@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
 // This file compares two setups away from a mode. D at a mode describes the shift to
@@ -47,7 +48,20 @@ type look struct {
 
 	fineTop, coarseTop float64 // log densities of the scores at the mode
 
-	unsolved []float64 // the first point at which both setups fail, nil if there is none
+	unsolved []float64 // the first point on a line at which both setups fail, nil if there is none
+}
+
+// The method each() calls the function do n times in parallel; each worker has its own
+// copy of k.
+func (k *look) each(n int, do func(k *look, i int)) {
+	pieces.Each(k.fine.ctx, 0, n, nil, func() func(int) error {
+		own := *k
+		own.fine, own.coarse = k.fine.clone(), k.coarse.clone()
+		return func(i int) error {
+			do(&own, i)
+			return nil
+		}
+	})
 }
 
 // newLook prepares a comparison of coarse with the reference at l, a mode of the
@@ -125,9 +139,7 @@ func (k *look) probe(direction []float64, t float64) probe {
 	floats.AddScaled(z, t, direction)
 	theta, prior := k.place(z)
 	p := probe{t: t, theta: theta, fine: prior + k.fine.logLikelihood(theta) - k.fineTop, coarse: prior + k.coarse.logLikelihood(theta) - k.coarseTop}
-	if p.unsolved() && k.unsolved == nil && !math.IsInf(prior, -1) {
-		k.unsolved = theta
-	}
+	p.failed = p.unsolved() && !math.IsInf(prior, -1)
 	return p
 }
 
@@ -205,12 +217,20 @@ func (k *look) away(params []int) (shift float64, where probe) {
 		if !(by <= shift) {
 			shift, where = by, l.worst()
 		}
+		if i := slices.IndexFunc(l, func(p probe) bool { return p.failed }); i >= 0 && k.unsolved == nil {
+			k.unsolved = l[i].theta
+		}
 	}
 	unit := func(t float64) float64 { return t }
 	towards := make([]float64, len(k.z))
-	for _, i := range params {
-		l, direction, effect := k.along(i)
-		towards[i] = effect / math.Sqrt(k.cov.At(i, i))
+	lines, directions, effects := make([]line, len(params)), make([][]float64, len(params)), make([]float64, len(params))
+	k.each(len(params), func(k *look, n int) { lines[n], directions[n], effects[n] = k.along(params[n]) })
+	if k.fine.ctx.Err() != nil {
+		return math.NaN(), probe{}
+	}
+	for n, i := range params {
+		l, direction := lines[n], directions[n]
+		towards[i] = effects[n] / math.Sqrt(k.cov.At(i, i))
 		note(l.shift(unit, 1), l)
 		if k.free[i] {
 			continue
@@ -247,11 +267,11 @@ func (k *look) draws(params []int) (shift float64, all line) {
 			all[i].theta[j] = q.Prior.Quantile((float64(stratum) + rng.Float64()) / priorDraws)
 		}
 	}
-	for i := range all {
+	k.each(priorDraws, func(k *look, i int) {
 		p := &all[i]
 		p.fine = min(k.fine.logLikelihood(p.theta)-mass, 300)
 		p.coarse = min(k.coarse.logLikelihood(p.theta)-mass-(k.coarseTop-k.fineTop), 300)
-	}
+	})
 	u := make([][]float64, priorDraws)
 	for i, p := range all {
 		if u[i] = make([]float64, d); k.fine.density.Unconstrain(u[i], p.theta) != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -17,8 +18,22 @@ import (
 type evaluator struct {
 	ctx     context.Context
 	density *bayes.Density
-	surface *shape.Surface
-	seen    map[string]float64 // log likelihoods, by θ
+	surface *shape.Surface // nil in a clone
+	seen    *seen          // shared by all clones
+}
+
+// A seen holds log likelihoods by θ.
+type seen struct {
+	mu sync.Mutex
+	ll map[string]float64
+}
+
+// clone returns an evaluator for another goroutine. It computes log likelihoods, and
+// shares those that are known with x.
+func (x *evaluator) clone() *evaluator {
+	density := x.density.Clone()
+	density.Bind(x.ctx)
+	return &evaluator{ctx: x.ctx, density: density, seen: x.seen}
 }
 
 // newEvaluator returns an evaluator that solves the equations of p with s. Empty fields
@@ -29,9 +44,21 @@ func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*ev
 		return nil, err
 	}
 	density.Bind(ctx)
-	x := &evaluator{ctx: ctx, density: density, surface: shape.NewSurface(density), seen: map[string]float64{}}
+	x := &evaluator{ctx: ctx, density: density, surface: shape.NewSurface(density), seen: &seen{ll: map[string]float64{}}}
 	x.surface.Draws = 2000
 	return x, nil
+}
+
+// newEvaluators returns an evaluator for each of the setups.
+func newEvaluators(ctx context.Context, p *bayes.Posterior, setups []probode.Setup) (out []*evaluator, err error) {
+	for _, s := range setups {
+		x, err := newEvaluator(ctx, p, s)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, x)
+	}
+	return out, nil
 }
 
 // The method at() returns the expected values of the data at theta, by experiment, row
@@ -56,14 +83,19 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 // solved. It solves the equations only once for each theta.
 func (x *evaluator) logLikelihood(theta []float64) float64 {
 	key := fmt.Sprint(theta)
-	if ll, ok := x.seen[key]; ok {
+	x.seen.mu.Lock()
+	ll, ok := x.seen.ll[key]
+	x.seen.mu.Unlock()
+	if ok {
 		return ll
 	}
 	_, ll, err := x.at(theta)
 	if err != nil || math.IsNaN(ll) {
 		ll = math.Inf(-1)
 	}
-	x.seen[key] = ll
+	x.seen.mu.Lock()
+	x.seen.ll[key] = ll
+	x.seen.mu.Unlock()
 	return ll
 }
 

@@ -17,6 +17,7 @@ type probe struct {
 	t            float64
 	theta        []float64
 	fine, coarse float64
+	failed       bool // both setups fail, although the density of the prior is positive
 }
 
 // The method counts reports whether the density of either setup is large enough to count.

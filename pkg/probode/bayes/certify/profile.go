@@ -9,6 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
 // A Profile holds the log likelihoods under several setups as functions of one parameter,
@@ -44,26 +45,30 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 	for i := range n {
 		out.X = append(out.X, lo+(hi-lo)*float64(i)/float64(n-1))
 	}
-	at := slices.Clone(theta)
 	for _, s := range setups {
-		x, err := newEvaluator(ctx, p, s)
-		if err != nil {
-			return nil, err
-		}
 		out.Setups = append(out.Setups, describe(s.Or(p.Setup)))
-		var row []float64
-		for _, v := range out.X {
-			at[k] = v
-			_, ll, err := x.at(at)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
+		out.LogLikelihood = append(out.LogLikelihood, make([]float64, n))
+	}
+	_, err := pieces.Each(ctx, 0, n, nil, func() func(int) error {
+		all, failed := newEvaluators(ctx, p, setups)
+		at := slices.Clone(theta)
+		return func(i int) error {
+			if failed != nil {
+				return failed
 			}
-			if err != nil {
-				ll = math.NaN()
+			at[k] = out.X[i]
+			for m, x := range all {
+				_, ll, err := x.at(at)
+				if err != nil {
+					ll = math.NaN()
+				}
+				out.LogLikelihood[m][i] = ll
 			}
-			row = append(row, ll)
+			return ctx.Err()
 		}
-		out.LogLikelihood = append(out.LogLikelihood, row)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }

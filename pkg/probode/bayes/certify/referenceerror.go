@@ -81,13 +81,7 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 		return nil
 	}
 	_, err := pieces.Each(ctx, workers, len(points), nil, func() func(int) error {
-		x := make([]*evaluator, len(setups))
-		var failed error
-		for k, s := range setups {
-			if x[k], failed = newEvaluator(ctx, p, s); failed != nil {
-				break // for example, no grid can have this step
-			}
-		}
+		x, failed := newEvaluators(ctx, p, setups) // it fails, for example, if no grid can have this step
 		return func(i int) error {
 			all := make([][]float64, len(x))
 			err := failed
