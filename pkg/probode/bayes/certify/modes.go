@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -26,6 +27,7 @@ type Certifier struct {
 	p         *bayes.Posterior
 	reference probode.Setup
 	fine      *evaluator // evaluator of the reference
+	lent      *evaluator // evaluator of shape.Lender; nil if the reference is not an accurate solver
 	assessed  []int
 	noClimb   bool
 	modes     []anchor
@@ -60,6 +62,11 @@ func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier,
 		return nil, err
 	}
 	c := &Certifier{ctx: ctx, p: p, reference: by, fine: fine}
+	if _, ok := by.Mesh.(reference.Accurate); ok {
+		if c.lent, err = newEvaluator(ctx, p, shape.Lender); err != nil {
+			return nil, err
+		}
+	}
 	for k, q := range p.Params {
 		if q.Name != p.AlphaParam {
 			c.assessed = append(c.assessed, k)
@@ -167,7 +174,7 @@ func (c *Certifier) reach(from []float64) anchor {
 			err = fmt.Errorf("%s is not near a mode of the posterior", format4(from))
 		}
 	} else if err == nil {
-		m.at, m.Found, err = climb(c.fine, u)
+		m.at, m.Found, err = climb(c.fine, c.ahead(u))
 	}
 	if err != nil {
 		m.at, m.Err = nil, strings.TrimPrefix(err.Error(), "certify: ")
@@ -181,6 +188,20 @@ func (c *Certifier) reach(from []float64) anchor {
 	return m
 }
 
+// ahead climbs from u with a method that costs much less than an accurate reference. It
+// returns the point where it ends, or u if the density of the reference is lower there.
+func (c *Certifier) ahead(u []float64) []float64 {
+	if c.lent == nil {
+		return u
+	}
+	a := c.lent.surface.Ascent(slices.Clone(u), c.lent.surface.Value(u))
+	a.Finish(c.lent.surface, 5e-8)
+	if c.ctx.Err() != nil || slices.Equal(a.X, u) || !(c.fine.surface.Value(a.X) >= c.fine.surface.Value(u)) {
+		return u
+	}
+	return a.X
+}
+
 // climb climbs from u to a mode of the posterior that x computes. The result found says
 // whether it reached the mode to within a hundredth of a standard deviation.
 func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
@@ -191,21 +212,24 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	for c.Steps < 50 && !c.Done && x.ctx.Err() == nil {
 		c.Step(x.surface)
 	}
-	c.Finish(x.surface, 5e-8)
-	if err := x.ctx.Err(); err != nil {
-		return nil, false, err
-	}
-	if !slices.Equal(c.X, l.X) {
-		to, err := expand(x, c.X, l.widths())
-		if err != nil {
-			if x.ctx.Err() != nil {
-				return nil, false, x.ctx.Err()
-			}
-			return l, false, nil
+	// The first tolerance is enough if the metric of the ascent is right.
+	for _, tolerance := range []float64{1e-5, 5e-8} {
+		c.Finish(x.surface, tolerance)
+		if err := x.ctx.Err(); err != nil {
+			return nil, false, err
 		}
-		l = to
+		if !slices.Equal(c.X, l.X) {
+			to, err := expand(x, c.X, l.widths())
+			if err != nil {
+				return l, false, x.ctx.Err()
+			}
+			l = to
+		}
+		if found = l.left() < 0.01 && !l.saddle(); found {
+			break
+		}
 	}
-	return l, l.left() < 0.01 && !l.saddle(), nil
+	return l, found, nil
 }
 
 // The method left returns the distance to the mode in standard deviations, as estimated

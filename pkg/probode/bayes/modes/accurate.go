@@ -46,8 +46,8 @@ func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.M
 }
 
 // moveTo climbs from each mode in m, a mode of the same model with another solver, to a
-// mode of p, which replaces it in m. It reports whether the log densities at the modes
-// agree; if they do not, m is of no use.
+// mode of p, which replaces it in m. A mode with a negligible mass is removed. moveTo
+// reports whether the log densities at the modes agree; if they do not, m is of no use.
 func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes) (agree bool, err error) {
 	const equal = 0.01 // largest difference of the log densities
 	begin := time.Now()
@@ -60,10 +60,14 @@ func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes)
 		return false, err
 	}
 	defer q.close()
-	moved := make([]*climb, len(m.Modes))
+	moved, negligible := make([]*climb, len(m.Modes)), make([]bool, len(m.Modes))
 	err = q.each(ctx, len(moved), q.tell(2, "tops"), func(e *bayes.Density, i int) error {
 		from := m.Modes[i]
-		if f, err := e.LogPosterior(from.U, nil); err == nil && math.Abs(f-from.LogP) < equal {
+		f, err := e.LogPosterior(from.U, nil)
+		switch {
+		case from.Mass < math.Exp(-lowest):
+			negligible[i] = err != nil || f < from.LogP+1
+		case err == nil && math.Abs(f-from.LogP) < equal:
 			moved[i] = &climb{Ascent: at(slices.Clone(from.U), f)}
 			moved[i].polish(e)
 		}
@@ -73,14 +77,26 @@ func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes)
 		return false, err
 	}
 	var logs []float64
+	var left []*bayes.Mode
+	index := make([]int, len(m.Modes)) // in left
 	for i, mode := range m.Modes {
+		if index[i] = -1; negligible[i] {
+			continue
+		}
+		index[i], left = len(left), append(left, mode)
 		c := moved[i]
-		if c == nil || !(math.Abs(c.Value-mode.LogP) < equal) {
+		if c == nil || c.Value > mode.LogP+barrier {
 			return false, nil
 		}
 		mode.U, mode.LogMass, mode.LogP = c.X, mode.LogMass+c.Value-mode.LogP, c.Value
 		q.bound.Constrain(mode.Theta, c.X)
 		logs = append(logs, mode.LogMass)
+	}
+	m.Modes = left
+	for i, end := range m.Ends {
+		if end >= 0 {
+			m.Ends[i] = index[end]
+		}
 	}
 	total := floats.LogSumExp(logs)
 	for _, mode := range m.Modes {
