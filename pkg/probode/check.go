@@ -359,7 +359,7 @@ func (p *Problem) checkPullback(t float64, x, theta []float64) error {
 			part, name = want[d:], p.ParamName(k-d)
 		}
 		if !(math.Abs(got[k]-v) <= tol*(1e-6+vector.MaxAbs(part))) && v-v == 0 {
-			return fmt.Errorf("%s: Pullback gives a derivative of %g with respect to %s where FJ and FTheta, or differences of F, give %g, at t = %g, x = %s", p.Title(), got[k], name, v, t, short(x))
+			return fmt.Errorf("%s: the derivative with respect to %s is %g by Pullback, but %g by FJ and FTheta or by differences of F, at t = %g, x = %s", p.Title(), name, got[k], v, t, short(x))
 		}
 	}
 	return nil

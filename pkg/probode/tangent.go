@@ -294,8 +294,8 @@ func (w *tangentRun) ends(seg, m int) (from, to float64) {
 	return from, to
 }
 
-// The method times writes to dst the derivatives, in direction m, of the times of all
-// grid points.
+// The method times writes the derivatives of the times of all grid points in direction m
+// to dst.
 func (w *tangentRun) times(dst []float64, m int) {
 	for seg := range w.s.g.seg {
 		part := &w.s.g.seg[seg]

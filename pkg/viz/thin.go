@@ -156,9 +156,9 @@ func (b Band) thin() Band {
 	return t
 }
 
-// The function simplified leaves out the vertices of a curve that make no visible
-// difference in a frame with the given axes, by the algorithm of Ramer (1972) and of
-// Douglas and Peucker (1973). It keeps the gaps.
+// The function simplified uses the algorithm of Ramer (1972) and of Douglas and Peucker
+// (1973) to leave out vertices of a curve that make no visible difference in a frame with
+// the given axes. It keeps the gaps.
 func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	keep := make([]bool, len(x))
 	px, py := make([]float64, len(x)), make([]float64, len(x))

@@ -36,7 +36,7 @@ func (m Moulton) Nominal() (order int, remedy string) {
 	return m.Order(), "one linearisation at the current state limits the order to 2; set Linearize to Newton or Predictor"
 }
 
-// Linearization says around which state c the vector field is linearised, f(z) ≈ f(c) +
+// Linearization chooses the state c at which the vector field is linearised, f(z) ≈ f(c) +
 // J(c)(z − c), to solve the implicit equation of a step. The matrix J in the covariance
 // of the noise is evaluated at the same state.
 type Linearization int

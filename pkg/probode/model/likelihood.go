@@ -20,9 +20,9 @@ import (
 type LikelihoodSettings struct {
 	// Tolerance is the tolerance of solutions under error control. The zero value means
 	// a tolerance as small as needed. For each experiment, the relative tolerance
-	// starts at 10⁻⁵. It is then divided by 16 until the error of the experiment's
-	// log-likelihood is at most 10⁻⁷ divided by the number of experiments, or until
-	// rounding errors dominate. The estimate of the error is a quarter of the last
+	// starts at 10⁻⁵. It is then divided by 16 again and again, until the error of the
+	// experiment's log-likelihood is at most 10⁻⁷ divided by the number of experiments,
+	// or until rounding errors dominate. The estimate of the error is a quarter of the last
 	// change. The error decreases at least in proportion to the tolerance, so the
 	// remaining error is at most about 1/15 of the last change.
 	Tolerance probode.Tolerance

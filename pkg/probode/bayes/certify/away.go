@@ -18,13 +18,13 @@ import (
 // everywhere in the posterior. But if a solver is unstable at large rates, the part of
 // the posterior with large rates is cut off, and nothing at the mode shows that.
 //
-// So the densities under both setups are evaluated along lines through the mode. For each
-// parameter there is a line on which it changes and the other parameters follow as in the
-// Gaussian approximation. Another line, the diagonal, leads towards the largest
-// differences on these lines. On each line the means of both densities are computed by
-// quadrature. Draws from the prior reveal differences that lie on none of these lines;
-// each draw represents an equal share of the mass of the prior. For d parameters all of
-// this takes at most 50 + 20 d solves, counting both setups.
+// So the densities under both setups are evaluated along lines through the mode. Each
+// parameter has a line, on which this parameter changes and the others take the values
+// that the Gaussian approximation expects. Another line, the diagonal, leads towards the
+// largest differences on these lines. On each line the means of both densities are
+// computed by quadrature. Draws from the prior reveal differences that lie on none of
+// these lines; each draw represents an equal share of the mass of the prior. For d
+// parameters all of this takes at most 50 + 20 d solves, counting both setups.
 //
 // The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). In these
 // scores the prior is N(0, I), so a few units cover any prior, however heavy its tails.

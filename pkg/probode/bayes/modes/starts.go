@@ -113,7 +113,7 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 			left = append(left, c)
 		}
 	}
-	// Mix the kinds of starts, because the last ones are left out if the work reaches its
+	// Take the three kinds of starts in turn, because the last ones are left out if the work reaches its
 	// limit.
 	kinds := (n + 2) / 3
 	mixed := make([]*climb, 0, n)

@@ -148,7 +148,7 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case best.Cov == nil:
 		return NUTS{}, "the data do not determine all parameters, so the posterior is not Gaussian; its gradients are available", nil
 	case share < nearlyNormal:
-		return NUTS{}, fmt.Sprintf("the posterior is not Gaussian (draws from an approximation have an effective sample size of %.0f %% of their number) and has gradients", 100*share), nil
+		return NUTS{}, fmt.Sprintf("the posterior has gradients, but is not Gaussian (draws from an approximation have an effective sample size of %.0f %% of their number)", 100*share), nil
 	}
 	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (draws from the approximation have an effective sample size of %.0f %% of their number)", d, 100*share), nil
 }

@@ -32,7 +32,7 @@ func openForWriting(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && names(info) > 1 {
-		err = fmt.Errorf("%s has a second name in the file system and is not a file of this study: move it away", path)
+		err = fmt.Errorf("%s has a second name in the file system and does not belong to this study: move it elsewhere", path)
 	}
 	if err != nil {
 		f.Close()
@@ -59,7 +59,7 @@ func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, er
 	case mode.IsDir():
 		what = "a directory"
 	}
-	return nil, fmt.Errorf("%s is %s and not a file of this study: move it away", path, what)
+	return nil, fmt.Errorf("%s is %s and does not belong to this study: move it elsewhere", path, what)
 }
 
 // replaceable returns an error if a file must not be replaced because it does not begin
@@ -83,7 +83,7 @@ func replaceable(path, magic string) error {
 		return err
 	}
 	if string(first[:n]) != magic[:n] {
-		return fmt.Errorf("%s is not a file of this study: move it away", path)
+		return fmt.Errorf("%s does not belong to this study: move it elsewhere", path)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func lock(path string) (*flock.Flock, error) {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return nil, err
 	case err == nil && info.Size() > 0:
-		return nil, fmt.Errorf("%s is not a file of this study: move it away", path)
+		return nil, fmt.Errorf("%s does not belong to this study: move it elsewhere", path)
 	}
 	l := flock.New(path)
 	ok, err := l.TryLock()

@@ -284,7 +284,7 @@ func readHeader(path string) (*table, error) {
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {
-		return fmt.Errorf("%s is not a file of this study (%s): move it away", partPath, why)
+		return fmt.Errorf("%s does not belong to this study (%s): move it elsewhere", partPath, why)
 	}
 	switch {
 	case len(t.header) == 0 && t.columns == nil: // it has no complete line
