@@ -137,35 +137,12 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 			w.Set(k, k, min(by*w.At(k, k), flat))
 		}
 	}
-	fromValues := func() *mat.SymDense {
-		hess := mat.NewSymDense(d, nil)
-		var sums [][]int
-		for i := range d {
-			sums = append(sums, []int{i})
-			for j := range i {
-				sums = append(sums, []int{i, j})
-			}
-		}
-		for n, v := range bends(sums...) {
-			if axes := sums[n]; len(axes) == 1 {
-				hess.SetSym(axes[0], axes[0], v)
-			} else {
-				hess.SetSym(axes[0], axes[1], v)
-			}
-		}
-		for i := range d {
-			for j := range i {
-				hess.SetSym(i, j, (hess.At(i, j)-hess.At(i, i)-hess.At(j, j))/2)
-			}
-		}
-		return hess
-	}
 	var axes *mat.Dense // the axes along which the Hessian is diagonal
 	var values []float64
 	for range 20 {
 		hess := turns(slopes, u, w)
 		if hess == nil || slices.ContainsFunc(hess.RawSymmetric().Data, math.IsNaN) {
-			hess = fromValues()
+			hess = pairs(d, bends)
 		}
 		var eigen mat.EigenSym
 		if slices.ContainsFunc(hess.RawSymmetric().Data, math.IsNaN) || !eigen.Factorize(hess, true) {
@@ -214,6 +191,32 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 		return shape, shape
 	}
 	return nil, shape
+}
+
+// pairs returns the matrix of second derivatives in the coordinates of the d axes. The
+// function bends returns the second derivatives along sums of axes.
+func pairs(d int, bends func(sums ...[]int) []float64) *mat.SymDense {
+	hess := mat.NewSymDense(d, nil)
+	var sums [][]int
+	for i := range d {
+		sums = append(sums, []int{i})
+		for j := range i {
+			sums = append(sums, []int{i, j})
+		}
+	}
+	for n, v := range bends(sums...) {
+		if axes := sums[n]; len(axes) == 1 {
+			hess.SetSym(axes[0], axes[0], v)
+		} else {
+			hess.SetSym(axes[0], axes[1], v)
+		}
+	}
+	for i := range d {
+		for j := range i {
+			hess.SetSym(i, j, (hess.At(i, j)-hess.At(i, i)-hess.At(j, j))/2)
+		}
+	}
+	return hess
 }
 
 // turns returns the second derivatives of f in the coordinates of the axes, which are the
