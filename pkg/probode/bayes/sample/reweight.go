@@ -95,10 +95,13 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		return func(i int) error {
 			s := stays[i]
 			theta := chains.Draws[s.chain][s.from]
-			if err := e.Unconstrain(u, theta); err != nil {
-				return err
+			lp := math.Inf(-1)
+			switch err := e.Unconstrain(u, theta); {
+			case err == nil:
+				lp = e.Constrain(at, u)
+			case slices.ContainsFunc(u, math.IsNaN):
+				return err // otherwise θ was rounded to an end of the support
 			}
-			lp := e.Constrain(at, u)
 			ll, err := e.LogLikelihood(theta, nil)
 			switch {
 			case ctx.Err() != nil:

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -158,6 +160,24 @@ func TestReweightErrors(t *testing.T) {
 	_, err := sample.Run(context.Background(), decayPosterior(1, decayY), sample.Reweighted{Sampler: sample.RedrawOnAccept{}}, mcmc.Settings{})
 	if err == nil || !strings.Contains(err.Error(), "want a sampler of p₀(θ | Y)") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A draw that was rounded to an end of the support has a weight like its neighbours; a draw
+// outside the support is an error.
+func TestReweightAtAnEnd(t *testing.T) {
+	p := decayPosterior(0, decayY)
+	p.Params = []bayes.Param{{Name: "theta1", Prior: distuv.Uniform{Min: 0.1, Max: 3}}}
+	coarse := run(t, p, sample.Deterministic{Proposal: walk}, 20)
+	for theta, fails := range map[float64]bool{0.1: false, 3: false, math.Nextafter(0.1, 0): true, 3.5: true} {
+		coarse.Draws[1][10], coarse.Draws[1][11] = []float64{theta}, []float64{math.Max(0.1001, math.Min(theta, 2.9999))}
+		c, err := sample.Reweight(context.Background(), p, coarse, probode.Setup{}, 0)
+		if fails != (err != nil && strings.Contains(err.Error(), "not inside the support")) {
+			t.Errorf("θ = %g: error %v", theta, err)
+		}
+		if err == nil && math.IsInf(c.LogWeights[1][10], 0) {
+			t.Errorf("θ = %g: log weight %g", theta, c.LogWeights[1][10])
+		}
 	}
 }
 
