@@ -276,7 +276,7 @@ func TestPriorGradient(t *testing.T) {
 		observe := p.Experiments[0].Observe
 		p.Experiments[0].Observe = func(dst []float64, t float64, x, th []float64) {
 			observe(dst, t, x, th)
-			dst[3] = x[0] * math.Exp(th[6]/10)
+			dst[3] = x[0] * (1 + th[6]*th[6]/10)
 		}
 		e, err := bayes.NewDensity(context.Background(), p)
 		if err != nil {

@@ -58,8 +58,10 @@ type Param struct {
 
 	// If Natural is true, proposals move the parameter on its own scale, and moves out of
 	// the support are rejected. If it is false, which is the default, a parameter with a
-	// bounded support is moved on the scale of its logarithm or logit, which has no
-	// bounds. The distribution of the draws is the same.
+	// bounded support is moved on a scale without bounds: the logarithm of the distance
+	// from its only bound, or the logit of its place between two bounds. That place is
+	// measured on the logarithmic scale if the bounds are positive and the prior's median
+	// is nearer to the middle there. The distribution of the draws is the same.
 	Natural bool
 }
 

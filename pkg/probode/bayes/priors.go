@@ -104,11 +104,17 @@ func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
 //	θ = lo + eᵘ                    on (lo, ∞)
 //	θ = hi − eᵘ                    on (−∞, hi)
 //	θ = lo + (hi − lo)/(1 + e⁻ᵘ)   on (lo, hi)
+//	θ = lo (hi/lo)^{1/(1 + e⁻ᵘ)}   on (lo, hi), if log is true
 //
-// The density of u is the density of θ times |dθ/du|.
-type transform struct{ lo, hi float64 }
+// The density of u is the density of θ times |dθ/du|. The last form is for priors over
+// several powers of ten, such as 1e-5 to 1e3. In the form before it, nearly all of their
+// probability lies far out at negative u, where the prior is an exponential tail.
+type transform struct {
+	lo, hi float64
+	log    bool
+}
 
-var identity = transform{math.Inf(-1), math.Inf(1)}
+var identity = transform{lo: math.Inf(-1), hi: math.Inf(1)}
 
 // The method support checks the prior, and returns the ends of its support.
 func (p *Param) support() (t transform, err error) {
@@ -119,13 +125,20 @@ func (p *Param) support() (t transform, err error) {
 			err = fmt.Errorf("bayes: the prior of %q, %s, cannot be used: %v", p.Name, valueText(p.Prior), r)
 		}
 	}()
-	t = transform{p.Prior.Quantile(0), p.Prior.Quantile(1)}
+	t = transform{lo: p.Prior.Quantile(0), hi: p.Prior.Quantile(1)}
 	if !(t.lo < t.hi) {
 		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want Quantile(0) < Quantile(1)", p.Name, t.lo, t.hi)
 	}
-	if median := p.Prior.Quantile(0.5); math.IsNaN(p.Prior.LogProb(median)) || math.IsInf(p.Prior.LogProb(median), 0) {
+	median := p.Prior.Quantile(0.5)
+	if math.IsNaN(p.Prior.LogProb(median)) || math.IsInf(p.Prior.LogProb(median), 0) {
 		// This happens if a distribution is cut off where it has no mass.
 		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
+	}
+	if ratio := t.hi / t.lo; t.lo > 0 && !math.IsInf(ratio, 1) {
+		// The better of the two forms has the median nearer to u = 0, where both bend least.
+		log := t
+		log.log = true
+		t.log = math.Abs(log.from(median)) < math.Abs(t.from(median))
 	}
 	return t, nil
 }
@@ -153,6 +166,14 @@ func (t transform) to(u float64) (theta, logJacobian float64) {
 	// Computing with e^−|u| avoids overflow and cancellation in the tails.
 	e := math.Exp(-math.Abs(u))
 	share := e / (1 + e)
+	if t.log {
+		width := math.Log(t.hi / t.lo)
+		theta = t.lo * math.Exp(width*share)
+		if u >= 0 {
+			theta = t.hi * math.Exp(-width*share)
+		}
+		return theta, math.Log(theta*width) - math.Abs(u) - 2*math.Log1p(e)
+	}
 	logJacobian = math.Log(t.hi-t.lo) - math.Abs(u) - 2*math.Log1p(e)
 	if u < 0 {
 		return t.lo + (t.hi-t.lo)*share, logJacobian
@@ -179,7 +200,12 @@ func (t transform) slopes(u float64) (slope, curve float64) {
 	case below || above:
 		return slope, 1
 	}
-	return slope, -math.Tanh(u / 2)
+	curve = -math.Tanh(u / 2)
+	if t.log {
+		theta, _ := t.to(u)
+		curve += slope / theta
+	}
+	return slope, curve
 }
 
 // The method from() is the inverse of the method to(). Its result is not finite at or
@@ -193,6 +219,8 @@ func (t transform) from(theta float64) float64 {
 		return math.Log(theta - t.lo)
 	case below:
 		return math.Log(t.hi - theta)
+	case t.log:
+		return math.Log(math.Log(theta/t.lo)) - math.Log(math.Log(t.hi/theta))
 	}
 	return math.Log(theta-t.lo) - math.Log(t.hi-theta)
 }
