@@ -113,7 +113,9 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 // rows may agree on a wrong result by chance. So the method considers the cubic through
 // the states at both ends with the slopes f there, and compares the slope of the cubic in
 // the middle with f. The cubic is not accurate. It is enough if the two differ by less
-// than half of the largest slope, after (I/H − J)⁻¹ has damped stiff components.
+// than half of the largest slope, after (I/H − J)⁻¹ has damped stiff components. In an
+// equilibrium all slopes are rounding errors, whose differences are as large as they are;
+// but these differences change the state by less than its own rounding error.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {
 		return false
@@ -134,7 +136,7 @@ func (r *rule) plausible(e *integration, H float64) bool {
 	r.lu.Solve(slope)
 	for k, off := range slope {
 		largest := max(math.Abs(dx[k]), H*math.Abs(e.f0[k]), H*math.Abs(e.endF[k]), H*math.Abs(e.f[k]))
-		if math.Abs(off) > 0.5*largest && !e.leaves(k, H, shortest) {
+		if math.Abs(off) > max(0.5*largest, 4*epsilon*math.Abs(e.x[k])) && !e.leaves(k, H, shortest) {
 			return false
 		}
 	}
