@@ -26,6 +26,9 @@ import (
 // these lines; each draw represents an equal share of the mass of the prior. For d
 // parameters all of this takes at most 50 + 20 d solves, counting both setups.
 //
+// At most draws from a wide prior the likelihood is zero for all purposes, and some of them
+// take an accurate reference a minute. So shape.Lender solves them first.
+//
 // The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). In these
 // scores the prior is N(0, I), so a few units cover any prior, however heavy its tails.
 
@@ -33,12 +36,14 @@ const (
 	firstStep  = 1.5 // in standard deviations; each further step doubles the distance
 	onSide     = 5   // points on each side of a line
 	priorDraws = 20
-	outermost  = 6 // largest |z| of a point
+	outermost  = 6   // largest |z| of a point
+	nothing    = -30 // a draw with less than e⁻³⁰ of the mass does not move a mean
 )
 
 // A look is a comparison of two setups away from a mode.
 type look struct {
 	fine, coarse *evaluator
+	lent         *evaluator // evaluator of shape.Lender; nil if the reference is not an accurate solver
 	at           *expansion
 	params       []bayes.Param
 
@@ -57,6 +62,9 @@ func (k *look) each(n int, do func(k *look, i int)) {
 	pieces.Each(k.fine.ctx, 0, n, nil, func() func(int) error {
 		own := *k
 		own.fine, own.coarse = k.fine.clone(), k.coarse.clone()
+		if k.lent != nil {
+			own.lent = k.lent.clone()
+		}
 		return func(i int) error {
 			do(&own, i)
 			return nil
@@ -269,8 +277,14 @@ func (k *look) draws(params []int) (shift float64, all line) {
 	}
 	k.each(priorDraws, func(k *look, i int) {
 		p := &all[i]
-		p.fine = min(k.fine.logLikelihood(p.theta)-mass, 300)
 		p.coarse = min(k.coarse.logLikelihood(p.theta)-mass-(k.coarseTop-k.fineTop), 300)
+		if k.lent != nil && p.coarse < nothing {
+			// The likelihood is −∞ if the Lender fails, and then nothing is known.
+			if p.fine = k.lent.logLikelihood(p.theta) - mass; p.fine < nothing && !math.IsInf(p.fine, -1) {
+				return
+			}
+		}
+		p.fine = min(k.fine.logLikelihood(p.theta)-mass, 300)
 	})
 	u := make([][]float64, priorDraws)
 	for i, p := range all {

@@ -111,6 +111,7 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	}
 	if m.Found && m.D <= limitD && m.Moved < vanished {
 		look := newLook(m.at, x, ll)
+		look.lent = c.lent
 		away, p := look.away(c.assessed)
 		m.Unsolved = look.unsolved
 		if err := c.ctx.Err(); err != nil {
