@@ -1,9 +1,11 @@
 package assess
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
@@ -110,14 +112,27 @@ func (a *assessment) bound(y *standard) error {
 	return a.ctx.Err()
 }
 
-// drawAccurate samples an accurate posterior and weighs the draws.
-func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*standard, error) {
+// drawAccurate samples an accurate posterior and weighs the draws. All of this has to end
+// when the time limit is over, and sampling has to end before, to leave time for the rest.
+func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64, limit, rest time.Duration) (*standard, error) {
+	a.within = limit - rest
 	d, err := a.sample(q, &pairing{modes: q.Modes}, sampler, chains, seed)
 	if err != nil {
 		return nil, err
 	}
 	a.say("accurate solutions")
-	if err := a.weigh(d); err != nil {
+	a.within = limit
+	whole := a.ctx
+	ctx, end := a.limited()
+	a.ctx = ctx
+	err = a.weigh(d)
+	a.ctx = whole
+	late := context.Cause(ctx) == errTime
+	end()
+	switch {
+	case late:
+		return nil, errTime
+	case err != nil:
 		return nil, err
 	}
 	return a.standard(d, fmt.Sprintf("the weighted draws made with %v, %s, by %v", q.Method, setting(q), sampler)), nil

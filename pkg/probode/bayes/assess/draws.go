@@ -97,6 +97,7 @@ type sampling struct {
 	weighing   float64       // time of the accurate solutions at the draws in seconds
 	begin      time.Time     // of the assessment
 	within     time.Duration // after begin, in which sampling has to end; 0 means no limit
+	impatient  bool          // sampling ends as soon as twice the time that is left would not do
 }
 
 func newSampling(w *work, pl *plan, f *found, begin time.Time) *sampling {
@@ -118,11 +119,20 @@ func (s *sampling) limited() (context.Context, context.CancelFunc) {
 func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	p.Modes = f.modes
 	chains.Seed = seed
+	limited, end := s.limited()
+	defer end()
+	ctx, giveUp := context.WithCancelCause(limited)
+	defer giveUp(nil)
+	begin := time.Now()
 	chains.Progress = func(done, total int, doing string) {
 		s.say("%v, %s: %d %%, %s", sampler, setting(p), 100*done/max(1, total), doing)
+		// The first iterations of a chain may be slower than the others, but not twice as slow
+		// for long.
+		spent, left := time.Since(begin).Seconds(), time.Until(s.begin.Add(s.within)).Seconds()
+		if s.impatient && spent > s.within.Seconds()/10 && spent*float64(total-done) > 2*left*float64(done) {
+			giveUp(errTime)
+		}
 	}
-	ctx, end := s.limited()
-	defer end()
 	var r sample.Measurement
 	err := ctx.Err() // a short run does not look at ctx
 	if err == nil {

@@ -1,11 +1,17 @@
 package assess
 
 import (
+	"cmp"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // Weights and k̂ contain no information about regions without draws. So this file checks
@@ -21,6 +27,9 @@ const (
 	// unreached is a difference in log density. A point counts as not reached if its log
 	// density is below the lowest log density of the draws by more than this difference.
 	unreached = 5
+	// negligible is a difference in log density. A move to a point whose log density is
+	// below the lowest log density of the draws by this much is practically never accepted.
+	negligible = 30
 )
 
 // The method missed estimates how much of the posterior with the setup d.to, which is
@@ -60,7 +69,9 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 // to points at which the posterior of the draws has almost no density. If the draws lack
 // a part of the posterior with the setup d.to, the returned value is approximately the
 // mass of that part. The equations are solved with the setup d.to only for moves to such
-// points.
+// points. Many of these points are absurd, and some of them take an accurate reference a
+// minute. So shape.Lender solves them first, and where it finds a density that is
+// negligible by far, this is the answer.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -70,6 +81,13 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	var first *bayes.Density
+	if _, ok := d.to.Mesh.(reference.Accurate); ok {
+		if first, err = fine.With(shape.Lender); err != nil {
+			return 0, err
+		}
+	}
+	defer coarse.Bind(s.ctx)()
 	var u [][]float64
 	lowest := math.Inf(1)
 	for _, theta := range d.resampled(starts) {
@@ -87,25 +105,44 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 		return 0, s.ctx.Err()
 	}
 	rng := probode.Stream(s.s.Chains.Seed, 0x6c6f7374)
-	to := make([]float64, n)
-	for _, v := range append(u, u...) {
+	to := make([][]float64, 2*len(u))
+	for i := range to {
 		// Differences between two draws have the shape of the posterior [ter Braak 2006].
 		a, b := u[rng.IntN(len(u))], u[rng.IntN(len(u))]
-		for k := range to {
-			to[k] = v[k] + 2.38/math.Sqrt(2*float64(n))*(a[k]-b[k])
-		}
-		if lp, err := coarse.LogPosterior(to, nil); err == nil && lp > lowest-unreached {
-			continue
-		}
-		there, err := fine.LogPosterior(to, nil)
-		if err != nil || math.IsNaN(there) {
-			continue // the density is unknown; failures of the reference are counted elsewhere
-		}
-		if here, err := fine.LogPosterior(v, nil); err == nil {
-			share += math.Exp(math.Min(0, there-here)) / float64(len(u))
+		to[i] = make([]float64, n)
+		for k := range to[i] {
+			to[i][k] = u[i%len(u)][k] + 2.38/math.Sqrt(2*float64(n))*(a[k]-b[k])
 		}
 	}
-	return share, s.ctx.Err()
+	shares := make([]float64, len(to))
+	_, err = pieces.Each(s.ctx, s.s.Chains.Workers, len(to), nil, func() func(int) error {
+		coarse, fine, first := coarse.Clone(), fine.Clone(), first
+		coarse.Bind(s.ctx)
+		fine.Bind(s.ctx)
+		if first != nil {
+			first = first.Clone()
+			first.Bind(s.ctx)
+		}
+		return func(i int) error {
+			if lp, err := coarse.LogPosterior(to[i], nil); err == nil && lp > lowest-unreached {
+				return s.ctx.Err()
+			}
+			if first != nil {
+				if lp, err := first.LogPosterior(to[i], nil); err == nil && lp < lowest-negligible {
+					return s.ctx.Err()
+				}
+			}
+			there, err := fine.LogPosterior(to[i], nil)
+			if err != nil || math.IsNaN(there) {
+				return s.ctx.Err() // the density is unknown; failures of the reference are counted elsewhere
+			}
+			if here, err := fine.LogPosterior(u[i%len(u)], nil); err == nil {
+				shares[i] = math.Exp(math.Min(0, there-here)) / float64(len(u))
+			}
+			return s.ctx.Err()
+		}
+	})
+	return floats.Sum(shares), cmp.Or(err, s.ctx.Err())
 }
 
 // unvisited describes a mode without draws.

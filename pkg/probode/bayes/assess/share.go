@@ -8,14 +8,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
 // The random walk of sample.Deterministic is too slow for some posteriors, and gradients
 // of a solver that chooses its steps anew at every θ are expensive. For such posteriors
 // the accurate posterior is sampled with gradients, on a grid that is accurate enough for
-// it. The same draws then get weights twice: for the reference, and for each step of the
+// it. A grid that is accurate near the modes may not be accurate wherever chains go, so the
+// random walk that follows if this fails chooses its steps anew at every θ. The same draws then get weights twice: for the reference, and for each step of the
 // ladder. Since both posteriors share the draws, the difference between them has a
 // smaller Monte Carlo error than the difference between two runs.
 //
@@ -34,14 +37,15 @@ const (
 	patience = 4 * time.Minute
 	// explored is the number of iterations of the random walk for each draw at which the
 	// solvers are compared.
-	explored = 20
+	explored = 10
 )
 
-// share samples the accurate posterior with gradients if sample.Choose recommends that.
-// Otherwise it does nothing. If these chains do not mix, a random walk is tried. If its
-// chains do not mix either, share bounds the effect of the error at the points that they
-// have reached (see Bound). If there is no time left, or nothing more to sample, the field
-// slow says why.
+// share samples the accurate posterior with gradients if sample.Choose recommends that. If
+// these chains do not mix, or if no grid is accurate enough for gradients, a random walk is
+// tried. If its chains do not mix either, share bounds the effect of the error at the
+// points that they have reached (see Bound). If Choose recommends another sampler, share
+// does nothing. If there is no time left, or nothing more to sample, the field slow says
+// why.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -53,29 +57,41 @@ func (a *assessment) share() error {
 	if err != nil {
 		return a.ctx.Err()
 	}
+	// Posteriors that share their draws can be compared with fewer draws than separate runs.
+	chains := a.plan.s.Chains
+	chains.Draws, chains.MinESS, chains.Start = min(chains.Draws, 500), math.Min(chains.MinESS, 1000), best.Start
+	limit := cmp.Or(a.plan.s.MaxTime, patience)
+	var y *standard
+	var slow, good bool
 	switch best.Sampler.(type) {
 	case sample.NUTS, sample.SplitHMC:
+		a.impatient = true
+		y, err = a.drawAccurate(best.Posterior, best.Sampler, chains, a.seed(5000), limit, limit/4)
+		a.impatient = false
+		if a.ctx.Err() != nil {
+			return a.ctx.Err()
+		}
+		slow, good = errors.Is(err, errTime), err == nil && y.usable && y.whole()
+		if good && a.mixed(y.draws) {
+			a.common = true
+			return a.measureBy(y)
+		}
+	case sample.DelayedAcceptance:
+		slow = true
 	default:
 		return nil
 	}
-	// Posteriors that share their draws can be compared with fewer draws than separate runs.
-	q, chains := best.Posterior, a.plan.s.Chains
-	chains.Draws, chains.MinESS, chains.Start = min(chains.Draws, 500), math.Min(chains.MinESS, 1000), best.Start
-	limit := cmp.Or(a.plan.s.MaxTime, patience)
-	a.within = limit - limit/4
-	y, err := a.drawAccurate(q, best.Sampler, chains, a.seed(5000))
-	if a.ctx.Err() != nil {
-		return a.ctx.Err()
-	}
-	slow, good := errors.Is(err, errTime), err == nil && y.usable && y.whole()
-	if good && a.mixed(y.draws) {
-		a.common = true
-		return a.measureBy(y)
-	}
 	// A random walk goes less far than gradients in the same number of iterations, but it
 	// makes many more of them in the same time.
-	a.within, chains.MinESS, chains.Thin = limit, 0, explored
-	if z, err := a.drawAccurate(q, sample.Deterministic{}, chains, a.seed(5001)); err == nil {
+	walk := *best.Posterior
+	if frozen, ok := walk.Mesh.(probode.Frozen); ok {
+		walk.Mesh, walk.GridAt = probode.Adaptive(frozen), nil
+	} else {
+		walk.Setup = shape.Lender.Or(walk.Setup)
+	}
+	chains.MinESS, chains.Thin = 0, explored
+	z, err := a.drawAccurate(&walk, sample.Deterministic{}, chains, a.seed(5001), limit, limit/8)
+	if err == nil {
 		if z.usable && z.whole() && a.mixed(z.draws) {
 			a.common = true
 			return a.measureBy(z)
@@ -88,6 +104,8 @@ func (a *assessment) share() error {
 	case good: // perhaps more draws will do
 		a.common = true
 		return a.measureBy(y)
+	case slow && err == nil:
+		a.slow = fmt.Sprintf(saidUnmixed, z.summed.worstRHat(), limit, best.Why)
 	case slow:
 		a.slow = fmt.Sprintf(saidSlow, limit, best.Why)
 	}
