@@ -125,21 +125,21 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 		}
 		return func(i int) error {
 			if lp, err := coarse.LogPosterior(to[i], nil); err == nil && lp > lowest-unreached {
-				return s.ctx.Err()
+				return nil
 			}
 			if first != nil {
 				if lp, err := first.LogPosterior(to[i], nil); err == nil && lp < lowest-negligible {
-					return s.ctx.Err()
+					return nil
 				}
 			}
 			there, err := fine.LogPosterior(to[i], nil)
 			if err != nil || math.IsNaN(there) {
-				return s.ctx.Err() // the density is unknown; failures of the reference are counted elsewhere
+				return nil // the density is unknown; failures of the reference are counted elsewhere
 			}
 			if here, err := fine.LogPosterior(u[i%len(u)], nil); err == nil {
 				shares[i] = math.Exp(math.Min(0, there-here)) / float64(len(u))
 			}
-			return s.ctx.Err()
+			return nil
 		}
 	})
 	return floats.Sum(shares), cmp.Or(err, s.ctx.Err())
