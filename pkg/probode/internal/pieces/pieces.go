@@ -4,6 +4,7 @@ package pieces
 import (
 	"context"
 	"runtime"
+	"sync"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -11,6 +12,7 @@ import (
 // Each is a parallel loop: it runs n pieces of work on the given number of goroutines, or
 // on as many as there are cores if workers is zero, and starts them in order. Each
 // goroutine calls begin once and then calls the function returned by begin to do piece i.
+// The calls of begin follow one another, because copying a value may change it.
 // After an error, a panic (which becomes a *probode.PanicError) or the end of ctx, no
 // further piece is started. It returns the index of the first piece that is not done, and
 // the error of the first piece that failed.
@@ -22,11 +24,17 @@ func Each(ctx context.Context, workers, n int, progress func(done, total int), b
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
 	do := make([]func(int) error, workers)
+	var one sync.Mutex
+	start := func() func(int) error {
+		one.Lock()
+		defer one.Unlock()
+		return begin()
+	}
 	done := 0
 	var failed error
 	err := probode.Ordered(inner, n, workers, func(w, i int) error {
 		if do[w] == nil {
-			do[w] = begin()
+			do[w] = start()
 		}
 		err := do[w](i)
 		if err != nil {
