@@ -172,7 +172,7 @@ func (t transform) to(u float64) (theta, logJacobian float64) {
 		if u >= 0 {
 			theta = t.hi * math.Exp(-width*share)
 		}
-		return theta, math.Log(theta*width) - math.Abs(u) - 2*math.Log1p(e)
+		return theta, math.Log(theta) + math.Log(width) - math.Abs(u) - 2*math.Log1p(e)
 	}
 	logJacobian = math.Log(t.hi-t.lo) - math.Abs(u) - 2*math.Log1p(e)
 	if u < 0 {

@@ -313,8 +313,8 @@ func TestPosteriorKinks(t *testing.T) {
 		t.Errorf("%d of %d searches, covariance %v, mass %v: want at least three of four", best.Found, m.Searches, best.Cov, best.Mass)
 	}
 	// The priors are flat on the scales, so the mode is at the kinks where the likelihood is
-	// largest, up to the error of a tolerance of 1e-6. Only the noise parameter b is at no
-	// kink. The likelihood is largest at b = 0.0964635. The density on the unbounded scale is
+	// largest, up to the error of a tolerance of 1e-6. The noise parameter b is the only
+	// one that is not at a kink. The likelihood is largest at b = 0.0964635. The density on the unbounded scale is
 	// logistic, and its slope of (1 − 2p)/(L p (1 − p)) in log b, with p = log(b/0.001)/L and
 	// L = log(1e4), moves the mode up by a 26th of that for 26 data.
 	for i, want := range []float64{1.2257016, 11.0502, 6.0466172, 19.88901, 0.0964761} {

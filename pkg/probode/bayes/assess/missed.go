@@ -69,9 +69,9 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 // to points at which the posterior of the draws has almost no density. If the draws lack
 // a part of the posterior with the setup d.to, the returned value is approximately the
 // mass of that part. The equations are solved with the setup d.to only for moves to such
-// points. Many of these points are absurd, and some of them take an accurate reference a
-// minute. So shape.Lender solves them first, and where it finds a density that is
-// negligible by far, this is the answer.
+// points. At some of these points an accurate reference takes a minute. So shape.Lender
+// solves the equations first, and the reference is used only if the density may not be
+// negligible.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {

@@ -53,8 +53,8 @@ type Settings struct {
 	// from the beginning of Run. A posterior that has not been sampled by then gets no
 	// verdict, or one that follows from a Bound, and Run adds no further draws to the others.
 	// Searches for modes and certificates are not cut short. The results then depend on the
-	// machine. If MaxTime is zero, only the first posterior, with Auto or if sampling needs
-	// gradients, has a limit, of four minutes.
+	// machine. If MaxTime is zero, only the first posterior has a limit, of four minutes, with
+	// Auto or if sampling needs gradients, even if no grid is accurate enough for them.
 	MaxDraws int
 	MaxTime  time.Duration
 

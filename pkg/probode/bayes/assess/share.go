@@ -17,8 +17,10 @@ import (
 // The random walk of sample.Deterministic is too slow for some posteriors, and gradients
 // of a solver that chooses its steps anew at every θ are expensive. For such posteriors
 // the accurate posterior is sampled with gradients, on a grid that is accurate enough for
-// it. A grid that is accurate near the modes may not be accurate wherever chains go, so the
-// random walk that follows if this fails chooses its steps anew at every θ. The same draws then get weights twice: for the reference, and for each step of the
+// it. If that fails, a random walk is tried. It chooses its steps anew at every θ, because a
+// grid that is accurate near the modes may not be accurate elsewhere.
+//
+// The same draws then get weights twice: for the reference, and for each step of the
 // ladder. Since both posteriors share the draws, the difference between them has a
 // smaller Monte Carlo error than the difference between two runs.
 //
@@ -63,6 +65,7 @@ func (a *assessment) share() error {
 	limit := cmp.Or(a.plan.s.MaxTime, patience)
 	var y *standard
 	var slow, good bool
+	why, tried := fmt.Sprintf(saidTooLong, limit, best.Why), best.Why
 	switch best.Sampler.(type) {
 	case sample.NUTS, sample.SplitHMC:
 		a.impatient = true
@@ -77,7 +80,7 @@ func (a *assessment) share() error {
 			return a.measureBy(y)
 		}
 	case sample.DelayedAcceptance:
-		slow = true
+		slow, why, tried = true, saidNoGrid, "a random walk: "+saidNoGrid
 	default:
 		return nil
 	}
@@ -105,9 +108,9 @@ func (a *assessment) share() error {
 		a.common = true
 		return a.measureBy(y)
 	case slow && err == nil:
-		a.slow = fmt.Sprintf(saidUnmixed, z.summed.worstRHat(), limit, best.Why)
+		a.slow = fmt.Sprintf(saidUnmixed, z.summed.worstRHat(), why)
 	case slow:
-		a.slow = fmt.Sprintf(saidSlow, limit, best.Why)
+		a.slow = fmt.Sprintf(saidSlow, limit, tried)
 	}
 	return a.ctx.Err()
 }

@@ -28,7 +28,9 @@ const (
 	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
 
 	saidSlow     = "no verdict: the accurate posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
-	saidUnmixed  = "no verdict: a random walk has not mixed (R̂ up to %.3g), the points that it has reached do not bound the effect of the error well enough, and %v are too short for the recommended sampler (to change this limit, set -budget or Settings.MaxTime), which is %s"
+	saidUnmixed  = "no verdict: a random walk has not mixed (R̂ up to %.3g), the points that it has reached do not bound the effect of the error well enough, and %s"
+	saidTooLong  = "sampling with gradients would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
+	saidNoGrid   = "gradients need a fixed grid, but none is accurate enough"
 	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds for the region that they have reached"
 	saidNoNoise  = "the posterior with noise in the model was not sampled, and no remedies were tried: sampling needs gradients here (%s), and the sampler %v does not use them"
 

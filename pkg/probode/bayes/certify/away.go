@@ -26,8 +26,9 @@ import (
 // these lines; each draw represents an equal share of the mass of the prior. For d
 // parameters all of this takes at most 50 + 20 d solves, counting both setups.
 //
-// At most draws from a wide prior the likelihood is zero for all purposes, and some of them
-// take an accurate reference a minute. So shape.Lender solves them first.
+// At most draws from a wide prior the likelihood is negligible, and at some of them an
+// accurate reference takes a minute. So shape.Lender solves the equations first, and the
+// reference is used only if the density may not be negligible.
 //
 // The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). In these
 // scores the prior is N(0, I), so a few units cover any prior, however heavy its tails.
