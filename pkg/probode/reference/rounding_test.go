@@ -83,3 +83,29 @@ func TestEquilibrium(t *testing.T) {
 		}
 	}
 }
+
+// Where f jumps at a time that is not an event, beside a stiff component and on top of a large
+// value, the claimed errors are not below the errors, although rounding errors of the large
+// value are not counted as differences between slopes.
+func TestJumpOnLargeValue(t *testing.T) {
+	const jump = 0.7312
+	for _, c := range []float64{1, 1e3, 1e6} {
+		p := &probode.Problem{Name: "jump", X0: []float64{c, 1}, Span: [2]float64{0, 2}, Theta: []float64{1},
+			F: func(f []float64, at float64, x, _ []float64) {
+				f[0], f[1] = 0, -1e5*(x[1]-math.Cos(at))
+				if at > jump {
+					f[0] = 1
+				}
+			}}
+		times := []float64{0.4, 1, 2}
+		sol, err := Solve(context.Background(), p, times, Settings{Tolerance: probode.Tolerance{Relative: 1e-10}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, at := range times {
+			if off := math.Abs(sol.X[2*i] - c - max(0, at-jump)); off > sol.Error[2*i]+1e-15*c {
+				t.Errorf("value %g, t = %g: off by %.2g, and the claimed error is %.2g", c, at, off, sol.Error[2*i])
+			}
+		}
+	}
+}
