@@ -78,3 +78,31 @@ func TestLineShift(t *testing.T) {
 		t.Errorf("nothing can be solved: %g: want NaN", got)
 	}
 }
+
+// Since draws whose likelihood is negligible under shape.Lender are not solved by the
+// reference, the Lender must not step over a pulse that the reference sees: here one of a
+// thousandth of the span, in a state at rest.
+func TestLenderSeesPulses(t *testing.T) {
+	for _, width := range []float64{0.3, 0.01} {
+		p := &bayes.Posterior{Model: bayes.Model{
+			Params: []bayes.Param{{Name: "theta1", Prior: distuv.LogNormal{Sigma: 1}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "pulse", X0: []float64{0, 1}, Theta: []float64{1}, Span: [2]float64{0, 10},
+					F: func(f []float64, at float64, x, th []float64) {
+						u := (at - 5.123) / width
+						f[0], f[1] = th[0]*math.Exp(-u*u/2)/width, -0.1*x[1]
+					}},
+				Data:   &bayes.Data{T: []float64{10}, Y: [][]float64{{2.5, 0.37}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}, bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+			}},
+		}}
+		c, err := New(context.Background(), p, probode.Setup{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		theta := []float64{1}
+		if fine, lent := c.fine.logLikelihood(theta), c.lent.logLikelihood(theta); !(math.Abs(fine-lent) < 1e-6) {
+			t.Errorf("width %g: log likelihoods %g and %g", width, fine, lent)
+		}
+	}
+}
