@@ -46,7 +46,8 @@ type Modes struct {
 	Searches, Once int
 
 	// Ends holds the indices of the modes in which the searches from modes.Settings.From
-	// ended, or −1 if the density at the start was zero or the end had a negligible mass.
+	// ended, or −1 if the density at the start was zero or the end point had a negligible
+	// mass.
 	Ends []int
 
 	// Tried is the number of draws from the prior that were tried as starts, and Solved

@@ -103,7 +103,7 @@ func (m *Model) observableIDs() (ids []string) {
 	return ids
 }
 
-// The method formulas returns the formula of the observable and the formulas of its
+// The method formulas() returns the formula of the observable and the formulas of its
 // distribution.
 func (o *observable) formulas() []*expr.Node {
 	return append([]*expr.Node{o.formula}, numbers(o.freedom, o.noise)...)

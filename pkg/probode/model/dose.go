@@ -37,7 +37,7 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 	return times
 }
 
-// The method numbered returns an event for each of the times. If there are several
+// The method numbered() returns an event for each of the times. If there are several
 // times, the IDs of the events end in a number.
 func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, jumps ...equations.Jump) []equations.Event {
 	events := make([]equations.Event, len(times))

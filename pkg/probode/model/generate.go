@@ -231,7 +231,7 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 	return list
 }
 
-// The function entry adds an assignment of n to the matrix entry whose index is the
+// The function entry() adds an assignment of n to the matrix entry whose index is the
 // argument at. It adds nothing if n is nil, which means that the entry is always zero.
 func entry(list []expr.Assignment, to string, at int, n *expr.Node) []expr.Assignment {
 	if n == nil {

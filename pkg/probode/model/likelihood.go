@@ -323,7 +323,7 @@ func (f flat) Quantile(p float64) float64 {
 	return f.at + (1+math.Abs(f.at))*(p-0.5)
 }
 
-// The method given reports whether the caller has given a tolerance or a step size.
+// The method given() reports whether the caller has given a tolerance or a step size.
 func (l *LogLikelihood) given() bool {
 	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
@@ -461,9 +461,9 @@ func (e *impossibleError) Error() string {
 	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.observable), e.time, e.what)
 }
 
-// The method impossible returns the reason why a row has no density, or "" if it has a
-// density. The argument m is the value of its formula, and own contains the parameters
-// of its distribution.
+// The method impossible() returns the reason why a row has no density, or "" if it has a
+// density. The argument m is the value of its formula, and own contains the parameters of
+// its distribution.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
 		return fmt.Sprintf("the data have %g successes in %g trials: want a whole number of trials that is not less than the number of successes", r.value, own[0])

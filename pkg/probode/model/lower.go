@@ -44,8 +44,8 @@ func (m *Model) newIndex(params map[string]bool) *index {
 	return ix
 }
 
-// The type lowering contains the equations of a model at one condition while the
-// function lower derives them.
+// The type lowering contains the equations of a model at one condition while the function
+// lower() derives them.
 type lowering struct {
 	*index
 	system
@@ -342,7 +342,7 @@ func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]
 	}
 }
 
-// The method autonomous fails if a system with preequilibration depends on time,
+// The method autonomous() fails if a system with preequilibration depends on time,
 // because PEtab does not define the time at which preequilibration begins.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.rates {
@@ -352,7 +352,7 @@ func (l *lowering) autonomous(condition string) {
 	}
 }
 
-// The method timeless fails if an observable depends on time and is measured at the
+// The method timeless() fails if an observable depends on time and is measured at the
 // steady state.
 func (l *lowering) timeless(r row, d *Observation) {
 	for _, n := range r.formulas() {
@@ -362,7 +362,7 @@ func (l *lowering) timeless(r row, d *Observation) {
 	}
 }
 
-// The method steady fails if a system that must reach a steady state has events.
+// The method steady() fails if a system that must reach a steady state has events.
 func (l *lowering) steady(condition string) {
 	if l.steadyAsked {
 		return

@@ -76,7 +76,7 @@ func (p *File) nominal() ([]float64, error) {
 	return theta, p.complete(theta)
 }
 
-// The method complete returns an error if a parameter that is used has no finite value.
+// The method complete() returns an error if a parameter that is used has no finite value.
 // It sets all other values that are not finite to 0.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
@@ -279,7 +279,7 @@ func weights(n int) []string {
 	return names
 }
 
-// The method weighted evaluates a program from gradientOf. The caller must put the
+// The method weighted() evaluates a program from gradientOf. The caller must put the
 // machine back into the pool.
 func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *machine {
 	m := s.pool.Get().(*machine)
@@ -343,7 +343,7 @@ func (c *compiled) start(q *probode.Problem, s *system) error {
 	return nil
 }
 
-// The function derivatives returns a program for the derivatives of expressions with
+// The function derivatives() returns a program for the derivatives of expressions with
 // respect to names, with one row for each expression. The program is compiled when it is
 // first needed, because many solves do not need it and it can be the longest of the
 // programs.
@@ -528,7 +528,7 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program
 	return p, nil
 }
 
-// The method take evaluates the program and returns the machine with the outputs; the
+// The method take() evaluates the program and returns the machine with the outputs; the
 // caller must put it back into the pool. Elements of theta beyond the inputs of the
 // program are ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {

@@ -353,7 +353,7 @@ const (
 	freedomOf = "degrees of freedom of "
 )
 
-// The method errors returns the distribution of the measurement in row r, which belongs
+// The method errors() returns the distribution of the measurement in row r, which belongs
 // to the column with the given name. A parameter of the distribution needs its own column
 // unless it is known or is a parameter of the model. The results columns and formulas
 // hold the names and the formulas of these columns.

@@ -123,8 +123,8 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	}
 }
 
-// The method sides computes both sides of each profile, until ctx ends. The argument from
-// holds the optimum, by estimated parameter. If the argument restart is true and a
+// The method sides() computes both sides of each profile, until ctx ends. The argument
+// from holds the optimum, by estimated parameter. If the argument restart is true and a
 // profile finds a higher point, the error is a *higherError, and the other sides may be
 // missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
@@ -276,9 +276,9 @@ func (f *search) around(x []float64, value float64) *shape.Ascent {
 	return a
 }
 
-// The method constrained maximises with coordinate k at the given distance from the last
-// point. The result left is the rise that is still possible, according to the expansion;
-// it is infinite if the prediction is too far from the maximum.
+// The method constrained() maximises with coordinate k at the given distance from the
+// last point. The result left is the rise that is still possible, according to the
+// expansion; it is infinite if the prediction is too far from the maximum.
 func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a *shape.Ascent, left float64) {
 	const (
 		most = 40 // steps
@@ -327,9 +327,9 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 	return p
 }
 
-// The method elsewhere fills Elsewhere from the ends of searches, and from the points of
-// the profiles of the other parameters. Of points with almost the same value it keeps the
-// first one.
+// The method elsewhere() fills Elsewhere from the ends of searches, and from the points
+// of the profiles of the other parameters. Of points with almost the same value it keeps
+// the first one.
 func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	var points []ProfilePoint
 	for _, o := range ends {

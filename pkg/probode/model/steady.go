@@ -37,14 +37,14 @@ func newRest(q *probode.Problem, along []int) *rest {
 	return &rest{q: q, along: along, ctx: context.Background()}
 }
 
-// The method within makes later searches end when ctx ends.
+// The method within() makes later searches end when ctx ends.
 func (r *rest) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.ctx = ctx
 }
 
-// The method failed returns the reason why the last search found no steady state.
+// The method failed() returns the reason why the last search found no steady state.
 func (r *rest) failed() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -168,7 +168,7 @@ func realParts(a *mat.Dense) ([]float64, error) {
 	return re, nil
 }
 
-// The method implicit returns the derivatives of the steady state x from the equation
+// The method implicit() returns the derivatives of the steady state x from the equation
 // f(x, θ) = 0: J dx = −∂f/∂θ dθ. If J is singular because combinations ℓᵀx of the states
 // are conserved, their derivatives at the start complete the equations, ℓᵀdx = ℓᵀdx₀. It
 // returns nil if the result is uncertain: if f depends on time, if J has an eigenvalue
@@ -267,7 +267,7 @@ func (r *rest) implicit(theta, x []float64) []float64 {
 	return slopes
 }
 
-// The method conserved reports whether the combination lawᵀx of the states is constant:
+// The method conserved() reports whether the combination lawᵀx of the states is constant:
 // lawᵀf is zero at random states, up to rounding.
 func (r *rest) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -288,7 +288,7 @@ func (r *rest) conserved(law, theta, x []float64) bool {
 	return true
 }
 
-// The function calm reports whether states and derivatives have settled. The change in
+// The function calm() reports whether states and derivatives have settled. The change in
 // each state, relative to its largest absolute value so far, must not exceed the constant
 // settled. Derivatives may change by a thousand times as much. It updates peak, the
 // largest absolute value of each state so far.
@@ -325,7 +325,7 @@ func (r *rest) atRest(length float64) *probode.Problem {
 	return &s
 }
 
-// The method within makes later searches for steady states of c end when ctx ends.
+// The method within() makes later searches for steady states of c end when ctx ends.
 func (c *compiled) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {
@@ -333,7 +333,7 @@ func (c *compiled) within(ctx context.Context) {
 	}
 }
 
-// The method unsettled returns the error of the last search for a steady state of c if
+// The method unsettled() returns the error of the last search for a steady state of c if
 // that search failed, and nil otherwise.
 func (c *compiled) unsettled() error {
 	if c.pre != nil {

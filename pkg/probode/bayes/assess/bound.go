@@ -30,9 +30,9 @@ import (
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
-	// Range contains the differences between the log likelihood of the step and that of
-	// the reference, except for the smallest and the largest thousandth. Whole contains
-	// all differences.
+	// Range contains the differences between the log likelihood computed with the step
+	// and that of the reference, except for the smallest and the largest thousandth of
+	// them. Whole contains all differences.
 	Range, Whole [2]float64
 	// Verdict is Negligible if the bounds are within the threshold, Whole is shorter than
 	// 1, there are at least fifty points, the reference is accurate at them, both posteriors
@@ -112,8 +112,9 @@ func (a *assessment) bound(y *standard) error {
 	return a.ctx.Err()
 }
 
-// drawAccurate samples an accurate posterior and weighs the draws. All of this has to end
-// when the time limit is over, and sampling has to end before, to leave time for the rest.
+// drawAccurate samples an accurate posterior and weighs the draws. All of this has to be
+// finished within the time limit. Sampling has to stop earlier, to leave time for the
+// weights.
 func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64, limit, rest time.Duration) (*standard, error) {
 	a.within = limit - rest
 	d, err := a.sample(q, &pairing{modes: q.Modes}, sampler, chains, seed)

@@ -24,7 +24,7 @@ func (r *rows) warn(kind, step, sentence string) {
 	r.check(Claim{Kind: kind, Step: step, Value: nan, SE: nan, Limit: nan, Verdict: Matters}, sentence)
 }
 
-// The method limit adds a number with its limit. If the number is not within the limit,
+// The method limit() adds a number with its limit. If the number is not within the limit,
 // it also adds the sentence.
 func (r *rows) limit(kind, step, run string, value, limit float64, within bool, sentence string) {
 	c := Claim{Kind: kind, Step: step, Run: run, Value: value, SE: math.NaN(), Limit: limit, Verdict: Matters}
@@ -118,9 +118,10 @@ func (a *assessment) claimEffects(r *rows) {
 	}
 }
 
-// The method against returns a sentence about a result of the assessment that contradicts
-// the certificate of step i, or "" if there is no such result. The two can differ because
-// the assessment also uses draws, and because it searches for modes with more solvers.
+// The method against() returns a sentence about a result of the assessment that
+// contradicts the certificate of step i, or "" if there is no such result. The two can
+// differ because the assessment also uses draws, and because it searches for modes with
+// more solvers.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -170,7 +171,7 @@ func (a *assessment) claimReference(r *rows, j *judge) {
 	}
 }
 
-// claimModes says which modes of step i are phantoms, which are missed, which have too
+// claimModes says which modes at step i are phantoms, which are missed, which have too
 // few draws, and what the search for modes may have missed.
 func (a *assessment) claimModes(r *rows, j *judge, i int) {
 	st, f := &a.out.Steps[i], &a.modes.steps[i]

@@ -70,8 +70,8 @@ func (a *assessment) interim() error {
 	}
 }
 
-// The method trusted returns the deterministic runs of the ladder, from the smallest step
-// to the largest.
+// The method trusted() returns the deterministic runs of the ladder, from the smallest
+// step to the largest.
 func (a *assessment) trusted() (all []*draws) {
 	for i := a.finest(); i >= 0; i-- {
 		if a.runs[i] != nil {
@@ -81,8 +81,8 @@ func (a *assessment) trusted() (all []*draws) {
 	return all
 }
 
-// The method wanted returns the size of each run for the next analysis, as a multiple of
-// the number of draws in the first analysis. The run that represents the accurate
+// The method wanted() returns the size of each run for the next analysis, as a multiple
+// of the number of draws in the first analysis. The run that represents the accurate
 // posterior gets the largest of these sizes, because every step is compared with it.
 func (a *assessment) wanted() map[*draws]int {
 	want, most := map[*draws]int{}, 0
@@ -98,7 +98,7 @@ func (a *assessment) wanted() map[*draws]int {
 	return want
 }
 
-// The method budget returns the largest size that a run may have.
+// The method budget() returns the largest size that a run may have.
 func (a *assessment) budget(d *draws) int {
 	if a.plan.s.MaxDraws == 0 {
 		return growth
@@ -106,7 +106,7 @@ func (a *assessment) budget(d *draws) int {
 	return max(1, a.plan.s.MaxDraws/d.first)
 }
 
-// The method needs returns the size that a run needs for the next analysis. It returns
+// The method needs() returns the size that a run needs for the next analysis. It returns
 // zero if the run has a verdict, or if no more draws can be added to it.
 func (a *assessment) needs(d *draws) int {
 	if d.summed.Verdict != Undecided {

@@ -133,7 +133,7 @@ func (pl *plan) add(l level) error {
 	return nil
 }
 
-// The method nearest returns the index of the level whose step size or tolerance is
+// The method nearest() returns the index of the level whose step size or tolerance is
 // closest to the given one.
 func (pl *plan) nearest(size float64) int {
 	at, least := 0, math.Inf(1)
@@ -185,7 +185,7 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 // The method of() returns the posterior for the deterministic inference at step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
-// The method frozen returns the posterior for the deterministic inference at step i.
+// The method frozen() returns the posterior for the deterministic inference at step i.
 // Under error control, the steps are chosen at the point given by the argument mode and
 // then frozen.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
@@ -196,7 +196,7 @@ func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	return q
 }
 
-// The method finer returns posteriors whose setups are probably more accurate than the
+// The method finer() returns posteriors whose setups are probably more accurate than the
 // setup with the smallest step. The cheapest setups come first.
 func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
@@ -235,9 +235,9 @@ func (pl *plan) search(from [][]float64) modes.Settings {
 	return s
 }
 
-// The function small sets the number of draws from the prior, and the number of searches
-// that start from these draws. It changes nothing if searches start only at points given
-// by the user.
+// The function small() sets the number of draws from the prior, and the number of
+// searches that start from these draws. It changes nothing if searches start only at
+// points given by the user.
 func small(s modes.Settings, points, starts int) modes.Settings {
 	if s.Points >= 0 {
 		s.Points, s.Starts = points, starts

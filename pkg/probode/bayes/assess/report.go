@@ -134,7 +134,7 @@ func (st Rung) String() string {
 	return st.Tolerance.String()
 }
 
-// The method runs returns the inferences that were performed, the deterministic one
+// The method runs() returns the inferences that were performed, the deterministic one
 // first.
 func (st *Rung) runs() []*Inference {
 	return slices.DeleteFunc([]*Inference{st.Deterministic, st.Probabilistic}, func(inf *Inference) bool { return inf == nil })
@@ -162,7 +162,7 @@ type ModeShare struct {
 	Theta []float64
 	// Gaussian is the share according to the Gaussian approximations. Visited is the
 	// share of the deterministic draws in the mode, or NaN if there are no draws. Mass is
-	// the share that verdicts use. It is Visited if the draws have mixed, and Gaussian
+	// the share that verdicts use. It is Visited if the chains have mixed, and Gaussian
 	// otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom says that the reference posterior does not have this mode. Missed says that

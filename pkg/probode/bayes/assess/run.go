@@ -82,7 +82,8 @@ func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 }
 
 // certify computes the profile of the log likelihood and the certificate of each step.
-// The certificate considers the modes of the reference posterior and of the step.
+// The certificate considers the modes of the reference posterior, and those of the
+// posterior computed with the step.
 func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
@@ -101,7 +102,7 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// If a mode of the step is a phantom, a search that climbs the reference
+		// If a mode found with the step is a phantom, a search that climbs the reference
 		// posterior from there ends far away. The certificate then reports the phantom.
 		var own [][]float64
 		for _, m := range f.own {
@@ -121,7 +122,7 @@ func (a *assessment) certify() error {
 	return a.ctx.Err()
 }
 
-// The method deterministic performs the deterministic inference at each step. After the
+// The method deterministic() performs the deterministic inference at each step. After the
 // smallest step it also determines the accurate posterior, and the error of the solution
 // at every step.
 func (a *assessment) deterministic() error {
@@ -239,7 +240,8 @@ func (a *assessment) calibrate(i int, draws [][]float64) error {
 	return nil
 }
 
-// The method probabilistic performs the inferences with the solver's error in the model.
+// The method probabilistic() performs the inferences with the solver's error in the
+// model.
 func (a *assessment) probabilistic() error {
 	for i := a.finest(); i >= 0; i-- {
 		st, s := &a.out.Steps[i], &a.scales[i]

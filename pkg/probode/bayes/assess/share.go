@@ -24,18 +24,18 @@ import (
 // ladder. Since both posteriors share the draws, the difference between them has a
 // smaller Monte Carlo error than the difference between two runs.
 //
-// Weights do not show modes that only the posterior of a step has, or other regions
-// without draws. So a step is sampled separately if the search for modes has found such a
-// mode, if moves for its posterior lead to regions without draws (see missedAround), or
-// if k̂ is too large.
+// Weights do not show modes that exist only in the posterior computed with a step, or
+// other regions without draws. So this posterior is sampled separately if the search for
+// modes has found such a mode, if moves for this posterior lead to regions without draws
+// (see missedAround), or if k̂ is too large.
 
 const (
 	// manyParameters is the smallest number of parameters with which the random walk may
 	// be too slow. With fewer parameters, the random walk works well for most shapes of
 	// the posterior.
 	manyParameters = 5
-	// patience is the time, since the beginning of Run, in which the first posterior has to
-	// be sampled if Settings.MaxTime is zero.
+	// patience is the time limit for sampling the first posterior if Settings.MaxTime is
+	// zero, counted from the beginning of Run.
 	patience = 4 * time.Minute
 	// explored is the number of iterations of the random walk for each draw at which the
 	// solvers are compared.
@@ -84,8 +84,8 @@ func (a *assessment) share() error {
 	default:
 		return nil
 	}
-	// A random walk goes less far than gradients in the same number of iterations, but it
-	// makes many more of them in the same time.
+	// In one iteration a random walk moves less far than a sampler with gradients, but it
+	// makes many more iterations in the same time.
 	walk := *best.Posterior
 	if frozen, ok := walk.Mesh.(probode.Frozen); ok {
 		walk.Mesh, walk.GridAt = probode.Adaptive(frozen), nil
@@ -115,19 +115,19 @@ func (a *assessment) share() error {
 	return a.ctx.Err()
 }
 
-// The method sharing reports whether at least one step is represented by draws of the
+// The method sharing() reports whether at least one step is represented by draws of the
 // accurate posterior.
 func (a *assessment) sharing() bool {
 	return slices.ContainsFunc(a.runs, func(d *draws) bool { return d != nil && d.shared })
 }
 
-// The method shares reports whether weighted draws of the accurate posterior can
+// The method shares() reports whether weighted draws of the accurate posterior can
 // represent step i: both posteriors must have the same modes.
 func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
 
-// The method weighted gives the draws y of the accurate posterior weights for the
+// The method weighted() gives the draws y of the accurate posterior weights for the
 // posterior at step i. The argument raw holds log weights that have already been
 // computed, or is nil. Let q be the posterior of the draws. Then the effects of step i
 // are the differences between q and the reference minus the differences between q and

@@ -47,7 +47,7 @@ const (
 	saidRough       = "at %v the path at the mode is off by %.0f %% of its size: the steps are too large for the error to fall at the rate given by the order of the method, and α has no meaning: add smaller steps"
 	saidOrder       = "order lost: from %v to %.4g the error of the path falls like h^%.1f, where %s should give h^%d: %s"
 	saidOrderRemedy = "take smaller steps; if the error still does not fall at the expected rate, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
-	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: the error of this interpolation falls like h^%d, the error of the method falls like h^%d, and the assessment includes both; if the step divides all times of observation, there is no interpolation"
+	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: the error of this interpolation falls like h^%d, the error of the method falls like h^%d, and the assessment includes both; if all observation times are multiples of the step, there is no interpolation"
 
 	saidCalibration = "α* = %.3g at %v: %s"
 	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, and these values differ by a factor of more than %d; at the larger step the error does not have the size that the order predicts, so the α of one step is wrong for another"
@@ -150,8 +150,8 @@ func (a *Report) Answer() string {
 	return b.String()
 }
 
-// The method bounded reports whether the verdict follows from bounds, not from draws that
-// represent the posterior.
+// The method bounded() reports whether the verdict follows from bounds, not from draws
+// that represent the posterior.
 func (a *Report) bounded() bool {
 	st := a.Steps[len(a.Steps)-1]
 	return a.Largest > 0 && st.Deterministic == nil && st.Bound != nil
@@ -166,7 +166,7 @@ func (a *Report) sayBound(b *strings.Builder) {
 		those = fmt.Sprintf("%.4g %%", c.covered())
 		most, rest = those+" of the", fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
 	}
-	fmt.Fprintf(b, "Where the chains have been, the solver's error does not matter up to %s. They have not mixed (R̂ up to %.3g), so the posterior is not known. But at %s %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g%s. However the posterior is distributed over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter up to %s. They have not mixed (R̂ up to %.3g), so the posterior is not known. But at %s %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g%s. However the posterior is distributed over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
 		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
 	if i > 0 && a.Steps[i-1].Bound != nil {
 		next := a.Steps[i-1].Bound
@@ -439,8 +439,8 @@ func (a *Report) sayLargest(j int) string {
 // The method at() formats a point with the names of the parameters.
 func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
-// The function where formats the θ of a mode. If there are many parameters, it shows only
-// those in which the modes differ most.
+// The function where() formats the θ of a mode. If there are many parameters, it shows
+// only those in which the modes differ most.
 func where(names []string, theta []float64, all []ModeShare) string {
 	const most = 4
 	order := make([]int, len(theta))

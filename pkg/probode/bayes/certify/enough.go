@@ -171,7 +171,7 @@ func (t *trials) search() (*Enough, error) {
 	return out, nil
 }
 
-// The method try computes the effects of one step size or tolerance at the modes and at
+// The method try() computes the effects of one step size or tolerance at the modes and at
 // the draws.
 func (t *trials) try(size float64) (Level, error) {
 	l := Level{Size: size, D: math.Inf(1), Shift: math.Inf(1)}

@@ -46,9 +46,9 @@ type expansion struct {
 	curved []float64
 }
 
-// expand expands the posterior of x about u. If the method does not compute derivatives,
-// central differences replace them. The argument widths holds the step in each parameter;
-// nil means 1e-4 for each.
+// expand expands the posterior of x about u. If the method does not compute
+// derivatives, central differences replace them. The argument widths holds the step in
+// each parameter; nil means 1e-4 for each.
 func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
 	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}

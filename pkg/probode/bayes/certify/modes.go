@@ -83,7 +83,7 @@ func (c *Certifier) Mode() []float64 {
 	return nil
 }
 
-// The method reached returns the modes that were reached.
+// The method reached() returns the modes that were reached.
 func (c *Certifier) reached() (out []anchor) {
 	for _, m := range c.modes {
 		if m.at != nil && m.Found {
@@ -126,7 +126,7 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 	return append(from, c.found...), failed
 }
 
-// The function heavy returns the modes whose mass is above minor.
+// The function heavy() returns the modes whose mass is above minor.
 func heavy(all *bayes.Modes) (out [][]float64) {
 	for _, m := range all.Modes {
 		if m.Mass > minor {
@@ -188,8 +188,9 @@ func (c *Certifier) reach(from []float64) anchor {
 	return m
 }
 
-// ahead climbs from u with a method that costs much less than an accurate reference. It
-// returns the point where it ends, or u if the density of the reference is lower there.
+// The function ahead() climbs from u with a method that costs much less than an accurate
+// reference. It returns the point where the climb ends, or u if the density of the
+// reference is lower there.
 func (c *Certifier) ahead(u []float64) []float64 {
 	if c.lent == nil {
 		return u
@@ -232,7 +233,7 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	return l, found, nil
 }
 
-// The method left returns the distance to the mode in standard deviations, as estimated
+// The method left() returns the distance to the mode in standard deviations, as estimated
 // from the expansion.
 func (l *expansion) left() float64 {
 	if l.U != nil {
@@ -248,7 +249,7 @@ func (l *expansion) left() float64 {
 	return math.Sqrt(math.Abs(mat.Dot(step, l.slope)))
 }
 
-// The function unknown returns an AtMode in which every number is unknown.
+// The function unknown() returns an AtMode in which every number is unknown.
 func unknown() AtMode {
 	nan := math.NaN()
 	return AtMode{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}

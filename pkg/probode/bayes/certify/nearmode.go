@@ -65,7 +65,7 @@ func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) 
 	return l, near, x.ctx.Err()
 }
 
-// The function stationary uses the gradient and the density to decide whether the point
+// The function stationary() uses the gradient and the density to decide whether the point
 // is near a mode in the coordinates listed in known. The argument full is the precision
 // matrix of all coordinates.
 func (l *expansion) stationary(full *mat.SymDense, known []int) bool {

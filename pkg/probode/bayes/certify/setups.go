@@ -73,8 +73,8 @@ func accurateTolerance(a reference.Accurate) float64 {
 	return a.Relative
 }
 
-// The function finer returns a setup that is more accurate than s: s with a hundredth of
-// the tolerance, s with a tenth of the step, or reference.Accurate. The mesh
+// The function finer() returns a setup that is more accurate than s: s with a hundredth
+// of the tolerance, s with a tenth of the step, or reference.Accurate. The mesh
 // reference.Accurate recomputes a doubtful solution with a hundredth of its tolerance, so
 // a more accurate solution needs a thousandth.
 func finer(s probode.Setup) probode.Setup {

@@ -125,12 +125,12 @@ func (c *Certificate) difference(m *AtMode) string {
 	return fmt.Sprintf("the log likelihood with %s is %s by %.2g", c.Setup, than, by)
 }
 
-// The method sound reports whether there is a result at each of the modes.
+// The method sound() reports whether there is a result at each of the modes.
 func (c *Certificate) sound() bool {
 	return !slices.ContainsFunc(c.Modes, func(m AtMode) bool { return m.Err != "" })
 }
 
-// The method largest describes the largest shift at m: its parameter and its size.
+// The method largest() describes the largest shift at m: its parameter and its size.
 func (c *Certificate) largest(m *AtMode) string {
 	at := 0
 	for k, s := range m.Shift {

@@ -75,7 +75,7 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 	return points, failed, nil
 }
 
-// The method starts chooses the points at which searches begin. Up to a third are
+// The method starts() chooses the points at which searches begin. Up to a third are
 // summits, which are higher than their nearest neighbours [Törn & Viitanen 1992]. Another
 // third are the highest of the other points. The last third are spread over the remaining
 // points, because with few draws there may be no high point near a narrow mode. The

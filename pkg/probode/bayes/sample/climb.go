@@ -60,8 +60,8 @@ func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Mo
 	return out, nil
 }
 
-// The function middle returns the nominal point or, if there is none, the medians of the
-// priors.
+// The function middle() returns the nominal point or, if there is none, the medians of
+// the priors.
 func middle(p *bayes.Posterior) []float64 {
 	if p.GridAt != nil {
 		return p.GridAt

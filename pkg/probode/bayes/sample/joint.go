@@ -72,24 +72,24 @@ type both interface {
 	propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64
 }
 
-// A joint makes the joint moves of one chain. A joint move is autoregressive in x = (θ,
-// v),
+// A jointMover makes the joint moves of one chain. A joint move is autoregressive in x =
+// (θ, v),
 //
 //	y = m + √(1−b²) (x − m) + b U⁻¹ z,   z ~ N(0, I),
 //
 // which is reversible for the approximation N(m, (UᵀU)⁻¹). A pCN move with step b, which
 // is reversible for the prior, changes the rest of ξ.
-type joint struct {
+type jointMover struct {
 	*gaussian
 	w, y blas64.Vector
 }
 
-func newJoint(s *gaussian) *joint {
+func newJoint(s *gaussian) *jointMover {
 	n := len(s.mean)
-	return &joint{s, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}}
+	return &jointMover{s, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}}
 }
 
-func (j *joint) propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64 {
+func (j *jointMover) propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64 {
 	d := len(u)
 	w, y := j.w.Data, j.y.Data
 	var logq float64

@@ -7,9 +7,9 @@ import (
 // Histogram returns, for each of the L+1 ranks, the number of data sets in which quantity
 // k has that rank. It also returns simultaneous bands: if the ranks are uniform, all
 // counts lie between lo and hi with the given probability, or with a slightly larger one,
-// since counts are whole numbers. A hump in the middle means that the draws scatter too
-// widely. High counts at both ends mean that the draws scatter too little. A slope means
-// that the draws are biased.
+// since counts are whole numbers. A hump in the middle means that the spread of the draws
+// is too large. High counts at both ends mean that it is too small. A slope means that
+// the draws are biased.
 //
 // The bands are pointwise binomial bands with equal tails. They are just wide enough to
 // contain all counts with the given joint probability, which is computed exactly.
@@ -36,9 +36,8 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 // If the ranks are uniform, all differences lie between lo and hi with the given
 // probability, or with a slightly larger one, since ranks are whole numbers. The
 // differences show small systematic deviations better than a histogram does. An arch
-// means that the draws are too high; a curve that rises in the middle means that they
-// scatter too widely, and one that falls in the middle means that they scatter too
-// little.
+// means that the draws are too high; a curve that rises in the middle means that their
+// spread is too large, and one that falls in the middle means that it is too small.
 //
 // The bands are those of Säilynoja, Bürkner & Vehtari (2022), computed like those of
 // Histogram.
@@ -106,8 +105,8 @@ func (r *Result) cumulated(k int) []int {
 	return c[:r.Draws]
 }
 
-// A binomial computes binomial distributions for up to n trials. It contains log 0!, …,
-// log n!.
+// The type binomial computes binomial distributions for up to n trials. It contains log
+// 0!, …, log n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {

@@ -147,7 +147,7 @@ func (a *Ascent) expand(f Function) bool {
 	return true
 }
 
-// The method move goes to a higher point, at which f was last evaluated. ratio is the
+// The method move() goes to a higher point, at which f was last evaluated. ratio is the
 // actual rise divided by the predicted one.
 func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.choose(to, value-a.Value)
@@ -256,8 +256,9 @@ func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 	return d, rise
 }
 
-// damped returns the step of Within in coordinates with the unit 1. negative is an upper
-// bound on the absolute values of the negative eigenvalues of the curvature.
+// damped returns the step that Within takes, in coordinates that are scaled to the unit
+// 1. negative is an upper bound on the absolute values of the negative eigenvalues of the
+// curvature.
 func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius float64, low, high []float64) []float64 {
 	var largest float64
 	for k := range g {

@@ -220,7 +220,7 @@ func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	}
 }
 
-// The method note prints a sentence, and writes it to the files of the chains.
+// The method note() prints a sentence, and writes it to the files of the chains.
 func (r *sampleRun) note(sentence string) {
 	r.options.Meta = []mcmc.Field{{Key: "note", Value: sentence}}
 	fmt.Fprintln(r.out, text.Printable(sentence))
@@ -286,7 +286,7 @@ func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	}
 }
 
-// The method store draws the chains to their present length.
+// The method store() draws the chains to their present length.
 func (r *sampleRun) store(ctx context.Context) error {
 	err := sample.Store(ctx, r.p, r.sampler, r.dir, r.settings, r.options)
 	if errors.Is(err, context.Canceled) {

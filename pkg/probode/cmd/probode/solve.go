@@ -410,7 +410,7 @@ func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times
 }
 
 // rowsAt returns a row for each of the times or, if times is nil, for 201 times over the
-// span. The function solve gives the states at sorted times.
+// span. The function solve() gives the states at sorted times.
 func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([]float64, error)) ([][]float64, error) {
 	if times == nil {
 		const points = 200

@@ -71,10 +71,10 @@ type straightLine struct {
 	outputs []int32
 }
 
-// The method first returns the number of the first instruction's value.
+// The method first() returns the number of the first instruction's value.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
-// A lowering makes a straightLine. Until the method finish renumbers the values,
+// A lowering makes a straightLine. Until the method finish() renumbers the values,
 // constant k has the number −1−k.
 type lowering struct {
 	line   straightLine

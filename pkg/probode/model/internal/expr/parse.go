@@ -131,7 +131,7 @@ func (r series) node() *Node {
 	return builders[r.name].build(r.args)
 }
 
-// The method binary reads operands joined by operators that bind at least as tightly as
+// The method binary() reads operands joined by operators that bind at least as tightly as
 // level.
 func (p *parser) binary(level int) (*Node, error) {
 	start := p.tok.pos
@@ -205,7 +205,7 @@ func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPo
 	return nil
 }
 
-// The method unary reads an operand with the signs and negations before it.
+// The method unary() reads an operand with the signs and negations before it.
 func (p *parser) unary(level int) (*Node, error) {
 	op := p.tok
 	word := op.kind == 'a' && op.text == "not" && level <= levelNot

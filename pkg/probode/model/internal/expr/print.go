@@ -81,7 +81,7 @@ func write(s style, n *Node) string {
 	return b.String()
 }
 
-// A bracketer is a style that needs brackets. The method level says how tightly the
+// A bracketer is a style that needs brackets. The method level() says how tightly the
 // outermost operator of a node binds.
 type bracketer interface {
 	level(n *Node) int

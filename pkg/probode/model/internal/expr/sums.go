@@ -177,7 +177,7 @@ func (q *product) put(f *Node) {
 
 // mul returns the product of factors. The numerical factor comes first, the sign is
 // outside the product, and whole powers of equal factors are combined. Products among
-// the factors lose their brackets as sums do in the method add. A product with a number
+// the factors lose their brackets as sums do in the method add(). A product with a number
 // always loses them, so that the number comes first.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}

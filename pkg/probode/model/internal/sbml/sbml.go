@@ -195,8 +195,8 @@ func identifier(symbol string) string {
 	return symbol
 }
 
-// lambda reads a function definition. It fails if the function uses names other than its
-// arguments and the time.
+// lambda reads a function definition. It fails if the function uses names other than
+// its arguments and the time.
 func (s *reader) lambda(e *tree.Element) *expr.Node {
 	m := e.First("math")
 	if m == nil {
@@ -244,7 +244,7 @@ func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr stri
 	into[id] = e
 }
 
-// The method changeable fails if the model sets an element that it declares constant.
+// The method changeable() fails if the model sets an element that it declares constant.
 func (s *reader) changeable(line int, by, id string) {
 	e := s.entity(id)
 	def := s.level == "2" && e.Name != "species" // the default of Level 2
