@@ -174,7 +174,7 @@ func better(a, b Optimum) int {
 	return a.Start - b.Start
 }
 
-// A fitting holds what the searches of one Fit have in common.
+// The type fitting holds what the searches of one call of Fit have in common.
 type fitting struct {
 	p     *File
 	set   FitSettings
@@ -357,7 +357,7 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 		return nil, err
 	}
 	for _, q := range s.fine.parts {
-		x, _, err := f.p.observed(q.compiled, f.theta, f.free, true)
+		x, _, err := f.p.observed(q.compiledInstance, f.theta, f.free, true)
 		if err != nil {
 			return nil, err
 		}
@@ -524,7 +524,7 @@ const (
 	met = 1e-6
 )
 
-// An end is an Optimum whose search may still continue.
+// The type end holds the point that a search has reached; the search may still continue.
 type end struct {
 	Optimum
 	from   []float64

@@ -20,10 +20,10 @@ import (
 type LikelihoodSettings struct {
 	// Tolerance is the tolerance of solutions under error control. The zero value means
 	// a tolerance as small as needed. For each experiment, the relative tolerance
-	// starts at 10⁻⁵. It is then divided by 16 again and again, until the error of the
+	// starts at 10⁻⁵. It is then repeatedly divided by 16, until the error of the
 	// experiment's log-likelihood is at most 10⁻⁷ divided by the number of experiments,
-	// or until rounding errors dominate. The estimate of the error is a quarter of the last
-	// change. The error decreases at least in proportion to the tolerance, so the
+	// or until rounding errors dominate. The estimate of the error is a quarter of the
+	// last change. The error decreases at least in proportion to the tolerance, so the
 	// remaining error is at most about 1/15 of the last change.
 	Tolerance probode.Tolerance
 
@@ -100,7 +100,7 @@ type LogLikelihood struct {
 
 // A part is an experiment with its data.
 type part struct {
-	*compiled
+	*compiledInstance
 	free      []int // components of Params that are estimated and used here
 	model     bayes.Model
 	places    []place
@@ -189,7 +189,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 		if d := len(e.states); implicit && c.ode.Band == nil && d > maxDense {
 			return nil, fmt.Errorf("%s has %d states and a dense Jacobian: want at most %d states for the default method, or an explicit method such as dp5", c.title, d, maxDense)
 		}
-		q := &part{compiled: c}
+		q := &part{compiledInstance: c}
 		for _, i := range l.free {
 			if slices.Contains(c.moves, i) || slices.ContainsFunc(e.rows, func(r row) bool {
 				return slices.ContainsFunc(r.formulas(), func(n *expr.Node) bool { return slices.Contains(n.Symbols(), c.params[i]) })
@@ -285,7 +285,7 @@ func (l *LogLikelihood) fix(theta []float64) error {
 		return nil
 	}
 	for _, q := range l.parts {
-		x, places, err := l.p.observed(q.compiled, theta, q.free, true)
+		x, places, err := l.p.observed(q.compiledInstance, theta, q.free, true)
 		if err != nil {
 			return err
 		}

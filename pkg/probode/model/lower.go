@@ -80,7 +80,7 @@ func (ix *index) lower(c, pre *condition) *lowering {
 	}
 
 	// This loop is only for parameters that the condition sets. Constants are evaluated
-	// by the method at, when a formula uses them.
+	// by the method at() when a formula uses them.
 	for id := range l.set {
 		if ix.params[id] {
 			l.now[id] = l.at0(id, c.where)

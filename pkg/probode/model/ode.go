@@ -101,21 +101,21 @@ func (p *File) complete(theta []float64) error {
 	return nil
 }
 
-// A compiled is an experiment whose formulas are compiled to programs.
-type compiled struct {
+// A compiledInstance is an experiment whose formulas are compiled to programs.
+type compiledInstance struct {
 	e      *Instance
 	title  string
 	params []string // parameters of the problem
 	moves  []int    // indices of the parameters on which states depend
 
 	ode *probode.Problem
-	pre *rest // steady state of preequilibration; nil if there is none
-	end *rest // steady state of ode
+	pre *steadyFinder // steady state of preequilibration; nil if there is none
+	end *steadyFinder // steady state of ode
 }
 
 // compile compiles the formulas of an experiment.
-func (p *File) compile(e *Instance) (*compiled, error) {
-	c := &compiled{e: e, params: p.paramNames(), title: e.model.Name}
+func (p *File) compile(e *Instance) (*compiledInstance, error) {
+	c := &compiledInstance{e: e, params: p.paramNames(), title: e.model.Name}
 	if c.title == "" {
 		c.title = p.Name
 	}
@@ -151,13 +151,13 @@ func (p *File) compile(e *Instance) (*compiled, error) {
 			return nil, err
 		}
 		pre.Name += ", preequilibration at " + text.Clip(e.preequilibration)
-		c.pre = newRest(pre, c.moves)
+		c.pre = newSteadyFinder(pre, c.moves)
 	}
 	var err error
 	if c.ode, err = c.system(&e.system); err != nil {
 		return nil, err
 	}
-	c.end = newRest(c.ode, c.moves)
+	c.end = newSteadyFinder(c.ode, c.moves)
 	c.ode.Span[1] = end
 	return c, nil
 }
@@ -182,7 +182,7 @@ func (s *system) symbols(to map[string]bool) {
 
 // system converts s to a Problem over one unit of time. If c.pre is not nil, the Problem
 // begins with the steady state of c.pre.
-func (c *compiled) system(s *system) (*probode.Problem, error) {
+func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 	d, n, start := len(s.states), len(c.params), c.e.model.start
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
 	fail := func(err error) (*probode.Problem, error) { return nil, fmt.Errorf("%s: %w", c.title, err) }
@@ -309,7 +309,7 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 
 // start sets the initial state of q and the derivatives of this state. If q begins with a
 // steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
-func (c *compiled) start(q *probode.Problem, s *system) error {
+func (c *compiledInstance) start(q *probode.Problem, s *system) error {
 	d, n := len(s.states), len(c.params)
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
 	initial, err := newProgram(inputs, s.initial)
@@ -358,7 +358,7 @@ func derivatives(inputs []string, of []*expr.Node, names []string, held ...strin
 }
 
 // stateNames returns the IDs of the states with their units.
-func (c *compiled) stateNames(s *system) []string {
+func (c *compiledInstance) stateNames(s *system) []string {
 	names := slices.Clone(s.states)
 	for i := range c.e.model.States {
 		st := &c.e.model.States[i]
@@ -393,7 +393,7 @@ func band(s *system) *probode.Bandwidth {
 }
 
 // events adds the events and switches of a system to q.
-func (c *compiled) events(q *probode.Problem, s *system, inputs []string) error {
+func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string) error {
 	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) error {
 		at, err := newProgram(c.params, []*expr.Node{n})
 		if err != nil {
@@ -469,7 +469,7 @@ func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta
 
 // jump returns an event with its Jump and JumpPullback. If two jumps set the same state,
 // the later one takes effect.
-func (c *compiled) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event, err error) {
+func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event, err error) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
 		values[k], index[k] = j.Value, slices.Index(s.states, j.State)

@@ -95,9 +95,9 @@ func (p *File) estimated() (list []int) {
 // the support, on the scale of the parameter if possible.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
-// Start does the same as Point for a search that begins at theta, such as the end of a
-// fit. It keeps a distance of a hundredth of the width of the support, because the density
-// is so flat near an edge that a search on an unbounded scale would not leave it.
+// Start does the same as Point for a search that begins at theta, such as the end point
+// of a fit. It keeps a distance of a hundredth of the width of the support, because the
+// density is so flat near an edge that a search on an unbounded scale would not leave it.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
 // inside returns the parameters of Posterior. If the distance of a value from an edge of
@@ -143,13 +143,13 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 // A place is the position of the expected value of a row among the expected values of its
 // experiment. The method observed() returns the experiments.
 type place struct {
-	at  int   // position of its expected value
-	own []own // parameters of its distribution
+	at  int           // position of its expected value
+	own []paramSource // parameters of its distribution
 }
 
-// An own says where to find a parameter of a distribution. The parameter is either a
-// known value or one of the expected values.
-type own struct {
+// A paramSource says where to find a parameter of a distribution. The parameter is either
+// a known value or one of the expected values.
+type paramSource struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
 }
@@ -163,7 +163,7 @@ type own struct {
 // If the argument likelihood is true, a parameter of a distribution gets a column even if
 // it is a parameter of the model, so that its value can be read. The problems then have
 // only those parameters on which states depend.
-func (p *File) observed(c *compiled, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
+func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are sorted by time, so rows at the steady state are last.
 	rows := c.e.rows
 	n := len(rows)
@@ -278,7 +278,7 @@ func (w *writer) rows(rows []row) []place {
 		row := a[0] * len(w.columns)
 		places[i].at = row + a[1]
 		for _, v := range w.x.Errors[a[1]].Own() {
-			o := own{value: v.Value, at: -1}
+			o := paramSource{value: v.Value, at: -1}
 			if k := slices.Index(data.Names, v.Name); v.Name != "" && k >= 0 {
 				o.at = row + k
 			}

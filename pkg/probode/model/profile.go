@@ -68,12 +68,12 @@ type ProfileLikelihoods struct {
 // ten times. A profile that finds a better point after that is incomplete.
 //
 // A profile follows the likelihood away from the best optimum, and stops once it has
-// fallen below the threshold. The ends of the other searches, and the profiles of the
-// other parameters, show whether the likelihood is above the threshold elsewhere.
+// fallen below the threshold. The end points of the other searches, and the profiles of
+// the other parameters, show whether the likelihood is above the threshold elsewhere.
 //
 // The log-likelihood at a point of a profile is less than 0.02 below its maximum over the
 // other parameters, according to the expansion there, and the ends of intervals are
-// interpolated. If ctx ends, the error is that of ctx, and profiles that have not ended
+// interpolated. If ctx ends, the error is that of ctx, and profiles that are not finished
 // are incomplete.
 //
 // Source: Transtrum & Sethna (2012), arXiv:1201.5885, for steps along curved ridges.
@@ -327,9 +327,9 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 	return p
 }
 
-// The method elsewhere() fills Elsewhere from the ends of searches, and from the points
-// of the profiles of the other parameters. Of points with almost the same value it keeps
-// the first one.
+// The method elsewhere() fills Elsewhere from the end points of searches, and from the
+// points of the profiles of the other parameters. Of points with almost the same value it
+// keeps the first one.
 func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	var points []ProfilePoint
 	for _, o := range ends {

@@ -18,10 +18,10 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A rest finds the steady state that a problem approaches from its start, and the
+// A steadyFinder finds the steady state that a problem approaches from its start, and the
 // derivatives of that state with respect to θ. It keeps the last result, because solves
 // at one θ need it many times. Any number of goroutines may use it.
-type rest struct {
+type steadyFinder struct {
 	q     *probode.Problem
 	along []int // elements of θ on which the states depend
 
@@ -33,19 +33,19 @@ type rest struct {
 	err   error
 }
 
-func newRest(q *probode.Problem, along []int) *rest {
-	return &rest{q: q, along: along, ctx: context.Background()}
+func newSteadyFinder(q *probode.Problem, along []int) *steadyFinder {
+	return &steadyFinder{q: q, along: along, ctx: context.Background()}
 }
 
 // The method within() makes later searches end when ctx ends.
-func (r *rest) within(ctx context.Context) {
+func (r *steadyFinder) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.ctx = ctx
 }
 
 // The method failed() returns the reason why the last search found no steady state.
-func (r *rest) failed() error {
+func (r *steadyFinder) failed() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.err
@@ -53,7 +53,7 @@ func (r *rest) failed() error {
 
 // state returns the steady state at θ, and its derivatives if slopes is set. If no steady
 // state is found, all numbers are NaN.
-func (r *rest) state(theta []float64, slopes bool) (x, slope []float64) {
+func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	moved := !slices.Equal(theta, r.theta)
@@ -91,7 +91,7 @@ const (
 
 // find solves the equations up to the times 1, 10, 100, … after the start, until neither
 // the state nor its derivatives change over two consecutive spans.
-func (r *rest) find(theta []float64, slopes bool) (x, slope []float64, err error) {
+func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
 	now.Span = [2]float64{start, start + 1}
@@ -119,7 +119,7 @@ func (r *rest) find(theta []float64, slopes bool) (x, slope []float64, err error
 }
 
 // solve returns the state of q at the end of its span, and its derivatives.
-func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
+func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
 	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: restTolerance}, MaxSteps: 1e6}
 	path, err := probode.Setup{Method: methods.Radau{}, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])
 	if err != nil {
@@ -150,8 +150,8 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 }
 
 // realParts returns the real parts of the eigenvalues of a, as mat.Eigen computes them for
-// up to 75 rows. That type computes eigenvectors as well, which would make the program of
-// the playground larger by a fortieth.
+// up to 75 rows. That type computes eigenvectors as well, which would make the
+// playground's program 2.5 % larger.
 func realParts(a *mat.Dense) ([]float64, error) {
 	h := mat.DenseCopyOf(a).RawMatrix()
 	n := h.Rows
@@ -175,7 +175,7 @@ func realParts(a *mat.Dense) ([]float64, error) {
 // with a positive real part, or if J is singular, or nearly so, for another reason. The
 // derivatives are then computed by integrating to the steady state, which takes far
 // longer.
-func (r *rest) implicit(theta, x []float64) []float64 {
+func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)
 	if !q.Autonomous || n == 0 {
@@ -269,7 +269,7 @@ func (r *rest) implicit(theta, x []float64) []float64 {
 
 // The method conserved() reports whether the combination lawᵀx of the states is constant:
 // lawᵀf is zero at random states, up to rounding.
-func (r *rest) conserved(law, theta, x []float64) bool {
+func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
 	f, at := make([]float64, len(x)), make([]float64, len(x))
 	for range 3 {
@@ -306,7 +306,7 @@ func calm(x, x2, slope, slope2, peak []float64) bool {
 
 // atRest returns a problem over the given time that begins at the steady state and stays
 // there.
-func (r *rest) atRest(length float64) *probode.Problem {
+func (r *steadyFinder) atRest(length float64) *probode.Problem {
 	s := *r.q
 	s.Name += ", steady state"
 	s.Span, s.Events, s.Band, s.Autonomous = [2]float64{s.Span[0], s.Span[0] + length}, nil, nil, true
@@ -326,7 +326,7 @@ func (r *rest) atRest(length float64) *probode.Problem {
 }
 
 // The method within() makes later searches for steady states of c end when ctx ends.
-func (c *compiled) within(ctx context.Context) {
+func (c *compiledInstance) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {
 		c.pre.within(ctx)
@@ -335,7 +335,7 @@ func (c *compiled) within(ctx context.Context) {
 
 // The method unsettled() returns the error of the last search for a steady state of c if
 // that search failed, and nil otherwise.
-func (c *compiled) unsettled() error {
+func (c *compiledInstance) unsettled() error {
 	if c.pre != nil {
 		if err := c.pre.failed(); err != nil {
 			return err

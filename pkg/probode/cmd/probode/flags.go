@@ -43,8 +43,8 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	return nil
 }
 
-// The function anywhere() parses flags that may follow other arguments. After -- there
-// are no flags.
+// The function anywhere() parses flags that may follow other arguments. Arguments after
+// -- are not flags.
 func anywhere(flags *flag.FlagSet, args []string) error {
 	var others []string
 	for {

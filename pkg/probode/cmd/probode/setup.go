@@ -15,7 +15,7 @@ import (
 )
 
 // The type solving holds the flags of a command that say how equations are solved. A
-// command defines the flags that it takes, and setups reads them.
+// command defines the flags that it takes, and the method setups() reads them.
 type solving struct {
 	flags             *flag.FlagSet
 	method, linearize string

@@ -322,7 +322,7 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 		return setup, nil
 	}
 	if h == 0 {
-		return setup, errors.New("-step or -rtol: want the size of the steps, or a tolerance")
+		return setup, errors.New("no step size or tolerance given: set -step or -rtol")
 	}
 	g, err := probode.UniformGrid(p, nil, s.step)
 	if err == nil {

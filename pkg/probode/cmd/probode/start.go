@@ -16,7 +16,7 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// Searches begin at no more than mostEnds of the end points of a fit, the best ones.
+// Searches begin at the best end points of a fit, at most mostEnds of them.
 const mostEnds = 8
 
 // starts returns the parameters at which the search for modes begins: the end points of
