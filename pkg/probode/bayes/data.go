@@ -191,8 +191,8 @@ func checkText(in *bufio.Reader) error {
 	return nil
 }
 
-// describe lists the columns of a header, as many as fit on one line. It adds a remark
-// if the separator does not seem to be a comma.
+// The function describe() lists the columns of a header, as many as fit on one line. It
+// adds a remark if the separator does not seem to be a comma.
 func describe(header []string) string {
 	var b strings.Builder
 	for i, name := range header {
@@ -220,8 +220,8 @@ func describe(header []string) string {
 	return text
 }
 
-// quoted returns the text as a quoted Go string; of a long text it keeps only the
-// beginning.
+// The function quoted() returns the text as a quoted Go string; of a long text it keeps
+// only the beginning.
 func quoted(text string) string {
 	const most = 40
 	if len(text) <= most {

@@ -296,7 +296,7 @@ func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.ll = sum
 }
 
-// recovered records a panic in a likelihood or in Observe.
+// The method recovered() records a panic in a likelihood or in Observe.
 func (e *Density) recovered(theta []float64) {
 	if v := recover(); v != nil {
 		e.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, e.at.describe(theta))
@@ -304,14 +304,14 @@ func (e *Density) recovered(theta []float64) {
 	}
 }
 
-// fail records a panic, which Err then returns.
+// The method fail() records a panic, which Err then returns.
 func (e *Density) fail(p *probode.PanicError, where string) {
 	if e.fault == nil {
 		e.fault = fmt.Errorf("bayes: %s: %w", where, p)
 	}
 }
 
-// describe names the row of the data that the part r is evaluating.
+// The method describe() names the row of the data that the part r is evaluating.
 func (r *Part) describe(theta []float64) string {
 	d := r.x.Problem.Dim()
 	n := min(r.row0, len(r.x.Data.T)-1)
@@ -442,8 +442,8 @@ func (e *Density) Generate(dst []float64, logp float64, theta, expected []float6
 // sampler precede it.
 func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }
 
-// solve computes the states of a part at the observation times, with the noise at the
-// beginning of xi, and returns the rest of xi for the later parts.
+// The method solve() computes the states of a part at the observation times, with the
+// noise at the beginning of xi, and returns the rest of xi for the later parts.
 func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
 	var noise []float64

@@ -34,9 +34,9 @@ type Mode struct {
 	Shape *mat.SymDense
 }
 
-// Modes are the distinct points at which searches ended, the one with the largest mass
-// first. End points without a barrier between them count as one mode. End points with a
-// negligible mass are left out.
+// Modes are the distinct points at which searches ended, beginning with the one that has
+// the largest mass. End points without a barrier between them count as one mode. End
+// points with a negligible mass are left out.
 type Modes struct {
 	Modes []*Mode
 

@@ -80,8 +80,8 @@ func Positive(mu, sigma float64) Truncated {
 	return Truncated{Of: distuv.Normal{Mu: mu, Sigma: sigma}, Max: math.Inf(1)}
 }
 
-// draw returns a draw from d. It never uses zero as the uniform random number, because
-// zero would give the lower end of the support.
+// The function draw() returns a draw from d. It never uses zero as the uniform random
+// number, because zero would give the lower end of the support.
 func draw(d Distribution, rng *rand.Rand) float64 {
 	return d.Quantile((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
 }
@@ -144,7 +144,7 @@ func (p *Param) support() (t transform, err error) {
 	return t, nil
 }
 
-// transform returns the transform of the parameter.
+// The method transform() returns the transform of the parameter.
 func (p *Param) transform() (transform, error) {
 	t, err := p.support()
 	if err == nil && p.Natural {

@@ -20,7 +20,7 @@ type End struct {
 }
 
 // ReadEnds reads the end points of the searches from a file that fit -json has written,
-// and returns the best one first. It is an error if there is none.
+// and returns them in order from the best to the worst. It is an error if there is none.
 func ReadEnds(r io.Reader) ([]End, error) {
 	var file struct {
 		Format string `json:"format"`

@@ -349,7 +349,7 @@ type search struct {
 	failed      error // the last error
 }
 
-// search returns a search for one goroutine.
+// The method search() returns a search for one goroutine.
 func (f *fitting) search(ctx context.Context) (*search, error) {
 	s := &search{fitting: f, ctx: ctx, held: -1}
 	var err error
@@ -593,9 +593,10 @@ func (f *search) begin(e *end) error {
 	return nil
 }
 
-// finish completes the Optimum of a search. The argument below is the best value of all
-// searches minus the value of this one. If it is less than the constant reach, the
-// search first continues with the tighter tolerances that accurate optima need.
+// The method finish() completes the Optimum of a search. The argument below is the best
+// value of all searches minus the value of this one. If it is less than the constant
+// reach, the search first continues with the tighter tolerances that accurate optima
+// need.
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return
@@ -683,8 +684,8 @@ func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem
 
 func (b byProblem) String() string { return "tolerances by experiment" }
 
-// climb iterates until the ascent is done, the search has made the given number of
-// iterations, or f.ctx ends.
+// The method climb() iterates until the ascent is done, the search has made the given
+// number of iterations, or f.ctx ends.
 func (f *search) climb(e *end, most int) {
 	for ; !e.ascent.Done && e.Iterations < most && f.ctx.Err() == nil; e.Iterations++ {
 		e.ascent.Step(f)

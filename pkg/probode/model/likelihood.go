@@ -49,8 +49,8 @@ type LikelihoodSettings struct {
 	Progress func(done, total int)
 }
 
-// mesh returns the mesh for a relative tolerance, or for the tolerance of s if relative
-// is zero.
+// The method mesh() returns the mesh for a relative tolerance, or for the tolerance of s
+// if relative is zero.
 func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	if s.StepSize > 0 {
 		return probode.Through(s.StepSize)
@@ -275,7 +275,8 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 	return v, nil
 }
 
-// fix sets the parameters that are not estimated, in all parts, to their values in theta.
+// The method fix() sets the parameters that are not estimated, in all parts, to their
+// values in theta.
 func (l *LogLikelihood) fix(theta []float64) error {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {
@@ -328,8 +329,9 @@ func (l *LogLikelihood) given() bool {
 	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
 
-// experiment returns the contribution of a part. It uses the tolerance of the settings
-// or, if they have none, a tolerance that is small enough for the default accuracy.
+// The method experiment() returns the contribution of a part. It uses the tolerance of
+// the settings or, if they have none, a tolerance that is small enough for the default
+// accuracy.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-5, 16
@@ -369,8 +371,8 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 	return last, err
 }
 
-// density returns the density of a part, which will first be evaluated at the argument
-// free.
+// The method density() returns the density of a part, which will first be evaluated at
+// the argument free.
 func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
 	if d := q.densities[relative]; d != nil {
 		return d, nil

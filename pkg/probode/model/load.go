@@ -75,7 +75,7 @@ func (f *files) load(name string) (p *File, err error) {
 	return f.finish(p)
 }
 
-// finish checks a problem that has been read.
+// The method finish() checks a problem that has been read.
 func (f *files) finish(p *File) (*File, error) {
 	p.check()
 	list, err := p.Instances()

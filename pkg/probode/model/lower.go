@@ -59,8 +59,8 @@ type lowering struct {
 	steadyAsked bool
 }
 
-// lower derives the equations of the model at condition c. If pre is not nil,
-// preequilibration at the condition pre comes first.
+// The method lower() derives the equations of the model at condition c. If pre is not
+// nil, preequilibration at the condition pre comes first.
 func (ix *index) lower(c, pre *condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
 		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*row{}}

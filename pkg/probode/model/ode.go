@@ -66,8 +66,8 @@ func (p *File) paramNames() []string {
 	return names
 }
 
-// nominal returns the nominal values of the parameters. The value is 0 for a parameter
-// that has no nominal value and is not used.
+// The method nominal() returns the nominal values of the parameters. The value is 0 for a
+// parameter that has no nominal value and is not used.
 func (p *File) nominal() ([]float64, error) {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {
@@ -113,7 +113,7 @@ type compiledInstance struct {
 	end *steadyFinder // steady state of ode
 }
 
-// compile compiles the formulas of an experiment.
+// The method compile() compiles the formulas of an experiment.
 func (p *File) compile(e *Instance) (*compiledInstance, error) {
 	c := &compiledInstance{e: e, params: p.paramNames(), title: e.model.Name}
 	if c.title == "" {
@@ -270,7 +270,7 @@ func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatte
 // weightName is the prefix of the name of each weight. No other name contains a space.
 const weightName = "weight "
 
-// weights returns the names of n weights.
+// The function weights() returns the names of n weights.
 func weights(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -291,8 +291,8 @@ func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *ma
 	return m
 }
 
-// add adds the outputs of a program from gradientOf to dx and dtheta, and returns the
-// derivative with respect to time.
+// The method add() adds the outputs of a program from gradientOf to dx and dtheta, and
+// returns the derivative with respect to time.
 func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	for k, v := range out {
 		switch i := s.place[k]; {
@@ -369,10 +369,10 @@ func (c *compiledInstance) stateNames(s *system) []string {
 	return names
 }
 
-// band returns the band of the Jacobian of a system if banded elimination is cheaper than
-// dense elimination, and nil otherwise. With kl diagonals below the main one and ku
-// diagonals above it, elimination with row exchanges costs d kl (kl+ku) operations
-// instead of d³/3.
+// The function band() returns the band of the Jacobian of a system if banded elimination
+// is cheaper than dense elimination, and nil otherwise. With kl diagonals below the main
+// one and ku diagonals above it, elimination with row exchanges costs d kl (kl+ku)
+// operations instead of d³/3.
 func band(s *system) *probode.Bandwidth {
 	b, d := probode.Bandwidth{}, len(s.states)
 	column := map[string]int{}
@@ -392,7 +392,7 @@ func band(s *system) *probode.Bandwidth {
 	return &b
 }
 
-// events adds the events and switches of a system to q.
+// The method events() adds the events and switches of a system to q.
 func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string) error {
 	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) error {
 		at, err := newProgram(c.params, []*expr.Node{n})

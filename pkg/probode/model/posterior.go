@@ -77,7 +77,7 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 	return b, nil
 }
 
-// estimated returns the indices of the estimated parameters.
+// The method estimated() returns the indices of the estimated parameters.
 func (p *File) estimated() (list []int) {
 	for i, q := range p.Params {
 		if q.Estimate {
@@ -100,9 +100,10 @@ func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta
 // density is so flat near an edge that a search on an unbounded scale would not leave it.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
-// inside returns the parameters of Posterior. If the distance of a value from an edge of
-// the support does not exceed the argument near, the value is moved to the distance given
-// by the argument edge. Both distances are fractions of the width of the support.
+// The method inside() returns the parameters of Posterior. If the distance of a value
+// from an edge of the support does not exceed the argument near, the value is moved to
+// the distance given by the argument edge. Both distances are fractions of the width of
+// the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -154,11 +155,11 @@ type paramSource struct {
 	at    int // position among the expected values; −1 if the value is known
 }
 
-// observed returns the data of an experiment as experiments of package bayes. The data at
-// finite times form the first experiment, and the data at the steady state form the
-// second. An experiment without data is omitted. The parameters whose indices are in free
-// are unknown; theta has the values of the others. The result places has an element for
-// each row of the experiment.
+// The method observed() returns the data of an experiment as experiments of package
+// bayes. The data at finite times form the first experiment, and the data at the steady
+// state form the second. An experiment without data is omitted. The parameters whose
+// indices are in free are unknown; theta has the values of the others. The result places
+// has an element for each row of the experiment.
 //
 // If the argument likelihood is true, a parameter of a distribution gets a column even if
 // it is a parameter of the model, so that its value can be read. The problems then have
@@ -244,8 +245,8 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	}
 }
 
-// rows writes the data, and returns the places of the rows. If a formula has several rows
-// at one time, each of them is in a separate column.
+// The method rows() writes the data, and returns the places of the rows. If a formula has
+// several rows at one time, each of them is in a separate column.
 func (w *writer) rows(rows []row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // indices of the time and of the column
@@ -288,7 +289,8 @@ func (w *writer) rows(rows []row) []place {
 	return places
 }
 
-// column adds a column for a row, and columns for the parameters of its distribution.
+// The method column() adds a column for a row, and columns for the parameters of its
+// distribution.
 func (w *writer) column(r *row) int {
 	name, same := r.observable, 0
 	for _, c := range w.columns {

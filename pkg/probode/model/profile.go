@@ -257,8 +257,8 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 	return s
 }
 
-// add adds a point, unless it is close to the last one. The argument k is the profile's
-// coordinate.
+// The method add() adds a point, unless it is close to the last one. The argument k is
+// the profile's coordinate.
 func (s *side) add(x []float64, k int, drop float64) {
 	const apart = 0.02 // of the distance from the optimum
 	if n := len(s.x); n > 0 && math.Abs(x[k]-s.x[n-1][k]) < apart*math.Abs(x[k]-s.from) && drop < s.drop[n-1]+apart {

@@ -118,7 +118,7 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 	}
 }
 
-// solve returns the state of q at the end of its span, and its derivatives.
+// The method solve() returns the state of q at the end of its span, and its derivatives.
 func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
 	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: restTolerance}, MaxSteps: 1e6}
 	path, err := probode.Setup{Method: methods.Radau{}, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])

@@ -57,7 +57,7 @@ func (a *assessment) measureBy(y *standard) (err error) {
 	return err
 }
 
-// judge compares all runs with the accurate posterior.
+// The method judge() compares all runs with the accurate posterior.
 func (a *assessment) judge() *judge {
 	j := &judge{sampling: a.sampling, threshold: a.out.Threshold, z: a.out.standardErrors(), y: a.y}
 	j.allowed = a.y != nil && a.y.usable && a.y.whole() && a.own.enough(a.out.Threshold)

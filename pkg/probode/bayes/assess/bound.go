@@ -48,7 +48,8 @@ const (
 
 func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }
 
-// covered returns the percentage of the points whose differences lie in Range.
+// The method covered() returns the percentage of the points whose differences lie in
+// Range.
 func (b *Bound) covered() float64 {
 	return 100 * float64(b.Points-2*(b.Points/left)) / float64(b.Points)
 }
@@ -62,9 +63,9 @@ func (b *Bound) Ratio() float64 { return math.Exp(b.length() / 2) }
 // Probability returns the bound on the change of a probability.
 func (b *Bound) Probability() float64 { return math.Tanh(b.length() / 4) }
 
-// bound compares the steps with the reference at the weighted draws of y, whose chains
-// have not mixed. If the smallest step has the verdict Negligible, nothing else needs to
-// be sampled, and the field slow says why.
+// The method bound() compares the steps with the reference at the weighted draws of y,
+// whose chains have not mixed. If the smallest step has the verdict Negligible, nothing
+// else needs to be sampled, and the field slow says why.
 func (a *assessment) bound(y *standard) error {
 	// The reference has to be accurate at all points, not only where the weights are large.
 	z, even := *y, *y.draws

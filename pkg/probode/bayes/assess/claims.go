@@ -10,15 +10,15 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// rows collects the claims of a report.
+// The type rows collects the claims of a report.
 type rows []Claim
 
-// number adds a number without a limit.
+// The method number() adds a number without a limit.
 func (r *rows) number(kind, step, run string, value, se float64) {
 	r.check(Claim{Kind: kind, Step: step, Run: run, Value: value, SE: se, Limit: math.NaN(), Verdict: Negligible}, "")
 }
 
-// warn adds a finding that has no number.
+// The method warn() adds a finding that has no number.
 func (r *rows) warn(kind, step, sentence string) {
 	nan := math.NaN()
 	r.check(Claim{Kind: kind, Step: step, Value: nan, SE: nan, Limit: nan, Verdict: Matters}, sentence)
@@ -40,7 +40,7 @@ func (r *rows) check(c Claim, sentence string) {
 	*r = append(*r, c)
 }
 
-// claims builds the rows of the verdict.
+// The method claims() builds the rows of the verdict.
 func (a *assessment) claims(j *judge) []Claim {
 	r := &rows{}
 	r.limit("interim analyses", "", "", float64(a.looked), float64(a.out.Looks), true, "")
@@ -369,9 +369,9 @@ func (a *assessment) claimSigma(r *rows) {
 	}
 }
 
-// nominal returns the order that a user of the method expects, and what to do if the
-// actual order is lower. For example, the order is lower if an Adams–Moulton method is
-// linearised at the current state.
+// The function nominal() returns the order that a user of the method expects, and what to
+// do if the actual order is lower. For example, the order is lower if an Adams–Moulton
+// method is linearised at the current state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {
 		return n.Nominal()

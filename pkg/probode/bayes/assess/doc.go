@@ -13,10 +13,10 @@
 // gives these draws weights for each step. The posterior computed with the step and the
 // accurate posterior then share the draws, and a thousand effective draws are usually
 // enough for a verdict. If the posterior computed with a step has modes of its own, or is
-// too far from the accurate posterior for reweighting, Run samples it separately. At a
-// step that shares the draws, Run tries neither noise in the model nor remedies. If no
-// sampler handles the accurate posterior, Run bounds the effect at the points that a
-// random walk reaches: see Bound.
+// too far from the accurate posterior for reweighting, Run samples it separately. At
+// steps that share the draws of the accurate posterior, Run tries neither noise in the
+// model nor remedies. If no sampler handles the accurate posterior, Run bounds the effect
+// at the points that a random walk reaches: see Bound.
 //
 // # Tolerances
 //

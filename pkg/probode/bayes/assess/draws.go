@@ -107,8 +107,8 @@ func newSampling(w *work, pl *plan, f *found, begin time.Time) *sampling {
 
 var errTime = errors.New("not sampled within the time limit")
 
-// limited returns a context for sampling. It is cancelled with the cause errTime when the
-// time is up.
+// The method limited() returns a context for sampling. It is cancelled with the cause
+// errTime when the time is up.
 func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	if s.within == 0 {
 		return context.WithCancel(s.ctx)
@@ -116,7 +116,8 @@ func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	return context.WithDeadlineCause(s.ctx, s.begin.Add(s.within), errTime)
 }
 
-// sample runs a sampler on p, with the modes of f, and keeps its draws and estimates.
+// The method sample() runs a sampler on p, with the modes of f, and keeps its draws and
+// estimates.
 func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	p.Modes = f.modes
 	chains.Seed = seed
@@ -308,9 +309,9 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	return out
 }
 
-// resampled returns up to n different draws that represent the accurate posterior. They
-// are the weighted draws at which the cumulative weight passes the fractions (i + ½)/n of
-// its total.
+// The method resampled() returns up to n different draws that represent the accurate
+// posterior. They are the weighted draws at which the cumulative weight passes the
+// fractions (i + ½)/n of its total.
 func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()
 	weights := slices.Concat(d.weights...)

@@ -9,9 +9,9 @@ import (
 // With Settings.Auto an assessment adds draws as long as a step is undecided. An interim
 // analysis judges all steps. The current standard errors predict how many draws a verdict
 // on an undecided step needs. The chains of this step are then extended to that many
-// draws, or to twice as many as before if that is more. There are up to four analyses, as
-// far as the budget allows. Repeated analyses are more likely than a single one to report
-// an effect that does not exist, so they share the error probability. Each uses the
+// draws, or to twice as many as before if that is more. There are up to four analyses, if
+// the budget allows. Repeated analyses are more likely than a single one to report an
+// effect that does not exist, so they share the error probability. Each uses the
 // confidence level
 //
 //	1 − (1 − Confidence)/4
@@ -21,7 +21,7 @@ import (
 // continue where they stopped, so the results are the same as if all draws had been made
 // at once.
 
-// interim adds draws until all steps are decided or the budget is used up.
+// The method interim() adds draws until all steps are decided or the budget is used up.
 func (a *assessment) interim() error {
 	if !a.plan.s.Auto || a.y == nil {
 		return nil

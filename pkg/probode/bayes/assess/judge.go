@@ -19,7 +19,7 @@ type judge struct {
 	allowed   bool      // y and the reference can be trusted
 }
 
-// judge sets the effects and the verdict of a run.
+// The method judge() sets the effects and the verdict of a run.
 func (j *judge) judge(d *draws) {
 	inf, n := d.summed, len(j.assessed)
 	inf.Effects = make([]Effect, n)
@@ -99,7 +99,7 @@ func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	return s
 }
 
-// against compares two independent estimates.
+// The method against() compares two independent estimates.
 func (m CenterSpread) against(x CenterSpread) Shift {
 	ratio := m.Spread / x.Spread
 	return Shift{CenterSpread: m, Bias: (m.Center - x.Center) / x.Spread, BiasSE: math.Hypot(m.CenterSE, x.CenterSE) / x.Spread,
@@ -127,8 +127,8 @@ func (j *judge) trusted(d *draws) bool {
 	return true
 }
 
-// judge returns the verdict for intervals of z standard errors on each side. It is
-// Undecided if a number is NaN.
+// The method judge() returns the verdict for intervals of z standard errors on each side.
+// It is Undecided if a number is NaN.
 func (s Shift) judge(threshold, z float64) Verdict {
 	bias, ratio := s.sizes(threshold)
 	b, r := s.errors(threshold, z)
@@ -147,8 +147,8 @@ func (s Shift) errors(threshold, z float64) (bias, ratio float64) {
 	return z * s.BiasSE / threshold, z * s.RatioSE / s.Ratio / math.Log1p(threshold)
 }
 
-// sizes returns the absolute values of the bias and of the log ratio, in units of the
-// threshold; size returns the larger of the two.
+// The method sizes() returns the absolute values of the bias and of the log ratio, in
+// units of the threshold; the method size() returns the larger of the two.
 func (s Shift) sizes(threshold float64) (bias, ratio float64) {
 	return math.Abs(s.Bias) / threshold, math.Abs(math.Log(s.Ratio)) / math.Log1p(threshold)
 }

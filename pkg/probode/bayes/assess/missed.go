@@ -180,9 +180,9 @@ func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// The method unseen() returns the mass of a mode that contains no draws with probability
-// 5 %. This refers to the draws of the run or to those that represent the reference
-// posterior, whichever gives the larger mass.
+// The method unseen() returns the mass that a mode must have for the draws to miss it
+// with a probability of only 5 %. This refers to the draws of the run or to those that
+// represent the reference posterior, whichever gives the larger mass.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {

@@ -88,8 +88,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// pair finds out which modes in m (the modes of p) are counterparts of which modes in
-// reference. The argument reference may be nil.
+// The function pair() finds out which modes in m (the modes of p) are counterparts of
+// which modes in reference. The argument reference may be nil.
 func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
@@ -138,7 +138,7 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	return out, nil
 }
 
-// shares lists the modes with their shares of the mass, in the order of m.
+// The function shares() lists the modes with their shares of the mass, in the order of m.
 func shares(m *bayes.Modes) (out []ModeShare) {
 	for k, mode := range m.Modes {
 		if k == 0 || mode.Mass > listed {
@@ -171,7 +171,8 @@ func (f *pairing) visit(visited []float64, mixed bool) {
 	}
 }
 
-// copy returns a copy of f that can hold the shares of a different set of draws.
+// The method copy() returns a copy of f that can hold the shares of a different set of
+// draws.
 func (f *pairing) copy() *pairing {
 	g := *f
 	g.own = slices.Clone(f.own)

@@ -111,8 +111,8 @@ func (pl *plan) checkReplaced() error {
 	return nil
 }
 
-// add adds a level. For equal steps it takes the step size from the grid, because this
-// size may differ slightly from the requested one.
+// The method add() adds a level. For equal steps it takes the step size from the grid,
+// because this size may differ slightly from the requested one.
 func (pl *plan) add(l level) error {
 	d, err := bayes.NewDensity(context.Background(), pl.by(l.setup))
 	if err != nil {
@@ -226,7 +226,7 @@ func (pl *plan) seed(key ...uint64) uint64 {
 	return probode.Stream(pl.s.Chains.Seed, append([]uint64{0x617373657373}, key...)...).Uint64()
 }
 
-// search returns the settings of a search for modes.
+// The method search() returns the settings of a search for modes.
 func (pl *plan) search(from [][]float64) modes.Settings {
 	s := modes.Settings{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
 	if pl.s.From != nil {
@@ -252,7 +252,7 @@ type work struct {
 	done, total int
 }
 
-// say reports the current piece of work.
+// The method say() reports the current piece of work.
 func (w *work) say(format string, args ...any) {
 	if w.show != nil {
 		w.show(w.done, w.total, fmt.Sprintf(format, args...))
@@ -265,8 +265,8 @@ func (w *work) advance(n int) error {
 	return w.ctx.Err()
 }
 
-// saying reports the current piece of work, and returns a context that reports its
-// progress.
+// The method saying() reports the current piece of work, and returns a context that
+// reports its progress.
 func (w *work) saying(format string, args ...any) context.Context {
 	what := fmt.Sprintf(format, args...)
 	w.say("%s", what)

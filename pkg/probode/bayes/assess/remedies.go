@@ -198,9 +198,9 @@ func (j *judge) measured(t trial) Remedy {
 	return r
 }
 
-// noise returns the remedy that consists of including noise in the model. This remedy
-// does not reach the threshold unless it is better than taking the solver as exact at the
-// same step.
+// The method noise() returns the remedy that consists of including noise in the model.
+// This remedy does not reach the threshold unless it is better than taking the solver as
+// exact at the same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
@@ -233,15 +233,16 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 	return least, most, s.size(j.threshold)
 }
 
-// unmeasured returns the remedy that consists of reweighting the draws made with a step.
+// The function unmeasured() returns the remedy that consists of reweighting the draws
+// made with a step.
 func unmeasured(l *level) Remedy {
 	nan := math.NaN()
 	return Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan, Seconds: nan}
 }
 
-// reweighting compares the weighted draws of a step with those that represent the
-// reference posterior. If these are the same draws, the only errors are the Monte Carlo
-// errors of the weighted draws.
+// The method reweighting() compares the weighted draws of a step with those that
+// represent the reference posterior. If these are the same draws, the only errors are the
+// Monte Carlo errors of the weighted draws.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := unmeasured(l)
 	verdict, worst := Negligible, 0.0

@@ -59,9 +59,9 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// run carries out all parts of the assessment. Each part that covers the ladder begins
-// with the smallest step, because the weighted draws of that step usually represent the
-// accurate posterior.
+// The method run() carries out all parts of the assessment. Each part that covers the
+// ladder begins with the smallest step, because the weighted draws of that step usually
+// represent the accurate posterior.
 func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	found, err := findModes(w, pl)
 	if err != nil {
@@ -209,8 +209,8 @@ func (a *assessment) deterministicAt(i int) error {
 	return a.advance(1)
 }
 
-// calibrate calibrates α at the mode of step i and at some draws. If that fails, for
-// example because the error is too small everywhere, Rung.Err says why.
+// The method calibrate() calibrates α at the mode of step i and at some draws. If that
+// fails, for example because the error is too small everywhere, Rung.Err says why.
 func (a *assessment) calibrate(i int, draws [][]float64) error {
 	a.say("alpha, %v", &a.ladder[i])
 	mode := a.modes.steps[i].first

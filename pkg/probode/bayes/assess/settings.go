@@ -113,7 +113,7 @@ func (s *Settings) check(p *bayes.Posterior) error {
 	return nil
 }
 
-// complete fills in the defaults.
+// The method complete() fills in the defaults.
 func (s *Settings) complete(p *bayes.Posterior) {
 	if s.Threshold == 0 {
 		s.Threshold = 0.1

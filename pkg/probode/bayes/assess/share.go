@@ -42,12 +42,12 @@ const (
 	explored = 10
 )
 
-// share samples the accurate posterior with gradients if sample.Choose recommends that. If
-// these chains do not mix, or if no grid is accurate enough for gradients, a random walk is
-// tried. If its chains do not mix either, share bounds the effect of the error at the
-// points that they have reached (see Bound). If Choose recommends another sampler, share
-// does nothing. If there is no time left, or nothing more to sample, the field slow says
-// why.
+// The method share() samples the accurate posterior with gradients if sample.Choose
+// recommends that. If these chains do not mix, or if no grid is accurate enough for
+// gradients, a random walk is tried. If its chains do not mix either, share() bounds the
+// effect of the error at the points that they have reached (see Bound). If Choose
+// recommends another sampler, share() does nothing. If there is no time left, or nothing
+// more to sample, the field slow says why.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil

@@ -78,7 +78,7 @@ func sayWorse(factor float64) string {
 // sayDistrust says why the reference cannot be trusted, and what to do about it.
 func sayDistrust(r referenceError, threshold float64) string {
 	if r.unseen > 0 {
-		return fmt.Sprintf("the reference steps over something that %d equal steps detect (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
+		return fmt.Sprintf("the reference steps over a feature of f that %d equal steps detect (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
 	}
 	what := fmt.Sprintf("the reference's own error is D = %.2g, above the limit of %.2g", r.d, threshold/10)
 	switch {
@@ -175,7 +175,8 @@ func (a *Report) sayBound(b *strings.Builder) {
 	b.WriteString("Parts of the posterior that no chain has reached are not covered.\n")
 }
 
-// doubt says why no verdict is possible. It returns "" if a verdict is possible.
+// The method doubt() says why no verdict is possible. It returns "" if a verdict is
+// possible.
 func (a *Report) doubt() string {
 	for _, kind := range []string{"reference error", "missed part", "reference", "k̂", "effective weighted draws"} {
 		if c := a.Claim(kind, "", ""); c.Verdict == Matters {
@@ -417,7 +418,7 @@ func (a *Report) SizeName() string {
 	return map[string]string{"h": "step h", "rtol": "relative tolerance", "atol": "absolute tolerance"}[a.sizeName()]
 }
 
-// sized formats a step size or tolerance of the ladder with its symbol.
+// The method sized() formats a step size or tolerance of the ladder with its symbol.
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
 // sayLargest returns the largest step that is small enough for parameter j, with ≥ in

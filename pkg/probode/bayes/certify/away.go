@@ -115,7 +115,8 @@ func score(d bayes.Distribution, x float64) float64 {
 // quantile is the inverse of score.
 func quantile(d bayes.Distribution, z float64) float64 { return d.Quantile(distuv.UnitNormal.CDF(z)) }
 
-// place returns the parameters at the scores z, and the log density of the prior there.
+// The method place() returns the parameters at the scores z, and the log density of the
+// prior there.
 func (k *look) place(z []float64) (theta []float64, prior float64) {
 	theta, slopes := make([]float64, len(z)), make([]float64, len(z))
 	u := slices.Clone(k.at.X)

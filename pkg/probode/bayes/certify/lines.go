@@ -37,7 +37,7 @@ func (p probe) effect() float64 { return math.Abs(math.Exp(p.coarse) - math.Exp(
 // A line holds points on a straight line through a mode, and the mode itself.
 type line []probe
 
-// sort sorts the points by t.
+// The method sort() sorts the points by t.
 func (l line) sort() { slices.SortFunc(l, func(a, b probe) int { return cmp.Compare(a.t, b.t) }) }
 
 // effect returns the largest effect of any point on the line.

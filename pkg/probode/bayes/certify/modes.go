@@ -93,10 +93,10 @@ func (c *Certifier) reached() (out []anchor) {
 	return out
 }
 
-// search looks for modes of the posterior, first with a Setup and then with the
-// reference, and returns all that it finds. A Setup without a mesh gets equal steps of a
-// size that works for most problems. If the search with the Setup fails, the error says
-// so, and only the modes that the reference found are returned.
+// The method search() looks for modes of the posterior, first with a Setup and then with
+// the reference, and returns all that it finds. A Setup without a mesh gets equal steps
+// of a size that works for most problems. If the search with the Setup fails, the error
+// says so, and only the modes that the reference found are returned.
 func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, error) {
 	q := c.p.SolvedBy(coarse)
 	if q.Mesh == nil {
@@ -203,8 +203,9 @@ func (c *Certifier) ahead(u []float64) []float64 {
 	return a.X
 }
 
-// climb climbs from u to a mode of the posterior that x computes. The result found says
-// whether it reached the mode to within a hundredth of a standard deviation.
+// The function climb() climbs from u to a mode of the posterior that x computes. The
+// result found says whether it reached the mode to within a hundredth of a standard
+// deviation.
 func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	if l, err = expand(x, u, nil); err != nil {
 		return nil, false, err

@@ -109,9 +109,9 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	return true
 }
 
-// fall returns how far the log density falls over a distance in a direction, averaged
-// over the direction and its opposite. It is +∞ if the density cannot be evaluated at one
-// of the two ends.
+// The method fall() returns how far the log density falls over a distance in a direction,
+// averaged over the direction and its opposite. It is +∞ if the density cannot be
+// evaluated at one of the two ends.
 func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	u := make([]float64, len(l.X))
 	for _, step := range []float64{-distance, distance} {

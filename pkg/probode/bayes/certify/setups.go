@@ -14,8 +14,8 @@ import (
 // This file computes what certificates need to know about a setup: the size of its steps
 // or its tolerance, its description in words, and a setup that is more accurate.
 
-// tolerance returns the tolerance of a setup under error control, and true. For any other
-// setup it returns false.
+// The function tolerance() returns the tolerance of a setup under error control, and
+// true. For any other setup it returns false.
 func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	switch m := s.Mesh.(type) {
 	case probode.Adaptive:
@@ -115,8 +115,8 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 	return shortest, longest
 }
 
-// describe describes a Setup in words. If a Setup has a tolerance and its steps are not
-// frozen, error control chooses the steps anew at every θ.
+// The function describe() describes a Setup in words. If a Setup has a tolerance and its
+// steps are not frozen, error control chooses the steps anew at every θ.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

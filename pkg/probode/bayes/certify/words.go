@@ -108,7 +108,7 @@ func (c *Certificate) Answer(threshold float64) string {
 	return b.String()
 }
 
-// difference describes the difference between the setups at m.Where.
+// The method difference() describes the difference between the setups at m.Where.
 func (c *Certificate) difference(m *AtMode) string {
 	by, than := math.Abs(m.Differ), "lower"
 	if m.Differ > 0 {
@@ -172,8 +172,9 @@ func mostShifted(all []*Certificate) (index []int, others float64) {
 	return index, others
 }
 
-// table returns a table of several certificates of one model, with a row for each mode.
-// If there are many parameters, it shows only those with the largest shifts.
+// The function table() returns a table of several certificates of one model, with a row
+// for each mode. If there are many parameters, it shows only those with the largest
+// shifts.
 func table(all []*Certificate) string {
 	if len(all) == 0 {
 		return ""

@@ -73,9 +73,9 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	return out, nil
 }
 
-// predictive returns two things: the experiment whose states are the means and standard
-// deviations of the predictive distributions of the data of x, and the remaining part of
-// the log likelihood.
+// The function predictive() returns two things: the experiment whose states are the means
+// and standard deviations of the predictive distributions of the data of x, and the
+// remaining part of the log likelihood.
 func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
 	c := len(x.Data.Y[0])
 	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}

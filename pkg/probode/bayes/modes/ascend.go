@@ -17,10 +17,10 @@ const (
 	shareMost    = 0.18  // here the running searches are stopped
 )
 
-// climb runs the searches, and returns their end points and the number of searches. The
-// searches run in groups, so that later ones can stop early if they lead to known end
-// points. After each group some searches begin at local maxima on the coordinate lines
-// through the highest end point. If n searches have found w end points,
+// The method climb() runs the searches, and returns their end points and the number of
+// searches. The searches run in groups, so that later ones can stop early if they lead to
+// known end points. After each group some searches begin at local maxima on the
+// coordinate lines through the highest end point. If n searches have found w end points,
 //
 //	w (n − 1)/(n − w − 2)
 //

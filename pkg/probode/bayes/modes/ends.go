@@ -21,7 +21,7 @@ type foundMode struct {
 	from []int
 }
 
-// finish turns the end points into modes.
+// The method finish() turns the end points into modes.
 func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, error) {
 	// An end point far below the highest one has negligible mass, unless it is much
 	// wider; the metric is accurate enough to decide that.

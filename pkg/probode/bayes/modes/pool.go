@@ -25,7 +25,7 @@ type search struct {
 	release   []func()
 }
 
-// take returns a density that is not in use.
+// The method take() returns a density that is not in use.
 func (q *search) take(ctx context.Context) *bayes.Density {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -37,7 +37,7 @@ func (q *search) take(ctx context.Context) *bayes.Density {
 	return q.another(ctx)
 }
 
-// another makes a density.
+// The method another() makes a density.
 func (q *search) another(ctx context.Context) *bayes.Density {
 	e := q.bound.Clone()
 	q.all, q.release = append(q.all, e), append(q.release, e.Bind(ctx))

@@ -82,8 +82,8 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 }
 
 // More continues the same chains until each has the given number of draws, and returns
-// all draws, the earlier ones first. The draws are the same as in one run of that length.
-// r does not change; do not call More on it again.
+// all draws, beginning with the earlier ones. The draws are the same as in one run of
+// that length. r does not change; do not call More on it again.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
 		return r, errors.New("sample: Measurement.More: this result does not come from Measure")

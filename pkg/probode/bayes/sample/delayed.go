@@ -82,7 +82,7 @@ func (s DelayedAcceptance) String() string {
 	return "delayed acceptance"
 }
 
-// second reports whether the second stage has a setup of its own.
+// The method second() reports whether the second stage has a setup of its own.
 func (s DelayedAcceptance) second() bool { return !s.Second.Equal(probode.Setup{}) }
 
 func (s DelayedAcceptance) Proposals() mcmc.Rule { return s.Proposal }
@@ -282,9 +282,10 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	return ll, ratio, back
 }
 
-// test counts a move with the given weight, and ends the use of the first stage if too
-// many moves are lost. Plain Metropolis accepts the move with probability min(1, eʳ),
-// where r is ratio. The two stages accept it with probability min(a(θ, θ′), eʳ a(θ′, θ)).
+// The method test() counts a move with the given weight, and ends the use of the first
+// stage if too many moves are lost. Plain Metropolis accepts the move with probability
+// min(1, eʳ), where r is ratio. The two stages accept it with probability min(a(θ, θ′),
+// eʳ a(θ′, θ)).
 func (k *delayed) test(ratio, first, back, weight float64) {
 	plain := math.Exp(min(0, ratio))
 	k.plain += weight * plain

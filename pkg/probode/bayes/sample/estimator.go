@@ -122,7 +122,7 @@ func (m *estimator) logLikelihood(theta, _ []float64) (float64, error) {
 	return sum, nil
 }
 
-// filtered estimates the likelihood of experiment i by a particle filter.
+// The method filtered() estimates the likelihood of experiment i by a particle filter.
 func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, error) {
 	w, r := &m.swarms[i], m.e.Part(i)
 	fit := r.Expected()

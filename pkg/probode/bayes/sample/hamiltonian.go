@@ -169,7 +169,7 @@ type hamiltonian struct {
 	xi, dxi []float64 // nil for ξ = 0
 }
 
-// noise computes xi from the coordinates x.
+// The method noise() computes xi from the coordinates x.
 func (k *hamiltonian) noise(x []float64) {
 	d, n := len(k.theta), len(k.mean)
 	copy(k.xi, x[n:])
@@ -179,7 +179,7 @@ func (k *hamiltonian) noise(x []float64) {
 	}
 }
 
-// target is the Target of the kernel.
+// The method target() is the Target of the kernel.
 func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	d, n := len(k.theta), len(k.mean)
 	k.noise(x)

@@ -193,8 +193,8 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 	return nil, shape
 }
 
-// pairs returns the matrix of second derivatives in the coordinates of the d axes. The
-// function bends() returns the second derivatives along sums of axes.
+// The function pairs() returns the matrix of second derivatives in the coordinates of the
+// d axes. The function bends() returns the second derivatives along sums of axes.
 func pairs(d int, bends func(sums ...[]int) []float64) *mat.SymDense {
 	hess := mat.NewSymDense(d, nil)
 	var sums [][]int
@@ -219,8 +219,9 @@ func pairs(d int, bends func(sums ...[]int) []float64) *mat.SymDense {
 	return hess
 }
 
-// turns returns the second derivatives of f in the coordinates of the axes, which are the
-// columns of w, from differences of gradients. It returns nil without gradients.
+// The function turns() returns the second derivatives of f in the coordinates of the
+// axes, which are the columns of w, from differences of gradients. It returns nil without
+// gradients.
 func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat.SymDense {
 	if slopes == nil {
 		return nil

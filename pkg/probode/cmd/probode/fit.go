@@ -28,11 +28,11 @@ the bounds of the parameters and, unless -map is given, without priors.
 Each search uses Fisher scoring with exact derivatives within a trust region. The
 starts form a Latin hypercube sample. With Laplace errors the likelihood has kinks,
 which the search takes into account. The table has a row for each end point of the
-searches, the best first, with the number of searches that ended there, to within 0.01
-of the log-likelihood. An end point is called an optimum if no slope within the bounds
-is above 0.01 on the scale of its parameter, and if the expansion there predicts that
-the log-likelihood can rise by less than 1e-6. If few searches found the best optimum,
-there may be a better one.
+searches, from the best to the worst, and shows how many searches ended there, to within
+0.01 of the log-likelihood. An end point is called an optimum if no slope within the
+bounds is above 0.01 on the scale of its parameter, and if the expansion there predicts
+that the log-likelihood can rise by less than 1e-6. If few searches found the best
+optimum, there may be a better one.
 
 -profiles computes the profile likelihood of each parameter: its confidence interval,
 and whether the data determine the parameter at all. A fit that is interrupted with
@@ -111,7 +111,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	return f.run(ctx, p, out)
 }
 
-// run performs the search and writes the results.
+// The method run() performs the search and writes the results.
 func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) error {
 	show := display("searches")
 	f.set.Progress = func(done, total int) { show(done, total, "") }
@@ -157,7 +157,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	return stopped
 }
 
-// draw writes the figure.
+// The method draw() writes the figure.
 func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, out io.Writer) error {
 	const most = 24 // panels of fits
 	if f.figure.path == "" {
@@ -344,7 +344,8 @@ func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int)
 	}
 }
 
-// between describes bounds. NaN or an infinite number means that there is no bound.
+// The function between() describes bounds. NaN or an infinite number means that there is
+// no bound.
 func between(lower, upper float64) string {
 	above, below := lower > math.Inf(-1), upper < math.Inf(1)
 	switch {

@@ -87,8 +87,8 @@ func newExact(flags *flag.FlagSet) *model {
 	return m
 }
 
-// posterior returns the posterior that the flags describe. If requested, α is
-// calibrated at the mode of the deterministic posterior.
+// The method posterior() returns the posterior that the flags describe. If requested, α
+// is calibrated at the mode of the deterministic posterior.
 func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	p, err := m.build()
 	if err != nil {

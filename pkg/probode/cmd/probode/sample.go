@@ -196,7 +196,7 @@ func (r *sampleRun) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// choose chooses the solver and the sampler, and says why.
+// The method choose() chooses the solver and the sampler, and says why.
 func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	if r.plan, err = sample.Choose(ctx, r.p, from, r.settings); err != nil {
 		return err
@@ -207,8 +207,8 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	return nil
 }
 
-// search looks for the modes. Chains can run without them, so an error is no reason to
-// stop.
+// The method search() looks for the modes. Chains can run without them, so an error is no
+// reason to stop.
 func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	s := modes.Settings{Seed: r.settings.Seed, Workers: r.settings.Workers}
 	if from != nil {
@@ -295,7 +295,8 @@ func (r *sampleRun) store(ctx context.Context) error {
 	return err
 }
 
-// finish reports on the chains, and compares the chosen solver with an accurate one.
+// The method finish() reports on the chains, and compares the chosen solver with an
+// accurate one.
 func (r *sampleRun) finish(ctx context.Context, words string) error {
 	s := r.settings
 	n := len(s.Only)
@@ -359,11 +360,11 @@ func (r *sampleRun) profile(ctx context.Context) {
 	fmt.Fprintln(out)
 }
 
-// sufficient reports whether every parameter has 400 effective draws, or 100 for each
-// chain if that is more, and an R̂ below 1.01. If not, hopeless says whether, at the
-// present rate, even lastDraws draws per chain would give too few effective draws. The
-// result words describes the draws, and names the parameters with too few effective draws
-// or too large an R̂.
+// The function sufficient() reports whether every parameter has 400 effective draws, or
+// 100 for each chain if that is more, and an R̂ below 1.01. If not, hopeless says
+// whether, at the present rate, even lastDraws draws per chain would give too few
+// effective draws. The result words describes the draws, and names the parameters with
+// too few effective draws or too large an R̂.
 func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	const listed = 6
 	wanted := float64(max(400, 100*len(c.Draws)))
@@ -462,7 +463,7 @@ func checkFolder(dir string) error {
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
-// unfinished reports whether a chain in dir is not complete.
+// The function unfinished() reports whether a chain in dir is not complete.
 func unfinished(dir string, s mcmc.Settings) bool {
 	only := s.Only
 	if only == nil {

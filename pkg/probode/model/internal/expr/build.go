@@ -371,7 +371,7 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// edits returns the Levenshtein distance between two short words.
+// The function edits() returns the Levenshtein distance between two short words.
 func edits(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

@@ -51,7 +51,7 @@ type instr struct {
 	a, b, c int32
 }
 
-// operands returns the values that an instruction uses.
+// The method operands() returns the values that an instruction uses.
 func (in *instr) operands() []*int32 {
 	switch {
 	case in.code >= codeMul3 && in.code <= codeDivAdd, in.code == codeSelect:
@@ -83,7 +83,8 @@ type lowering struct {
 	value  map[*Node]int32
 }
 
-// lower translates outputs. The error names the part that cannot be evaluated.
+// The function lower() translates outputs. The error names the part that cannot be
+// evaluated.
 func lower(inputs []string, outputs []*Node) (*straightLine, error) {
 	l := &lowering{consts: map[uint64]int32{}, have: map[instr]int32{}, value: map[*Node]int32{}}
 	l.line.inputs = len(inputs)
@@ -256,8 +257,8 @@ func (l *lowering) pow(x, y int32) int32 {
 	return v
 }
 
-// finish removes instructions that no output needs, and numbers the values in their final
-// order.
+// The method finish() removes instructions that no output needs, and numbers the values
+// in their final order.
 func (l *lowering) finish() *straightLine {
 	s := &l.line
 	base := int32(s.inputs)

@@ -180,7 +180,8 @@ func (p *parser) binary(level int) (*Node, error) {
 	}
 }
 
-// operands returns an error if the operands of an operator have the wrong types.
+// The method operands() returns an error if the operands of an operator have the wrong
+// types.
 func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPos int) error {
 	want := builders[name].bool
 	if name == "eq" || name == "neq" {

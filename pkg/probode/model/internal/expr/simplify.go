@@ -147,9 +147,9 @@ func (p *pool) pow(a, b *Node) *Node {
 	return p.intern(node(opPow, a, b))
 }
 
-// piecewise returns a piecewise expression without the pieces that are never active. It
-// also leaves out the last pieces if they have the value that applies in all other
-// cases.
+// The method piecewise() returns a piecewise expression without the pieces that are never
+// active. It also leaves out the last pieces if they have the value that applies in all
+// other cases.
 func (p *pool) piecewise(args []*Node) *Node {
 	var list []*Node
 	rest := args[len(args)-1]

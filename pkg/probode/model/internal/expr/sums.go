@@ -14,8 +14,8 @@ import (
 // links, which would square its size.
 const flattenMost = 16
 
-// combinable reports whether v, the result of combining numbers, is far from overflow and
-// underflow.
+// The function combinable() reports whether v, the result of combining numbers, is far
+// from overflow and underflow.
 func combinable(v float64) bool {
 	a := math.Abs(v)
 	return a == 0 || a > 1e-290 && a < 1e290

@@ -187,7 +187,7 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	return n
 }
 
-// identifier returns the identifier that a symbol has in the file.
+// The function identifier() returns the identifier that a symbol has in the file.
 func identifier(symbol string) string {
 	if symbol == expr.NamedTime {
 		return expr.Time
@@ -268,8 +268,8 @@ func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	}
 }
 
-// number returns the number in an attribute. It returns nil if the attribute is absent or
-// NaN; in SBML, NaN means that there is no value.
+// The method number() returns the number in an attribute. It returns nil if the attribute
+// is absent or NaN; in SBML, NaN means that there is no value.
 func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	v := e.Get(name)
 	if v == "" || v == "NaN" {
