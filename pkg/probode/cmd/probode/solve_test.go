@@ -175,7 +175,7 @@ func TestSolveFaults(t *testing.T) {
 	for want, args := range map[string][]string{
 		"-problem or -model: want the name":        nil,
 		`-problem: no problem "x"`:                 {"-problem", "x"},
-		"-step or -rtol: want":                     {"-problem", "fhn"},
+		"no step size or tolerance given: set -step or -rtol":                     {"-problem", "fhn"},
 		"-step and -rtol: want only one of them":   {"-problem", "fhn", "-step", "0.1", "-rtol", "1e-3"},
 		"-step: FitzHugh–Nagumo: step is 30: want": {"-problem", "fhn", "-step", "30"},
 		"-times: 21 is outside the span":           {"-problem", "fhn", "-step", "0.1", "-times", "21"},
