@@ -30,8 +30,8 @@ import (
 // A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, gets
 // its own column in Data and Observe. This column contains no data. Measurements at a
 // steady state form a separate experiment, which begins in that state. An accurate solver
-// finds steady states, including those of preequilibration, so they contain neither the
-// error nor the noise of Method.
+// finds steady states, including those of preequilibration, so they are free of the error
+// and the noise of Method.
 //
 // It is an error if an estimated parameter has neither a prior nor bounds, if a parameter
 // that the model uses has no nominal value, if no parameter is estimated, or if there are

@@ -113,9 +113,9 @@ func (a *assessment) bound(y *standard) error {
 	return a.ctx.Err()
 }
 
-// drawAccurate samples an accurate posterior and weighs the draws. All of this has to be
-// finished within the time limit. Sampling has to stop earlier, to leave time for the
-// weights.
+// drawAccurate samples an accurate posterior and computes weights for the draws. All of
+// this has to be finished within the time limit. Sampling has to stop earlier, to leave
+// time for the weights.
 func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64, limit, rest time.Duration) (*standard, error) {
 	a.within = limit - rest
 	d, err := a.sample(q, &pairing{modes: q.Modes}, sampler, chains, seed)

@@ -124,7 +124,7 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	return nil
 }
 
-// The function suspect() checks a mode at which both setups expect the same data: either
+// The function suspect() checks a mode at which both setups predict the same data: either
 // both are exact, or both have stepped over the same pulse. It compares the reference
 // with many equal steps, and returns an error if no parameter affects the expected data.
 func suspect(m *anchor) error {

@@ -18,7 +18,7 @@ import (
 )
 
 // Certificates are computed at modes of the reference's posterior. From each mode that a
-// search with either setup finds, the reference climbs to a mode of its own posterior.
+// search with either setup finds, a climb leads to a mode of the reference's posterior.
 
 // A Certifier holds the modes of a reference posterior, at which it compares setups
 // with the reference.

@@ -41,7 +41,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	return find(ctx, p, s)
 }
 
-// find does what Find does, with the solver of p.
+// The function find() does the same as Find, with the solver of p.
 func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	begin := time.Now()
 	ctx, hook := progress.Begin(ctx, "modes")

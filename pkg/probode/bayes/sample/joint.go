@@ -26,8 +26,8 @@ import (
 // Fisher scoring finds with a few hundred solves, and proposals from it are nearly
 // independent draws.
 
-// A gaussian is this approximation N(m, (UᵀU)⁻¹) of the distribution of (θ, v), with θ on
-// the unconstrained scale.
+// The type gaussian is this approximation N(m, (UᵀU)⁻¹) of the distribution of (θ, v),
+// with θ on the unconstrained scale.
 type gaussian struct {
 	blocks []shape.Block
 	mean   []float64

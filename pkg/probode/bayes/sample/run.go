@@ -19,9 +19,9 @@ import (
 )
 
 // Run draws from p with the given sampler. Parameters are moved on an unconstrained
-// scale, except those with Param.Natural. The proposals learn the shape of the posterior
-// during burn-in and do not change afterwards. Draws are on the natural scale, in the
-// order of p.Params. For each draw Chains.Generated holds the quantities
+// scale, except those with Param.Natural. The proposals are adapted to the shape of the
+// posterior during burn-in, and do not change afterwards. Draws are on the natural scale,
+// in the order of p.Params. For each draw Chains.Generated holds the quantities
 //
 //	lp__         log posterior density on the unconstrained scale, up to a constant
 //	y_hat.1, …   the expected value of each observation, by experiment, row and column
