@@ -66,7 +66,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 		w.advance(1)
 	}
 	// The modes of the reference are usually known already, so this search is small. It
-	// may find modes that all steps miss.
+	// may find modes that were missed at all steps.
 	byReference := small(pl.search(f.known), 150, 8)
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {
 		f.reference = m

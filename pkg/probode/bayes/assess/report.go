@@ -162,8 +162,8 @@ type ModeShare struct {
 	Theta []float64
 	// Gaussian is the share according to the Gaussian approximations. Visited is the
 	// share of the deterministic draws in the mode, or NaN if there are no draws. Mass is
-	// the share that verdicts use. It is Visited if the chains have mixed, and Gaussian
-	// otherwise.
+	// the share on which verdicts are based. It is Visited if the chains have mixed, and
+	// Gaussian otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom says that the reference posterior does not have this mode. Missed says that
 	// the reference posterior has this mode, but the posterior computed with this step

@@ -21,7 +21,7 @@ import (
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,
 //
-// There is one sum for each component and each block b of n_b steps. In the prior the
+// There is one sum for each component and each block b of n_b steps. Under the prior the
 // sums are independent N(0, 1). The posterior of (θ, v) is close to a Gaussian that
 // Fisher scoring finds with a few hundred solves, and proposals from it are nearly
 // independent draws.
