@@ -17,8 +17,9 @@ import (
 // The random walk of sample.Deterministic is too slow for some posteriors, and gradients
 // of a solver that chooses its steps anew at every θ are expensive. For such posteriors
 // the accurate posterior is sampled with gradients, on a grid that is accurate enough for
-// it. If that fails, a random walk is tried. It chooses its steps anew at every θ, because a
-// grid that is accurate near the modes may not be accurate elsewhere.
+// it. If that fails, a random walk is tried. In this walk the solver chooses its steps
+// anew at every θ, because a grid that is accurate near the modes may not be accurate
+// elsewhere.
 //
 // The same draws then get weights twice: for the reference, and for each step of the
 // ladder. Since both posteriors share the draws, the difference between them has a

@@ -36,8 +36,8 @@ func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {
 	return math.Sqrt(variance(m))
 }
 
-// The function smooth() returns the likelihood of column k of the data of x if Laplace's
-// method is needed and possible for it, or nil.
+// The function smooth() returns the likelihood of column k of the data if Laplace's
+// method is both needed and possible for this column, and nil otherwise.
 func smooth(x *bayes.Experiment, k int) bayes.SlopedLikelihood {
 	of := x.Errors[min(k, len(x.Errors)-1)]
 	switch of.(type) {

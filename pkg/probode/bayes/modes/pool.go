@@ -117,7 +117,7 @@ func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *b
 	return out, err
 }
 
-// The method tell() returns the progress hook of one of the three parts of a search, or
+// The method tell() returns the progress hook for one of the three parts of a search, or
 // nil if there is none.
 func (q *search) tell(part int, doing string) func(done, total int) {
 	if q.hook == nil {
