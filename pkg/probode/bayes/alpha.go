@@ -20,7 +20,7 @@ type CalibratedAlpha struct {
 	// Experiments holds one calibration for the equation of each experiment.
 	Experiments []*calibrate.NoiseScale
 
-	// Warnings are the warnings of the calibrations.
+	// Warnings holds the warnings that the calibrations issued.
 	Warnings []string
 }
 

@@ -28,15 +28,15 @@ func (l *columnErrors) at(row []float64) []float64 {
 	return l.own
 }
 
-// The method open reports whether number i of Own is a parameter or the value of a
+// The method open() reports whether number i of Own is a parameter or the value of a
 // column, and not a constant.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
-// The method location reports whether number i is a location, where number 0 is m, and
+// The method location() reports whether number i is a location, where number 0 is m, and
 // number i > 0 is number i−1 of Own.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
-// The method count returns the number of locations.
+// The method count() returns the number of locations.
 func (l *columnErrors) count() int {
 	n := 1
 	for i := range l.own {

@@ -61,12 +61,12 @@ func (d *Data) validate() error {
 	return nil
 }
 
-// ReadCSV reads observations from a table with a header row, in UTF-8. The argument time
-// is the name of the column of times, and columns holds the names of the columns of
-// values, in the order of the result. Other columns are ignored. Numbers are decimal. An
-// empty cell, NaN, or NA is a missing value. It is an error if all values of a column are
-// missing, if the column of times is also listed as a column of values, or if a column is
-// named twice. Errors name the line.
+// ReadCSV reads observations from a UTF-8 table with a header row. The argument time is
+// the name of the time column, and columns holds the names of the value columns, in the
+// order of the result. Other columns are ignored. Numbers are decimal. An empty cell,
+// NaN, or NA is a missing value. It is an error if all values of a column are missing, if
+// the time column is also listed as a value column, or if a column is named twice. Errors
+// name the line.
 func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	text := bufio.NewReader(r)
 	if err := checkText(text); err != nil {
@@ -182,7 +182,7 @@ func checkText(in *bufio.Reader) error {
 	}
 	switch {
 	case bytes.IndexByte(head, 0) >= 0:
-		return errors.New("the file contains zero bytes: want text in UTF-8")
+		return errors.New("the file contains NUL bytes: want text in UTF-8")
 	case bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0:
 		return errors.New("the lines end in CR only: want LF or CR LF")
 	case bytes.HasPrefix(head, []byte("\ufeff")):
@@ -191,8 +191,8 @@ func checkText(in *bufio.Reader) error {
 	return nil
 }
 
-// describe lists the columns of a header, as many as fit on one line. It adds a remark
-// if the separator does not seem to be a comma.
+// The function describe() lists the columns of a header, as many as fit on one line. It
+// adds a remark if the separator does not seem to be a comma.
 func describe(header []string) string {
 	var b strings.Builder
 	for i, name := range header {
@@ -220,8 +220,8 @@ func describe(header []string) string {
 	return text
 }
 
-// quoted returns the text as a quoted Go string; of a long text it keeps only the
-// beginning.
+// The function quoted() returns the text as a quoted Go string; of a long text it keeps
+// only the beginning.
 func quoted(text string) string {
 	const most = 40
 	if len(text) <= most {

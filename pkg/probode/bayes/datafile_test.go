@@ -30,7 +30,7 @@ func TestReadFile(t *testing.T) {
 		"":      "is a directory",
 		"pipe":  "it is a pipe, which may never end: want a file",
 		"loop":  "too many levels of symbolic links",
-		"long":  "the file contains zero bytes: want text in UTF-8",
+		"long":  "the file contains NUL bytes: want text in UTF-8",
 	} {
 		d, err := bayes.ReadFile(in(name), "t", "y")
 		if want == "" && (err != nil || len(d.T) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), dir)) {

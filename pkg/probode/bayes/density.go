@@ -26,16 +26,16 @@ type Density struct {
 	theta      []float64  // θ of the last LogPosterior
 	terms      []float64  // log probabilities of the values that are not missing
 	fit        []float64  // expected values of the data, by experiment, row and column
-	*life
+	*solveState
 	at  *Part   // the part that is being evaluated
 	ll  float64 // results of evaluate
 	err error
 }
 
-// A life is shared by the densities that one chain uses for one posterior under several
-// setups. It contains the number of their steps, their failures, and the context that
-// ends their solves.
-type life struct {
+// A solveState is shared by the densities that one chain uses for one posterior under
+// several setups. It contains the number of steps that their solvers have taken, their
+// failures, and the context that stops their solves.
+type solveState struct {
 	ctx    context.Context // when it ends, solves are stopped
 	bound  int             // number of calls of Bind
 	broken bool            // a solve was stopped because the context had ended
@@ -59,7 +59,7 @@ type Part struct {
 	row0   int             // row of the data that is being evaluated
 	pick   []int           // observed components, if x.Observe is nil
 	errors []columnErrors  // the likelihood of each column
-	back   *backward       // the workspace of gradients; nil before the first
+	back   *backwardPass   // the workspace of gradients; nil before the first
 
 	// These belong to a context. When that context ends, Solve stops, even if it is
 	// computing only a piece of a path.
@@ -79,7 +79,7 @@ func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	e := &Density{p: p, alpha: -1, life: &life{ctx: context.Background()}}
+	e := &Density{p: p, alpha: -1, solveState: &solveState{ctx: context.Background()}}
 	if p.AlphaParam != "" {
 		e.alpha = p.index(p.AlphaParam)
 	}
@@ -172,7 +172,7 @@ func (r *Part) on(path probode.Path) {
 // grids and the same local errors. Its count of steps begins at zero, and it is not bound
 // to a context.
 func (e *Density) Clone() *Density {
-	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, life: &life{ctx: context.Background(), fault: e.fault}}
+	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, solveState: &solveState{ctx: context.Background(), fault: e.fault}}
 	for _, r := range e.parts {
 		c.parts = append(c.parts, r.clone(c))
 	}
@@ -180,7 +180,7 @@ func (e *Density) Clone() *Density {
 	c.terms = make([]float64, len(e.terms))
 	for _, d := range e.others {
 		other := d.Clone()
-		other.life = c.life
+		other.solveState = c.solveState
 		c.others = append(c.others, other)
 	}
 	return c
@@ -296,7 +296,7 @@ func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.ll = sum
 }
 
-// recovered records a panic in a likelihood or in Observe.
+// The method recovered() records a panic in a likelihood or in Observe.
 func (e *Density) recovered(theta []float64) {
 	if v := recover(); v != nil {
 		e.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, e.at.describe(theta))
@@ -304,14 +304,14 @@ func (e *Density) recovered(theta []float64) {
 	}
 }
 
-// fail records a panic, which Err then returns.
+// The method fail() records a panic, which Err then returns.
 func (e *Density) fail(p *probode.PanicError, where string) {
 	if e.fault == nil {
 		e.fault = fmt.Errorf("bayes: %s: %w", where, p)
 	}
 }
 
-// describe names the row of the data that the part r is evaluating.
+// The method describe() names the row of the data that the part r is evaluating.
 func (r *Part) describe(theta []float64) string {
 	d := r.x.Problem.Dim()
 	n := min(r.row0, len(r.x.Data.T)-1)
@@ -343,7 +343,7 @@ func (e *Density) Interrupted() bool { return e.broken }
 
 // With returns the density of the same posterior with a different Setup (see
 // Posterior.SolvedBy). It belongs to e: its work is added to that of e, and the same
-// context stops its solves. It is made once, and each clone of e has a clone of it.
+// context stops its solves. It is made only once; each clone of e has a clone of it.
 func (e *Density) With(s probode.Setup) (*Density, error) {
 	p := e.p.SolvedBy(s)
 	for _, d := range e.others {
@@ -355,7 +355,7 @@ func (e *Density) With(s probode.Setup) (*Density, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.life = e.life
+	d.solveState = e.solveState
 	e.others = append(e.others, d)
 	return d, nil
 }
@@ -437,13 +437,13 @@ func (e *Density) Generate(dst []float64, logp float64, theta, expected []float6
 	e.pointwise(rest[len(expected):], expected, theta)
 }
 
-// The method statistics returns the index of the first expected value among n quantities
-// that were generated for a draw. The log density and the statistics of a sampler precede
-// it.
+// The method statistics() returns the index of the first expected value among n
+// quantities that were generated for a draw. The log density and the statistics of a
+// sampler precede it.
 func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }
 
-// solve computes the states of a part at the observation times, with the noise at the
-// beginning of xi, and returns the rest of xi for the later parts.
+// The method solve() computes the states of a part at the observation times, with the
+// noise at the beginning of xi, and returns the rest of xi for the later parts.
 func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
 	var noise []float64
@@ -456,7 +456,7 @@ func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error
 	return xi, e.note(err)
 }
 
-// The method now returns the path that r currently uses.
+// The method now() returns the path that r currently uses.
 func (r *Part) now() probode.Path {
 	if r.held != nil {
 		return r.held
@@ -496,8 +496,8 @@ func releaseAll(held []*Part) func() {
 	}
 }
 
-// The method note records whether err came from the end of a context or from a panic, and
-// returns err.
+// The method note() records whether err came from the end of a context or from a panic,
+// and returns err.
 func (e *Density) note(err error) error {
 	switch {
 	case err == nil || errors.Is(err, probode.ErrDiverged): // this case is frequent, so it must not allocate

@@ -93,8 +93,8 @@ func (e *Density) differentiate(dtheta, dxi, theta, xi []float64) {
 	e.ll = sum
 }
 
-// A backward holds the memory for computing a gradient.
-type backward struct {
+// A backwardPass holds the memory for computing a gradient.
+type backwardPass struct {
 	probode.Gradient // of the path
 	weights          []float64
 	scores, slopes   []float64
@@ -102,9 +102,9 @@ type backward struct {
 	moved            []int     // the elements of the problem's θ that are parameters
 }
 
-func newBackward(r *Part, p int) *backward {
+func newBackward(r *Part, p int) *backwardPass {
 	d, c := r.x.Problem.Dim(), len(r.errors)
-	b := &backward{weights: make([]float64, len(r.state)), scores: make([]float64, c), slopes: make([]float64, c*(d+p)),
+	b := &backwardPass{weights: make([]float64, len(r.state)), scores: make([]float64, c), slopes: make([]float64, c*(d+p)),
 		at: make([]float64, d+p), up: make([]float64, c), down: make([]float64, c)}
 	b.Theta = make([]float64, len(r.theta))
 	for k, i := range r.param {
@@ -153,7 +153,7 @@ func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error
 // of one solution.
 const backwardWork = 2
 
-// The method forward reports whether derivatives along the parameters cost less than a
+// The method forward() reports whether derivatives along the parameters cost less than a
 // backward pass through the path.
 func (r *Part) forward() bool {
 	p := r.x.Problem
@@ -220,7 +220,7 @@ func (r *Part) weigh(dtheta, theta []float64) bool {
 	return true
 }
 
-// The method scores writes the derivatives of the log probability of row n with respect
+// The method scores() writes the derivatives of the log probability of row n with respect
 // to the expected values of the row to dst, and adds those with respect to parameters of
 // the likelihood to dtheta. It reports whether they are finite.
 func (r *Part) scores(dst, dtheta []float64, n int) bool {

@@ -320,7 +320,8 @@ func (b Binomial) Describe() Description {
 	return Description{b, []OwnNumber{{"Trials", 0}}, "a count: 0, 1, 2, … up to the number of trials"}
 }
 
-// description returns the description of l, and reports whether l has one of its own.
+// The function description() returns the description of l, and reports whether l has one
+// of its own.
 func description(l Likelihood) (d Description, ok bool) {
 	if by, is := l.(Describer); is {
 		d = by.Describe()

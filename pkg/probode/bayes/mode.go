@@ -34,9 +34,9 @@ type Mode struct {
 	Shape *mat.SymDense
 }
 
-// Modes are the distinct points at which searches ended, the one with the largest mass
-// first. End points without a barrier between them count as one mode. End points with a
-// negligible mass are left out.
+// Modes are the distinct points at which searches ended, beginning with the one that has
+// the largest mass. End points without a barrier between them count as one mode. End
+// points with a negligible mass are left out.
 type Modes struct {
 	Modes []*Mode
 
@@ -46,7 +46,8 @@ type Modes struct {
 	Searches, Once int
 
 	// Ends holds the indices of the modes in which the searches from modes.Settings.From
-	// ended, or −1 if the density at the start was zero or the end had a negligible mass.
+	// ended, or −1 if the density at the start was zero or the end point had a negligible
+	// mass.
 	Ends []int
 
 	// Tried is the number of draws from the prior that were tried as starts, and Solved

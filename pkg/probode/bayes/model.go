@@ -43,8 +43,8 @@ type Posterior struct {
 	Modes *Modes
 }
 
-// SolvedBy returns p with the Setup s. If s has no method or no mesh, the method or mesh
-// of p is used. Alpha and Scaling always come from s, even if they are zero.
+// SolvedBy returns p with the Setup s. If s has no method or no mesh, the method or
+// mesh of p is used. Alpha and Scaling always come from s, even if they are zero.
 func (p *Posterior) SolvedBy(s probode.Setup) *Posterior {
 	q := *p
 	q.Setup = s.Or(p.Setup)
@@ -59,9 +59,10 @@ type Param struct {
 	// If Natural is true, proposals move the parameter on its own scale, and moves out of
 	// the support are rejected. If it is false, which is the default, a parameter with a
 	// bounded support is moved on a scale without bounds: the logarithm of the distance
-	// from its only bound, or the logit of its place between two bounds. That place is
-	// measured on the logarithmic scale if the bounds are positive and the prior's median
-	// is nearer to the middle there. The distribution of the draws is the same.
+	// from its only bound, or the logit of its relative position between two bounds. This
+	// position is measured on the logarithmic scale if the bounds are positive and the
+	// prior's median is nearer to the middle on that scale. The distribution of the draws
+	// is the same.
 	Natural bool
 }
 
@@ -188,7 +189,7 @@ func (x *Experiment) pick() ([]int, error) {
 	return nil, fmt.Errorf("the column %q of the data is none of the states %s: want the name of a state in Data.Names, or an Observe that says what is observed", stranger, strings.Join(x.Problem.States, ", "))
 }
 
-// The method named reports whether the parameter with the given name is an element of
+// The method named() reports whether the parameter with the given name is an element of
 // some problem's θ, one of the parameters of a likelihood, or α.
 func (p *Posterior) named(name string) bool {
 	if p.AlphaParam == name || slices.Contains(p.problemParams(), name) {
@@ -278,8 +279,8 @@ func (p *Posterior) alpha() Value {
 	return Known(p.Alpha)
 }
 
-// The method step says in words how the steps are chosen; for equal steps it returns only
-// their size.
+// The method step() says in words how the steps are chosen; for equal steps it returns
+// only their size.
 func (p *Posterior) step() string {
 	if h, ok := p.Mesh.(probode.Uniform); ok {
 		return fmt.Sprintf("%g", float64(h))

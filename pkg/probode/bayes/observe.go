@@ -12,8 +12,8 @@ import (
 // Suppose that a parameter is not used, for example because its name is misspelt. Then
 // its posterior is its prior, and the quantity for which it was meant keeps its nominal
 // value. The answer is then wrong, without any other symptom. The names in the model
-// reveal the mistake, unless the model has an Observe, which takes parameters by index.
-// So Observe is called with changed parameters.
+// reveal the mistake, unless the model has a function Observe, which refers to parameters
+// by index. So Observe is called with changed parameters.
 
 // untouched is the value of dst before watch calls Observe: a NaN that no arithmetic
 // produces.

@@ -64,8 +64,8 @@ func (e *Density) setTerms() {
 	e.terms = make([]float64, n)
 }
 
-// pointwise writes the log probability of each data value that is not missing; the
-// argument fit holds the expected values.
+// The method pointwise() writes the log probability of each data value that is not
+// missing; the argument fit holds the expected values.
 func (e *Density) pointwise(dst, fit, theta []float64) {
 	at := 0
 	for _, r := range e.parts {

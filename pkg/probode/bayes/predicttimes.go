@@ -117,8 +117,8 @@ func (e *Density) predictAt(ctx context.Context, times []float64, chains *mcmc.C
 	return out, nil
 }
 
-// The function expects returns an error if the classical solution at theta does not have
-// the given expected values of the data.
+// The function expects() returns an error if the classical solution at theta does not
+// have the given expected values of the data.
 func (e *Density) expects(theta, drawn []float64) error {
 	if _, err := e.LogLikelihood(theta, nil); err != nil {
 		return fmt.Errorf("bayes: prediction at %s: %w", e.p.Format(theta), err)

@@ -80,8 +80,8 @@ func Positive(mu, sigma float64) Truncated {
 	return Truncated{Of: distuv.Normal{Mu: mu, Sigma: sigma}, Max: math.Inf(1)}
 }
 
-// draw returns a draw from d. It never uses zero as the uniform random number, because
-// zero would give the lower end of the support.
+// The function draw() returns a draw from d. It never uses zero as the uniform random
+// number, because zero would give the lower end of the support.
 func draw(d Distribution, rng *rand.Rand) float64 {
 	return d.Quantile((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
 }
@@ -116,7 +116,7 @@ type transform struct {
 
 var identity = transform{lo: math.Inf(-1), hi: math.Inf(1)}
 
-// The method support checks the prior, and returns the ends of its support.
+// The method support() checks the prior, and returns the ends of its support.
 func (p *Param) support() (t transform, err error) {
 	defer func() {
 		// Distributions with impossible parameters panic, with a message that does not
@@ -135,7 +135,8 @@ func (p *Param) support() (t transform, err error) {
 		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
 	}
 	if ratio := t.hi / t.lo; t.lo > 0 && !math.IsInf(ratio, 1) {
-		// The better of the two forms has the median nearer to u = 0, where both bend least.
+		// The better of the two forms has the median nearer to u = 0, where both
+		// transforms are most nearly linear.
 		log := t
 		log.log = true
 		t.log = math.Abs(log.from(median)) < math.Abs(t.from(median))
@@ -143,7 +144,7 @@ func (p *Param) support() (t transform, err error) {
 	return t, nil
 }
 
-// transform returns the transform of the parameter.
+// The method transform() returns the transform of the parameter.
 func (p *Param) transform() (transform, error) {
 	t, err := p.support()
 	if err == nil && p.Natural {
@@ -190,7 +191,7 @@ func (t transform) slope(u float64) float64 {
 	return math.Exp(log)
 }
 
-// The method slopes returns dθ/du, and the derivative of log |dθ/du| with respect to u.
+// The method slopes() returns dθ/du, and the derivative of log |dθ/du| with respect to u.
 func (t transform) slopes(u float64) (slope, curve float64) {
 	slope = t.slope(u)
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)

@@ -71,7 +71,8 @@ func (v *validator) params() error {
 	return nil
 }
 
-// known returns an error if a value names a parameter that the model does not have.
+// The method known() returns an error if a value names a parameter that the model does
+// not have.
 func (v *validator) known(name string) error {
 	if name == "" || v.p.index(name) >= 0 {
 		return nil
@@ -79,8 +80,8 @@ func (v *validator) known(name string) error {
 	return fmt.Errorf("no parameter %q: the model has %s", name, strings.Join(v.p.Names(), ", "))
 }
 
-// positive returns an error if a parameter that must be positive can have other values.
-// The string `what` describes the parameter in the error message.
+// The method positive() returns an error if a parameter that must be positive can have
+// other values. The string `what` describes the parameter in the error message.
 func (v *validator) positive(name, what string) error {
 	i := v.p.index(name)
 	if name == "" || v.lows[i] >= 0 {
@@ -107,8 +108,8 @@ func (v *validator) alpha() error {
 	return nil
 }
 
-// experiment checks that the parts of an experiment are consistent with each other and
-// with the parameters. Its errors do not name the experiment.
+// The method experiment() checks that the parts of an experiment are consistent with each
+// other and with the parameters. Its errors do not name the experiment.
 func (v *validator) experiment(x *Experiment) error {
 	if x.Problem == nil || x.Data == nil || len(x.Errors) == 0 {
 		return errors.New("want Problem, Data and Errors")
@@ -150,8 +151,8 @@ func (v *validator) experiment(x *Experiment) error {
 	return nil
 }
 
-// column checks the likelihood of column k and the numbers that its method Own returns.
-// It also checks that the data are possible under this likelihood.
+// The method column() checks the likelihood of column k and the numbers that its method
+// Own returns. It also checks that the data are possible under this likelihood.
 func (v *validator) column(x *Experiment, k int) error {
 	of := x.errors(k)
 	if of == nil {

@@ -97,7 +97,7 @@ func (m *Model) check(params map[string]source.Where) {
 	}
 }
 
-// The method uses collects the names that the model uses.
+// The method uses() collects the names that the model uses.
 func (m *Model) uses(used map[string]bool) {
 	add := func(list ...*expr.Node) {
 		for _, n := range list {

@@ -36,10 +36,10 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 }
 
 // readData reads a table of measurements. If it has a column observableId, it is a PEtab
-// table. Otherwise it is a wide table, with a column of times, a column for each
-// observable, and a column conditionId if there are conditions. The column of times is
-// called time, or has the name of the time variable in the model. An empty cell, NA or
-// NaN means that nothing was measured. Lines that begin with # are comments.
+// table. Otherwise it is a wide table, with a time column, a column for each observable,
+// and a column conditionId if there are conditions. The time column is called time, or
+// has the name of the time variable in the model. An empty cell, NA or NaN means that
+// nothing was measured. Lines that begin with # are comments.
 func readData(s *source.File, m *Model) []Observation {
 	t := s.Table('#')
 	if t.Has("observableId") {
@@ -103,7 +103,7 @@ func (m *Model) observableIDs() (ids []string) {
 	return ids
 }
 
-// The method formulas returns the formula of the observable and the formulas of its
+// The method formulas() returns the formula of the observable and the formulas of its
 // distribution.
 func (o *observable) formulas() []*expr.Node {
 	return append([]*expr.Node{o.formula}, numbers(o.freedom, o.noise)...)

@@ -11,12 +11,12 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The method counts reports whether the distribution is for counts.
+// The method counts() reports whether the distribution is for counts.
 func (d noiseDistribution) counts() bool {
 	return d == poissonNoise || d == negativeBinomialNoise || d == binomialNoise
 }
 
-// The function numbers lists the formulas for the parameters of a distribution other
+// The function numbers() lists the formulas for the parameters of a distribution other
 // than its location, in the order of Own in [bayes.Likelihood]. It omits formulas that
 // are nil.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
@@ -62,7 +62,7 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-// The method known returns the likelihood without names for its parameters. It is for
+// The method known() returns the likelihood without names for its parameters. It is for
 // callers that pass the values of the parameters.
 func (r *row) known() bayes.SlopedLikelihood {
 	return r.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
@@ -159,7 +159,7 @@ func (s Scale) of(v float64) float64 {
 	return v
 }
 
-// The method linear is the inverse of the method of.
+// The method linear() is the inverse of the method of.
 func (s Scale) linear(u float64) float64 {
 	switch s {
 	case Log:
@@ -213,7 +213,7 @@ func checkValue(d Observation, o *observable) {
 	}
 }
 
-// The method formulas returns the formula of the row and the formulas of its
+// The method formulas() returns the formula of the row and the formulas of its
 // distribution.
 func (r *row) formulas() []*expr.Node {
 	return append([]*expr.Node{r.formula}, numbers(r.freedom, r.noise)...)

@@ -1,6 +1,5 @@
-// Package model reads models that are written as data: a model file in YAML, which
-// MODELFILE.md describes, or a PEtab 1 problem with SBML. It converts the models to
-// equations.
+// Package model reads models from files: a model file in YAML, which MODELFILE.md
+// describes, or a PEtab 1 problem with SBML. It converts the models to equations.
 //
 // [Load] gives a [File]: parameters, and models with their observables, conditions and
 // data. [File.Instances] returns the equations of each model for each condition of the

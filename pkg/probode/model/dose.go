@@ -13,7 +13,8 @@ import (
 // maxEvents is the largest number of times that an event or a dose may repeat.
 const maxEvents = 10000
 
-// times reads the times of an event or a dose from the keys time, every and count.
+// The method times() reads the times of an event or a dose from the keys time, every and
+// count.
 func (r *modelReader) times(n *source.Node) []*expr.Node {
 	at, count := r.formula(n, "time"), 1
 	var every *expr.Node
@@ -37,7 +38,7 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 	return times
 }
 
-// The method numbered returns an event for each of the times. If there are several
+// The method numbered() returns an event for each of the times. If there are several
 // times, the IDs of the events end in a number.
 func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, jumps ...equations.Jump) []equations.Event {
 	events := make([]equations.Event, len(times))
@@ -50,7 +51,8 @@ func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, ju
 	return events
 }
 
-// events reads an event. It returns one Event for each time that the event happens.
+// The method events() reads an event. It returns one Event for each time that the event
+// happens.
 func (r *modelReader) events(n *source.Node) []equations.Event {
 	n.Mapping("an event", "eventId", "time", "every", "count", "trigger", "atStart", "assignments")
 	id := r.name(n, "eventId")

@@ -10,7 +10,8 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// An End is the end of a search, as fit -json writes it: see docs/json.md.
+// An End is the end point of a search, in the form that fit -json writes: see
+// docs/json.md.
 type End struct {
 	LogLikelihood float64            `json:"log_likelihood"`
 	Parameters    map[string]float64 `json:"parameters"` // values on the linear scale
@@ -18,8 +19,8 @@ type End struct {
 	Slope         float64            `json:"slope"`
 }
 
-// ReadEnds reads the ends of the searches from a file that fit -json has written, and
-// returns the best one first. It is an error if there is none.
+// ReadEnds reads the end points of the searches from a file that fit -json has written,
+// and returns them in order from the best to the worst. It is an error if there is none.
 func ReadEnds(r io.Reader) ([]End, error) {
 	var file struct {
 		Format string `json:"format"`

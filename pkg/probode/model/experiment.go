@@ -144,8 +144,8 @@ func (m *Model) experiments(params map[string]bool) []*Instance {
 	return list
 }
 
-// condition returns the condition with the given ID; "" stands for the model without
-// changes.
+// The method condition() returns the condition with the given ID; "" stands for the model
+// without changes.
 func (m *Model) condition(id string) *condition {
 	for i := range m.conditions {
 		if m.conditions[i].id == id {

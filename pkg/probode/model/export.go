@@ -112,8 +112,8 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	return nil
 }
 
-// suffix returns a suffix for the names of the files of model i, so that no two models
-// share a file.
+// The method suffix() returns a suffix for the names of the files of model i, so that no
+// two models share a file.
 func (p *File) suffix(i int) string {
 	if len(p.Models) == 1 {
 		return ""

@@ -71,7 +71,7 @@ type Optimum struct {
 	Err       error // why the search failed; if not nil, only Start of the other fields is meaningful
 }
 
-// The method value returns what a search maximises.
+// The method value() returns what a search maximises.
 func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 
 // Fit maximises the log-likelihood, or with Map the log posterior density, within the
@@ -159,7 +159,7 @@ func (p *File) Size() (parameters, measurements int) {
 	return len(p.estimated()), measurements
 }
 
-// The function better defines the order of optima: the best come first, and those of
+// The function better() defines the order of optima: the best come first, and those of
 // failed searches last. Equally good optima are in the order of their starts.
 func better(a, b Optimum) int {
 	switch {
@@ -174,7 +174,7 @@ func better(a, b Optimum) int {
 	return a.Start - b.Start
 }
 
-// A fitting holds what the searches of one Fit have in common.
+// The type fitting holds what the searches of one call of Fit have in common.
 type fitting struct {
 	p     *File
 	set   FitSettings
@@ -214,7 +214,7 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	return f, p.complete(f.theta)
 }
 
-// The method starts returns the starts, in the coordinates of the searches.
+// The method starts() returns the starts, in the coordinates of the searches.
 func (f *fitting) starts() [][]float64 {
 	var list [][]float64
 	for _, theta := range f.set.From {
@@ -313,7 +313,7 @@ func (b *box) at(u float64) float64 {
 	return min(max(v, b.low+inside), b.high-inside)
 }
 
-// The method linear returns the value on the linear scale at a coordinate.
+// The method linear() returns the value on the linear scale at a coordinate.
 func (b *box) linear(x float64) float64 { return b.scale.linear(x * b.unit) }
 
 // logPrior returns the log density of the prior at a value on the linear scale.
@@ -349,7 +349,7 @@ type search struct {
 	failed      error // the last error
 }
 
-// search returns a search for one goroutine.
+// The method search() returns a search for one goroutine.
 func (f *fitting) search(ctx context.Context) (*search, error) {
 	s := &search{fitting: f, ctx: ctx, held: -1}
 	var err error
@@ -357,7 +357,7 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 		return nil, err
 	}
 	for _, q := range s.fine.parts {
-		x, _, err := f.p.observed(q.compiled, f.theta, f.free, true)
+		x, _, err := f.p.observed(q.compiledInstance, f.theta, f.free, true)
 		if err != nil {
 			return nil, err
 		}
@@ -378,7 +378,7 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 	return s, nil
 }
 
-// The method solved prepares the search for solutions on the given mesh, and reports
+// The method solved() prepares the search for solutions on the given mesh, and reports
 // whether that succeeded. The first solution will be at x.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
@@ -396,12 +396,12 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
-// The method coarse returns the mesh with the tolerance of the settings. Its number of
+// The method coarse() returns the mesh with the tolerance of the settings. Its number of
 // steps is limited, because searches also try θ at which a solution would take a very
 // long time.
 func (f *fitting) coarse() probode.Mesh { return steps{Tolerance: f.set.Tolerance, most: 2e4} }
 
-// The method linear returns the values of the estimated parameters on the linear scale.
+// The method linear() returns the values of the estimated parameters on the linear scale.
 func (f *fitting) linear(x []float64) []float64 {
 	theta := slices.Clone(x)
 	for i := range f.boxes {
@@ -410,7 +410,7 @@ func (f *fitting) linear(x []float64) []float64 {
 	return theta
 }
 
-// The method all returns the values of all parameters on the linear scale.
+// The method all() returns the values of all parameters on the linear scale.
 func (f *fitting) all(x []float64) []float64 {
 	theta := slices.Clone(f.theta)
 	for i, v := range f.linear(x) {
@@ -471,9 +471,9 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// The method steep returns the change in a surface's coordinate when the coordinate of
-// the search changes by 1. The coordinate of the surface is the value on the linear
-// scale or its natural logarithm.
+// The method steep() returns the change in a surface's coordinate when the coordinate of
+// the search changes by 1. The coordinate of the surface is the value on the linear scale
+// or its natural logarithm.
 func (b *box) steep() float64 {
 	if b.scale == Log10 {
 		return math.Ln10 * b.unit
@@ -524,14 +524,14 @@ const (
 	met = 1e-6
 )
 
-// An end is an Optimum whose search may still continue.
+// The type end holds the point that a search has reached; the search may still continue.
 type end struct {
 	Optimum
 	from   []float64
 	ascent shape.Ascent
 }
 
-// The method rough runs a search with the tolerance of the settings.
+// The method rough() runs a search with the tolerance of the settings.
 func (f *search) rough(e *end) {
 	f.evaluations = 0
 	a := &e.ascent
@@ -593,9 +593,10 @@ func (f *search) begin(e *end) error {
 	return nil
 }
 
-// finish completes the Optimum of a search. The argument below is the best value of all
-// searches minus the value of this one. If it is less than the constant reach, the
-// search first continues with the tighter tolerances that accurate optima need.
+// The method finish() completes the Optimum of a search. The argument below is the best
+// value of all searches minus the value of this one. If it is less than the constant
+// reach, the search first continues with the tighter tolerances that accurate optima
+// need.
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return
@@ -683,8 +684,8 @@ func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem
 
 func (b byProblem) String() string { return "tolerances by experiment" }
 
-// climb iterates until the ascent is done, the search has made the given number of
-// iterations, or f.ctx ends.
+// The method climb() iterates until the ascent is done, the search has made the given
+// number of iterations, or f.ctx ends.
 func (f *search) climb(e *end, most int) {
 	for ; !e.ascent.Done && e.Iterations < most && f.ctx.Err() == nil; e.Iterations++ {
 		e.ascent.Step(f)

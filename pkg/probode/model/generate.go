@@ -15,11 +15,11 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// Go returns the text of a Go file for the package pkg. The file has one function, called
-// name. Like ODE, it returns the initial value problem of an experiment, but F, FJ,
-// FTheta, Pullback, Start and the events are Go code. That problem is faster than the one that ODE
-// returns, and its equations can be edited. Both problems give the same numbers to the
-// last bit.
+// Go returns the source code of a Go file for the package pkg. The file has one function,
+// called name. Like ODE, it returns the initial value problem of an experiment, but F,
+// FJ, FTheta, Pullback, Start and the events are Go code. That problem is faster than the
+// one that ODE returns, and its equations can be edited. Both problems give the same
+// numbers to the last bit.
 //
 // It is an error if the names are not valid in Go, or if a parameter that the model uses
 // has no nominal value. It is also an error if the experiment has a preequilibration,
@@ -231,7 +231,7 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 	return list
 }
 
-// The function entry adds an assignment of n to the matrix entry whose index is the
+// The function entry() adds an assignment of n to the matrix entry whose index is the
 // argument at. It adds nothing if n is nil, which means that the entry is always zero.
 func entry(list []expr.Assignment, to string, at int, n *expr.Node) []expr.Assignment {
 	if n == nil {

@@ -21,7 +21,7 @@ type increase struct {
 	formula *expr.Node
 }
 
-// The method increase replaces a formula by its increase since the previous
+// The method increase() replaces a formula by its increase since the previous
 // measurement.
 func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr.Node {
 	if math.IsInf(d.Time, 1) {

@@ -20,10 +20,10 @@ import (
 type LikelihoodSettings struct {
 	// Tolerance is the tolerance of solutions under error control. The zero value means
 	// a tolerance as small as needed. For each experiment, the relative tolerance
-	// starts at 10⁻⁵. It is then divided by 16 again and again, until the error of the
+	// starts at 10⁻⁵. It is then repeatedly divided by 16, until the error of the
 	// experiment's log-likelihood is at most 10⁻⁷ divided by the number of experiments,
-	// or until rounding errors dominate. The estimate of the error is a quarter of the last
-	// change. The error decreases at least in proportion to the tolerance, so the
+	// or until rounding errors dominate. The estimate of the error is a quarter of the
+	// last change. The error decreases at least in proportion to the tolerance, so the
 	// remaining error is at most about 1/15 of the last change.
 	Tolerance probode.Tolerance
 
@@ -49,8 +49,8 @@ type LikelihoodSettings struct {
 	Progress func(done, total int)
 }
 
-// mesh returns the mesh for a relative tolerance, or for the tolerance of s if relative
-// is zero.
+// The method mesh() returns the mesh for a relative tolerance, or for the tolerance of s
+// if relative is zero.
 func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	if s.StepSize > 0 {
 		return probode.Through(s.StepSize)
@@ -100,7 +100,7 @@ type LogLikelihood struct {
 
 // A part is an experiment with its data.
 type part struct {
-	*compiled
+	*compiledInstance
 	free      []int // components of Params that are estimated and used here
 	model     bayes.Model
 	places    []place
@@ -189,7 +189,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 		if d := len(e.states); implicit && c.ode.Band == nil && d > maxDense {
 			return nil, fmt.Errorf("%s has %d states and a dense Jacobian: want at most %d states for the default method, or an explicit method such as dp5", c.title, d, maxDense)
 		}
-		q := &part{compiled: c}
+		q := &part{compiledInstance: c}
 		for _, i := range l.free {
 			if slices.Contains(c.moves, i) || slices.ContainsFunc(e.rows, func(r row) bool {
 				return slices.ContainsFunc(r.formulas(), func(n *expr.Node) bool { return slices.Contains(n.Symbols(), c.params[i]) })
@@ -275,7 +275,8 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 	return v, nil
 }
 
-// fix sets the parameters that are not estimated, in all parts, to their values in theta.
+// The method fix() sets the parameters that are not estimated, in all parts, to their
+// values in theta.
 func (l *LogLikelihood) fix(theta []float64) error {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {
@@ -285,7 +286,7 @@ func (l *LogLikelihood) fix(theta []float64) error {
 		return nil
 	}
 	for _, q := range l.parts {
-		x, places, err := l.p.observed(q.compiled, theta, q.free, true)
+		x, places, err := l.p.observed(q.compiledInstance, theta, q.free, true)
 		if err != nil {
 			return err
 		}
@@ -323,13 +324,14 @@ func (f flat) Quantile(p float64) float64 {
 	return f.at + (1+math.Abs(f.at))*(p-0.5)
 }
 
-// The method given reports whether the caller has given a tolerance or a step size.
+// The method given() reports whether the caller has given a tolerance or a step size.
 func (l *LogLikelihood) given() bool {
 	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
 
-// experiment returns the contribution of a part. It uses the tolerance of the settings
-// or, if they have none, a tolerance that is small enough for the default accuracy.
+// The method experiment() returns the contribution of a part. It uses the tolerance of
+// the settings or, if they have none, a tolerance that is small enough for the default
+// accuracy.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-5, 16
@@ -369,8 +371,8 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 	return last, err
 }
 
-// density returns the density of a part, which will first be evaluated at the argument
-// free.
+// The method density() returns the density of a part, which will first be evaluated at
+// the argument free.
 func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
 	if d := q.densities[relative]; d != nil {
 		return d, nil
@@ -461,9 +463,9 @@ func (e *impossibleError) Error() string {
 	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.observable), e.time, e.what)
 }
 
-// The method impossible returns the reason why a row has no density, or "" if it has a
-// density. The argument m is the value of its formula, and own contains the parameters
-// of its distribution.
+// The method impossible() returns the reason why a row has no density, or "" if it has a
+// density. The argument m is the value of its formula, and own contains the parameters of
+// its distribution.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
 		return fmt.Sprintf("the data have %g successes in %g trials: want a whole number of trials that is not less than the number of successes", r.value, own[0])

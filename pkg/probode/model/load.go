@@ -75,7 +75,7 @@ func (f *files) load(name string) (p *File, err error) {
 	return f.finish(p)
 }
 
-// finish checks a problem that has been read.
+// The method finish() checks a problem that has been read.
 func (f *files) finish(p *File) (*File, error) {
 	p.check()
 	list, err := p.Instances()
@@ -86,10 +86,10 @@ func (f *files) finish(p *File) (*File, error) {
 	return p, nil
 }
 
-// The function late warns of events that have no effect because they happen after the
-// last measurement. It checks an event only in the first experiment that has
-// measurements and in which the time of the event is known. Of an event that repeats,
-// it checks only the first occurrence.
+// The function late() warns of events that have no effect because they happen after the
+// last measurement. It checks an event only in the first experiment that has measurements
+// and in which the time of the event is known. Of an event that repeats, it checks only
+// the first occurrence.
 func late(list []*Instance) (warnings []string) {
 	first := map[source.Where]bool{}
 	for _, e := range list {

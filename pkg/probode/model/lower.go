@@ -44,8 +44,8 @@ func (m *Model) newIndex(params map[string]bool) *index {
 	return ix
 }
 
-// The type lowering contains the equations of a model at one condition while the
-// function lower derives them.
+// The type lowering contains the equations of a model at one condition while the function
+// lower() derives them.
 type lowering struct {
 	*index
 	system
@@ -59,8 +59,8 @@ type lowering struct {
 	steadyAsked bool
 }
 
-// lower derives the equations of the model at condition c. If pre is not nil,
-// preequilibration at the condition pre comes first.
+// The method lower() derives the equations of the model at condition c. If pre is not
+// nil, preequilibration at the condition pre comes first.
 func (ix *index) lower(c, pre *condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
 		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*row{}}
@@ -80,7 +80,7 @@ func (ix *index) lower(c, pre *condition) *lowering {
 	}
 
 	// This loop is only for parameters that the condition sets. Constants are evaluated
-	// by the method at, when a formula uses them.
+	// by the method at() when a formula uses them.
 	for id := range l.set {
 		if ix.params[id] {
 			l.now[id] = l.at0(id, c.where)
@@ -342,7 +342,7 @@ func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]
 	}
 }
 
-// The method autonomous fails if a system with preequilibration depends on time,
+// The method autonomous() fails if a system with preequilibration depends on time,
 // because PEtab does not define the time at which preequilibration begins.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.rates {
@@ -352,7 +352,7 @@ func (l *lowering) autonomous(condition string) {
 	}
 }
 
-// The method timeless fails if an observable depends on time and is measured at the
+// The method timeless() fails if an observable depends on time and is measured at the
 // steady state.
 func (l *lowering) timeless(r row, d *Observation) {
 	for _, n := range r.formulas() {
@@ -362,7 +362,7 @@ func (l *lowering) timeless(r row, d *Observation) {
 	}
 }
 
-// The method steady fails if a system that must reach a steady state has events.
+// The method steady() fails if a system that must reach a steady state has events.
 func (l *lowering) steady(condition string) {
 	if l.steadyAsked {
 		return

@@ -126,7 +126,7 @@ func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	return r.expand(line, key, e)
 }
 
-// finish is like expand, but it fails if the formula is a condition.
+// The method finish() is like expand, but it fails if the formula is a condition.
 func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	if e = r.expand(line, key, e); e.Boolean() {
 		r.Failf(line, "%s is a condition: want a number", key)
@@ -134,8 +134,8 @@ func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	return e
 }
 
-// expand expands calls of functions that the file defines, and replaces the name of the
-// time in the file by expr.Time.
+// The method expand() expands calls of functions that the file defines, and replaces the
+// name of the time in the file by expr.Time.
 func (r *modelReader) expand(line int, key string, e *expr.Node) *expr.Node {
 	e, err := e.Expand(r.lambdas)
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *modelReader) expand(line int, key string, e *expr.Node) *expr.Node {
 	return e
 }
 
-// functions reads the functions that formulas may call.
+// The method functions() reads the functions that formulas may call.
 func (r *modelReader) functions(list []*source.Node) {
 	for _, n := range list {
 		n.Mapping("a function", "functionId", "arguments", "formula")

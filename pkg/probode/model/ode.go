@@ -66,8 +66,8 @@ func (p *File) paramNames() []string {
 	return names
 }
 
-// nominal returns the nominal values of the parameters. The value is 0 for a parameter
-// that has no nominal value and is not used.
+// The method nominal() returns the nominal values of the parameters. The value is 0 for a
+// parameter that has no nominal value and is not used.
 func (p *File) nominal() ([]float64, error) {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {
@@ -76,7 +76,7 @@ func (p *File) nominal() ([]float64, error) {
 	return theta, p.complete(theta)
 }
 
-// The method complete returns an error if a parameter that is used has no finite value.
+// The method complete() returns an error if a parameter that is used has no finite value.
 // It sets all other values that are not finite to 0.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
@@ -101,21 +101,21 @@ func (p *File) complete(theta []float64) error {
 	return nil
 }
 
-// A compiled is an experiment whose formulas are compiled to programs.
-type compiled struct {
+// A compiledInstance is an experiment whose formulas are compiled to programs.
+type compiledInstance struct {
 	e      *Instance
 	title  string
 	params []string // parameters of the problem
 	moves  []int    // indices of the parameters on which states depend
 
 	ode *probode.Problem
-	pre *rest // steady state of preequilibration; nil if there is none
-	end *rest // steady state of ode
+	pre *steadyFinder // steady state of preequilibration; nil if there is none
+	end *steadyFinder // steady state of ode
 }
 
-// compile compiles the formulas of an experiment.
-func (p *File) compile(e *Instance) (*compiled, error) {
-	c := &compiled{e: e, params: p.paramNames(), title: e.model.Name}
+// The method compile() compiles the formulas of an experiment.
+func (p *File) compile(e *Instance) (*compiledInstance, error) {
+	c := &compiledInstance{e: e, params: p.paramNames(), title: e.model.Name}
 	if c.title == "" {
 		c.title = p.Name
 	}
@@ -151,13 +151,13 @@ func (p *File) compile(e *Instance) (*compiled, error) {
 			return nil, err
 		}
 		pre.Name += ", preequilibration at " + text.Clip(e.preequilibration)
-		c.pre = newRest(pre, c.moves)
+		c.pre = newSteadyFinder(pre, c.moves)
 	}
 	var err error
 	if c.ode, err = c.system(&e.system); err != nil {
 		return nil, err
 	}
-	c.end = newRest(c.ode, c.moves)
+	c.end = newSteadyFinder(c.ode, c.moves)
 	c.ode.Span[1] = end
 	return c, nil
 }
@@ -182,7 +182,7 @@ func (s *system) symbols(to map[string]bool) {
 
 // system converts s to a Problem over one unit of time. If c.pre is not nil, the Problem
 // begins with the steady state of c.pre.
-func (c *compiled) system(s *system) (*probode.Problem, error) {
+func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 	d, n, start := len(s.states), len(c.params), c.e.model.start
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
 	fail := func(err error) (*probode.Problem, error) { return nil, fmt.Errorf("%s: %w", c.title, err) }
@@ -270,7 +270,7 @@ func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatte
 // weightName is the prefix of the name of each weight. No other name contains a space.
 const weightName = "weight "
 
-// weights returns the names of n weights.
+// The function weights() returns the names of n weights.
 func weights(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -279,7 +279,7 @@ func weights(n int) []string {
 	return names
 }
 
-// The method weighted evaluates a program from gradientOf. The caller must put the
+// The method weighted() evaluates a program from gradientOf. The caller must put the
 // machine back into the pool.
 func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *machine {
 	m := s.pool.Get().(*machine)
@@ -291,8 +291,8 @@ func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *ma
 	return m
 }
 
-// add adds the outputs of a program from gradientOf to dx and dtheta, and returns the
-// derivative with respect to time.
+// The method add() adds the outputs of a program from gradientOf to dx and dtheta, and
+// returns the derivative with respect to time.
 func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	for k, v := range out {
 		switch i := s.place[k]; {
@@ -309,7 +309,7 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 
 // start sets the initial state of q and the derivatives of this state. If q begins with a
 // steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
-func (c *compiled) start(q *probode.Problem, s *system) error {
+func (c *compiledInstance) start(q *probode.Problem, s *system) error {
 	d, n := len(s.states), len(c.params)
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
 	initial, err := newProgram(inputs, s.initial)
@@ -343,7 +343,7 @@ func (c *compiled) start(q *probode.Problem, s *system) error {
 	return nil
 }
 
-// The function derivatives returns a program for the derivatives of expressions with
+// The function derivatives() returns a program for the derivatives of expressions with
 // respect to names, with one row for each expression. The program is compiled when it is
 // first needed, because many solves do not need it and it can be the longest of the
 // programs.
@@ -358,7 +358,7 @@ func derivatives(inputs []string, of []*expr.Node, names []string, held ...strin
 }
 
 // stateNames returns the IDs of the states with their units.
-func (c *compiled) stateNames(s *system) []string {
+func (c *compiledInstance) stateNames(s *system) []string {
 	names := slices.Clone(s.states)
 	for i := range c.e.model.States {
 		st := &c.e.model.States[i]
@@ -369,10 +369,10 @@ func (c *compiled) stateNames(s *system) []string {
 	return names
 }
 
-// band returns the band of the Jacobian of a system if banded elimination is cheaper than
-// dense elimination, and nil otherwise. With kl diagonals below the main one and ku
-// diagonals above it, elimination with row exchanges costs d kl (kl+ku) operations
-// instead of d³/3.
+// The function band() returns the band of the Jacobian of a system if banded elimination
+// is cheaper than dense elimination, and nil otherwise. With kl diagonals below the main
+// one and ku diagonals above it, elimination with row exchanges costs d kl (kl+ku)
+// operations instead of d³/3.
 func band(s *system) *probode.Bandwidth {
 	b, d := probode.Bandwidth{}, len(s.states)
 	column := map[string]int{}
@@ -392,8 +392,8 @@ func band(s *system) *probode.Bandwidth {
 	return &b
 }
 
-// events adds the events and switches of a system to q.
-func (c *compiled) events(q *probode.Problem, s *system, inputs []string) error {
+// The method events() adds the events and switches of a system to q.
+func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string) error {
 	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) error {
 		at, err := newProgram(c.params, []*expr.Node{n})
 		if err != nil {
@@ -469,7 +469,7 @@ func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta
 
 // jump returns an event with its Jump and JumpPullback. If two jumps set the same state,
 // the later one takes effect.
-func (c *compiled) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event, err error) {
+func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event, err error) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
 		values[k], index[k] = j.Value, slices.Index(s.states, j.State)
@@ -528,7 +528,7 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program
 	return p, nil
 }
 
-// The method take evaluates the program and returns the machine with the outputs; the
+// The method take() evaluates the program and returns the machine with the outputs; the
 // caller must put it back into the pool. Elements of theta beyond the inputs of the
 // program are ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {

@@ -30,8 +30,8 @@ import (
 // A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, gets
 // its own column in Data and Observe. This column contains no data. Measurements at a
 // steady state form a separate experiment, which begins in that state. An accurate solver
-// finds steady states, including those of preequilibration, so they contain neither the
-// error nor the noise of Method.
+// finds steady states, including those of preequilibration, so they are free of the error
+// and the noise of Method.
 //
 // It is an error if an estimated parameter has neither a prior nor bounds, if a parameter
 // that the model uses has no nominal value, if no parameter is estimated, or if there are
@@ -77,7 +77,7 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 	return b, nil
 }
 
-// estimated returns the indices of the estimated parameters.
+// The method estimated() returns the indices of the estimated parameters.
 func (p *File) estimated() (list []int) {
 	for i, q := range p.Params {
 		if q.Estimate {
@@ -95,14 +95,15 @@ func (p *File) estimated() (list []int) {
 // the support, on the scale of the parameter if possible.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
-// Start does the same as Point for a search that begins at theta, such as the end of a
-// fit. It keeps a distance of a hundredth of the width of the support, because the density
-// is so flat near an edge that a search on an unbounded scale would not leave it.
+// Start does the same as Point for a search that begins at theta, such as the end point
+// of a fit. It keeps a distance of a hundredth of the width of the support, because the
+// density is so flat near an edge that a search on an unbounded scale would not leave it.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
-// inside returns the parameters of Posterior. If the distance of a value from an edge of
-// the support does not exceed the argument near, the value is moved to the distance given
-// by the argument edge. Both distances are fractions of the width of the support.
+// The method inside() returns the parameters of Posterior. If the distance of a value
+// from an edge of the support does not exceed the argument near, the value is moved to
+// the distance given by the argument edge. Both distances are fractions of the width of
+// the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -143,27 +144,27 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 // A place is the position of the expected value of a row among the expected values of its
 // experiment. The method observed() returns the experiments.
 type place struct {
-	at  int   // position of its expected value
-	own []own // parameters of its distribution
+	at  int           // position of its expected value
+	own []paramSource // parameters of its distribution
 }
 
-// An own says where to find a parameter of a distribution. The parameter is either a
-// known value or one of the expected values.
-type own struct {
+// A paramSource says where to find a parameter of a distribution. The parameter is either
+// a known value or one of the expected values.
+type paramSource struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
 }
 
-// observed returns the data of an experiment as experiments of package bayes. The data at
-// finite times form the first experiment, and the data at the steady state form the
-// second. An experiment without data is omitted. The parameters whose indices are in free
-// are unknown; theta has the values of the others. The result places has an element for
-// each row of the experiment.
+// The method observed() returns the data of an experiment as experiments of package
+// bayes. The data at finite times form the first experiment, and the data at the steady
+// state form the second. An experiment without data is omitted. The parameters whose
+// indices are in free are unknown; theta has the values of the others. The result places
+// has an element for each row of the experiment.
 //
 // If the argument likelihood is true, a parameter of a distribution gets a column even if
 // it is a parameter of the model, so that its value can be read. The problems then have
 // only those parameters on which states depend.
-func (p *File) observed(c *compiled, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
+func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are sorted by time, so rows at the steady state are last.
 	rows := c.e.rows
 	n := len(rows)
@@ -244,8 +245,8 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	}
 }
 
-// rows writes the data, and returns the places of the rows. If a formula has several rows
-// at one time, each of them is in a separate column.
+// The method rows() writes the data, and returns the places of the rows. If a formula has
+// several rows at one time, each of them is in a separate column.
 func (w *writer) rows(rows []row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // indices of the time and of the column
@@ -278,7 +279,7 @@ func (w *writer) rows(rows []row) []place {
 		row := a[0] * len(w.columns)
 		places[i].at = row + a[1]
 		for _, v := range w.x.Errors[a[1]].Own() {
-			o := own{value: v.Value, at: -1}
+			o := paramSource{value: v.Value, at: -1}
 			if k := slices.Index(data.Names, v.Name); v.Name != "" && k >= 0 {
 				o.at = row + k
 			}
@@ -288,7 +289,8 @@ func (w *writer) rows(rows []row) []place {
 	return places
 }
 
-// column adds a column for a row, and columns for the parameters of its distribution.
+// The method column() adds a column for a row, and columns for the parameters of its
+// distribution.
 func (w *writer) column(r *row) int {
 	name, same := r.observable, 0
 	for _, c := range w.columns {
@@ -353,7 +355,7 @@ const (
 	freedomOf = "degrees of freedom of "
 )
 
-// The method errors returns the distribution of the measurement in row r, which belongs
+// The method errors() returns the distribution of the measurement in row r, which belongs
 // to the column with the given name. A parameter of the distribution needs its own column
 // unless it is known or is a parameter of the model. The results columns and formulas
 // hold the names and the formulas of these columns.

@@ -72,7 +72,7 @@ func familyNamed(name string) family {
 	return family{}
 }
 
-// The method one reports whether the priors of the family have a single parameter.
+// The method one() reports whether the priors of the family have a single parameter.
 func (f *family) one() bool { return !strings.Contains(f.form, ";") }
 
 // prior reads the parameters of a prior that belongs to the family.
@@ -222,7 +222,7 @@ func (p *Parameter) Distribution() (bayes.Distribution, error) {
 	return d.plain(), nil
 }
 
-// The method plain returns the distribution in its simplest form.
+// The method plain() returns the distribution in its simplest form.
 func (d scalePrior) plain() bayes.Distribution {
 	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {
 		return distuv.LogNormal{Mu: n.Mu, Sigma: n.Sigma}

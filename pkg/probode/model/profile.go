@@ -68,12 +68,12 @@ type ProfileLikelihoods struct {
 // ten times. A profile that finds a better point after that is incomplete.
 //
 // A profile follows the likelihood away from the best optimum, and stops once it has
-// fallen below the threshold. The ends of the other searches, and the profiles of the
-// other parameters, show whether the likelihood is above the threshold elsewhere.
+// fallen below the threshold. The end points of the other searches, and the profiles of
+// the other parameters, show whether the likelihood is above the threshold elsewhere.
 //
 // The log-likelihood at a point of a profile is less than 0.02 below its maximum over the
 // other parameters, according to the expansion there, and the ends of intervals are
-// interpolated. If ctx ends, the error is that of ctx, and profiles that have not ended
+// interpolated. If ctx ends, the error is that of ctx, and profiles that are not finished
 // are incomplete.
 //
 // Source: Transtrum & Sethna (2012), arXiv:1201.5885, for steps along curved ridges.
@@ -123,8 +123,8 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	}
 }
 
-// The method sides computes both sides of each profile, until ctx ends. The argument from
-// holds the optimum, by estimated parameter. If the argument restart is true and a
+// The method sides() computes both sides of each profile, until ctx ends. The argument
+// from holds the optimum, by estimated parameter. If the argument restart is true and a
 // profile finds a higher point, the error is a *higherError, and the other sides may be
 // missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
@@ -257,8 +257,8 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 	return s
 }
 
-// add adds a point, unless it is close to the last one. The argument k is the profile's
-// coordinate.
+// The method add() adds a point, unless it is close to the last one. The argument k is
+// the profile's coordinate.
 func (s *side) add(x []float64, k int, drop float64) {
 	const apart = 0.02 // of the distance from the optimum
 	if n := len(s.x); n > 0 && math.Abs(x[k]-s.x[n-1][k]) < apart*math.Abs(x[k]-s.from) && drop < s.drop[n-1]+apart {
@@ -276,9 +276,9 @@ func (f *search) around(x []float64, value float64) *shape.Ascent {
 	return a
 }
 
-// The method constrained maximises with coordinate k at the given distance from the last
-// point. The result left is the rise that is still possible, according to the expansion;
-// it is infinite if the prediction is too far from the maximum.
+// The method constrained() maximises with coordinate k at the given distance from the
+// last point. The result left is the rise that is still possible, according to the
+// expansion; it is infinite if the prediction is too far from the maximum.
 func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a *shape.Ascent, left float64) {
 	const (
 		most = 40 // steps
@@ -327,9 +327,9 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 	return p
 }
 
-// The method elsewhere fills Elsewhere from the ends of searches, and from the points of
-// the profiles of the other parameters. Of points with almost the same value it keeps the
-// first one.
+// The method elsewhere() fills Elsewhere from the end points of searches, and from the
+// points of the profiles of the other parameters. Of points with almost the same value it
+// keeps the first one.
 func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	var points []ProfilePoint
 	for _, o := range ends {

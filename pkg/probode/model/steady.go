@@ -18,10 +18,10 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A rest finds the steady state that a problem approaches from its start, and the
+// A steadyFinder finds the steady state that a problem approaches from its start, and the
 // derivatives of that state with respect to θ. It keeps the last result, because solves
 // at one θ need it many times. Any number of goroutines may use it.
-type rest struct {
+type steadyFinder struct {
 	q     *probode.Problem
 	along []int // elements of θ on which the states depend
 
@@ -33,19 +33,19 @@ type rest struct {
 	err   error
 }
 
-func newRest(q *probode.Problem, along []int) *rest {
-	return &rest{q: q, along: along, ctx: context.Background()}
+func newSteadyFinder(q *probode.Problem, along []int) *steadyFinder {
+	return &steadyFinder{q: q, along: along, ctx: context.Background()}
 }
 
-// The method within makes later searches end when ctx ends.
-func (r *rest) within(ctx context.Context) {
+// The method within() makes later searches end when ctx ends.
+func (r *steadyFinder) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.ctx = ctx
 }
 
-// The method failed returns the reason why the last search found no steady state.
-func (r *rest) failed() error {
+// The method failed() returns the reason why the last search found no steady state.
+func (r *steadyFinder) failed() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.err
@@ -53,7 +53,7 @@ func (r *rest) failed() error {
 
 // state returns the steady state at θ, and its derivatives if slopes is set. If no steady
 // state is found, all numbers are NaN.
-func (r *rest) state(theta []float64, slopes bool) (x, slope []float64) {
+func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	moved := !slices.Equal(theta, r.theta)
@@ -91,7 +91,7 @@ const (
 
 // find solves the equations up to the times 1, 10, 100, … after the start, until neither
 // the state nor its derivatives change over two consecutive spans.
-func (r *rest) find(theta []float64, slopes bool) (x, slope []float64, err error) {
+func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
 	now.Span = [2]float64{start, start + 1}
@@ -118,8 +118,8 @@ func (r *rest) find(theta []float64, slopes bool) (x, slope []float64, err error
 	}
 }
 
-// solve returns the state of q at the end of its span, and its derivatives.
-func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
+// The method solve() returns the state of q at the end of its span, and its derivatives.
+func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
 	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: restTolerance}, MaxSteps: 1e6}
 	path, err := probode.Setup{Method: methods.Radau{}, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])
 	if err != nil {
@@ -150,8 +150,8 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 }
 
 // realParts returns the real parts of the eigenvalues of a, as mat.Eigen computes them for
-// up to 75 rows. That type computes eigenvectors as well, which would make the program of
-// the playground larger by a fortieth.
+// up to 75 rows. That type computes eigenvectors as well, which would make the
+// playground's program 2.5 % larger.
 func realParts(a *mat.Dense) ([]float64, error) {
 	h := mat.DenseCopyOf(a).RawMatrix()
 	n := h.Rows
@@ -168,14 +168,14 @@ func realParts(a *mat.Dense) ([]float64, error) {
 	return re, nil
 }
 
-// The method implicit returns the derivatives of the steady state x from the equation
+// The method implicit() returns the derivatives of the steady state x from the equation
 // f(x, θ) = 0: J dx = −∂f/∂θ dθ. If J is singular because combinations ℓᵀx of the states
 // are conserved, their derivatives at the start complete the equations, ℓᵀdx = ℓᵀdx₀. It
 // returns nil if the result is uncertain: if f depends on time, if J has an eigenvalue
 // with a positive real part, or if J is singular, or nearly so, for another reason. The
 // derivatives are then computed by integrating to the steady state, which takes far
 // longer.
-func (r *rest) implicit(theta, x []float64) []float64 {
+func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)
 	if !q.Autonomous || n == 0 {
@@ -267,9 +267,9 @@ func (r *rest) implicit(theta, x []float64) []float64 {
 	return slopes
 }
 
-// The method conserved reports whether the combination lawᵀx of the states is constant:
+// The method conserved() reports whether the combination lawᵀx of the states is constant:
 // lawᵀf is zero at random states, up to rounding.
-func (r *rest) conserved(law, theta, x []float64) bool {
+func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
 	f, at := make([]float64, len(x)), make([]float64, len(x))
 	for range 3 {
@@ -288,7 +288,7 @@ func (r *rest) conserved(law, theta, x []float64) bool {
 	return true
 }
 
-// The function calm reports whether states and derivatives have settled. The change in
+// The function calm() reports whether states and derivatives have settled. The change in
 // each state, relative to its largest absolute value so far, must not exceed the constant
 // settled. Derivatives may change by a thousand times as much. It updates peak, the
 // largest absolute value of each state so far.
@@ -306,7 +306,7 @@ func calm(x, x2, slope, slope2, peak []float64) bool {
 
 // atRest returns a problem over the given time that begins at the steady state and stays
 // there.
-func (r *rest) atRest(length float64) *probode.Problem {
+func (r *steadyFinder) atRest(length float64) *probode.Problem {
 	s := *r.q
 	s.Name += ", steady state"
 	s.Span, s.Events, s.Band, s.Autonomous = [2]float64{s.Span[0], s.Span[0] + length}, nil, nil, true
@@ -325,17 +325,17 @@ func (r *rest) atRest(length float64) *probode.Problem {
 	return &s
 }
 
-// The method within makes later searches for steady states of c end when ctx ends.
-func (c *compiled) within(ctx context.Context) {
+// The method within() makes later searches for steady states of c end when ctx ends.
+func (c *compiledInstance) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {
 		c.pre.within(ctx)
 	}
 }
 
-// The method unsettled returns the error of the last search for a steady state of c if
+// The method unsettled() returns the error of the last search for a steady state of c if
 // that search failed, and nil otherwise.
-func (c *compiled) unsettled() error {
+func (c *compiledInstance) unsettled() error {
 	if c.pre != nil {
 		if err := c.pre.failed(); err != nil {
 			return err

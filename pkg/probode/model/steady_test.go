@@ -36,7 +36,7 @@ func exchange() *probode.Problem {
 // and agree with those of solves towards it.
 func TestDerivativesOfSteadyState(t *testing.T) {
 	q := exchange()
-	r := newRest(q, []int{0, 1, 2, 3})
+	r := newSteadyFinder(q, []int{0, 1, 2, 3})
 	k1, k2, total, s := q.Theta[0], q.Theta[1], q.Theta[2], q.Theta[3]
 	sum := k1 + k2
 	want := []float64{
@@ -90,7 +90,7 @@ func TestSteadyStateWithoutEquation(t *testing.T) {
 		q *probode.Problem
 		x []float64
 	}{{curved, []float64{1.2, 1.2}}, {growth, []float64{0}}, {timed, []float64{4, 1, 1}}} {
-		if slope := newRest(c.q, []int{0}).implicit(c.q.Theta, c.x); slope != nil {
+		if slope := newSteadyFinder(c.q, []int{0}).implicit(c.q.Theta, c.x); slope != nil {
 			t.Errorf("%s: %v", c.q.Name, slope)
 		}
 	}

@@ -42,7 +42,7 @@ func (l *lowering) findSwitches() {
 	}
 }
 
-// The method crossing returns the time at which g is 0, as a formula of parameters. The
+// The method crossing() returns the time at which g is 0, as a formula of parameters. The
 // formula is nil if g depends neither on time nor on states. The second result is false
 // if the time is not known before the equations are solved.
 func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
@@ -56,7 +56,7 @@ func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), true
 }
 
-// The method fixed reports whether n depends only on parameters.
+// The method fixed() reports whether n depends only on parameters.
 func (l *lowering) fixed(n *expr.Node) bool {
 	for _, name := range n.Symbols() {
 		if name == expr.Time || l.index.states[name] != nil {

@@ -93,7 +93,8 @@ func terms(n *expr.Node, out []string) []string {
 	return out
 }
 
-// The function unsigned returns n without the signs of its first factor: −a b is (−a) b.
+// The function unsigned() returns n without the signs of its first factor: −a b is (−a)
+// b.
 func unsigned(n *expr.Node) *expr.Node {
 	switch op, args := n.Operator(); {
 	case op == "minus" && len(args) == 1:

@@ -206,8 +206,8 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// constants turns the constants of the model into parameters and assignments. It returns
-// an error if a model file cannot express something in the model.
+// The method constants() turns the constants of the model into parameters and
+// assignments. It returns an error if a model file cannot express something in the model.
 func (w *yamlWriter) constants() error {
 	m := w.m
 	w.assignments = slices.Clone(m.Assignments)

@@ -34,7 +34,7 @@ type trial struct {
 	run        *draws
 }
 
-// A scale holds the noise scale α of a step.
+// A scale holds the noise scale α that is used at a step.
 type scale struct {
 	alpha    float64                // α of the probabilistic inference, NaN if there is none
 	star     *bayes.CalibratedAlpha // calibrated at the mode; nil if it was not calibrated
@@ -42,8 +42,8 @@ type scale struct {
 	warnings []string
 }
 
-// measureBy takes y as the representation of the accurate posterior, and measures the
-// error of the reference.
+// measureBy makes y the representation of the accurate posterior, and measures the error
+// of the reference.
 func (a *assessment) measureBy(y *standard) (err error) {
 	a.y = y
 	a.out.ReferenceBy = y.by
@@ -57,7 +57,7 @@ func (a *assessment) measureBy(y *standard) (err error) {
 	return err
 }
 
-// judge compares all runs with the accurate posterior.
+// The method judge() compares all runs with the accurate posterior.
 func (a *assessment) judge() *judge {
 	j := &judge{sampling: a.sampling, threshold: a.out.Threshold, z: a.out.standardErrors(), y: a.y}
 	j.allowed = a.y != nil && a.y.usable && a.y.whole() && a.own.enough(a.out.Threshold)

@@ -30,9 +30,9 @@ import (
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
-	// Range contains the differences between the log likelihood of the step and that of
-	// the reference, except for the smallest and the largest thousandth. Whole contains
-	// all differences.
+	// Range contains the differences between the log likelihood computed with the step
+	// and that of the reference, except for the smallest and the largest thousandth of
+	// them. Whole contains all differences.
 	Range, Whole [2]float64
 	// Verdict is Negligible if the bounds are within the threshold, Whole is shorter than
 	// 1, there are at least fifty points, the reference is accurate at them, both posteriors
@@ -48,7 +48,8 @@ const (
 
 func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }
 
-// covered returns the percentage of the points whose differences lie in Range.
+// The method covered() returns the percentage of the points whose differences lie in
+// Range.
 func (b *Bound) covered() float64 {
 	return 100 * float64(b.Points-2*(b.Points/left)) / float64(b.Points)
 }
@@ -62,9 +63,9 @@ func (b *Bound) Ratio() float64 { return math.Exp(b.length() / 2) }
 // Probability returns the bound on the change of a probability.
 func (b *Bound) Probability() float64 { return math.Tanh(b.length() / 4) }
 
-// bound compares the steps with the reference at the weighted draws of y, whose chains
-// have not mixed. If the smallest step has the verdict Negligible, nothing else needs to
-// be sampled, and the field slow says why.
+// The method bound() compares the steps with the reference at the weighted draws of y,
+// whose chains have not mixed. If the smallest step has the verdict Negligible, nothing
+// else needs to be sampled, and the field slow says why.
 func (a *assessment) bound(y *standard) error {
 	// The reference has to be accurate at all points, not only where the weights are large.
 	z, even := *y, *y.draws
@@ -112,8 +113,9 @@ func (a *assessment) bound(y *standard) error {
 	return a.ctx.Err()
 }
 
-// drawAccurate samples an accurate posterior and weighs the draws. All of this has to end
-// when the time limit is over, and sampling has to end before, to leave time for the rest.
+// drawAccurate samples an accurate posterior and computes weights for the draws. All of
+// this has to be finished within the time limit. Sampling has to stop earlier, to leave
+// time for the weights.
 func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64, limit, rest time.Duration) (*standard, error) {
 	a.within = limit - rest
 	d, err := a.sample(q, &pairing{modes: q.Modes}, sampler, chains, seed)

@@ -10,21 +10,21 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// rows collects the claims of a report.
+// The type rows collects the claims of a report.
 type rows []Claim
 
-// number adds a number without a limit.
+// The method number() adds a number without a limit.
 func (r *rows) number(kind, step, run string, value, se float64) {
 	r.check(Claim{Kind: kind, Step: step, Run: run, Value: value, SE: se, Limit: math.NaN(), Verdict: Negligible}, "")
 }
 
-// warn adds a finding that has no number.
+// The method warn() adds a finding that has no number.
 func (r *rows) warn(kind, step, sentence string) {
 	nan := math.NaN()
 	r.check(Claim{Kind: kind, Step: step, Value: nan, SE: nan, Limit: nan, Verdict: Matters}, sentence)
 }
 
-// The method limit adds a number with its limit. If the number is not within the limit,
+// The method limit() adds a number with its limit. If the number is not within the limit,
 // it also adds the sentence.
 func (r *rows) limit(kind, step, run string, value, limit float64, within bool, sentence string) {
 	c := Claim{Kind: kind, Step: step, Run: run, Value: value, SE: math.NaN(), Limit: limit, Verdict: Matters}
@@ -40,7 +40,7 @@ func (r *rows) check(c Claim, sentence string) {
 	*r = append(*r, c)
 }
 
-// claims builds the rows of the verdict.
+// The method claims() builds the rows of the verdict.
 func (a *assessment) claims(j *judge) []Claim {
 	r := &rows{}
 	r.limit("interim analyses", "", "", float64(a.looked), float64(a.out.Looks), true, "")
@@ -118,9 +118,10 @@ func (a *assessment) claimEffects(r *rows) {
 	}
 }
 
-// The method against returns a sentence about a result of the assessment that contradicts
-// the certificate of step i, or "" if there is no such result. The two can differ because
-// the assessment also uses draws, and because it searches for modes with more solvers.
+// The method against() returns a sentence about a result of the assessment that
+// contradicts the certificate of step i, or "" if there is no such result. The two can
+// differ because the assessment also uses draws, and because it searches for modes with
+// more solvers.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -170,7 +171,7 @@ func (a *assessment) claimReference(r *rows, j *judge) {
 	}
 }
 
-// claimModes says which modes of step i are phantoms, which are missed, which have too
+// claimModes says which modes at step i are phantoms, which are missed, which have too
 // few draws, and what the search for modes may have missed.
 func (a *assessment) claimModes(r *rows, j *judge, i int) {
 	st, f := &a.out.Steps[i], &a.modes.steps[i]
@@ -368,9 +369,9 @@ func (a *assessment) claimSigma(r *rows) {
 	}
 }
 
-// nominal returns the order that a user of the method expects, and what to do if the
-// actual order is lower. For example, the order is lower if an Adams–Moulton method is
-// linearised at the current state.
+// The function nominal() returns the order that a user of the method expects, and what to
+// do if the actual order is lower. For example, the order is lower if an Adams–Moulton
+// method is linearised at the current state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {
 		return n.Nominal()

@@ -10,13 +10,13 @@
 //
 // A random walk does not sample every posterior in a reasonable time. If sample.Choose
 // recommends a sampler with gradients, Run draws from the accurate posterior only, and
-// gives these draws weights for each step. The posterior of the step and the accurate
-// posterior then share the draws, and a thousand effective draws are usually enough for a
-// verdict. If the posterior of a step has modes of its own, or is too far from the
-// accurate posterior for reweighting, Run samples it separately. At a step that shares
-// the draws, Run tries neither noise in the model nor remedies. If no sampler handles the
-// accurate posterior, Run bounds the effect at the points that a random walk reaches: see
-// Bound.
+// gives these draws weights for each step. The posterior computed with the step and the
+// accurate posterior then share the draws, and a thousand effective draws are usually
+// enough for a verdict. If the posterior computed with a step has modes of its own, or is
+// too far from the accurate posterior for reweighting, Run samples it separately. At
+// steps that share the draws of the accurate posterior, Run tries neither noise in the
+// model nor remedies. If no sampler handles the accurate posterior, Run bounds the effect
+// at the points that a random walk reaches: see Bound.
 //
 // # Tolerances
 //

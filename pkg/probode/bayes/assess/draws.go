@@ -43,9 +43,9 @@ type draws struct {
 	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
-	// The weights turn the draws into a sample from the posterior whose setup is in the
-	// field to. This is the reference or, if shared is true, a step of the ladder (see
-	// sampling.weighted).
+	// The weights turn the draws into a sample from the posterior with the setup in the
+	// field `to`. This setup is the reference or, if shared is true, a step of the ladder
+	// (see sampling.weighted).
 	to     probode.Setup
 	shared bool
 
@@ -60,10 +60,11 @@ type draws struct {
 	shifts       [measures][]estimate.Difference
 	accurate     [measures][]CenterSpread
 
-	// The field in gives, for each draw in the field all, the index of the mode of the
-	// reference posterior to which the draw belongs. The field fewIn does the same for
-	// each draw in few. Both are nil if the posterior has only one part.
-	in, fewIn [][]int
+	// The slice modeOf holds, for each draw in the field all, the index of the mode of
+	// the reference posterior to which the draw belongs. The slice modeOfFew does the
+	// same for each draw in the field few. Both are nil if the posterior has only one
+	// part.
+	modeOf, modeOfFew [][]int
 
 	// Each draw in the field few is the last of a stretch of draws from its chain. The
 	// fields center and log hold the contribution of each stretch to the errors of the
@@ -75,7 +76,7 @@ type draws struct {
 // size returns the number of draws as a multiple of the initial number.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
-// The method thousand returns the time, in seconds, needed to generate 1000 effective
+// The method thousand() returns the time, in seconds, needed to generate 1000 effective
 // draws, or NaN if it is not known.
 func (d *draws) thousand() float64 {
 	if s := 1000 * d.drawing / (d.summed.ESSPerSecond * d.summed.Seconds); s > 0 && !math.IsInf(s, 0) {
@@ -106,8 +107,8 @@ func newSampling(w *work, pl *plan, f *found, begin time.Time) *sampling {
 
 var errTime = errors.New("not sampled within the time limit")
 
-// limited returns a context for sampling. It ends with the cause errTime if the time is
-// over.
+// The method limited() returns a context for sampling. It is cancelled with the cause
+// errTime when the time is up.
 func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	if s.within == 0 {
 		return context.WithCancel(s.ctx)
@@ -115,7 +116,8 @@ func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	return context.WithDeadlineCause(s.ctx, s.begin.Add(s.within), errTime)
 }
 
-// sample runs a sampler on p, with the modes of f, and keeps its draws and estimates.
+// The method sample() runs a sampler on p, with the modes of f, and keeps its draws and
+// estimates.
 func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	p.Modes = f.modes
 	chains.Seed = seed
@@ -126,8 +128,8 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	begin := time.Now()
 	chains.Progress = func(done, total int, doing string) {
 		s.say("%v, %s: %d %%, %s", sampler, setting(p), 100*done/max(1, total), doing)
-		// The first iterations of a chain may be slower than the others, but not twice as slow
-		// for long.
+		// The first iterations of a chain may be slower than the others, but they do not
+		// stay twice as slow for long.
 		spent, left := time.Since(begin).Seconds(), time.Until(s.begin.Add(s.within)).Seconds()
 		if s.impatient && spent > s.within.Seconds()/10 && spent*float64(total-done) > 2*left*float64(done) {
 			giveUp(errTime)
@@ -157,7 +159,7 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	return d, nil
 }
 
-// The method more adds draws until d has the given size (see draws.size).
+// The method more() adds draws until d has the given size (see draws.size).
 func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	if size <= d.size() {
 		return false, nil
@@ -175,22 +177,22 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	return true, s.take(d, r)
 }
 
-// The method take stores the draws and estimates of r in d. If d has draws already, they
-// are the first draws of r.
+// The method take() stores the draws and estimates of r in d. If d has draws already,
+// they are the first draws of r.
 func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
 	s.summarise(d, r)
-	// The number of weighted draws grows in proportion to the number of draws, so their
-	// spacing stays the same, and the draws that already had weights come first.
+	// The number of weighted draws grows in proportion to the number of draws. So their
+	// spacing stays the same, and the draws that already have weights come first.
 	n := min(d.first, max(8, s.s.Weighed/len(c.Draws))) * (len(c.Draws[0]) / d.first)
 	d.few = fewer(c, n)
 	if len(s.quantities) > len(s.assessed) {
 		var err error
-		if d.in, err = modes.Assign(d.p, s.modes.reference, d.all); err != nil {
+		if d.modeOf, err = modes.Assign(d.p, s.modes.reference, d.all); err != nil {
 			return err
 		}
-		if d.fewIn, err = modes.Assign(d.p, s.modes.reference, d.few); err != nil {
+		if d.modeOfFew, err = modes.Assign(d.p, s.modes.reference, d.few); err != nil {
 			return err
 		}
 	}
@@ -198,7 +200,7 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 	for by := range measures {
 		d.center[by], d.log[by], d.estimates[by] = nil, nil, nil
 		for _, q := range s.quantities {
-			x, in := c.Parameter(q.param), belong(d.in, q.part)
+			x, in := c.Parameter(q.param), belong(d.modeOf, q.part)
 			center, log := by.Stretches(x, in, n)
 			d.center[by], d.log[by] = append(d.center[by], center), append(d.log[by], log)
 			m := d.summed.Summary[q.param]
@@ -224,11 +226,11 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 
 // forget releases the memory of draws that are no longer needed.
 func (d *draws) forget() {
-	d.result, d.all, d.few, d.in, d.fewIn = sample.Measurement{}, nil, nil, nil, nil
+	d.result, d.all, d.few, d.modeOf, d.modeOfFew = sample.Measurement{}, nil, nil, nil, nil
 	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
 }
 
-// The method three returns three of the first draws, for further calibrations of α.
+// The method three() returns three of the first draws, for further calibrations of α.
 func (d *draws) three() (out [][]float64) {
 	for k := range 3 {
 		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]
@@ -281,7 +283,7 @@ func (inf *Inference) worstRHat() (worst float64) {
 	return worst
 }
 
-// The method sound reports whether the standard errors of m can be trusted.
+// The method sound() reports whether the standard errors of m can be trusted.
 func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
 // setting describes how the equations of p are solved.
@@ -292,7 +294,7 @@ func setting(p *bayes.Posterior) string {
 	return p.Mesh.String()
 }
 
-// The function fewer returns n evenly spaced draws from each chain of c.
+// The function fewer() returns n evenly spaced draws from each chain of c.
 func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	out := &mcmc.Chains{Names: c.Names, Quantities: c.Quantities}
 	for i, chain := range c.Draws {
@@ -307,9 +309,9 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	return out
 }
 
-// resampled returns up to n different draws that represent the accurate posterior. They
-// are the weighted draws at which the cumulative weight passes the fractions (i + ½)/n of
-// its total.
+// The method resampled() returns up to n different draws that represent the accurate
+// posterior. They are the weighted draws at which the cumulative weight passes the
+// fractions (i + ½)/n of its total.
 func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()
 	weights := slices.Concat(d.weights...)

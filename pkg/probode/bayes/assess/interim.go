@@ -9,9 +9,9 @@ import (
 // With Settings.Auto an assessment adds draws as long as a step is undecided. An interim
 // analysis judges all steps. The current standard errors predict how many draws a verdict
 // on an undecided step needs. The chains of this step are then extended to that many
-// draws, or to twice as many as before if that is more. There are up to four analyses, as
-// far as the budget allows. Repeated analyses are more likely than a single one to report
-// an effect that does not exist, so they share the error probability. Each uses the
+// draws, or to twice as many as before if that is more. There are up to four analyses, if
+// the budget allows. Repeated analyses are more likely than a single one to report an
+// effect that does not exist, so they share the error probability. Each uses the
 // confidence level
 //
 //	1 − (1 − Confidence)/4
@@ -21,7 +21,7 @@ import (
 // continue where they stopped, so the results are the same as if all draws had been made
 // at once.
 
-// interim adds draws until all steps are decided or the budget is used up.
+// The method interim() adds draws until all steps are decided or the budget is used up.
 func (a *assessment) interim() error {
 	if !a.plan.s.Auto || a.y == nil {
 		return nil
@@ -70,8 +70,8 @@ func (a *assessment) interim() error {
 	}
 }
 
-// The method trusted returns the deterministic runs of the ladder, from the smallest step
-// to the largest.
+// The method trusted() returns the deterministic runs of the ladder, from the smallest
+// step to the largest.
 func (a *assessment) trusted() (all []*draws) {
 	for i := a.finest(); i >= 0; i-- {
 		if a.runs[i] != nil {
@@ -81,8 +81,8 @@ func (a *assessment) trusted() (all []*draws) {
 	return all
 }
 
-// The method wanted returns the size of each run for the next analysis, as a multiple of
-// the number of draws in the first analysis. The run that represents the accurate
+// The method wanted() returns the size of each run for the next analysis, as a multiple
+// of the number of draws in the first analysis. The run that represents the accurate
 // posterior gets the largest of these sizes, because every step is compared with it.
 func (a *assessment) wanted() map[*draws]int {
 	want, most := map[*draws]int{}, 0
@@ -98,7 +98,7 @@ func (a *assessment) wanted() map[*draws]int {
 	return want
 }
 
-// The method budget returns the largest size that a run may have.
+// The method budget() returns the largest size that a run may have.
 func (a *assessment) budget(d *draws) int {
 	if a.plan.s.MaxDraws == 0 {
 		return growth
@@ -106,7 +106,7 @@ func (a *assessment) budget(d *draws) int {
 	return max(1, a.plan.s.MaxDraws/d.first)
 }
 
-// The method needs returns the size that a run needs for the next analysis. It returns
+// The method needs() returns the size that a run needs for the next analysis. It returns
 // zero if the run has a verdict, or if no more draws can be added to it.
 func (a *assessment) needs(d *draws) int {
 	if d.summed.Verdict != Undecided {

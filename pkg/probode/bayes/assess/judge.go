@@ -19,7 +19,7 @@ type judge struct {
 	allowed   bool      // y and the reference can be trusted
 }
 
-// judge sets the effects and the verdict of a run.
+// The method judge() sets the effects and the verdict of a run.
 func (j *judge) judge(d *draws) {
 	inf, n := d.summed, len(j.assessed)
 	inf.Effects = make([]Effect, n)
@@ -62,7 +62,7 @@ func (j *judge) judge(d *draws) {
 	}
 }
 
-// The function worse combines the verdicts on two numbers into one.
+// The function worse() combines the verdicts on two numbers into one.
 func worse(v, w Verdict) Verdict {
 	switch {
 	case v == Matters || w == Matters:
@@ -73,7 +73,7 @@ func worse(v, w Verdict) Verdict {
 	return Negligible
 }
 
-// The method known reports whether the standard errors of quantity k can be trusted. If
+// The method known() reports whether the standard errors of quantity k can be trusted. If
 // chains have not mixed, neither the accurate centre nor the accurate spread is known.
 func (j *judge) known(d *draws, k int) bool {
 	return j.allowed && d.sound[k] && j.y.sound[k] && j.y.accurate[byQuantiles][k].Spread > 0
@@ -99,16 +99,16 @@ func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	return s
 }
 
-// against compares two independent estimates.
+// The method against() compares two independent estimates.
 func (m CenterSpread) against(x CenterSpread) Shift {
 	ratio := m.Spread / x.Spread
 	return Shift{CenterSpread: m, Bias: (m.Center - x.Center) / x.Spread, BiasSE: math.Hypot(m.CenterSE, x.CenterSE) / x.Spread,
 		Ratio: ratio, RatioSE: ratio * math.Hypot(m.SpreadSE/m.Spread, x.SpreadSE/x.Spread)}
 }
 
-// The method trusted reports whether the weights of a run can be used to compare it with
-// the accurate posterior. Weights and k̂ contain no information about regions without
-// draws, so they do not reveal a mode that the solver misses.
+// The method trusted() reports whether the weights of a run can be used to compare it
+// with the accurate posterior. Weights and k̂ contain no information about regions
+// without draws, so they do not reveal a mode that the solver misses.
 func (j *judge) trusted(d *draws) bool {
 	if j.y == nil || !j.usable(d) || !d.whole() {
 		return false
@@ -127,8 +127,8 @@ func (j *judge) trusted(d *draws) bool {
 	return true
 }
 
-// judge returns the verdict for intervals of z standard errors on each side. It is
-// Undecided if a number is NaN.
+// The method judge() returns the verdict for intervals of z standard errors on each side.
+// It is Undecided if a number is NaN.
 func (s Shift) judge(threshold, z float64) Verdict {
 	bias, ratio := s.sizes(threshold)
 	b, r := s.errors(threshold, z)
@@ -141,14 +141,14 @@ func (s Shift) judge(threshold, z float64) Verdict {
 	return Undecided
 }
 
-// The method errors returns z times the standard errors of the bias and of the log ratio,
-// in units of the threshold.
+// The method errors() returns z times the standard errors of the bias and of the log
+// ratio, in units of the threshold.
 func (s Shift) errors(threshold, z float64) (bias, ratio float64) {
 	return z * s.BiasSE / threshold, z * s.RatioSE / s.Ratio / math.Log1p(threshold)
 }
 
-// sizes returns the absolute values of the bias and of the log ratio, in units of the
-// threshold; size returns the larger of the two.
+// The method sizes() returns the absolute values of the bias and of the log ratio, in
+// units of the threshold; the method size() returns the larger of the two.
 func (s Shift) sizes(threshold float64) (bias, ratio float64) {
 	return math.Abs(s.Bias) / threshold, math.Abs(math.Log(s.Ratio)) / math.Log1p(threshold)
 }
@@ -158,8 +158,8 @@ func (s Shift) size(threshold float64) float64 {
 	return math.Max(bias, ratio)
 }
 
-// The method more returns the factor by which the number of draws must grow for a verdict
-// with intervals of z standard errors, if the estimates do not change.
+// The method more() returns the factor by which the number of draws must grow for a
+// verdict with intervals of z standard errors, if the estimates do not change.
 func (e Effect) more(threshold, z float64) float64 {
 	least, most := math.Inf(1), 0.0 // the factors needed to show that one effect is above the threshold, or that all are below
 	for _, e := range append([]Effect{e}, e.Within...) {
@@ -180,7 +180,7 @@ func (e Effect) more(threshold, z float64) float64 {
 	return f * f
 }
 
-// The method needed returns the number of draws that each chain needs for a verdict on
+// The method needed() returns the number of draws that each chain needs for a verdict on
 // all parameters, if the estimates do not change. If the estimates of some parameters are
 // beyond the threshold, it is the smallest number that any of these parameters needs,
 // since one parameter is enough for a verdict. Otherwise it is the largest number that
@@ -210,7 +210,7 @@ func (inf *Inference) needed(threshold float64) float64 {
 	return math.Min(least, most)
 }
 
-// The method gravest returns the shift that exceeds the threshold most, in the whole
+// The method gravest() returns the shift that exceeds the threshold most, in the whole
 // posterior or within a mode. The result part is the index of that mode, or −1 for the
 // whole posterior.
 func (e Effect) gravest(threshold float64) (worst Shift, part int) {
@@ -223,7 +223,7 @@ func (e Effect) gravest(threshold float64) (worst Shift, part int) {
 	return worst, part
 }
 
-// The method gravest returns the parameter that is farthest beyond the threshold, among
+// The method gravest() returns the parameter that is farthest beyond the threshold, among
 // those with the same verdict as all parameters together.
 func (inf *Inference) gravest(threshold float64) (param int) {
 	v := Negligible
@@ -240,7 +240,7 @@ func (inf *Inference) gravest(threshold float64) (param int) {
 	return param
 }
 
-// The method largest returns the largest step such that the effect on parameter j is
+// The method largest() returns the largest step such that the effect on parameter j is
 // negligible at this step and at all smaller steps. It returns zero if there is no such
 // step. The result undecidedAbove says whether the next larger step is undecided.
 func (a *Report) largest(j int) (size float64, undecidedAbove bool) {

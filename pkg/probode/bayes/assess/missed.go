@@ -32,7 +32,7 @@ const (
 	negligible = 30
 )
 
-// The method missed estimates how much of the posterior with the setup d.to, which is
+// The method missed() estimates how much of the posterior with the setup d.to, which is
 // usually the reference, the draws of d do not reach.
 func (s *sampling) missed(d *draws) (mass float64, err error) {
 	around, err := s.missedAround(d)
@@ -152,7 +152,7 @@ type unvisited struct {
 	mass  float64 // mass according to the Gaussian approximation
 }
 
-// The method unvisited considers the modes without draws, both in the posterior of the
+// The method unvisited() considers the modes without draws, both in the posterior of the
 // draws and in the reference posterior. It returns the mode that would shift the mean or
 // sd of assessed parameter j most, according to its Gaussian approximation. If there is
 // no such mode, the result has size zero.
@@ -173,16 +173,16 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// The method moved returns the larger of the shifts of the mean and of the sd that a mode
-// of small mass at x would cause, in units of the threshold.
+// The method moved() returns the larger of the shifts of the mean and of the sd that a
+// mode of small mass at x would cause, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// The method unseen returns the mass of a mode that contains no draws with probability 5
-// %. This refers to the draws of the run or to those that represent the reference
-// posterior, whichever gives the larger mass.
+// The method unseen() returns the mass that a mode must have for the draws to miss it
+// with a probability of only 5 %. This refers to the draws of the run or to those that
+// represent the reference posterior, whichever gives the larger mass.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {

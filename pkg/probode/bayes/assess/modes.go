@@ -12,21 +12,23 @@ import (
 
 // A coarse solver can create modes that do not exist, and miss modes that do. So every
 // search for modes also starts from the modes that earlier searches found. Finally, the
-// posterior of each step is searched again, starting from the modes of the reference
-// posterior. If this search leads from a mode of the reference posterior to a mode of the
-// step's posterior, the two modes are counterparts. A mode of the step's posterior is a
-// phantom if its counterparts have less than a tenth of its mass. A mode of the reference
-// posterior is missed if its counterpart has less than a tenth of its mass.
+// posterior computed with each step is searched again, starting from the modes of the
+// reference posterior. If this search leads from a mode of the reference posterior to a
+// mode of the posterior computed with the step, the two modes are counterparts. A mode of
+// the latter posterior is a phantom if its counterparts have less than a tenth of its
+// mass. A mode of the reference posterior is missed if its counterpart has less than a
+// tenth of its mass.
 
-// found holds the modes of all steps and of the reference posterior.
+// found holds the modes that the posterior has at each step, and the modes of the
+// reference posterior.
 type found struct {
 	steps     []pairing    // one for each step; without modes where the search failed
 	reference *bayes.Modes // nil if the search failed
 	known     [][]float64  // the ends of all searches
 }
 
-// A pairing says which modes of a step's posterior and of the reference posterior are
-// counterparts.
+// A pairing says which modes of the posterior computed with a step and which modes of the
+// reference posterior are counterparts.
 type pairing struct {
 	modes *bayes.Modes // modes of the step, including those that were found only from the modes of the reference
 	own   []ModeShare  // the listed modes, followed by the missed ones
@@ -34,7 +36,7 @@ type pairing struct {
 	err   error        // why there are no modes
 }
 
-// The method add appends the modes that a search has found to the field known, except
+// The method add() appends the modes that a search has found to the field known, except
 // those with a tiny mass.
 func (f *found) add(m *bayes.Modes) {
 	for _, k := range m.Modes {
@@ -44,9 +46,9 @@ func (f *found) add(m *bayes.Modes) {
 	}
 }
 
-// findModes finds the modes of all steps and of the reference posterior. It returns an
-// error only if the search at the smallest step fails, if pairing fails, or if the
-// context ends.
+// findModes finds the modes at all steps and the modes of the reference posterior. It
+// returns an error only if the search at the smallest step fails, if pairing fails, or if
+// the context ends.
 func findModes(w *work, pl *plan) (*found, error) {
 	f := &found{steps: make([]pairing, len(pl.ladder)), known: slices.Clone(pl.s.From)}
 	for i := pl.finest(); i >= 0; i-- {
@@ -64,7 +66,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 		w.advance(1)
 	}
 	// The modes of the reference are usually known already, so this search is small. It
-	// may find modes that all steps miss.
+	// may find modes that were missed at all steps.
 	byReference := small(pl.search(f.known), 150, 8)
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {
 		f.reference = m
@@ -86,8 +88,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// pair finds out which modes in m (the modes of p) are counterparts of which modes in
-// reference. The argument reference may be nil.
+// The function pair() finds out which modes in m (the modes of p) are counterparts of
+// which modes in reference. The argument reference may be nil.
 func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
@@ -136,7 +138,7 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	return out, nil
 }
 
-// shares lists the modes with their shares of the mass, in the order of m.
+// The function shares() lists the modes with their shares of the mass, in the order of m.
 func shares(m *bayes.Modes) (out []ModeShare) {
 	for k, mode := range m.Modes {
 		if k == 0 || mode.Mass > listed {
@@ -146,7 +148,7 @@ func shares(m *bayes.Modes) (out []ModeShare) {
 	return out
 }
 
-// The function weighty returns the first mode and all other modes with more than a
+// The function weighty() returns the first mode and all other modes with more than a
 // hundredth of the mass.
 func weighty(modes []ModeShare) (out []ModeShare) {
 	for k, m := range modes {
@@ -157,7 +159,7 @@ func weighty(modes []ModeShare) (out []ModeShare) {
 	return out
 }
 
-// visit stores the shares of the draws in the modes. If the draws have mixed, these
+// visit stores the share of the draws in each mode. If the chains have mixed, these
 // shares also become the masses of the modes.
 func (f *pairing) visit(visited []float64, mixed bool) {
 	for k := range visited {
@@ -169,7 +171,8 @@ func (f *pairing) visit(visited []float64, mixed bool) {
 	}
 }
 
-// copy returns a copy of f that can hold the shares of a different set of draws.
+// The method copy() returns a copy of f that can hold the shares of a different set of
+// draws.
 func (f *pairing) copy() *pairing {
 	g := *f
 	g.own = slices.Clone(f.own)

@@ -111,8 +111,8 @@ func (pl *plan) checkReplaced() error {
 	return nil
 }
 
-// add adds a level. For equal steps it takes the step size from the grid, because this
-// size may differ slightly from the requested one.
+// The method add() adds a level. For equal steps it takes the step size from the grid,
+// because this size may differ slightly from the requested one.
 func (pl *plan) add(l level) error {
 	d, err := bayes.NewDensity(context.Background(), pl.by(l.setup))
 	if err != nil {
@@ -133,7 +133,7 @@ func (pl *plan) add(l level) error {
 	return nil
 }
 
-// The method nearest returns the index of the level whose step size or tolerance is
+// The method nearest() returns the index of the level whose step size or tolerance is
 // closest to the given one.
 func (pl *plan) nearest(size float64) int {
 	at, least := 0, math.Inf(1)
@@ -185,7 +185,7 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 // The method of() returns the posterior for the deterministic inference at step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
-// The method frozen returns the posterior for the deterministic inference at step i.
+// The method frozen() returns the posterior for the deterministic inference at step i.
 // Under error control, the steps are chosen at the point given by the argument mode and
 // then frozen.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
@@ -196,7 +196,7 @@ func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	return q
 }
 
-// The method finer returns posteriors whose setups are probably more accurate than the
+// The method finer() returns posteriors whose setups are probably more accurate than the
 // setup with the smallest step. The cheapest setups come first.
 func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
@@ -226,7 +226,7 @@ func (pl *plan) seed(key ...uint64) uint64 {
 	return probode.Stream(pl.s.Chains.Seed, append([]uint64{0x617373657373}, key...)...).Uint64()
 }
 
-// search returns the settings of a search for modes.
+// The method search() returns the settings of a search for modes.
 func (pl *plan) search(from [][]float64) modes.Settings {
 	s := modes.Settings{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
 	if pl.s.From != nil {
@@ -235,9 +235,9 @@ func (pl *plan) search(from [][]float64) modes.Settings {
 	return s
 }
 
-// The function small sets the number of draws from the prior, and the number of searches
-// that start from these draws. It changes nothing if searches start only at points given
-// by the user.
+// The function small() sets the number of draws from the prior, and the number of
+// searches that start from these draws. It changes nothing if searches start only at
+// points given by the user.
 func small(s modes.Settings, points, starts int) modes.Settings {
 	if s.Points >= 0 {
 		s.Points, s.Starts = points, starts
@@ -252,7 +252,7 @@ type work struct {
 	done, total int
 }
 
-// say reports the current piece of work.
+// The method say() reports the current piece of work.
 func (w *work) say(format string, args ...any) {
 	if w.show != nil {
 		w.show(w.done, w.total, fmt.Sprintf(format, args...))
@@ -265,8 +265,8 @@ func (w *work) advance(n int) error {
 	return w.ctx.Err()
 }
 
-// saying reports the current piece of work, and returns a context that reports its
-// progress.
+// The method saying() reports the current piece of work, and returns a context that
+// reports its progress.
 func (w *work) saying(format string, args ...any) context.Context {
 	what := fmt.Sprintf(format, args...)
 	w.say("%s", what)

@@ -21,8 +21,8 @@ const (
 // A quantity is something that is compared between posteriors. It is a parameter, either
 // in the whole posterior or in the part that belongs to one mode.
 //
-// The spread of a posterior with several modes is about the distance between them. In
-// units of this spread, a shift of a mode by many times its own width may look
+// The spread of a posterior with several modes is about as large as the distance between
+// them. In units of this spread, a shift of a mode by many times its own width may look
 // negligible. The draws that belong to one mode are called a part. Each part is also
 // judged separately, in units of its own spread.
 type quantity struct {
@@ -30,7 +30,7 @@ type quantity struct {
 	part  int // index of a mode of the reference posterior; −1 for the whole posterior
 }
 
-// The function quantities lists all quantities, beginning with those of the whole
+// The function quantities() lists all quantities, beginning with those of the whole
 // posterior.
 func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	parts := []int{-1}
@@ -52,7 +52,7 @@ func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	return out
 }
 
-// The function belong returns 1 for each draw that belongs to a part and 0 for every
+// The function belong() returns 1 for each draw that belongs to a part and 0 for every
 // other draw. It returns nil for the whole posterior.
 func belong(in [][]int, part int) [][]float64 {
 	if part < 0 {

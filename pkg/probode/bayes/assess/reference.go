@@ -26,7 +26,7 @@ type standard struct {
 	tails  []float64 // by assessed parameter: the tail index
 }
 
-// The method standard returns the standard that consists of the weighted draws d.
+// The method standard() returns the standard that consists of the weighted draws d.
 func (s *sampling) standard(d *draws, by string) *standard {
 	y := &standard{draws: d, by: by, usable: s.usable(d), worth: s.effective(d) * d.kish()}
 	for _, k := range s.assessed {
@@ -36,7 +36,7 @@ func (s *sampling) standard(d *draws, by string) *standard {
 	return y
 }
 
-// The method better reports whether y represents the accurate posterior better than z.
+// The method better() reports whether y represents the accurate posterior better than z.
 func (y *standard) better(z *standard) bool {
 	if z == nil || y.whole() != z.whole() {
 		return z == nil || y.whole()
@@ -92,9 +92,9 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	return y, s.advance(1)
 }
 
-// The method loss returns the factor by which weighting increases the Monte Carlo error.
-// For each parameter this is the error of the bias, estimated from the weights, divided
-// by the error of the unweighted centre. The largest value counts.
+// The method loss() returns the factor by which weighting increases the Monte Carlo
+// error. For each parameter this is the error of the bias, estimated from the weights,
+// divided by the error of the unweighted centre. The largest value counts.
 func (s *sampling) loss(y *standard) (most float64) {
 	for j := range s.assessed {
 		most = math.Max(most, y.shifts[byQuantiles][j].CenterSE/y.estimates[byQuantiles][j].CenterSE)
@@ -129,7 +129,7 @@ type referenceError struct {
 	seconds    float64 // the time of these computations
 }
 
-// The method enough reports whether the reference is accurate enough for a verdict.
+// The method enough() reports whether the reference is accurate enough for a verdict.
 func (r referenceError) enough(threshold float64) bool {
 	return r.d <= threshold/10 && r.unknown == 0 && !(r.failed > mostFailed) && r.unseen == 0
 }
@@ -235,8 +235,8 @@ func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	return math.Sqrt(sum / float64(n))
 }
 
-// The function solved returns a density of p for which the equations have been solved at
-// theta.
+// The function solved() returns a density of p for which the equations have been solved
+// at theta.
 func solved(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Density, error) {
 	d, err := bayes.NewDensity(ctx, p)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// The method try measures the remedies that are not steps of the ladder, with short runs.
+// The method try() measures the remedies that are not steps of the ladder, with short
+// runs.
 func (a *assessment) try() error {
 	if a.sharing() {
 		return nil
@@ -174,7 +175,7 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	return all
 }
 
-// The method measured returns the remedy whose effect a run has measured. It meets the
+// The method measured() returns the remedy whose effect a run has measured. It meets the
 // threshold if the verdict is Negligible and the checks of the run find nothing wrong.
 func (j *judge) measured(t trial) Remedy {
 	inf := t.run.summed
@@ -197,9 +198,9 @@ func (j *judge) measured(t trial) Remedy {
 	return r
 }
 
-// noise returns the remedy that consists of including noise in the model. This remedy
-// does not reach the threshold unless it is better than taking the solver as exact at the
-// same step.
+// The method noise() returns the remedy that consists of including noise in the model.
+// This remedy does not reach the threshold unless it is better than taking the solver as
+// exact at the same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
@@ -217,7 +218,7 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	return r
 }
 
-// The method span returns three numbers: a lower and an upper limit for the size of the
+// The method span() returns three numbers: a lower and an upper limit for the size of the
 // worst effect, and the size itself. The limits follow from its Monte Carlo error. All
 // are in units of the threshold.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
@@ -232,15 +233,16 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 	return least, most, s.size(j.threshold)
 }
 
-// unmeasured returns the remedy that consists of reweighting the draws of a step.
+// The function unmeasured() returns the remedy that consists of reweighting the draws
+// made with a step.
 func unmeasured(l *level) Remedy {
 	nan := math.NaN()
 	return Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan, Seconds: nan}
 }
 
-// reweighting compares the weighted draws of a step with those that represent the
-// reference posterior. If these are the same draws, the only errors are the Monte Carlo
-// errors of the weighted draws.
+// The method reweighting() compares the weighted draws of a step with those that
+// represent the reference posterior. If these are the same draws, the only errors are the
+// Monte Carlo errors of the weighted draws.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := unmeasured(l)
 	verdict, worst := Negligible, 0.0

@@ -20,9 +20,9 @@ type Report struct {
 	Order     int // order of the method
 	Threshold float64
 
-	// Confidence is the confidence of the verdict on each number. The error probability
-	// is shared by the interim analyses, of which there are at most Looks; see
-	// Settings.Auto.
+	// Confidence is the confidence level of the verdict on each number. The error
+	// probability is shared by the interim analyses, of which there are at most Looks;
+	// see Settings.Auto.
 	Confidence float64
 	Looks      int
 
@@ -36,8 +36,8 @@ type Report struct {
 	ReferenceSolver, ReferenceBy string
 	ReferenceModes               []ModeShare
 
-	// Steps are the rungs of the ladder, the largest step or tolerance first. Asked
-	// holds, for each requested step in the requested order, its index in Steps.
+	// Steps are the rungs of the ladder, beginning with the largest step or tolerance.
+	// Asked holds, for each requested step in the requested order, its index in Steps.
 	Steps []Rung
 	Asked []int
 
@@ -94,9 +94,9 @@ type Rung struct {
 
 	Err string // why some results are not known; empty if all are known
 
-	// Modes are the modes of the deterministic posterior, the largest first, followed by
-	// the missed modes of the reference posterior. Unsearched says in words what the
-	// search for modes may have missed.
+	// Modes are the modes of the deterministic posterior, in order of decreasing Gaussian
+	// share, followed by the missed modes of the reference posterior. Unsearched says in
+	// words what the search for modes may have missed.
 	Modes      []ModeShare
 	Unsearched string
 
@@ -134,8 +134,8 @@ func (st Rung) String() string {
 	return st.Tolerance.String()
 }
 
-// The method runs returns the inferences that were performed, the deterministic one
-// first.
+// The method runs() returns the inferences that were performed, beginning with the
+// deterministic one.
 func (st *Rung) runs() []*Inference {
 	return slices.DeleteFunc([]*Inference{st.Deterministic, st.Probabilistic}, func(inf *Inference) bool { return inf == nil })
 }
@@ -146,7 +146,7 @@ func (a *Report) Sampled() bool {
 	return slices.ContainsFunc(a.Steps, func(st Rung) bool { return len(st.runs()) > 0 })
 }
 
-// verdict returns the verdict on deterministic inference.
+// The method verdict() returns the verdict on deterministic inference.
 func (st *Rung) verdict() Verdict {
 	switch {
 	case st.Deterministic != nil:
@@ -162,8 +162,8 @@ type ModeShare struct {
 	Theta []float64
 	// Gaussian is the share according to the Gaussian approximations. Visited is the
 	// share of the deterministic draws in the mode, or NaN if there are no draws. Mass is
-	// the share that verdicts use. It is Visited if the draws have mixed, and Gaussian
-	// otherwise.
+	// the share on which verdicts are based. It is Visited if the chains have mixed, and
+	// Gaussian otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom says that the reference posterior does not have this mode. Missed says that
 	// the reference posterior has this mode, but the posterior computed with this step
@@ -314,5 +314,5 @@ func (a *Report) Warnings() (all []string) {
 	return all
 }
 
-// controlled reports whether the ladder consists of tolerances.
+// The method controlled() reports whether the ladder consists of tolerances.
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }

@@ -59,9 +59,9 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// run carries out all parts of the assessment. Each part that covers the ladder begins
-// with the smallest step, because the weighted draws of that step usually represent the
-// accurate posterior.
+// The method run() carries out all parts of the assessment. Each part that covers the
+// ladder begins with the smallest step, because the weighted draws of that step usually
+// represent the accurate posterior.
 func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	found, err := findModes(w, pl)
 	if err != nil {
@@ -82,7 +82,8 @@ func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 }
 
 // certify computes the profile of the log likelihood and the certificate of each step.
-// The certificate considers the modes of the reference posterior and of the step.
+// The certificate considers the modes of the reference posterior, and those of the
+// posterior computed with the step.
 func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
@@ -101,7 +102,7 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// If a mode of the step is a phantom, a search that climbs the reference
+		// If a mode found with the step is a phantom, a search that climbs the reference
 		// posterior from there ends far away. The certificate then reports the phantom.
 		var own [][]float64
 		for _, m := range f.own {
@@ -121,7 +122,7 @@ func (a *assessment) certify() error {
 	return a.ctx.Err()
 }
 
-// The method deterministic performs the deterministic inference at each step. After the
+// The method deterministic() performs the deterministic inference at each step. After the
 // smallest step it also determines the accurate posterior, and the error of the solution
 // at every step.
 func (a *assessment) deterministic() error {
@@ -208,8 +209,8 @@ func (a *assessment) deterministicAt(i int) error {
 	return a.advance(1)
 }
 
-// calibrate calibrates α at the mode of step i and at some draws. If that fails, for
-// example because the error is too small everywhere, Rung.Err says why.
+// The method calibrate() calibrates α at the mode of step i and at some draws. If that
+// fails, for example because the error is too small everywhere, Rung.Err says why.
 func (a *assessment) calibrate(i int, draws [][]float64) error {
 	a.say("alpha, %v", &a.ladder[i])
 	mode := a.modes.steps[i].first
@@ -239,7 +240,8 @@ func (a *assessment) calibrate(i int, draws [][]float64) error {
 	return nil
 }
 
-// The method probabilistic performs the inferences with the solver's error in the model.
+// The method probabilistic() performs the inferences with the solver's error in the
+// model.
 func (a *assessment) probabilistic() error {
 	for i := a.finest(); i >= 0; i-- {
 		st, s := &a.out.Steps[i], &a.scales[i]

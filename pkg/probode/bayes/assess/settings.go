@@ -53,8 +53,9 @@ type Settings struct {
 	// from the beginning of Run. A posterior that has not been sampled by then gets no
 	// verdict, or one that follows from a Bound, and Run adds no further draws to the others.
 	// Searches for modes and certificates are not cut short. The results then depend on the
-	// machine. If MaxTime is zero, only the first posterior has a limit, of four minutes, with
-	// Auto or if sampling needs gradients, even if no grid is accurate enough for them.
+	// machine. If MaxTime is zero, the only limit is one of four minutes for the first
+	// posterior. It applies with Auto, or if sampling needs gradients, even if no grid is
+	// accurate enough for them.
 	MaxDraws int
 	MaxTime  time.Duration
 
@@ -112,7 +113,7 @@ func (s *Settings) check(p *bayes.Posterior) error {
 	return nil
 }
 
-// complete fills in the defaults.
+// The method complete() fills in the defaults.
 func (s *Settings) complete(p *bayes.Posterior) {
 	if s.Threshold == 0 {
 		s.Threshold = 0.1

@@ -17,37 +17,38 @@ import (
 // The random walk of sample.Deterministic is too slow for some posteriors, and gradients
 // of a solver that chooses its steps anew at every θ are expensive. For such posteriors
 // the accurate posterior is sampled with gradients, on a grid that is accurate enough for
-// it. If that fails, a random walk is tried. It chooses its steps anew at every θ, because a
-// grid that is accurate near the modes may not be accurate elsewhere.
+// it. If that fails, a random walk is tried. In this walk the solver chooses its steps
+// anew at every θ, because a grid that is accurate near the modes may not be accurate
+// elsewhere.
 //
 // The same draws then get weights twice: for the reference, and for each step of the
 // ladder. Since both posteriors share the draws, the difference between them has a
 // smaller Monte Carlo error than the difference between two runs.
 //
-// Weights do not show modes that only the posterior of a step has, or other regions
-// without draws. So a step is sampled separately if the search for modes has found such a
-// mode, if moves for its posterior lead to regions without draws (see missedAround), or
-// if k̂ is too large.
+// Weights do not show modes that exist only in the posterior computed with a step, or
+// other regions without draws. So this posterior is sampled separately if the search for
+// modes has found such a mode, if moves for this posterior lead to regions without draws
+// (see missedAround), or if k̂ is too large.
 
 const (
 	// manyParameters is the smallest number of parameters with which the random walk may
 	// be too slow. With fewer parameters, the random walk works well for most shapes of
 	// the posterior.
 	manyParameters = 5
-	// patience is the time, since the beginning of Run, in which the first posterior has to
-	// be sampled if Settings.MaxTime is zero.
+	// patience is the time limit for sampling the first posterior if Settings.MaxTime is
+	// zero, counted from the beginning of Run.
 	patience = 4 * time.Minute
 	// explored is the number of iterations of the random walk for each draw at which the
 	// solvers are compared.
 	explored = 10
 )
 
-// share samples the accurate posterior with gradients if sample.Choose recommends that. If
-// these chains do not mix, or if no grid is accurate enough for gradients, a random walk is
-// tried. If its chains do not mix either, share bounds the effect of the error at the
-// points that they have reached (see Bound). If Choose recommends another sampler, share
-// does nothing. If there is no time left, or nothing more to sample, the field slow says
-// why.
+// The method share() samples the accurate posterior with gradients if sample.Choose
+// recommends that. If these chains do not mix, or if no grid is accurate enough for
+// gradients, a random walk is tried. If its chains do not mix either, share() bounds the
+// effect of the error at the points that they have reached (see Bound). If Choose
+// recommends another sampler, share() does nothing. If there is no time left, or nothing
+// more to sample, the field slow says why.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -84,8 +85,8 @@ func (a *assessment) share() error {
 	default:
 		return nil
 	}
-	// A random walk goes less far than gradients in the same number of iterations, but it
-	// makes many more of them in the same time.
+	// In one iteration a random walk moves less far than a sampler with gradients, but it
+	// makes many more iterations in the same time.
 	walk := *best.Posterior
 	if frozen, ok := walk.Mesh.(probode.Frozen); ok {
 		walk.Mesh, walk.GridAt = probode.Adaptive(frozen), nil
@@ -115,19 +116,19 @@ func (a *assessment) share() error {
 	return a.ctx.Err()
 }
 
-// The method sharing reports whether at least one step is represented by draws of the
+// The method sharing() reports whether at least one step is represented by draws of the
 // accurate posterior.
 func (a *assessment) sharing() bool {
 	return slices.ContainsFunc(a.runs, func(d *draws) bool { return d != nil && d.shared })
 }
 
-// The method shares reports whether weighted draws of the accurate posterior can
+// The method shares() reports whether weighted draws of the accurate posterior can
 // represent step i: both posteriors must have the same modes.
 func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
 
-// The method weighted gives the draws y of the accurate posterior weights for the
+// The method weighted() gives the draws y of the accurate posterior weights for the
 // posterior at step i. The argument raw holds log weights that have already been
 // computed, or is nil. Let q be the posterior of the draws. Then the effects of step i
 // are the differences between q and the reference minus the differences between q and

@@ -95,13 +95,13 @@ func TestBound(t *testing.T) {
 	if coarse == nil || fine == nil || coarse.Verdict != assess.Undecided || fine.Verdict != assess.Negligible || a.Largest != 1./1024 {
 		t.Fatalf("%+v, %+v\n%v", coarse, fine, a)
 	}
-	if s := a.Answer(); !strings.Contains(s, "Where the chains have been, the solver's error does not matter up to h = 0.0009766") || !strings.Contains(s, "At h = 0.01562 it is undecided") {
+	if s := a.Answer(); !strings.Contains(s, "In the region that the chains have visited, the solver's error does not matter up to h = 0.0009766") || !strings.Contains(s, "At h = 0.01562 it is undecided") {
 		t.Error(s)
 	}
 	// At 48 points the differences vary as little, but so few points prove nothing.
 	few := quick(t, decays(1./512), assess.Settings{Steps: []float64{1. / 512}, Weighed: 80, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(1. / 64)},
 		Chains: mcmc.Settings{Draws: 12, BurnIn: 200, Seed: 2}})
-	if b := few.Steps[0].Bound; b == nil || b.Points > 48 || b.Ratio() > 1.1 || b.Verdict != assess.Undecided || strings.Contains(few.Answer(), "Where the chains have been") {
+	if b := few.Steps[0].Bound; b == nil || b.Points > 48 || b.Ratio() > 1.1 || b.Verdict != assess.Undecided || strings.Contains(few.Answer(), "In the region that the chains have visited") {
 		t.Errorf("%+v, %v", b, few)
 	}
 	if page, err := plots.AssessmentHTML(a, "decays"); err != nil || strings.Contains(page, "bias of the median") || strings.Count(page, "0.0009766\n") < 13 {

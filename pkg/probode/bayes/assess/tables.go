@@ -77,7 +77,7 @@ func (a *Report) Tables() []TextTable {
 	return slices.DeleteFunc(all, func(t TextTable) bool { return t.Rows == nil && (t.Header != nil || t.Notes == nil) })
 }
 
-// If there is more than one mode, modeTable lists the modes of all steps and of the
+// If there is more than one mode, modeTable lists the modes at all steps and those of the
 // reference; otherwise it says what the search at the first step may have missed.
 func (a *Report) modeTable() TextTable {
 	several := len(weighty(a.ReferenceModes)) > 1
@@ -105,7 +105,7 @@ func newModeTable() TextTable {
 	return TextTable{Name: "modes", Header: []string{"modes", "where", "mass (Gaussian)", "of the draws", "searches", ""}, Left: []int{0, 1, 5}}
 }
 
-// The method modes adds a row for each mode with more than a hundredth of the mass.
+// The method modes() adds a row for each mode with more than a hundredth of the mass.
 func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 	all := weighty(modes)
 	for _, m := range all {
@@ -231,7 +231,8 @@ func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell fun
 				text := "–"
 				if inf := pick(st); inf != nil {
 					text = cell(of(inf.Effects[j]))
-					// A sampler may not suit every step, and another one then draws.
+					// The sampler may not suit every step; at the other steps a different
+					// one is used.
 					if !slices.Contains(names, inf.Sampler) {
 						names = append(names, inf.Sampler)
 					}
@@ -263,7 +264,7 @@ func (a *Report) accurateTable() TextTable {
 	return t
 }
 
-// The method reach returns the cost of the cheapest remedy of the given kind that meets
+// The method reach() returns the cost of the cheapest remedy of the given kind that meets
 // the threshold, or NaN if there is none.
 func (a *Report) reach(kind string) float64 {
 	for _, r := range a.Remedies { // they are sorted by cost

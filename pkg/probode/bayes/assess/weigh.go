@@ -47,7 +47,7 @@ func (s *sampling) weigh(d *draws) error {
 	for by := range measures {
 		d.shifts[by], d.accurate[by] = nil, nil
 		for j, q := range s.quantities {
-			difference, accurate := by.Weighed(d.few.Parameter(q.param), d.weights, belong(d.fewIn, q.part), d.center[by][j], d.log[by][j], estimate.Value(d.estimates[by][j]))
+			difference, accurate := by.Weighed(d.few.Parameter(q.param), d.weights, belong(d.modeOfFew, q.part), d.center[by][j], d.log[by][j], estimate.Value(d.estimates[by][j]))
 			d.shifts[by], d.accurate[by] = append(d.shifts[by], difference), append(d.accurate[by], CenterSpread(accurate))
 		}
 	}
@@ -97,7 +97,7 @@ func (s *sampling) rawWeights(d *draws) error {
 	return nil
 }
 
-// The function normalised converts log weights to weights with mean 1.
+// The function normalised() converts log weights to weights with mean 1.
 func normalised(log [][]float64) [][]float64 {
 	all := slices.Concat(log...)
 	top := slices.Max(all)
@@ -118,7 +118,7 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// The method effective returns the effective sample size that the weighted draws had
+// The method effective() returns the effective sample size that the weighted draws had
 // before weighting, for the assessed parameter for which it is smallest.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
@@ -128,7 +128,7 @@ func (s *sampling) effective(d *draws) float64 {
 	return least
 }
 
-// The method whole reports whether the weighted draws cover almost all of the reference
+// The method whole() reports whether the weighted draws cover almost all of the reference
 // posterior.
 func (d *draws) whole() bool { return d.weights != nil && d.missed < mostMissed }
 
@@ -143,14 +143,14 @@ func (d *draws) kish() float64 {
 	return n / squares
 }
 
-// The method usable reports whether the weights can be trusted in the regions that have
+// The method usable() reports whether the weights can be trusted in the regions that have
 // draws. This is so if k̂ is within its limit and the weighted draws have a large enough
 // effective sample size.
 func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// The method tails returns the weighted draws of parameter k, but replaces draws with
+// The method tails() returns the weighted draws of parameter k, but replaces draws with
 // almost no weight by the median. Their tails are then those of the accurate posterior,
 // without the phantom modes of the solver.
 func (d *draws) tails(k int) [][]float64 {
@@ -167,7 +167,7 @@ func (d *draws) tails(k int) [][]float64 {
 	return x
 }
 
-// The method unsolved returns up to n of the weighted draws at which the reference
+// The method unsolved() returns up to n of the weighted draws at which the reference
 // failed, and the share of all weighted draws at which it failed.
 func (d *draws) unsolved(n int) (some [][]float64, share float64) {
 	all, failed := 0, 0

@@ -17,7 +17,7 @@ import (
 const (
 	saidNoReference = "the accurate posterior is not known, because the reference fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
 	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws: add smaller steps, or use a method of higher order"
-	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) are worth fewer than %d effective draws: increase Draws and Weighed, or take smaller steps"
+	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) amount to fewer than %d effective draws: increase Draws and Weighed, or take smaller steps"
 	saidMissedPart  = "the draws of all solvers that were tried miss parts of the reference posterior that hold about %.2g of its mass: use smaller steps, or a method whose draws reach these parts"
 	saidHeavy       = "the tails of %s are so heavy that its mean and sd do not describe it (the tail index is %.2f; a mean exists only below 1, an sd only below ½): only its median and central 68 %% interval are judged"
 
@@ -47,7 +47,7 @@ const (
 	saidRough       = "at %v the path at the mode is off by %.0f %% of its size: the steps are too large for the error to fall at the rate given by the order of the method, and α has no meaning: add smaller steps"
 	saidOrder       = "order lost: from %v to %.4g the error of the path falls like h^%.1f, where %s should give h^%d: %s"
 	saidOrderRemedy = "take smaller steps; if the error still does not fall at the expected rate, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
-	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: the error of this interpolation falls like h^%d, the error of the method falls like h^%d, and the assessment includes both; if the step divides all times of observation, there is no interpolation"
+	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: the error of this interpolation falls like h^%d, the error of the method falls like h^%d, and the assessment includes both; if all observation times are multiples of the step, there is no interpolation"
 
 	saidCalibration = "α* = %.3g at %v: %s"
 	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, and these values differ by a factor of more than %d; at the larger step the error does not have the size that the order predicts, so the α of one step is wrong for another"
@@ -78,7 +78,7 @@ func sayWorse(factor float64) string {
 // sayDistrust says why the reference cannot be trusted, and what to do about it.
 func sayDistrust(r referenceError, threshold float64) string {
 	if r.unseen > 0 {
-		return fmt.Sprintf("the reference steps over something that %d equal steps detect (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
+		return fmt.Sprintf("the reference steps over a feature of f that %d equal steps detect (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
 	}
 	what := fmt.Sprintf("the reference's own error is D = %.2g, above the limit of %.2g", r.d, threshold/10)
 	switch {
@@ -150,8 +150,8 @@ func (a *Report) Answer() string {
 	return b.String()
 }
 
-// The method bounded reports whether the verdict follows from bounds, not from draws that
-// represent the posterior.
+// The method bounded() reports whether the verdict follows from bounds, not from draws
+// that represent the posterior.
 func (a *Report) bounded() bool {
 	st := a.Steps[len(a.Steps)-1]
 	return a.Largest > 0 && st.Deterministic == nil && st.Bound != nil
@@ -166,7 +166,7 @@ func (a *Report) sayBound(b *strings.Builder) {
 		those = fmt.Sprintf("%.4g %%", c.covered())
 		most, rest = those+" of the", fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
 	}
-	fmt.Fprintf(b, "Where the chains have been, the solver's error does not matter up to %s. They have not mixed (R̂ up to %.3g), so the posterior is not known. But at %s %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g%s. However the posterior is distributed over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter up to %s. They have not mixed (R̂ up to %.3g), so the posterior is not known. But at %s %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g%s. However the posterior is distributed over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
 		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
 	if i > 0 && a.Steps[i-1].Bound != nil {
 		next := a.Steps[i-1].Bound
@@ -175,7 +175,8 @@ func (a *Report) sayBound(b *strings.Builder) {
 	b.WriteString("Parts of the posterior that no chain has reached are not covered.\n")
 }
 
-// doubt says why no verdict is possible. It returns "" if a verdict is possible.
+// The method doubt() says why no verdict is possible. It returns "" if a verdict is
+// possible.
 func (a *Report) doubt() string {
 	for _, kind := range []string{"reference error", "missed part", "reference", "k̂", "effective weighted draws"} {
 		if c := a.Claim(kind, "", ""); c.Verdict == Matters {
@@ -417,7 +418,7 @@ func (a *Report) SizeName() string {
 	return map[string]string{"h": "step h", "rtol": "relative tolerance", "atol": "absolute tolerance"}[a.sizeName()]
 }
 
-// sized formats a step size or tolerance of the ladder with its symbol.
+// The method sized() formats a step size or tolerance of the ladder with its symbol.
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
 // sayLargest returns the largest step that is small enough for parameter j, with ≥ in
@@ -439,8 +440,8 @@ func (a *Report) sayLargest(j int) string {
 // The method at() formats a point with the names of the parameters.
 func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
-// The function where formats the θ of a mode. If there are many parameters, it shows only
-// those in which the modes differ most.
+// The function where() formats the θ of a mode. If there are many parameters, it shows
+// only those in which the modes differ most.
 func where(names []string, theta []float64, all []ModeShare) string {
 	const most = 4
 	order := make([]int, len(theta))

@@ -57,7 +57,7 @@ type look struct {
 	unsolved []float64 // the first point on a line at which both setups fail, nil if there is none
 }
 
-// The method each() calls the function do n times in parallel; each worker has its own
+// The method each() calls the function do() n times in parallel; each worker has its own
 // copy of k.
 func (k *look) each(n int, do func(k *look, i int)) {
 	pieces.Each(k.fine.ctx, 0, n, nil, func() func(int) error {
@@ -115,7 +115,8 @@ func score(d bayes.Distribution, x float64) float64 {
 // quantile is the inverse of score.
 func quantile(d bayes.Distribution, z float64) float64 { return d.Quantile(distuv.UnitNormal.CDF(z)) }
 
-// place returns the parameters at the scores z, and the log density of the prior there.
+// The method place() returns the parameters at the scores z, and the log density of the
+// prior there.
 func (k *look) place(z []float64) (theta []float64, prior float64) {
 	theta, slopes := make([]float64, len(z)), make([]float64, len(z))
 	u := slices.Clone(k.at.X)
@@ -152,7 +153,7 @@ func (k *look) probe(direction []float64, t float64) probe {
 	return p
 }
 
-// The method side evaluates points farther and farther along a direction until both
+// The method side() evaluates points farther and farther along a direction until both
 // densities are negligible. It then evaluates more points around the place where the
 // setups begin to differ or to fail.
 func (k *look) side(direction []float64, sign float64) line {
@@ -198,7 +199,7 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	return l, direction, towards
 }
 
-// The method diagonal returns the line in the direction C w, or nil if w is zero. It
+// The method diagonal() returns the line in the direction C w, or nil if w is zero. It
 // evaluates only the side towards C w; on the other side both densities are taken to be
 // Gaussian.
 func (k *look) diagonal(w []float64) line {
@@ -218,7 +219,7 @@ func (k *look) diagonal(w []float64) line {
 	return l
 }
 
-// The method away returns the largest shift, in standard deviations, that a line or the
+// The method away() returns the largest shift, in standard deviations, that a line or the
 // draws show for any of the given parameters. The result where is the point, on that line
 // or among those draws, at which the densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
@@ -256,9 +257,10 @@ func (k *look) away(params []int) (shift float64, where probe) {
 	return shift, where
 }
 
-// The method draws returns the largest difference between the means of the two densities,
-// in standard deviations. Each mean is taken over a stratified sample from the prior; the
-// mode is added to this sample as a point with the mass of its Gaussian approximation.
+// The method draws() returns the largest difference between the means of the two
+// densities, in standard deviations. Each mean is taken over a stratified sample from the
+// prior; the mode is added to this sample as a point with the mass of its Gaussian
+// approximation.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky

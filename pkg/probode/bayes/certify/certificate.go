@@ -121,7 +121,7 @@ const (
 // A verdict says whether a mode is certified, and if not, why.
 type verdict int
 
-// The verdicts, the gravest first.
+// The verdicts, in order of decreasing gravity.
 const (
 	failed    verdict = iota // nothing is known there
 	unreached                // the climb reached no mode
@@ -133,7 +133,7 @@ const (
 	certified
 )
 
-// verdict returns the verdict on m for a threshold.
+// The method verdict() returns the verdict on m for a threshold.
 func (m *AtMode) verdict(threshold float64) verdict {
 	switch {
 	case m.Err != "":

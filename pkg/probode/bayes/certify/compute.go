@@ -81,7 +81,7 @@ func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	return out, nil
 }
 
-// fill compares x with the reference at m, and stores the result in m.
+// The method fill() compares x with the reference at m, and stores the result in m.
 func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	expected, ll, err := x.at(m.at.theta)
 	if err != nil {
@@ -124,9 +124,9 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	return nil
 }
 
-// suspect checks a mode at which both setups expect the same data: either both are exact,
-// or both have stepped over the same pulse. It compares the reference with many equal
-// steps, and returns an error if no parameter affects the expected data.
+// The function suspect() checks a mode at which both setups predict the same data: either
+// both are exact, or both have stepped over the same pulse. It compares the reference
+// with many equal steps, and returns an error if no parameter affects the expected data.
 func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {

@@ -39,7 +39,7 @@ type Enough struct {
 	StepSize  float64           // step size of Setup; zero under error control
 	Tolerance probode.Tolerance // tolerance of Setup; zero for equal steps
 
-	Levels []Level // all levels that were tried, the largest first
+	Levels []Level // all levels that were tried, in decreasing order
 	Draws  int     // number of points at which each was tried, including the modes
 
 	// Lost is the number of draws at which the reference failed; Draws does not include
@@ -87,7 +87,7 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 	return all[0], nil
 }
 
-// Enough does what LargestEnough does, but at the modes of c and for several setups. It
+// Enough does the same as LargestEnough, but at the modes of c and for several setups. It
 // compares all setups at the same draws.
 func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough, error) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
@@ -117,7 +117,7 @@ type trials struct {
 	levels []Level
 }
 
-// search searches for the largest level that is small enough.
+// The method search() searches for the largest level that is small enough.
 func (t *trials) search() (*Enough, error) {
 	shortest, _ := spans(t.c.p)
 	size, factor, least := shortest/5, 2.0, shortest/1e5
@@ -171,7 +171,7 @@ func (t *trials) search() (*Enough, error) {
 	return out, nil
 }
 
-// The method try computes the effects of one step size or tolerance at the modes and at
+// The method try() computes the effects of one step size or tolerance at the modes and at
 // the draws.
 func (t *trials) try(size float64) (Level, error) {
 	l := Level{Size: size, D: math.Inf(1), Shift: math.Inf(1)}

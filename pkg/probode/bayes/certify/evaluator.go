@@ -19,32 +19,32 @@ type evaluator struct {
 	ctx     context.Context
 	density *bayes.Density
 	surface *shape.Surface // nil in a clone
-	seen    *seen          // shared by all clones
+	cache   *cache         // shared by all clones
 }
 
-// A seen holds log likelihoods by θ.
-type seen struct {
+// A cache holds the log likelihoods that have been computed, by θ.
+type cache struct {
 	mu sync.Mutex
 	ll map[string]float64
 }
 
-// clone returns an evaluator for another goroutine. It computes log likelihoods, and
-// shares those that are known with x.
+// clone returns an evaluator for another goroutine. The clone is used only for log
+// likelihoods, and shares those that are known with x.
 func (x *evaluator) clone() *evaluator {
 	density := x.density.Clone()
 	density.Bind(x.ctx)
-	return &evaluator{ctx: x.ctx, density: density, seen: x.seen}
+	return &evaluator{ctx: x.ctx, density: density, cache: x.cache}
 }
 
 // newEvaluator returns an evaluator that solves the equations of p with s. Empty fields
-// of s are taken from p. All of its solves end when ctx ends.
+// of s are taken from p. All of its solves stop when ctx ends.
 func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*evaluator, error) {
 	density, err := bayes.NewDensity(ctx, p.SolvedBy(s))
 	if err != nil {
 		return nil, err
 	}
 	density.Bind(ctx)
-	x := &evaluator{ctx: ctx, density: density, surface: shape.NewSurface(density), seen: &seen{ll: map[string]float64{}}}
+	x := &evaluator{ctx: ctx, density: density, surface: shape.NewSurface(density), cache: &cache{ll: map[string]float64{}}}
 	x.surface.Draws = 2000
 	return x, nil
 }
@@ -83,9 +83,9 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 // solved. It solves the equations only once for each theta.
 func (x *evaluator) logLikelihood(theta []float64) float64 {
 	key := fmt.Sprint(theta)
-	x.seen.mu.Lock()
-	ll, ok := x.seen.ll[key]
-	x.seen.mu.Unlock()
+	x.cache.mu.Lock()
+	ll, ok := x.cache.ll[key]
+	x.cache.mu.Unlock()
 	if ok {
 		return ll
 	}
@@ -93,9 +93,9 @@ func (x *evaluator) logLikelihood(theta []float64) float64 {
 	if err != nil || math.IsNaN(ll) {
 		ll = math.Inf(-1)
 	}
-	x.seen.mu.Lock()
-	x.seen.ll[key] = ll
-	x.seen.mu.Unlock()
+	x.cache.mu.Lock()
+	x.cache.ll[key] = ll
+	x.cache.mu.Unlock()
 	return ll
 }
 

@@ -46,9 +46,9 @@ type expansion struct {
 	curved []float64
 }
 
-// expand expands the posterior of x about u. If the method does not compute derivatives,
-// central differences replace them. The argument widths holds the step in each parameter;
-// nil means 1e-4 for each.
+// The function expand() expands the posterior of x about u. If the method does not
+// compute derivatives, central differences replace them. The argument widths holds the
+// step in each parameter; nil means 1e-4 for each.
 func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
 	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}
@@ -117,10 +117,10 @@ func ownParams(p *bayes.Posterior) (own []int) {
 	return own
 }
 
-// average sets curved. If the negative log density of a datum with residual r is w|r|,
-// its curvature is zero except at the kink r = 0, where the slope jumps by 2w. Let τ be
-// the standard deviation of the expected value under the Gaussian posterior. Then the
-// mean curvature is 2w φ(r/τ)/τ. It replaces the Fisher information.
+// The method average() sets curved. If the negative log density of a datum with residual
+// r is w|r|, its curvature is zero except at the kink r = 0, where the slope jumps by 2w.
+// Let τ be the standard deviation of the expected value under the Gaussian posterior.
+// Then the mean curvature is 2w φ(r/τ)/τ. It replaces the Fisher information.
 func (l *expansion) average() {
 	for _, o := range l.data {
 		c := o.Information
@@ -135,12 +135,12 @@ func (l *expansion) average() {
 	}
 }
 
-// cross returns the mixed second derivatives of the negative log likelihood with respect
-// to one of the likelihood's own parameters and another parameter, −Σᵢ ∂²log p(yᵢ |
-// mᵢ)/∂own∂m ∂mᵢ/∂u. Averaged over data sets, they are zero. At a mode they balance the
-// prior: if σ grows, the prior pulls the other parameters farther from the values that
-// the data favour. For data with kinks, some of these derivatives jump at a mode. For
-// such data, cross uses the average of these derivatives, which is zero.
+// The method cross() returns the mixed second derivatives of the negative log likelihood
+// with respect to one of the likelihood's own parameters and another parameter, −Σᵢ ∂²log
+// p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. Averaged over data sets, they are zero. At a mode they
+// balance the prior: if σ grows, the prior pulls the other parameters farther from the
+// values that the data favour. For data with kinks, some of these derivatives jump at a
+// mode. For such data, cross() uses the average of these derivatives, which is zero.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)

@@ -62,7 +62,8 @@ func orNull(v float64) any {
 	return v
 }
 
-// absolute returns the absolute tolerance if all components share one, and nil otherwise.
+// The function absolute() returns the absolute tolerance if all components share one, and
+// nil otherwise.
 func absolute(t probode.Tolerance) any {
 	if len(t.Absolute) != 1 {
 		return nil

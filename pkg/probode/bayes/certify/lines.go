@@ -20,13 +20,14 @@ type probe struct {
 	failed       bool // both setups fail, although the density of the prior is positive
 }
 
-// The method counts reports whether the density of either setup is large enough to count.
+// The method counts() reports whether the density of either setup is large enough to
+// count.
 func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
 
-// The method differs reports whether the log densities differ by 1 or more.
+// The method differs() reports whether the log densities differ by 1 or more.
 func (p probe) differs() bool { return p.coarse != p.fine && !(math.Abs(p.coarse-p.fine) < 1) }
 
-// The method unsolved reports whether both densities are zero.
+// The method unsolved() reports whether both densities are zero.
 func (p probe) unsolved() bool { return math.IsInf(max(p.fine, p.coarse), -1) }
 
 // effect returns the difference between the densities, in units of the density at the
@@ -36,7 +37,7 @@ func (p probe) effect() float64 { return math.Abs(math.Exp(p.coarse) - math.Exp(
 // A line holds points on a straight line through a mode, and the mode itself.
 type line []probe
 
-// sort sorts the points by t.
+// The method sort() sorts the points by t.
 func (l line) sort() { slices.SortFunc(l, func(a, b probe) int { return cmp.Compare(a.t, b.t) }) }
 
 // effect returns the largest effect of any point on the line.
@@ -47,7 +48,7 @@ func (l line) effect() (most float64) {
 	return most
 }
 
-// The method worst returns the point with the largest effect among those at which the
+// The method worst() returns the point with the largest effect among those at which the
 // setups differ, or among all points if they differ nowhere.
 func (l line) worst() probe {
 	from := l
@@ -77,8 +78,8 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 }
 
 // shift returns the absolute difference between the means of a function of t under the
-// two densities. The unit is the smaller of the standard deviation of the function under
-// the reference density and the argument most.
+// two densities. The unit is the smaller of the standard deviation of the function
+// under the reference density and the argument most.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

@@ -45,7 +45,7 @@ func TestLookIsCheap(t *testing.T) {
 			t.Fatal(err)
 		}
 		newLook(at, x, ll).away(c.assessed)
-		if n := len(x.seen.ll) + len(c.fine.seen.ll); n > 50+20*d || n < 2*priorDraws {
+		if n := len(x.cache.ll) + len(c.fine.cache.ll); n > 50+20*d || n < 2*priorDraws {
 			t.Errorf("%d parameters: %d solves: want at most %d", d, n, 50+20*d)
 		}
 	}

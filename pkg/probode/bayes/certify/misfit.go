@@ -20,7 +20,7 @@ import (
 // the data, this shift can be larger than all others. This happens, for example, if the
 // model omits effects and its assumed errors are too small to account for them.
 
-// The function misfits reports whether the data are farther from the expected values of
+// The function misfits() reports whether the data are farther from the expected values of
 // the reference than their errors allow: whether χ² is more than four standard deviations
 // above its mean.
 func (l *expansion) misfits() bool {

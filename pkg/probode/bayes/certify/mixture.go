@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The method draws generates draws from the mixture of the Gaussian approximations at the
-// modes. It returns the expansions of the posterior at the draws. It also returns the
+// The method draws() generates draws from the mixture of the Gaussian approximations at
+// the modes. It returns the expansions of the posterior at the draws. It also returns the
 // number of lost draws, at which the reference failed and which have no expansion.
 func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, err error) {
 	var modes []*expansion

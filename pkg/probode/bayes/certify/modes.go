@@ -18,7 +18,7 @@ import (
 )
 
 // Certificates are computed at modes of the reference's posterior. From each mode that a
-// search with either setup finds, the reference climbs to a mode of its own posterior.
+// search with either setup finds, a climb leads to a mode of the reference's posterior.
 
 // A Certifier holds the modes of a reference posterior, at which it compares setups
 // with the reference.
@@ -83,7 +83,7 @@ func (c *Certifier) Mode() []float64 {
 	return nil
 }
 
-// The method reached returns the modes that were reached.
+// The method reached() returns the modes that were reached.
 func (c *Certifier) reached() (out []anchor) {
 	for _, m := range c.modes {
 		if m.at != nil && m.Found {
@@ -93,10 +93,10 @@ func (c *Certifier) reached() (out []anchor) {
 	return out
 }
 
-// search looks for modes of the posterior, first with a Setup and then with the
-// reference, and returns all that it finds. A Setup without a mesh gets equal steps of a
-// size that works for most problems. If the search with the Setup fails, the error says
-// so, and only the modes that the reference found are returned.
+// The method search() looks for modes of the posterior, first with a Setup and then with
+// the reference, and returns all that it finds. A Setup without a mesh gets equal steps
+// of a size that works for most problems. If the search with the Setup fails, the error
+// says so, and only the modes that the reference found are returned.
 func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, error) {
 	q := c.p.SolvedBy(coarse)
 	if q.Mesh == nil {
@@ -126,7 +126,7 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 	return append(from, c.found...), failed
 }
 
-// The function heavy returns the modes whose mass is above minor.
+// The function heavy() returns the modes whose mass is above minor.
 func heavy(all *bayes.Modes) (out [][]float64) {
 	for _, m := range all.Modes {
 		if m.Mass > minor {
@@ -188,8 +188,9 @@ func (c *Certifier) reach(from []float64) anchor {
 	return m
 }
 
-// ahead climbs from u with a method that costs much less than an accurate reference. It
-// returns the point where it ends, or u if the density of the reference is lower there.
+// The function ahead() climbs from u with a method that costs much less than an accurate
+// reference. It returns the point where the climb ends, or u if the density of the
+// reference is lower there.
 func (c *Certifier) ahead(u []float64) []float64 {
 	if c.lent == nil {
 		return u
@@ -202,8 +203,9 @@ func (c *Certifier) ahead(u []float64) []float64 {
 	return a.X
 }
 
-// climb climbs from u to a mode of the posterior that x computes. The result found says
-// whether it reached the mode to within a hundredth of a standard deviation.
+// The function climb() climbs from u to a mode of the posterior that x computes. The
+// result found says whether it reached the mode to within a hundredth of a standard
+// deviation.
 func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	if l, err = expand(x, u, nil); err != nil {
 		return nil, false, err
@@ -232,7 +234,7 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	return l, found, nil
 }
 
-// The method left returns the distance to the mode in standard deviations, as estimated
+// The method left() returns the distance to the mode in standard deviations, as estimated
 // from the expansion.
 func (l *expansion) left() float64 {
 	if l.U != nil {
@@ -248,7 +250,7 @@ func (l *expansion) left() float64 {
 	return math.Sqrt(math.Abs(mat.Dot(step, l.slope)))
 }
 
-// The function unknown returns an AtMode in which every number is unknown.
+// The function unknown() returns an AtMode in which every number is unknown.
 func unknown() AtMode {
 	nan := math.NaN()
 	return AtMode{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}

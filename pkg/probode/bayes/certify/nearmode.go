@@ -65,7 +65,7 @@ func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) 
 	return l, near, x.ctx.Err()
 }
 
-// The function stationary uses the gradient and the density to decide whether the point
+// The function stationary() uses the gradient and the density to decide whether the point
 // is near a mode in the coordinates listed in known. The argument full is the precision
 // matrix of all coordinates.
 func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
@@ -109,9 +109,9 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	return true
 }
 
-// fall returns how far the log density falls over a distance in a direction, averaged
-// over the direction and its opposite. It is +∞ if the density cannot be evaluated at one
-// of the two ends.
+// The method fall() returns how far the log density falls over a distance in a direction,
+// averaged over the direction and its opposite. It is +∞ if the density cannot be
+// evaluated at one of the two ends.
 func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	u := make([]float64, len(l.X))
 	for _, step := range []float64{-distance, distance} {

@@ -15,7 +15,7 @@ import (
 // A Profile holds the log likelihoods under several setups as functions of one parameter,
 // with the other parameters fixed. If error control chooses the steps anew at every θ,
 // the log likelihood jumps wherever a step changes from accepted to rejected. The size of
-// a jump depends on the tolerance. A chain or an optimiser can be trapped between two
+// a jump depends on the tolerance. A chain or an optimiser can get trapped between two
 // jumps.
 type Profile struct {
 	Param  string

@@ -74,7 +74,7 @@ func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64
 }
 
 // atEach solves the equations with each of the setups at each of the points, and calls
-// the function do with the data that the setups predict. The data are nil at a point
+// the function do() with the data that the setups predict. The data are nil at a point
 // where one of the setups fails, as explicit steps may on a stiff problem.
 func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers int, setups []probode.Setup, do func(i int, x []*evaluator, expected [][]float64)) error {
 	if len(points) == 0 {

@@ -14,8 +14,8 @@ import (
 // This file computes what certificates need to know about a setup: the size of its steps
 // or its tolerance, its description in words, and a setup that is more accurate.
 
-// tolerance returns the tolerance of a setup under error control, and true. For any other
-// setup it returns false.
+// The function tolerance() returns the tolerance of a setup under error control, and
+// true. For any other setup it returns false.
 func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	switch m := s.Mesh.(type) {
 	case probode.Adaptive:
@@ -73,8 +73,8 @@ func accurateTolerance(a reference.Accurate) float64 {
 	return a.Relative
 }
 
-// The function finer returns a setup that is more accurate than s: s with a hundredth of
-// the tolerance, s with a tenth of the step, or reference.Accurate. The mesh
+// The function finer() returns a setup that is more accurate than s: s with a hundredth
+// of the tolerance, s with a tenth of the step, or reference.Accurate. The mesh
 // reference.Accurate recomputes a doubtful solution with a hundredth of its tolerance, so
 // a more accurate solution needs a thousandth.
 func finer(s probode.Setup) probode.Setup {
@@ -115,8 +115,8 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 	return shortest, longest
 }
 
-// describe describes a Setup in words. If a Setup has a tolerance and its steps are not
-// frozen, error control chooses the steps anew at every θ.
+// The function describe() describes a Setup in words. If a Setup has a tolerance and its
+// steps are not frozen, error control chooses the steps anew at every θ.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

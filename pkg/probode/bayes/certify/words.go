@@ -108,7 +108,7 @@ func (c *Certificate) Answer(threshold float64) string {
 	return b.String()
 }
 
-// difference describes the difference between the setups at m.Where.
+// The method difference() describes the difference between the setups at m.Where.
 func (c *Certificate) difference(m *AtMode) string {
 	by, than := math.Abs(m.Differ), "lower"
 	if m.Differ > 0 {
@@ -125,12 +125,12 @@ func (c *Certificate) difference(m *AtMode) string {
 	return fmt.Sprintf("the log likelihood with %s is %s by %.2g", c.Setup, than, by)
 }
 
-// The method sound reports whether there is a result at each of the modes.
+// The method sound() reports whether there is a result at each of the modes.
 func (c *Certificate) sound() bool {
 	return !slices.ContainsFunc(c.Modes, func(m AtMode) bool { return m.Err != "" })
 }
 
-// The method largest describes the largest shift at m: its parameter and its size.
+// The method largest() describes the largest shift at m: its parameter and its size.
 func (c *Certificate) largest(m *AtMode) string {
 	at := 0
 	for k, s := range m.Shift {
@@ -172,8 +172,9 @@ func mostShifted(all []*Certificate) (index []int, others float64) {
 	return index, others
 }
 
-// table returns a table of several certificates of one model, with a row for each mode.
-// If there are many parameters, it shows only those with the largest shifts.
+// The function table() returns a table of several certificates of one model, with a row
+// for each mode. If there are many parameters, it shows only those with the largest
+// shifts.
 func table(all []*Certificate) string {
 	if len(all) == 0 {
 		return ""

@@ -36,8 +36,8 @@ func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {
 	return math.Sqrt(variance(m))
 }
 
-// The function smooth returns the likelihood of column k of the data of x if Laplace's
-// method is needed and possible for it, or nil.
+// The function smooth() returns the likelihood of column k of the data if Laplace's
+// method is both needed and possible for this column, and nil otherwise.
 func smooth(x *bayes.Experiment, k int) bayes.SlopedLikelihood {
 	of := x.Errors[min(k, len(x.Errors)-1)]
 	switch of.(type) {
@@ -66,21 +66,21 @@ func (e *expansion) at(n int, x []float64) []float64 {
 	return e.x[n*len(x) : (n+1)*len(x)]
 }
 
-// expand sets the standard deviation s for the data value y with the given index and the
-// likelihood of. If y is impossible given m, it expands at m = y instead.
-func (e *expansion) expand(index int, of bayes.SlopedLikelihood, y, m float64, own []float64) (sd float64) {
+// expand sets the standard deviation s for the data value y with the given index and
+// likelihood. If y is impossible given m, it expands at m = y instead.
+func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m float64, own []float64) (sd float64) {
 	if math.IsNaN(y) {
 		y = m
 	}
-	if e.mean[index] = m; math.IsInf(of.LogProb(y, m, own), -1) {
+	if e.mean[index] = m; math.IsInf(likelihood.LogProb(y, m, own), -1) {
 		m = y
 	}
-	e.sd[index] = standIn(of, y, m, own)
+	e.sd[index] = standIn(likelihood, y, m, own)
 	return e.sd[index]
 }
 
-// The method settled reports whether the expansion is at the mode x, or whether the mode
-// counts as not found. If neither is the case, it moves the expansion to x.
+// The method settled() reports whether the expansion is at the mode x, or whether the
+// mode counts as not found. If neither is the case, it moves the expansion to x.
 func (p *path) settled(e *expansion, x, theta []float64) bool {
 	d := len(x) / len(p.data.T)
 	same := true

@@ -73,9 +73,9 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	return out, nil
 }
 
-// predictive returns two things: the experiment whose states are the means and standard
-// deviations of the predictive distributions of the data of x, and the remaining part of
-// the log likelihood.
+// The function predictive() returns two things: the experiment whose states are the means
+// and standard deviations of the predictive distributions of the data of x, and the
+// remaining part of the log likelihood.
 func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
 	c := len(x.Data.Y[0])
 	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
@@ -129,7 +129,7 @@ func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.
 	return &bayes.Experiment{Name: x.Name, Problem: p, Data: data, Errors: errs}, nil
 }
 
-// term is the likelihood whose log probability is m itself.
+// The type term is the likelihood whose log probability is m itself.
 type term struct{}
 
 func (term) Own() []bayes.Value                        { return nil }
@@ -278,8 +278,8 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	return nil
 }
 
-// The method look describes the data at time n near the state x. The argument e is nil if
-// all errors are Gaussian or log-normal.
+// The method look() describes the data at time n near the state x. The argument e is nil
+// if all errors are Gaussian or log-normal.
 func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expansion) {
 	at := x
 	if e != nil {

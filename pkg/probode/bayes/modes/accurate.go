@@ -15,11 +15,12 @@ import (
 
 // A solution with an accurate solver can cost as much as twenty solutions with the
 // adaptive Radau method shape.Lender, and it has no derivatives. The modes of the two
-// posteriors are nearly the same. So the Radau method searches, and the accurate solver
-// only climbs from the modes that were found.
+// posteriors are nearly the same. So the search uses the Radau method, and the accurate
+// solver is used only to climb from the modes that were found.
 
-// findByLender does what find does for a posterior with an accurate solver. If the two
-// solvers do not agree at the modes, the accurate solver searches, too.
+// findByLender does the same as find for a posterior with an accurate solver. If the two
+// solvers do not agree at the modes, or if the search with the Radau method fails, there
+// is another search with the accurate solver.
 func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	out, err := find(ctx, p.SolvedBy(shape.Lender), s)
 	agree := false

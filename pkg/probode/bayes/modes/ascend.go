@@ -10,22 +10,22 @@ import (
 )
 
 // The whole search may use these fractions of the number of solves in a run with the
-// default settings. Its cost includes the work that turns the ends into modes.
+// default settings. Its cost includes the work that turns the end points into modes.
 const (
 	sharePlanned = 0.165 // no search begins beyond this share,
 	shareMore    = 0.15  // and no additional search beyond this one;
 	shareMost    = 0.18  // here the running searches are stopped
 )
 
-// climb runs the searches, and returns their ends and the number of searches. The
-// searches run in groups, so that later ones can stop early if they lead to known ends.
-// After each group some searches begin at local maxima on the coordinate lines through
-// the highest end. If n searches have found w ends,
+// The method climb() runs the searches, and returns their end points and the number of
+// searches. The searches run in groups, so that later ones can stop early if they lead to
+// known end points. After each group some searches begin at local maxima on the
+// coordinate lines through the highest end point. If n searches have found w end points,
 //
 //	w (n − 1)/(n − w − 2)
 //
-// distinct ends are expected in total [Boender & Rinnooy Kan 1987]. If that exceeds w by
-// at least one half, more searches follow from the remaining points.
+// distinct end points are expected in total [Boender & Rinnooy Kan 1987]. If that exceeds
+// w by at least one half, more searches follow from the remaining points.
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
@@ -78,8 +78,9 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 
 // solvesLeft returns how many solves are left for searches if the whole search may cost
 // the given share of a run. It subtracts the solves already performed, and those that
-// will be needed to turn the ends into modes. These are the solves for a final refinement
-// and a Hessian at each end that may count, and for checking that the ends are distinct.
+// will be needed to turn the end points into modes. These are the solves for a final
+// refinement and a Hessian at each end point that may count, and for checking that the
+// end points are distinct.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	highest := math.Inf(-1)
 	for _, c := range ends {
@@ -98,14 +99,14 @@ func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	return out
 }
 
-// The function take splits off the first n climbs, or all if there are fewer, and returns
-// them and the rest.
+// The function take() splits off the first n climbs, or all if there are fewer, and
+// returns them and the rest.
 func take(climbs []*climb, n int) (first, rest []*climb) {
 	n = min(n, len(climbs))
 	return slices.Clone(climbs[:n]), climbs[n:]
 }
 
-// The function spread splits off n evenly spaced climbs, or all if there are fewer, and
+// The function spread() splits off n evenly spaced climbs, or all if there are fewer, and
 // returns them and the rest.
 func spread(climbs []*climb, n int) (some, rest []*climb) {
 	n = min(n, len(climbs))
@@ -119,9 +120,9 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 	return some, rest
 }
 
-// ascend runs searches, given the known ends. In each round, every search takes a few
-// steps. Between rounds, searches that have met are merged, and a search is stopped if it
-// leads to a point where an earlier search has ended, or would take too long.
+// ascend runs searches, given the known end points. In each round, every search takes a
+// few steps. Between rounds, searches that have met are merged, and a search is stopped
+// if it leads to a point where an earlier search has ended, or would take too long.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
 	const rounds, each = 25, 3
 	all := len(climbs)
@@ -176,9 +177,9 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 	return ends, nil
 }
 
-// The method lead returns the searches that do not lead to a known end. A search
-// approaches a known end if its next step, without damping, would bring it much nearer to
-// that end, and if the density rises along the straight line to it.
+// The method lead() returns the searches that do not lead to a known end point. A search
+// approaches a known end point if its next step, without damping, would bring it much
+// nearer to that point, and if the density rises along the straight line to it.
 func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
 	const tests, points, contraction = 3, 5, 0.4
 	to := make([]*climb, len(active))

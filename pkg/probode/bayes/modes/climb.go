@@ -41,9 +41,9 @@ func (c *climb) absorb(o *climb) {
 	o.s, o.Information = nil, nil
 }
 
-// The method hopeless reports whether a climb is so low and so slow that it would need
-// very many more steps to reach a height at which an end counts. "Very many" means a
-// hundred if the climb has already taken many steps, and more if it has taken few.
+// The method hopeless() reports whether a climb is so low and so slow that it would need
+// very many more steps to reach a height at which an end point counts. "Very many" means
+// a hundred if the climb has already taken many steps, and more if it has taken few.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false
@@ -69,8 +69,8 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// The function near reports whether two searches are close to each other in the metric of
-// each.
+// The function near() reports whether two searches are close to each other in the metric
+// of each.
 func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }

@@ -21,10 +21,10 @@ type foundMode struct {
 	from []int
 }
 
-// finish turns the ends into modes.
+// The method finish() turns the end points into modes.
 func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, error) {
-	// An end far below the highest one has negligible mass, unless it is much wider; the
-	// metric is accurate enough to decide that.
+	// An end point far below the highest one has negligible mass, unless it is much
+	// wider; the metric is accurate enough to decide that.
 	rough := func(c *climb) float64 {
 		var chol mat.Cholesky
 		if c.Information == nil || !chol.Factorize(c.Information) {
@@ -82,7 +82,7 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 	return modes, nil
 }
 
-// The method hold makes the smooth densities of s use the grids that error control
+// The method hold() makes the smooth densities of s use the grids that error control
 // chooses at theta, until release is called. A worker that created its density later
 // would choose a grid of its own, so hold creates the densities of all workers in
 // advance.
@@ -101,9 +101,9 @@ func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (r
 	}
 }
 
-// The method distinct merges ends that have no barrier between them. There is no barrier
-// if, along a straight or a bent line, the density does not fall below e^−½ times the
-// lower of the densities at the two ends.
+// The method distinct() merges end points that have no barrier between them. There is no
+// barrier if, along a straight or a bent line, the density does not fall below e^−½ times
+// the lower of the densities at the two points.
 func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb
@@ -144,9 +144,9 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 	return out, nil
 }
 
-// The function nearest returns the index of the climb that is nearest to c in its metric.
-// It returns −1 in one dimension, where no path leads around a barrier, and if c has no
-// metric.
+// The function nearest() returns the index of the climb that is nearest to c in its
+// metric. It returns −1 in one dimension, where no path leads around a barrier, and if c
+// has no metric.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
 	if len(c.X) < 2 || c.Information == nil {
@@ -160,7 +160,7 @@ func nearest(climbs []*climb, c *climb) int {
 	return k
 }
 
-// The function straight reports whether the log density stays above low along the
+// The function straight() reports whether the log density stays above low along the
 // straight line from a to b.
 func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	const points = 15
@@ -184,7 +184,7 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	return true
 }
 
-// The function bent reports whether the log density stays above low along a path from a
+// The function bent() reports whether the log density stays above low along a path from a
 // to b through a third point. This point is a maximum of the density in the plane halfway
 // between a and b, near their midpoint. If the density falls too low on one half of the
 // path, that half is bent in the same way; the argument times limits the depth of this

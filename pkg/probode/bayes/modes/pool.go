@@ -25,7 +25,7 @@ type search struct {
 	release   []func()
 }
 
-// take returns a density that is not in use.
+// The method take() returns a density that is not in use.
 func (q *search) take(ctx context.Context) *bayes.Density {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -37,7 +37,7 @@ func (q *search) take(ctx context.Context) *bayes.Density {
 	return q.another(ctx)
 }
 
-// another makes a density.
+// The method another() makes a density.
 func (q *search) another(ctx context.Context) *bayes.Density {
 	e := q.bound.Clone()
 	q.all, q.release = append(q.all, e), append(q.release, e.Bind(ctx))
@@ -60,7 +60,7 @@ func (q *search) work() float64 {
 	return float64(steps) / float64(q.all[0].Steps())
 }
 
-// The method each() calls the function do n times in parallel; each worker has its own
+// The method each() calls the function do() n times in parallel; each worker has its own
 // density.
 func (q *search) each(ctx context.Context, n int, tell func(done, total int), do func(e *bayes.Density, i int) error) error {
 	var mu sync.Mutex
@@ -81,9 +81,9 @@ func (q *search) each(ctx context.Context, n int, tell func(done, total int), do
 	return err
 }
 
-// The method values returns the log density at each of the points, or −∞ where it cannot
-// be computed. The function of() chooses the density that a worker evaluates; nil means
-// the worker's own density.
+// The method values() returns the log density at each of the points, or −∞ where it
+// cannot be computed. The function of() chooses the density that a worker evaluates; nil
+// means the worker's own density.
 func (q *search) values(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([]float64, error) {
 	const piece = 8
 	out := make([]float64, len(points))
@@ -103,7 +103,7 @@ func (q *search) values(ctx context.Context, points [][]float64, of func(e *baye
 	return out, err
 }
 
-// The method gradients does what values does for gradients, which are NaN where they
+// The method gradients() does what values does for gradients, which are NaN where they
 // cannot be computed.
 func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([][]float64, error) {
 	out := make([][]float64, len(points))
@@ -117,8 +117,8 @@ func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *b
 	return out, err
 }
 
-// The method tell returns the progress hook of one of the three parts of a search, or nil
-// if there is none.
+// The method tell() returns the progress hook for one of the three parts of a search, or
+// nil if there is none.
 func (q *search) tell(part int, doing string) func(done, total int) {
 	if q.hook == nil {
 		return nil
@@ -128,8 +128,8 @@ func (q *search) tell(part int, doing string) func(done, total int) {
 	}
 }
 
-// The function ended returns the reason why the search must stop: the context has ended,
-// or a function of the model has panicked.
+// The function ended() returns the reason why the search must stop: the context has
+// ended, or a function of the model has panicked.
 func ended(ctx context.Context, e *bayes.Density) error {
 	if err := ctx.Err(); err != nil {
 		return err

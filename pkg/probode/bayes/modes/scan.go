@@ -20,11 +20,11 @@ import (
 // suits priors with long tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
-// scan evaluates the density along each coordinate line through the highest end, unless
-// it has done so for this end before. It returns searches that begin at the highest
-// summits that are separated from the end by a valley. Their number is limited by the
-// argument most. It leaves out summits that are not above the highest draw from the
-// prior, because they are not better starts.
+// scan evaluates the density along each coordinate line through the highest end point,
+// unless it has done so for this point before. It returns searches that begin at the
+// highest summits that are separated from the end point by a valley. Their number is
+// limited by the argument most. It leaves out summits that are not above the highest draw
+// from the prior, because they are not better starts.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {
@@ -89,7 +89,7 @@ func (s *summit) sharpen(e *bayes.Density) {
 	}
 }
 
-// The method along() returns the summits on the coordinate lines through an end.
+// The method along() returns the summits on the coordinate lines through an end point.
 func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 	var points [][]float64
 	for k := range end.X {
@@ -113,7 +113,7 @@ func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 		line = append(line, end)
 		slices.SortStableFunc(line, func(a, b *climb) int { return cmp.Compare(a.X[k], b.X[k]) })
 		here := slices.Index(line, end)
-		// Go outwards from the end, on both sides.
+		// Go outwards from the end point, on both sides.
 		for _, way := range [2]int{-1, 1} {
 			low := end.Value
 			for i := here + way; i >= 0 && i <= n; i += way {

@@ -32,8 +32,8 @@ const (
 	together = 0.5
 	// barrier is the amount by which the log density must fall between two modes.
 	barrier = 0.5
-	// An end counts only if its log density is less than the constant lowest below that
-	// of the highest end. For log masses, which at first are known only roughly, the
+	// An end point counts only if its log density is less than the constant lowest below
+	// that of the highest one. For log masses, which at first are known only roughly, the
 	// limit is larger by 4.
 	lowest = 14
 )

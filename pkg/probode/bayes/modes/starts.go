@@ -12,9 +12,9 @@ import (
 )
 
 // drawPoints evaluates the density at draws from the prior. It returns the draws with a
-// positive density, the highest first. It also returns the first θ at which the density
-// was zero or the solve failed. If few draws have a positive density, it draws more, up
-// to four times as many.
+// positive density, in order of decreasing density. It also returns the first θ at which
+// the density was zero or the solve failed. If few draws have a positive density, it
+// draws more, up to four times as many.
 func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []float64, err error) {
 	rng := probode.Stream(q.s.Seed, 0x6d6f6465)
 	for round := 0; q.s.Points > 0 && (round == 0 || round < 4 && len(points) > 0 && len(points) < q.s.Starts); round++ {
@@ -32,8 +32,8 @@ func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []floa
 	return points, failed, nil
 }
 
-// look evaluates the density at Points draws from the prior, which form a Latin hypercube
-// [McKay, Beckman & Conover 1979].
+// The method look() evaluates the density at Points draws from the prior, which form a
+// Latin hypercube [McKay, Beckman & Conover 1979].
 func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, failed []float64, err error) {
 	d := len(q.p.Params)
 	thetas := make([][]float64, q.s.Points)
@@ -75,7 +75,7 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 	return points, failed, nil
 }
 
-// The method starts chooses the points at which searches begin. Up to a third are
+// The method starts() chooses the points at which searches begin. Up to a third are
 // summits, which are higher than their nearest neighbours [Törn & Viitanen 1992]. Another
 // third are the highest of the other points. The last third are spread over the remaining
 // points, because with few draws there may be no high point near a narrow mode. The
@@ -127,7 +127,7 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 
 // summits returns the indices of the points that are higher than their nearest
 // neighbours, where distances are measured in units of the quartiles of the priors. The
-// points are sorted, the highest first.
+// points are sorted in order of decreasing density.
 func (q *search) summits(points []*climb) []int {
 	const neighbours = 6
 	scale := make([]float64, len(q.p.Params))

@@ -20,9 +20,9 @@ const (
 	widestSD     = 10  // the largest standard deviation of a shape in any direction
 )
 
-// climb looks for modes from the given points. Unlike modes.Find it does not search
-// everywhere, and takes the shapes from the Fisher information. This costs little more
-// than a few solves for each parameter.
+// The function climb() looks for modes from the given points. Unlike modes.Find it does
+// not search everywhere, and takes the shapes from the Fisher information. This costs
+// little more than a few solves for each parameter.
 func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Modes, error) {
 	out := &bayes.Modes{Searches: len(from)}
 	var failed error
@@ -60,8 +60,8 @@ func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Mo
 	return out, nil
 }
 
-// The function middle returns the nominal point or, if there is none, the medians of the
-// priors.
+// The function middle() returns the nominal point or, if there is none, the medians of
+// the priors.
 func middle(p *bayes.Posterior) []float64 {
 	if p.GridAt != nil {
 		return p.GridAt

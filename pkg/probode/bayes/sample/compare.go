@@ -15,14 +15,14 @@ import (
 
 // A Measurement holds the draws of one sampler from a posterior, and their cost.
 type Measurement struct {
-	// Sampler is the sampler that drew: the given one, or the one that its Prepare
-	// returned.
+	// Sampler is the sampler that generated the draws: the given one, or the one that its
+	// Prepare returned.
 	Sampler Sampler
 	Chains  *mcmc.Chains
 
 	// Solves is the work per draw: the number of steps that the solvers take, divided by
-	// the number that one solution of all experiments takes with the posterior's Setup.
-	// It does not include the solves that compute weights.
+	// the number of steps in one solution of all equations with the posterior's Setup. It
+	// does not include the solves that compute weights.
 	Solves float64
 
 	// Summary is the summary of Chains, and ESS is the smallest bulk effective sample
@@ -31,8 +31,7 @@ type Measurement struct {
 	ESS     float64
 
 	// Work is the work of the whole run, without the search for modes, and Prepared is
-	// the work of that search. The unit is one solution of all experiments, as for
-	// Solves.
+	// the work of that search. The unit is one solution of all equations, as for Solves.
 	Work, Prepared float64
 
 	// Seconds is the duration of the whole run with the available workers: preparation,
@@ -83,8 +82,8 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 }
 
 // More continues the same chains until each has the given number of draws, and returns
-// all draws, the earlier ones first. The draws are the same as in one run of that length.
-// r does not change; do not call More on it again.
+// all draws, beginning with the earlier ones. The draws are the same as in one run of
+// that length. r does not change; do not call More on it again.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
 		return r, errors.New("sample: Measurement.More: this result does not come from Measure")

@@ -29,18 +29,18 @@ import (
 // So the size of the error of the first stage does not matter; only its change from θ to
 // θ′ does.
 //
-// Stationary distribution: exactly p₀(θ | Y) of the second setup. With Noise it is p(θ, ξ
-// | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. This
+// Stationary distribution: exactly p₀(θ | Y) with the second setup. With Noise it is p(θ,
+// ξ | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. This
 // requires that every move that the second stage would accept has a fair chance of
-// passing the first. Suppose that in a part of the posterior of the second setup the
-// first stage fails or its density almost vanishes. Then moves into this part have no
-// such chance: the chain does not enter it, and the draws do not show that it exists. So
-// the sampler tests this requirement: of the moves that the first stage rejects, the
-// second stage examines one in two during burn-in, and one in sixteen later. A move is
-// lost if the two stages accept it with less than a tenth of the probability with which
-// plain Metropolis would accept it. If more than one in 200 of the moves that plain
-// Metropolis would accept are lost, the chain continues with only the second stage, and
-// Chains.Notes say at which iteration this began.
+// passing the first. Suppose that the first stage fails, or that its density almost
+// vanishes, in a part of the posterior with the second setup. Then moves into this part
+// have no such chance: the chain does not enter it, and the draws do not show that it
+// exists. So the sampler tests this requirement: of the moves that the first stage
+// rejects, the second stage examines one in two during burn-in, and one in sixteen later.
+// A move is lost if the two stages accept it with less than a tenth of the probability
+// with which plain Metropolis would accept it. If more than one in 200 of the moves that
+// plain Metropolis would accept are lost, the chain continues with only the second stage,
+// and Chains.Notes say at which iteration this began.
 //
 // Cost: one solve of the first stage for each draw, and one of the second stage for each
 // move that the first accepts. It accepts fewer moves than Deterministic, because the
@@ -82,7 +82,7 @@ func (s DelayedAcceptance) String() string {
 	return "delayed acceptance"
 }
 
-// second reports whether the second stage has a setup of its own.
+// The method second() reports whether the second stage has a setup of its own.
 func (s DelayedAcceptance) second() bool { return !s.Second.Equal(probode.Setup{}) }
 
 func (s DelayedAcceptance) Proposals() mcmc.Rule { return s.Proposal }
@@ -115,8 +115,8 @@ func (s DelayedAcceptance) Check(d *bayes.Density) error {
 	return nil
 }
 
-// Target returns p₀(θ | Y) of the second setup, if Second is given. Otherwise it returns
-// p₀(θ | Y) of the posterior's setup, or p(θ, ξ | Y) with Noise.
+// Target returns p₀(θ | Y) with the second setup, if Second is given. Otherwise it
+// returns p₀(θ | Y) with the posterior's setup, or p(θ, ξ | Y) with Noise.
 func (s DelayedAcceptance) Target() Target {
 	switch {
 	case s.second():
@@ -175,7 +175,7 @@ const (
 	// burn-in and one in laterTested after it.
 	soonTested, laterTested = 2, 16
 	// mostLost is the largest fraction of moves that may be lost. At least leastRefused
-	// lost moves must have been seen before the first stage is given up.
+	// lost moves must have been seen before the first stage is abandoned.
 	mostLost, leastRefused = 0.005, 3
 )
 
@@ -265,8 +265,8 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	s.walk.Observe(s.u, probability)
 }
 
-// The method second evaluates the second stage at the proposed θ′, where the log prior is
-// lp. It returns three numbers. ll is the log likelihood there, or NaN if the solve
+// The method second() evaluates the second stage at the proposed θ′, where the log prior
+// is lp. It returns three numbers. ll is the log likelihood there, or NaN if the solve
 // fails. ratio is the log acceptance ratio of plain Metropolis. back is log a(θ′, θ),
 // which is −∞ if the first stage has failed.
 func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
@@ -282,9 +282,10 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	return ll, ratio, back
 }
 
-// test counts a move with the given weight, and ends the use of the first stage if too
-// many moves are lost. Plain Metropolis accepts the move with probability min(1, eʳ),
-// where r is ratio. The two stages accept it with probability min(a(θ, θ′), eʳ a(θ′, θ)).
+// The method test() counts a move with the given weight, and ends the use of the first
+// stage if too many moves are lost. Plain Metropolis accepts the move with probability
+// min(1, eʳ), where r is ratio. The two stages accept it with probability min(a(θ, θ′),
+// eʳ a(θ′, θ)).
 func (k *delayed) test(ratio, first, back, weight float64) {
 	plain := math.Exp(min(0, ratio))
 	k.plain += weight * plain
@@ -297,10 +298,10 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 	}
 }
 
-// The method right returns the log likelihood for the corrected predictions at theta, or
-// −Inf if it is NaN. coarse holds the predictions of the first stage at theta. At another
-// θ, fine holds the predictions of the second stage and elsewhere those of the first;
-// their difference is the correction.
+// The method right() returns the log likelihood for the corrected predictions at theta,
+// or −Inf if it is NaN. coarse holds the predictions of the first stage at theta. At
+// another θ, fine holds the predictions of the second stage and elsewhere those of the
+// first; their difference is the correction.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

@@ -34,8 +34,8 @@ type swarm struct {
 	stages  []stage
 	rows    int // number of earlier rows that the continuation of a path needs
 	z, next [][]float64
-	// memory and nextMemory contain the past values that the method stores for each path
-	// (see probode.Solver.MemoryLen).
+	// memory and nextMemory contain the past values that the method stores for each
+	// path (see probode.Solver.MemoryLen).
 	memory, nextMemory [][]float64
 	fit                [][]float64
 	ancestor           [][]int // by stage, the ancestors of the particles of the next stage
@@ -122,7 +122,7 @@ func (m *estimator) logLikelihood(theta, _ []float64) (float64, error) {
 	return sum, nil
 }
 
-// filtered estimates the likelihood of experiment i by a particle filter.
+// The method filtered() estimates the likelihood of experiment i by a particle filter.
 func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, error) {
 	w, r := &m.swarms[i], m.e.Part(i)
 	fit := r.Expected()

@@ -122,7 +122,7 @@ func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *ga
 	return found
 }
 
-// The method widens returns the largest factor by which the variance of a parameter
+// The method widens() returns the largest factor by which the variance of a parameter
 // exceeds its variance without noise in the solver, whose covariance matrix is cov.
 func (g *gaussian) widens(cov mat.Symmetric) (factor float64) {
 	d := cov.SymmetricDim()
@@ -151,8 +151,8 @@ func (s Hamiltonian) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kern
 }
 
 // newHamiltonian returns a kernel with ξ = 0. During burn-in the kernel learns the mean
-// and the covariance of the first parameters, as many as learned says, conditional on the
-// other coordinates.
+// and the covariance of the first parameters, conditional on the other coordinates; the
+// argument learned is the number of these parameters.
 func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, learned, burnIn int) *hamiltonian {
 	k := &hamiltonian{natural: newNatural(e), gaussian: g}
 	k.Hamiltonian = mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: precision, Learned: learned}
@@ -169,7 +169,7 @@ type hamiltonian struct {
 	xi, dxi []float64 // nil for ξ = 0
 }
 
-// noise computes xi from the coordinates x.
+// The method noise() computes xi from the coordinates x.
 func (k *hamiltonian) noise(x []float64) {
 	d, n := len(k.theta), len(k.mean)
 	copy(k.xi, x[n:])
@@ -179,7 +179,7 @@ func (k *hamiltonian) noise(x []float64) {
 	}
 }
 
-// target is the Target of the kernel.
+// The method target() is the Target of the kernel.
 func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	d, n := len(k.theta), len(k.mean)
 	k.noise(x)

@@ -21,13 +21,13 @@ import (
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,
 //
-// There is one sum for each component and each block b of n_b steps. In the prior the
+// There is one sum for each component and each block b of n_b steps. Under the prior the
 // sums are independent N(0, 1). The posterior of (θ, v) is close to a Gaussian that
 // Fisher scoring finds with a few hundred solves, and proposals from it are nearly
 // independent draws.
 
-// A gaussian is this approximation N(m, (UᵀU)⁻¹) of the distribution of (θ, v), with θ on
-// the unconstrained scale.
+// The type gaussian is this approximation N(m, (UᵀU)⁻¹) of the distribution of (θ, v),
+// with θ on the unconstrained scale.
 type gaussian struct {
 	blocks []shape.Block
 	mean   []float64
@@ -72,24 +72,24 @@ type both interface {
 	propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64
 }
 
-// A joint makes the joint moves of one chain. A joint move is autoregressive in x = (θ,
-// v),
+// A jointMover makes the joint moves of one chain. A joint move is autoregressive in x =
+// (θ, v),
 //
 //	y = m + √(1−b²) (x − m) + b U⁻¹ z,   z ~ N(0, I),
 //
 // which is reversible for the approximation N(m, (UᵀU)⁻¹). A pCN move with step b, which
 // is reversible for the prior, changes the rest of ξ.
-type joint struct {
+type jointMover struct {
 	*gaussian
 	w, y blas64.Vector
 }
 
-func newJoint(s *gaussian) *joint {
+func newJoint(s *gaussian) *jointMover {
 	n := len(s.mean)
-	return &joint{s, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}}
+	return &jointMover{s, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}}
 }
 
-func (j *joint) propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64 {
+func (j *jointMover) propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64 {
 	d := len(u)
 	w, y := j.w.Data, j.y.Data
 	var logq float64

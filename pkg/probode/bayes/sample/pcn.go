@@ -44,11 +44,11 @@ type PCNWithinGibbs struct {
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Blocks is the number of time intervals with which a joint move describes ξ. Zero
-	// means the largest number, at most 40, for which ξ is described by no more than 64
-	// numbers, counting all components and experiments. If that number is below 4, there
-	// are no joint moves. A negative number means no joint moves. More blocks than the
-	// default are useful if the noise is large.
+	// Blocks is the number of time intervals over which a joint move sums ξ. Zero means
+	// the largest number, at most 40, for which ξ is represented by no more than 64
+	// coordinates, counting all components and experiments. If that number is below 4,
+	// there are no joint moves. A negative number means no joint moves. More blocks than
+	// the default are useful if the noise is large.
 	Blocks int
 
 	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none
@@ -98,7 +98,7 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes fun
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])
-	return s, []string{fmt.Sprintf("there are also joint moves of θ and ξ, from a Gaussian approximation around %s that describes ξ by %d numbers", p.Format(theta), len(s.gaussian.blocks))}, nil
+	return s, []string{fmt.Sprintf("joint moves of θ and ξ are also proposed, from a Gaussian approximation around %s in which ξ is represented by %d coordinates", p.Format(theta), len(s.gaussian.blocks))}, nil
 }
 
 // Kernel returns the kernel of one chain.

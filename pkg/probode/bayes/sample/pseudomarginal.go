@@ -176,7 +176,7 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 	}
 }
 
-// compare records the difference between two estimates at the current θ.
+// The method compare() records the difference between two estimates at the current θ.
 func (k *pseudoMarginal) compare() {
 	var ll [2]float64
 	for i := range ll {

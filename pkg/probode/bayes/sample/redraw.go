@@ -17,7 +17,7 @@ import (
 // θ right after an accepted move. It depends on the proposal q, and is neither p(θ, ξ |
 // Y) nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ. So always publish q with the results.
 // Cost: one solve for each draw, and for each accepted move another solve and a new ξ.
-// Use it to reproduce the paper, and PCNWithinGibbs for inference.
+// Use it to reproduce the results of the paper; for inference, use PCNWithinGibbs.
 type RedrawOnAccept struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.

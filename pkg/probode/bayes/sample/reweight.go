@@ -17,7 +17,7 @@ import (
 )
 
 // Reweight assigns importance weights to draws that Run made from p with a coarse solver,
-// so that they represent the posterior of an accurate solver,
+// so that they represent the posterior computed with an accurate solver,
 //
 //	log wₛ = log p(Y | Z_accurate(θₛ)) − log p(Y | Zₛ)
 //
@@ -167,7 +167,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // the Posterior, and then the draws are reweighted to represent the posterior of an
 // accurate solver (see Reweight).
 //
-// Distribution of the weighted draws: p₀(θ | Y) of the accurate solver, if k̂ says that
+// Distribution of the weighted draws: p₀(θ | Y) with the accurate solver, if k̂ says that
 // the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for each
 // distinct θ among the kept draws; these solves use all cores. Use it if the accurate
 // solver is too slow for a whole chain and the coarse one is nearly accurate enough; k̂
@@ -196,7 +196,7 @@ var (
 
 func (s Reweighted) String() string { return s.inner().String() + ", reweighted" }
 
-// Target returns p₀(θ | Y) of the accurate solver.
+// Target returns p₀(θ | Y) with the accurate solver.
 func (s Reweighted) Target() Target {
 	return Target{Distribution: Accurate, Setup: orReference(s.Accurate)}
 }

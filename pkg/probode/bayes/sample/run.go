@@ -19,9 +19,9 @@ import (
 )
 
 // Run draws from p with the given sampler. Parameters are moved on an unconstrained
-// scale, except those with Param.Natural. The proposals learn the shape of the posterior
-// during burn-in and do not change afterwards. Draws are on the natural scale, in the
-// order of p.Params. For each draw Chains.Generated holds the quantities
+// scale, except those with Param.Natural. The proposals are adapted to the shape of the
+// posterior during burn-in, and do not change afterwards. Draws are on the natural scale,
+// in the order of p.Params. For each draw Chains.Generated holds the quantities
 //
 //	lp__         log posterior density on the unconstrained scale, up to a constant
 //	y_hat.1, …   the expected value of each observation, by experiment, row and column
@@ -183,9 +183,9 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 // ended. Most iterations finish within this time; the others are stopped and discarded.
 const grace = 100 * time.Millisecond
 
-// guarded returns a context for the chains; it ends when ctx ends or when a chain panics.
-// It also sets j.late, the context of the solves, which ends a little later, after the
-// time grace.
+// The method guarded() returns a context for the chains; it ends when ctx ends or when a
+// chain panics. It also sets j.late, the context of the solves, which ends a little
+// later, after the time grace.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -209,7 +209,7 @@ func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// fault returns the panic of a kernel as an error, or nil if there was none.
+// The method fault() returns the panic of a kernel as an error, or nil if there was none.
 func (j *job) fault() error {
 	for _, k := range j.kernels {
 		if err := k.Err(); err != nil {
@@ -219,8 +219,8 @@ func (j *job) fault() error {
 	return nil
 }
 
-// run makes the draws. If draws is positive, it continues each chain to that number of
-// draws.
+// The method run() makes the draws. If draws is positive, it continues each chain to that
+// number of draws.
 func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	begin := time.Now()
 	inner, release := j.guarded(ctx)
@@ -263,10 +263,11 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	return chains, err
 }
 
-// visits reports the share of the draws in each mode whose mass is above leastMass. It
-// warns of modes without draws. For the Classical target it also warns of modes with far
-// more or far fewer draws than their Gaussian approximations predict. For other targets
-// it does not, because noise may shift modes or fill the valleys between them.
+// The method visits() reports the share of the draws in each mode whose mass is above
+// leastMass. It warns of modes without draws. For the Classical target it also warns of
+// modes with far more or far fewer draws than their Gaussian approximations predict. For
+// other targets it does not, because noise may shift modes or fill the valleys between
+// them.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil
@@ -295,7 +296,8 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 // which a draw causes no warning.
 const mostStrain = 10
 
-// strain checks whether grids that were frozen at one θ are fine enough at the draws.
+// The method strain() checks whether grids that were frozen at one θ are fine enough at
+// the draws.
 func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error) {
 	const draws = 40
 	e := j.bound.Clone()
@@ -349,7 +351,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 	return k
 }
 
-// tuned returns the values that the kernels have tuned, such as β.
+// The method tuned() returns the values that the kernels have tuned, such as β.
 func (j *job) tuned() []string {
 	var all []string
 	what := ""
@@ -364,10 +366,10 @@ func (j *job) tuned() []string {
 	return []string{what + ", by chain: " + strings.Join(all, ", ")}
 }
 
-// solves returns the number of steps of the solvers in all chains, divided by the number
-// in one solution of all equations. The counts of a kernel are not enough, because some
-// samplers compute only pieces of a path, take other steps than the posterior's Setup, or
-// solve nothing where the prior is zero.
+// The method solves() returns the number of steps of the solvers in all chains, divided
+// by the number in one solution of all equations. The counts of a kernel are not enough,
+// because some samplers compute only pieces of a path, take other steps than the
+// posterior's Setup, or solve nothing where the prior is zero.
 func (j *job) solves() float64 {
 	steps := 0
 	for _, d := range j.densities {
@@ -391,7 +393,7 @@ var _ mcmc.Interruptible = (*guard)(nil)
 // Err returns the panic of a function of the model, or of the kernel, as an error.
 func (k *guard) Err() error { return cmp.Or(k.d.Err(), k.fault) }
 
-// recovered records a panic, and stops all chains.
+// The method recovered() records a panic, and stops all chains.
 func (k *guard) recovered() {
 	if v := recover(); v != nil && k.Err() == nil {
 		k.fault = fmt.Errorf("sample: the sampler: %w", &probode.PanicError{Value: v, Stack: debug.Stack()})
@@ -421,7 +423,7 @@ func (k *guard) Generate(dst []float64) {
 	k.Kernel.(mcmc.Generator).Generate(dst)
 }
 
-// tuned returns the value that the kernel has tuned, and its name.
+// The method tuned() returns the value that the kernel has tuned, and its name.
 func (k *guard) tuned() (what, value string) {
 	if l, ok := k.Kernel.(Tuned); ok {
 		return l.Tuned()

@@ -141,8 +141,8 @@ type Tuned interface {
 	Tuned() (what, value string)
 }
 
-// chosen returns the rule given by the user, or the default rule of this package if none
-// is given.
+// The function chosen() returns the rule given by the user, or the default rule of this
+// package if none is given.
 func chosen(users, ours mcmc.Rule) mcmc.Rule {
 	if users != nil {
 		return users
@@ -150,7 +150,7 @@ func chosen(users, ours mcmc.Rule) mcmc.Rule {
 	return ours
 }
 
-// noisy returns an error if there is no ξ for the sampler to move.
+// The function noisy() returns an error if there is no ξ for the sampler to move.
 func noisy(s Sampler, d *bayes.Density) error {
 	p := d.Posterior()
 	switch {

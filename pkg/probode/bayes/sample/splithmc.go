@@ -17,9 +17,9 @@ import (
 // the gradient of the log density with the classical solution, ξ = 0, on the
 // unconstrained scale, as NUTS does.
 //
-// Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there
-// is none. Cost: one or two solutions and gradients for each nearly independent draw, if
-// the posterior is nearly Gaussian. If it is not, NUTS is better.
+// Stationary distribution: p₀(θ | Y) with the Setup, or with the posterior's setup if
+// there is none. Cost: one or two solutions and gradients for each nearly independent
+// draw, if the posterior is nearly Gaussian. If it is not, NUTS is better.
 type SplitHMC struct {
 	// Setup solves the equations; the zero value stands for the setup of the posterior.
 	Setup probode.Setup

@@ -150,7 +150,7 @@ func (s *state) moveTo(logPrior, ll float64) {
 	s.place(logPrior, ll)
 }
 
-// The method place makes the proposed θ the current one. The last evaluation of the
+// The method place() makes the proposed θ the current one. The last evaluation of the
 // density must have been at this θ.
 func (s *state) place(logPrior, ll float64) {
 	s.u, s.uNew = s.uNew, s.u

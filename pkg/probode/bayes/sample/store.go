@@ -67,9 +67,9 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 	return err
 }
 
-// fields returns the fields of a file that describe the run. ArviZ reads a value as an
-// attribute only if the value contains no spaces, so spaces are replaced. Notes keep
-// their spaces, because notes are sentences.
+// The method fields() returns the fields of a file that describe the run. ArviZ reads a
+// value as an attribute only if the value contains no spaces, so spaces are replaced.
+// Notes keep their spaces, because notes are sentences.
 func (j *job) fields(hash string) []mcmc.Field {
 	words := strings.NewReplacer("bayes.", "", "sample.", "", "mcmc.", "", ", ", ",", ": ", ":", " ~ ", "~", " ", "_", "\n", "_")
 	var out []mcmc.Field
@@ -129,8 +129,8 @@ func (q *probe) evaluate(theta []float64) {
 	}
 }
 
-// hash returns a hash of the densities, and of the expected values of the data, at some
-// draws from the prior.
+// The method hash() returns a hash of the densities, and of the expected values of the
+// data, at some draws from the prior.
 func (q *probe) hash() string {
 	h := fnv.New64a()
 	for i := range probePoints {

@@ -7,9 +7,9 @@ import (
 // Histogram returns, for each of the L+1 ranks, the number of data sets in which quantity
 // k has that rank. It also returns simultaneous bands: if the ranks are uniform, all
 // counts lie between lo and hi with the given probability, or with a slightly larger one,
-// since counts are whole numbers. A hump in the middle means that the draws scatter too
-// widely. High counts at both ends mean that the draws scatter too little. A slope means
-// that the draws are biased.
+// since counts are whole numbers. A hump in the middle means that the spread of the draws
+// is too large. High counts at both ends mean that it is too small. A slope means that
+// the draws are biased.
 //
 // The bands are pointwise binomial bands with equal tails. They are just wide enough to
 // contain all counts with the given joint probability, which is computed exactly.
@@ -36,9 +36,8 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 // If the ranks are uniform, all differences lie between lo and hi with the given
 // probability, or with a slightly larger one, since ranks are whole numbers. The
 // differences show small systematic deviations better than a histogram does. An arch
-// means that the draws are too high; a curve that rises in the middle means that they
-// scatter too widely, and one that falls in the middle means that they scatter too
-// little.
+// means that the draws are too high; a curve that rises in the middle means that their
+// spread is too large, and one that falls in the middle means that it is too small.
 //
 // The bands are those of Säilynoja, Bürkner & Vehtari (2022), computed like those of
 // Histogram.
@@ -56,8 +55,8 @@ func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	return z, diff, lo, hi
 }
 
-// widest returns the largest pointwise level at which, with at least the given
-// probability, uniform ranks lie within all the bands. The largest level gives the
+// The function widest() returns the largest pointwise level at which, with at least the
+// given probability, uniform ranks lie within all the bands. The largest level gives the
 // narrowest bands.
 func widest(probability float64, joint func(level float64) float64) float64 {
 	a, b := 0.0, 1-probability
@@ -93,8 +92,8 @@ func (r *Result) P(k int) float64 {
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 
-// cumulated returns the cumulative counts of ranks, that is, how many ranks are ≤ i, for
-// i = 0, …, L−1.
+// The method cumulated() returns the cumulative counts of ranks, that is, how many ranks
+// are ≤ i, for i = 0, …, L−1.
 func (r *Result) cumulated(k int) []int {
 	c := make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {
@@ -106,8 +105,8 @@ func (r *Result) cumulated(k int) []int {
 	return c[:r.Draws]
 }
 
-// A binomial computes binomial distributions for up to n trials. It contains log 0!, …,
-// log n!.
+// The type binomial computes binomial distributions for up to n trials. It contains log
+// 0!, …, log n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {
@@ -137,9 +136,10 @@ func (l binomial) inside(ranks int, level float64) float64 {
 	return l.joint(ranks+1, func(i, _ int) (int, int) { return los[i], his[i] })
 }
 
-// joint considers n items, each of which falls into any of the bins with the same
-// probability. It returns the probability that for each i the number of items in bins 0
-// to i lies within bounds(i, c), where c is the number of items in the bins before i.
+// The method joint() considers n items, each of which falls into any of the bins with the
+// same probability. It returns the probability that for each i the number of items in
+// bins 0 to i lies within bounds(i, c), where c is the number of items in the bins before
+// i.
 func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	n := len(l) - 1
 	p, next := make([]float64, n+1), make([]float64, n+1)
@@ -169,8 +169,8 @@ func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	return sum
 }
 
-// bounds returns the smallest and the largest count v with P(V ≤ v) and P(V ≥ v)
-// both at least level/2, for V ~ Binomial(n, at).
+// The method bounds() returns the smallest and the largest count v with P(V ≤ v) and P(V
+// ≥ v) both at least level/2, for V ~ Binomial(n, at).
 func (l binomial) bounds(at, level float64) (lo, hi int) {
 	n := len(l) - 1
 	logp, logq := math.Log(at), math.Log1p(-at)
@@ -189,7 +189,7 @@ func (l binomial) bounds(at, level float64) (lo, hi int) {
 	return lo, hi
 }
 
-// tails returns P(V ≤ v) and P(V ≥ v) for V ~ Binomial(n, at).
+// The method tails() returns P(V ≤ v) and P(V ≥ v) for V ~ Binomial(n, at).
 func (l binomial) tails(at float64, v int) (below, above float64) {
 	n := len(l) - 1
 	logp, logq := math.Log(at), math.Log1p(-at)

@@ -229,7 +229,7 @@ func (r *Result) String() string {
 	return b.String()
 }
 
-// names returns the names of the parameters.
+// The function names() returns the names of the parameters.
 func names(p *bayes.Posterior) []string {
 	var out []string
 	for _, q := range p.Params {

@@ -61,7 +61,7 @@ func (s *Surface) Adjust(x []float64, value float64, low, high []float64) float6
 	return value
 }
 
-// unsolved returns the coordinates that occur in no equation.
+// The method unsolved() returns the coordinates that occur in no equation.
 func (s *Surface) unsolved() (free []int) {
 	for k := range s.Steps {
 		in := false
@@ -77,8 +77,8 @@ func (s *Surface) unsolved() (free []int) {
 	return free
 }
 
-// unmoved returns the log density at x without a new solve, for the states of the last
-// one.
+// The method unmoved() returns the log density at x without a new solve, for the states
+// of the last one.
 func (s *Surface) unmoved(x []float64) float64 {
 	sum := s.place(x)
 	for i := range s.parts {

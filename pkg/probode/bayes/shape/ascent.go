@@ -147,7 +147,7 @@ func (a *Ascent) expand(f Function) bool {
 	return true
 }
 
-// The method move goes to a higher point, at which f was last evaluated. ratio is the
+// The method move() goes to a higher point, at which f was last evaluated. ratio is the
 // actual rise divided by the predicted one.
 func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.choose(to, value-a.Value)
@@ -198,8 +198,8 @@ func (a *Ascent) learn() {
 	a.rest.SymRankOne(a.rest, -mat.Dot(miss, step)/(along*along), change)
 }
 
-// choose decides whether the next step uses the correction rest: it does if this
-// correction improves the prediction of the rise from X to x.
+// The method choose() decides whether the next step uses the correction rest: it does if
+// this correction improves the prediction of the rise from X to x.
 func (a *Ascent) choose(x []float64, rise float64) {
 	if a.rest == nil {
 		return
@@ -256,8 +256,9 @@ func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 	return d, rise
 }
 
-// damped returns the step of Within in coordinates with the unit 1. negative is an upper
-// bound on the absolute values of the negative eigenvalues of the curvature.
+// The method damped() returns the step that Within takes, in scaled coordinates whose
+// unit is 1. negative is an upper bound on the absolute values of the negative
+// eigenvalues of the curvature.
 func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius float64, low, high []float64) []float64 {
 	var largest float64
 	for k := range g {
@@ -313,7 +314,7 @@ func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	return rise, slope
 }
 
-// length returns the length of d in units of the coordinates.
+// The method length() returns the length of d in units of the coordinates.
 func (a *Ascent) length(d []float64) float64 {
 	scaled := slices.Clone(d)
 	for k, u := range a.Unit {
@@ -324,11 +325,11 @@ func (a *Ascent) length(d []float64) float64 {
 
 func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }
 
-// boxed returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H + λI)d, where low ≤
-// 0 ≤ high. It moves from one face of the box to another. On each face it solves for the
-// free coordinates and stops at the first bound in the way. Once it has reached the
-// maximum on the face, it releases one of the coordinates at a bound: the one whose
-// release promises the largest rise.
+// The function boxed() returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H +
+// λI)d, where low ≤ 0 ≤ high. It moves from one face of the box to another. On each face
+// it solves for the free coordinates and stops at the first bound in the way. Once it has
+// reached the maximum on the face, it releases one of the coordinates at a bound: the one
+// whose release promises the largest rise.
 func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	n := len(g)
 	d = make([]float64, n)

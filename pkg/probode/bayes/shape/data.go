@@ -28,9 +28,9 @@ type Datum struct {
 // Discrepancy returns the discrepancy D between two vectors of expected data, in units of
 // the measurement errors, D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is taken
 // from the argument data, which must have been computed at the expected values in the
-// argument finer. Relative differences of at most the argument rounding are ignored. A
-// datum without measurement error contributes nothing if both values are the same;
-// otherwise D is infinite.
+// argument finer. Relative differences up to the argument rounding are ignored. A datum
+// without measurement error contributes nothing if both values are the same; otherwise D
+// is infinite.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range data {
@@ -73,7 +73,7 @@ func (s *Surface) DataAt(expected, theta []float64) []Datum {
 	return out
 }
 
-// data appends the data of part i to out; jac may be nil.
+// The method data() appends the data of part i to out; jac may be nil.
 func (s *Surface) data(out []Datum, i int, cells []bayes.Cell, jac []float64) []Datum {
 	cols := s.parts[i].cols
 	first := 0 // first expected value of the row

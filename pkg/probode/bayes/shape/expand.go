@@ -212,7 +212,8 @@ func (s *Surface) assemble(point *Point) bool {
 	return true
 }
 
-// priors returns the slopes and the curvatures of the log prior densities at x.
+// The method priors() returns the slopes and the curvatures of the log prior densities at
+// x.
 func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 	slopes, curvatures = make([]float64, len(x)), make([]float64, len(x))
 	for k, at := range x {

@@ -112,9 +112,9 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 	return d, gain, !math.IsNaN(gain) && !math.IsInf(gain, 0)
 }
 
-// walls returns the kinks, plus one additional kink for each finite bound. This kink is
-// the penalty K max(0, t) = K|t|/2 + Kt/2, where t is the distance beyond the bound, and
-// K is larger than the slope of the density.
+// The method walls() returns the kinks, plus one additional kink for each finite bound.
+// This kink is the penalty K max(0, t) = K|t|/2 + Kt/2, where t is the distance beyond
+// the bound, and K is larger than the slope of the density.
 func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) (us []float64, js []*mat.VecDense) {
 	n := len(p.X)
 	steepest := make([]float64, n)

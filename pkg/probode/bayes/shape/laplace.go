@@ -29,8 +29,8 @@ const flat = 10
 // constant flat, and curvatures of the wrong sign are replaced by their absolute values.
 // Both are nil if the density is not finite around the mode.
 //
-// The function values evaluates the log density at many points at once, and returns −∞
-// for points where the density cannot be computed. The function gradients returns the
+// The function values() evaluates the log density at many points at once, and returns −∞
+// for points where the density cannot be computed. The function gradients() returns the
 // gradients of the log density, or NaN where there are none; it is nil if only values are
 // to be used. If the density has kinks it has no second derivatives, and the Fisher
 // information replaces them: over a distance of one standard deviation, many kinks
@@ -83,7 +83,7 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 	d := len(u)
 	f0 := f([][]float64{u})[0]
 	w := mat.NewDense(d, d, nil)
-	// The function bends returns the second derivative of f along each of the given
+	// The function bends() returns the second derivative of f along each of the given
 	// directions. A direction is a column of w or a sum of columns, and is given by the
 	// numbers of these columns.
 	bends := func(sums ...[]int) []float64 {
@@ -193,8 +193,8 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 	return nil, shape
 }
 
-// pairs returns the matrix of second derivatives in the coordinates of the d axes. The
-// function bends returns the second derivatives along sums of axes.
+// The function pairs() returns the matrix of second derivatives in the coordinates of the
+// d axes. The function bends() returns the second derivatives along sums of axes.
 func pairs(d int, bends func(sums ...[]int) []float64) *mat.SymDense {
 	hess := mat.NewSymDense(d, nil)
 	var sums [][]int
@@ -219,8 +219,9 @@ func pairs(d int, bends func(sums ...[]int) []float64) *mat.SymDense {
 	return hess
 }
 
-// turns returns the second derivatives of f in the coordinates of the axes, which are the
-// columns of w, from differences of gradients. It returns nil without gradients.
+// The function turns() returns the second derivatives of f in the coordinates of the
+// axes, which are the columns of w, from differences of gradients. It returns nil without
+// gradients.
 func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat.SymDense {
 	if slopes == nil {
 		return nil

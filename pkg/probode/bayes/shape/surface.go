@@ -156,7 +156,7 @@ func (s *Surface) Ascent(x []float64, value float64) Ascent {
 	return Ascent{Point: Point{X: x, Value: value}, Low: s.Low, High: s.High, Unit: s.unit, Tolerance: 5e-4}
 }
 
-// place sets θ and ξ from x, and returns the log density of the prior.
+// The method place() sets θ and ξ from x, and returns the log density of the prior.
 func (s *Surface) place(x []float64) float64 {
 	d := len(s.theta)
 	lp := s.e.Constrain(s.theta, x[:d])

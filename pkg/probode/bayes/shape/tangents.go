@@ -13,7 +13,7 @@ import (
 // derivatives are accepted as equal to those of an accurate solver.
 const lentError = 0.01
 
-// Lender is the setup whose derivatives replace those of an accurate solver, which has
+// Lender is the setup that supplies derivatives in place of an accurate solver, which has
 // none.
 var Lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
 

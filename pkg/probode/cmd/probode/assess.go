@@ -54,7 +54,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	name := flags.String("scheme", samplerName(sample.Hamiltonian{}), "`scheme` for the inference with the solver's error in the model: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "largest bias (in posterior sd) and largest relative change of an sd that do not matter")
 	confidence := flags.Float64("confidence", 0.95, "confidence of each number's interval, which must lie on one side of the threshold; at least 0.5 and less than 1")
-	auto := flags.Bool("auto", false, "draw more while a step is undecided, up to -budget; the confidence level holds for up to four interim analyses together")
+	auto := flags.Bool("auto", false, "add draws while a step is undecided, up to -budget; the confidence level holds for up to four interim analyses together")
 	budget := flags.String("budget", "", "limit for -auto: `draws` per chain, a time such as 10m, after which sampling stops, or both, as in 50000,10m; without it, eight times the draws of the first analysis, and 4m for the first posterior")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0 means 4000, or as many as -draws allows")
 	weighed := flags.Int("weighed", 4000, "number of draws at each step for which the equations are also solved accurately")

@@ -48,7 +48,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; by default a thousandth of the relative tolerance, times the largest absolute value of each component")
 	threshold := flags.Float64("threshold", 0.1, "largest shift that does not matter, in sd of the Gaussian at the mode")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
-	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is enough")
+	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is small enough")
 	strict := flags.Bool("strict", false, "with -enough: D, and not only the shifts, must be below the threshold")
 	at := flags.String("at", "", "with -model: the point to use instead of a search for modes: nominal, or `name=value,…`, where the other parameters have their nominal values")
 	start := flags.String("start", "", "with -model: climb to modes only from the best end points in this `file`, written by fit -json")

@@ -62,8 +62,8 @@ const maxThin = 1_000_000
 // processors of any machine.
 const maxWorkers = 4096
 
-// first returns the first error that is not nil. The function cmp.Or would do the same,
-// but staticcheck does not know that cmp.Or may return nil.
+// The function first() returns the first error that is not nil. The function cmp.Or would
+// do the same, but staticcheck does not know that cmp.Or may return nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -26,17 +26,17 @@ the bounds of the parameters and, unless -map is given, without priors.
   probode fit -model problem.yaml -start fit.json -profiles
 
 Each search uses Fisher scoring with exact derivatives within a trust region. The
-starts are a Latin hypercube. With Laplace errors the likelihood has kinks, which the
-search takes into account. The table has a row for each end of the searches, the best
-first, with the number of searches that ended there, to within 0.01 of the
-log-likelihood. An end is called an optimum if no slope within the bounds is above 0.01
-on the scale of its parameter, and if the log-likelihood can rise by less than 1e-6
-according to its expansion. If few searches found the best optimum, there may be a
-better one.
+starts form a Latin hypercube sample. With Laplace errors the likelihood has kinks,
+which the search takes into account. The table has a row for each end point of the
+searches, from the best to the worst, and shows how many searches ended there, to within
+0.01 of the log-likelihood. An end point is called an optimum if no slope within the
+bounds is above 0.01 on the scale of its parameter, and if the expansion there predicts
+that the log-likelihood can rise by less than 1e-6. If few searches found the best
+optimum, there may be a better one.
 
 -profiles computes the profile likelihood of each parameter: its confidence interval,
 and whether the data determine the parameter at all. A fit that is interrupted with
-Ctrl-C writes the searches and profiles that have ended.
+Ctrl-C writes the searches and profiles that are finished.
 
 The figure (.png, .svg or .html) shows the fit against the data, and how far below the
 best each search ended. With -profiles it also shows the profiles, and a band around the
@@ -57,8 +57,9 @@ type fitFlags struct {
 	set           modelfile.FitSettings
 }
 
-// nearBest is how far, in log-likelihood, an end of a fit may be below the best one if
-// profiles are to be computed around both. They need each optimum once.
+// nearBest is the largest difference in log-likelihood between the best end point of a
+// fit and another one around which profiles are also computed. Each optimum is needed
+// only once.
 const nearBest = 5
 
 // fit performs a multi-start search and writes its results.
@@ -97,8 +98,8 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Profiles need only those end points of a fit that are near the best one, each
-	// optimum once.
+	// Profiles need only those end points of a fit that are near the best one, and each
+	// optimum only once.
 	below := math.Inf(1)
 	if f.profiles && f.starts == 0 && !f.set.Map {
 		below = nearBest
@@ -110,7 +111,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	return f.run(ctx, p, out)
 }
 
-// run performs the search and writes the results.
+// The method run() performs the search and writes the results.
 func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) error {
 	show := display("searches")
 	f.set.Progress = func(done, total int) { show(done, total, "") }
@@ -120,7 +121,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 		return err
 	}
 	if optima[0].Err != nil {
-		return fmt.Errorf("none of %d searches succeeded; the error of the first: %w", len(optima), optima[0].Err)
+		return fmt.Errorf("none of %d searches succeeded; the first error: %w", len(optima), optima[0].Err)
 	}
 	var profiles *modelfile.ProfileLikelihoods
 	stopped := err
@@ -156,7 +157,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	return stopped
 }
 
-// draw writes the figure.
+// The method draw() writes the figure.
 func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, out io.Writer) error {
 	const most = 24 // panels of fits
 	if f.figure.path == "" {
@@ -343,7 +344,8 @@ func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int)
 	}
 }
 
-// between describes bounds. NaN or an infinite number means that there is no bound.
+// The function between() describes bounds. NaN or an infinite number means that there is
+// no bound.
 func between(lower, upper float64) string {
 	above, below := lower > math.Inf(-1), upper < math.Inf(1)
 	switch {

@@ -43,8 +43,8 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	return nil
 }
 
-// The function anywhere parses flags that may follow other arguments. After -- there are
-// no flags.
+// The function anywhere() parses flags that may follow other arguments. Arguments after
+// -- are not flags.
 func anywhere(flags *flag.FlagSet, args []string) error {
 	var others []string
 	for {
@@ -97,7 +97,7 @@ func (o *once) Set(text string) error {
 	return nil
 }
 
-// wanted says which values a flag takes.
+// The function wanted() says which values a flag takes.
 func wanted(v flag.Value, err error) string {
 	if g, is := v.(flag.Getter); is {
 		switch g.Get().(type) {
@@ -126,8 +126,8 @@ func given(flags *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
-// needs returns an error if one of the flags is given although it has no meaning; the
-// string why gives the reason.
+// The function needs() returns an error if one of the flags is given although it has no
+// meaning; the string why gives the reason.
 func needs(flags *flag.FlagSet, why string, names ...string) error {
 	for _, name := range names {
 		if given(flags, name) {
@@ -193,9 +193,9 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 	}
 }
 
-// fill breaks text into lines for a terminal of 80 columns. It fills paragraphs.
-// Indented lines are examples and tables and remain as they are, except for long lines
-// with an indent of eight spaces, which are broken.
+// The function fill() breaks text into lines for a terminal of 80 columns. It fills
+// paragraphs. Indented lines are examples and tables and remain as they are, except for
+// long lines with an indent of eight spaces, which are broken.
 func fill(help string) string {
 	const most = 79
 	var b strings.Builder
@@ -240,7 +240,7 @@ func fill(help string) string {
 	return b.String()
 }
 
-// list splits a list at its commas.
+// The function list() splits a list at its commas.
 func list(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -248,7 +248,7 @@ func list(text string) []string {
 	return strings.Split(text, ",")
 }
 
-// numbers reads a list of finite numbers.
+// The function numbers() reads a list of finite numbers.
 func numbers(values string) ([]float64, error) {
 	var out []float64
 	for _, one := range list(values) {
@@ -264,8 +264,9 @@ func numbers(values string) ([]float64, error) {
 	return out, nil
 }
 
-// assignments reads the list name=value,… of a flag. It passes each value to set, with
-// the index of its name in names; the argument known lists the names for messages.
+// The function assignments() reads the list name=value,… of a flag. It passes each value
+// to set, with the index of its name in names; the argument known lists the names for
+// messages.
 func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
 	seen := map[int]bool{}
 	for _, one := range list(values) {
@@ -288,8 +289,8 @@ func assignments(flag, values string, names []string, known string, set func(i i
 	return nil
 }
 
-// folders returns an error if the name of a directory is empty, for example because a
-// shell variable is empty.
+// The function folders() returns an error if the name of a directory is empty, for
+// example because a shell variable is empty.
 func folders(flags *flag.FlagSet) error {
 	if slices.Contains(flags.Args(), "") {
 		return fmt.Errorf("%s: the name of a directory is empty", flags.Name())

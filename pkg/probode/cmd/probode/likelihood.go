@@ -49,7 +49,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: small enough for an error of at most 1e-7")
 	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help")
 	flags.Float64Var(&how.longest, "max-step", 0, "longest `step`, inf for no bound; 0: 1/128 of the span if the equations depend on time, otherwise no bound")
-	flags.Float64Var(&how.step, "step", 0, "equal `steps` of at most this size between the times of the data, instead of error control")
+	flags.Float64Var(&how.step, "step", 0, "equal `steps` of at most this size between the observation times, instead of error control")
 	flags.StringVar(&how.method, "method", "radau5", "`method`: "+methods.Help)
 	gradient := flags.Bool("gradient", false, "print the gradient, too")
 	file := flags.String("json", "", "`file` for the results as JSON: see docs/json.md; - means standard output")
@@ -133,8 +133,8 @@ func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err err
 	return set, nil
 }
 
-// newFolder creates the folder dir with the files that write puts into it: all of them or
-// none.
+// newFolder creates the folder dir with the files that the function write() puts into it:
+// all of them or none.
 func newFolder(dir string, write func(dir string) error) error {
 	dir = filepath.Clean(dir)
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")

@@ -73,7 +73,7 @@ func (c *checked) Write(p []byte) (n int, err error) {
 	return n, c.err
 }
 
-// run runs the command that args name. After an interrupt the error wraps
+// The function run() runs the command that args name. After an interrupt the error wraps
 // context.Canceled, and says that the command was stopped.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 2 && args[0] == "help" {
@@ -111,8 +111,9 @@ type briefError struct {
 func (e briefError) Error() string { return e.words }
 func (e briefError) Unwrap() error { return e.error }
 
-// brief removes characters that a terminal would interpret as a command, and shortens
-// the message: every argument and word to 80 characters, and the message to 1000.
+// The function brief() removes characters that a terminal would interpret as a command,
+// and shortens the message: every argument and word to 80 characters, and the message to
+// 1000.
 func brief(err error, args []string) error {
 	if err == nil {
 		return nil

@@ -62,8 +62,8 @@ type model struct {
 	loaded *modelfile.File // of -model
 }
 
-// newModel defines the flags of a model and of its draws. After the flags are parsed,
-// the method posterior returns the posterior.
+// newModel defines the flags of a model and of its draws. After the flags are parsed, the
+// method posterior() returns the posterior.
 func newModel(flags *flag.FlagSet) *model {
 	m := newExact(flags)
 	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; default: the scale of the case, or auto")
@@ -87,8 +87,8 @@ func newExact(flags *flag.FlagSet) *model {
 	return m
 }
 
-// posterior returns the posterior that the flags describe. If requested, α is
-// calibrated at the mode of the deterministic posterior.
+// The method posterior() returns the posterior that the flags describe. If requested, α
+// is calibrated at the mode of the deterministic posterior.
 func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	p, err := m.build()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // the path - means standard output.
 type outFile struct{ flag, path string }
 
-// write writes the file, completely or not at all.
+// The method write() writes the file, completely or not at all.
 func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	var err error
 	switch o.path {
@@ -62,7 +62,7 @@ func checkOutputs(outputs ...outFile) error {
 	return nil
 }
 
-// spare returns an error if an output would replace an input.
+// The function spare() returns an error if an output would replace an input.
 func spare(outputs []outFile, inputs ...string) error {
 	for _, o := range outputs {
 		for _, in := range inputs {
@@ -150,7 +150,7 @@ func samePlace(a, b string) bool {
 	return errS != nil && errT != nil && whole(a) == whole(b)
 }
 
-// whole returns the absolute path, with the links in its folder resolved.
+// The function whole() returns the absolute path, with the links in its folder resolved.
 func whole(path string) string {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -162,7 +162,7 @@ func whole(path string) string {
 	return full
 }
 
-// draw writes a figure in the format given by the ending of the file name.
+// The function draw() writes a figure in the format given by the ending of the file name.
 func draw(w io.Writer, file string, f viz.Figure) error {
 	var picture []byte
 	var err error
@@ -183,7 +183,8 @@ func draw(w io.Writer, file string, f viz.Figure) error {
 	return err
 }
 
-// page returns an HTML page that also works on phones. The title is plain text.
+// The function page() returns an HTML page that also works on phones. The title is plain
+// text.
 func page(title, body string) string {
 	return `<!DOCTYPE html>
 <html lang="en">

@@ -80,7 +80,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// loads reports whether the problem in a row was read.
+// The function loads() reports whether the problem in a row was read.
 func loads(row []string) bool { return row[1] != "" }
 
 // tryProblem returns the row of a problem, and whether the problem has a likelihood.

@@ -33,7 +33,7 @@ for byte. Without -draws each chain makes 1000 draws (250 with NUTS and split HM
 their number is doubled, up to 32000, until every parameter has 400 effective draws, or
 100 per chain if that is more, and R̂ is below 1.01. The run ends early if 32000 draws
 would not be enough either, judging by the effective draws so far, and it stops after
-seven minutes. The same command then continues it, and -draws sets no limit of time. If
+seven minutes. The same command then continues it, and -draws removes the time limit. If
 the draws of a model are not enough, the command computes profile likelihoods for up to
 three minutes, and names the parameters that the data do not determine. A larger -draws
 extends a study. With -chain it draws only the given chains, so that a study can be
@@ -56,13 +56,13 @@ and later see probode merge -help):
   arviz.summary(post, var_names=["~y_hat"])
   pandas.read_csv("runs/lynx/chain-1.csv", comment="#")
 
-Without -scheme the draws come from the posterior of an accurate solver. The command
-looks for the modes of the posterior, takes the cheapest solver whose error at the modes
-is at most 0.01 posterior standard deviations, and chooses between NUTS, split HMC,
-parallel tempering and random walks (deterministic). A line says what it chose and why.
-At the end it compares the solver with an accurate one at some of the draws.
+Without -scheme the draws come from the posterior computed with an accurate solver. The
+command looks for the modes of the posterior, takes the cheapest solver whose error at
+the modes is at most 0.01 posterior standard deviations, and chooses between NUTS, split
+HMC, parallel tempering and random walks (deterministic). A line says what it chose and
+why. At the end it compares the solver with an accurate one at some of the draws.
 
-With -scheme nothing is chosen, and the solver is that of -method and -step. With
+With -scheme nothing is chosen, and -method and -step give the solver. With
 -method or -step alone, an accurate solver checks each move that this solver accepts
 (delayed-acceptance-accurate). With -alpha the error of the solver is part of the model,
 as in the paper (hamiltonian, or pcn where that needs gradients that the solver does not
@@ -72,7 +72,7 @@ With -method ek0, ek1 or ckf, -scheme fenrir and dalton integrate the solution o
 -alpha is the diffusion κ². The measurement errors must be Gaussian or log-normal;
 dalton also takes other errors whose log density is smooth, such as those of counts.
 
-With -start fit.json the search for modes begins at the ends of an earlier probode fit,
+With -start fit.json the search for modes begins at the end points of an earlier fit,
 so that nothing is searched for twice. If that fit computed profiles, the command names
 the parameters that the data do not determine.
 
@@ -196,7 +196,7 @@ func (r *sampleRun) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// choose chooses the solver and the sampler, and says why.
+// The method choose() chooses the solver and the sampler, and says why.
 func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	if r.plan, err = sample.Choose(ctx, r.p, from, r.settings); err != nil {
 		return err
@@ -207,8 +207,8 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	return nil
 }
 
-// search looks for the modes. Chains can do without them, so an error is no reason to
-// stop.
+// The method search() looks for the modes. Chains can run without them, so an error is no
+// reason to stop.
 func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	s := modes.Settings{Seed: r.settings.Seed, Workers: r.settings.Workers}
 	if from != nil {
@@ -220,13 +220,13 @@ func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	}
 }
 
-// The method note prints a sentence, and writes it to the files of the chains.
+// The method note() prints a sentence, and writes it to the files of the chains.
 func (r *sampleRun) note(sentence string) {
 	r.options.Meta = []mcmc.Field{{Key: "note", Value: sentence}}
 	fmt.Fprintln(r.out, text.Printable(sentence))
 }
 
-// follow shows the progress. Its first report says what an earlier call has done.
+// follow shows the progress. The first report says how far an earlier call had got.
 func (r *sampleRun) follow() {
 	before := unfinished(r.dir, r.settings)
 	show := display("sampling")
@@ -242,8 +242,8 @@ func (r *sampleRun) follow() {
 	}
 }
 
-// draw draws and stores the chains, and describes them if their length was not given.
-// Then the draws so far determine how many more are made.
+// The method draw() draws and stores the chains. If their length was not given, the draws
+// so far determine how many more are made, and the result describes the draws.
 func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	s := &r.settings
 	if s.Draws > 0 || s.Only != nil {
@@ -260,7 +260,7 @@ func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 		err := r.store(limited)
 		if limited.Err() != nil && ctx.Err() == nil {
 			r.profile(ctx)
-			return "", stopped(fmt.Sprintf("stopped after %v at %d %%; run the same command to continue, or with -draws, which sets no limit of time", patience, r.percent))
+			return "", stopped(fmt.Sprintf("stopped after %v at %d %%; run the same command to continue, or set -draws, which removes the time limit", patience, r.percent))
 		}
 		if err != nil {
 			return "", err
@@ -286,7 +286,7 @@ func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	}
 }
 
-// The method store draws the chains to their present length.
+// The method store() draws the chains to their present length.
 func (r *sampleRun) store(ctx context.Context) error {
 	err := sample.Store(ctx, r.p, r.sampler, r.dir, r.settings, r.options)
 	if errors.Is(err, context.Canceled) {
@@ -295,7 +295,8 @@ func (r *sampleRun) store(ctx context.Context) error {
 	return err
 }
 
-// finish reports on the chains, and compares the chosen solver with an accurate one.
+// The method finish() reports on the chains, and compares the chosen solver with an
+// accurate one.
 func (r *sampleRun) finish(ctx context.Context, words string) error {
 	s := r.settings
 	n := len(s.Only)
@@ -332,8 +333,8 @@ const fewDraws = 250
 const patience = 7 * time.Minute
 
 // profile computes the profile likelihoods of a model from a file, within three minutes, so
-// that it can name the parameters that the data do not determine. It does nothing if the
-// file -start has named them.
+// that it can name the parameters that the data do not determine. It does nothing if they
+// are already known from the file that -start names.
 func (r *sampleRun) profile(ctx context.Context) {
 	file, out := r.model.loaded, r.out
 	if file == nil || r.unknown != "" {
@@ -344,7 +345,7 @@ func (r *sampleRun) profile(ctx context.Context) {
 	f := fitFlags{profiles: true, level: 0.95}
 	start := r.start
 	if start == "" || start == "prior" {
-		// Around an end that is not the best, a profile says little.
+		// A profile around an end point that is not the best one says little.
 		start, f.set.Starts, f.set.Seed = "nominal", 100, r.settings.Seed
 	}
 	var err error
@@ -359,11 +360,11 @@ func (r *sampleRun) profile(ctx context.Context) {
 	fmt.Fprintln(out)
 }
 
-// sufficient reports whether every parameter has 400 effective draws, or 100 for each
-// chain if that is more, and an R̂ below 1.01. If not, hopeless says whether, at the
-// present rate, even lastDraws draws per chain would give too few effective draws. The
-// result words describes the draws, and names the parameters with too few effective draws
-// or too large an R̂.
+// The function sufficient() reports whether every parameter has 400 effective draws, or
+// 100 for each chain if that is more, and an R̂ below 1.01. If not, hopeless says
+// whether, at the present rate, even lastDraws draws per chain would give too few
+// effective draws. The result words describes the draws, and names the parameters with
+// too few effective draws or too large an R̂.
 func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	const listed = 6
 	wanted := float64(max(400, 100*len(c.Draws)))
@@ -462,7 +463,7 @@ func checkFolder(dir string) error {
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
-// unfinished reports whether a chain in dir is not complete.
+// The function unfinished() reports whether a chain in dir is not complete.
 func unfinished(dir string, s mcmc.Settings) bool {
 	only := s.Only
 	if only == nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // The type solving holds the flags of a command that say how equations are solved. A
-// command defines the flags that it takes, and setups reads them.
+// command defines the flags that it takes, and the method setups() reads them.
 type solving struct {
 	flags             *flag.FlagSet
 	method, linearize string
@@ -27,7 +27,7 @@ type solving struct {
 	frozen     bool // error control chooses the steps once, and not again for every θ
 }
 
-// set reports whether the flag was given.
+// The method set() reports whether the flag was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
 // The method by() returns base with the method and the noise that the flags give.
@@ -56,12 +56,12 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	return base, nil
 }
 
-// stepped reports whether the flags give a list of step sizes or tolerances.
+// The method stepped() reports whether the flags give a list of step sizes or tolerances.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
-// setups returns base with the method, the noise and the steps that the flags give.
-// There is one setup for each step size or tolerance, or a single one if the flags give
-// neither.
+// The method setups() returns base with the method, the noise and the steps that the
+// flags give. There is one setup for each step size or tolerance, or a single one if the
+// flags give neither.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	return out, nil
 }
 
-// list reads the list of a flag. It returns nil if the flag was not given.
+// The method list() reads the list of a flag. It returns nil if the flag was not given.
 func (s *solving) list(name, value, want string, allowed func(v float64) bool) ([]float64, error) {
 	if !s.set(name) {
 		return nil, nil

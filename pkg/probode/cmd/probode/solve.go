@@ -48,7 +48,7 @@ The flags:
 
 `
 
-// solve writes solutions as a table.
+// The function solve() writes solutions as a table.
 func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("solve", flag.ContinueOnError)
 	s := solution{}
@@ -149,7 +149,7 @@ func (s *solution) table(ctx context.Context) (header []string, rows [][]float64
 	return header, rows, err
 }
 
-// states computes the columns of the states.
+// The method states() computes the columns of the states.
 func (s *solution) states(ctx context.Context, p *probode.Problem) (header []string, rows [][]float64, err error) {
 	times, err := s.timesOf(p)
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 	return p, nil
 }
 
-// named returns the problem that -problem or -model names.
+// The method named() returns the problem that -problem or -model names.
 func (s *solution) named() (*probode.Problem, error) {
 	switch {
 	case s.model != "" && s.problem != "":
@@ -304,8 +304,8 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 	return times, nil
 }
 
-// setup returns the setup that solves p. If a time is not on the grid of equal steps, the
-// grid goes through the times instead.
+// The method setup() returns the setup that solves p. If a time is not on the grid of
+// equal steps, the grid goes through the times instead.
 func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Setup, err error) {
 	base := probode.Setup{Mesh: probode.Uniform(0)}
 	if s.model != "" {
@@ -322,7 +322,7 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 		return setup, nil
 	}
 	if h == 0 {
-		return setup, errors.New("-step or -rtol: want the size of the steps, or a tolerance")
+		return setup, errors.New("no step size or tolerance given: set -step or -rtol")
 	}
 	g, err := probode.UniformGrid(p, nil, s.step)
 	if err == nil {
@@ -341,7 +341,7 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 	return setup, nil
 }
 
-// noisy sets the noise scale.
+// The method noisy() sets the noise scale.
 func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Method, to *probode.Settings) error {
 	alpha, is, err := noiseScale(s.alpha)
 	switch {
@@ -365,7 +365,7 @@ func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Meth
 	return nil
 }
 
-// accurate returns the rows of an accurate solution.
+// The method accurate() returns the rows of an accurate solution.
 func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []float64) ([][]float64, error) {
 	switch {
 	case s.set("step"):
@@ -393,8 +393,8 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 	})
 }
 
-// located returns the rows of a solution with events that are triggered by the state. Its
-// steps are chosen by error control.
+// The function located() returns the rows of a solution with events that are triggered by
+// the state. Its steps are chosen by error control.
 func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times []float64) ([][]float64, error) {
 	if f, ok := setup.Mesh.(probode.Frozen); ok {
 		setup.Mesh = probode.Adaptive(f)
@@ -410,7 +410,7 @@ func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times
 }
 
 // rowsAt returns a row for each of the times or, if times is nil, for 201 times over the
-// span. The function solve gives the states at sorted times.
+// span. The function solve() gives the states at sorted times.
 func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([]float64, error)) ([][]float64, error) {
 	if times == nil {
 		const points = 200

@@ -16,12 +16,12 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// Searches begin at no more than mostEnds of the end points of a fit, the best ones.
+// Searches begin at the best end points of a fit, at most mostEnds of them.
 const mostEnds = 8
 
-// starts returns the parameters at which the search for modes begins: the end points of
-// the searches of a fit, if start is the name of its file, or the nominal parameters. The
-// result is nil if start is "" or prior.
+// The method starts() returns the parameters at which the search for modes begins: the
+// end points of the searches of a fit, if start is the name of its file, or the nominal
+// parameters. The result is nil if start is "" or prior.
 func (m *model) starts(start string) (from [][]float64, err error) {
 	if start == "" || start == "prior" {
 		return nil, nil
@@ -55,9 +55,9 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 	return from, nil
 }
 
-// undetermined returns a sentence with the parameters that the data do not determine,
-// according to the profiles in a file of fit -json. It is empty if start is not such a
-// file, or if the interval of every profile in it is closed.
+// The function undetermined() returns a sentence with the parameters that the data do not
+// determine, according to the profiles in a file of fit -json. It is empty if start is
+// not such a file, or if the interval of every profile in it is closed.
 func undetermined(start string) string {
 	var fit struct {
 		Profiles []struct {
@@ -92,10 +92,10 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 	return func(chain int, _ *rand.Rand) []float64 { return slices.Clone(from[chain%len(from)]) }
 }
 
-// best returns the end points of a fit whose log-likelihoods are at most 10 below the
-// highest, as parameters of the posterior. They need not be optima, because searches for
-// modes go on from them. End points whose log-likelihoods differ by less than 0.01 are
-// regarded as the same.
+// The method best() returns the end points of a fit whose log-likelihoods are at most 10
+// below the highest, as parameters of the posterior. They need not be optima, because
+// searches for modes go on from them. End points whose log-likelihoods differ by less
+// than 0.01 are regarded as the same.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
 		return nil, errors.New("it has no meaning without -model, whose parameters it names")
@@ -156,7 +156,8 @@ func startsOf(p *modelfile.File, start string, below float64) ([][]float64, erro
 	return points, nil
 }
 
-// equal reports whether two values of a parameter are equal to one part in a thousand.
+// The function equal() reports whether two values of a parameter are equal to one part in
+// a thousand.
 func equal(a, b float64) bool { return math.Abs(a-b) <= 1e-3*max(math.Abs(a), math.Abs(b)) }
 
 // readEnds reads the end points of a fit from a file of fit -json. Of several end points

@@ -78,8 +78,8 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	return w.Error()
 }
 
-// identifies reports whether a field of the files is of use only to a program that
-// resumes the study: a hash, or a value printed as Go syntax.
+// The function identifies() reports whether a field of the files is of use only to a
+// program that resumes the study: a hash, or a value printed as Go syntax.
 func identifies(key string) bool {
 	for _, name := range []string{"prior_", "errors", "data", "log_density"} {
 		if strings.HasPrefix(key, name) {

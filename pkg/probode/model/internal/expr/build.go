@@ -34,7 +34,7 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// The function fits reports whether n can be an argument. The argument must be a
+// The function fits() reports whether n can be an argument. The argument must be a
 // condition if condition is true, and a number otherwise. A call of a function that the
 // model defines can be either, because its type is not yet known.
 func fits(n *Node, condition bool) bool {
@@ -256,7 +256,7 @@ func checkFactorial(a []*Node) error {
 }
 
 // The map builders holds a builder for every name that users may call. The function
-// init adds the functions of the core language.
+// init() adds the functions of the core language.
 var builders = map[string]builder{
 	"plus":  {0, -1, false, nary(opAdd, Num(0)), nil},
 	"times": {0, -1, false, nary(opMul, Num(1)), nil},
@@ -359,7 +359,7 @@ func unknownFunction(name string, more []string) error {
 	return fmt.Errorf("function %s is not known: want one such as exp, ln, log10, pow, piecewise, min, sin", name)
 }
 
-// The function nearest returns the element of names that differs least from name, or ""
+// The function nearest() returns the element of names that differs least from name, or ""
 // if none differs by only one or two letters.
 func nearest(name string, names []string) string {
 	best, dist := "", 1+min(2, len(name)/3)
@@ -371,7 +371,7 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// edits returns the Levenshtein distance between two short words.
+// The function edits() returns the Levenshtein distance between two short words.
 func edits(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

@@ -115,7 +115,7 @@ func (n *Node) margin(not bool) (*Node, bool) {
 	return nil, false
 }
 
-// The comparison n contains the piecewise expression p. The method cases returns an
+// The comparison n contains the piecewise expression p. The method cases() returns an
 // equivalent condition that does not contain p.
 func (n *Node) cases(p *Node) *Node {
 	var with func(m, value *Node) *Node

@@ -276,10 +276,10 @@ func (p *pool) guard(d, product *Node) *Node {
 	return product
 }
 
-// vanishes returns the condition under which d is 0 because an active piece of d is the
-// number 0. Zeros of d at single points do not count: for example, (x²)^¼ has no slope
-// at 0, although the inner derivative 2x is 0 there. The search goes only a few levels
-// deep.
+// The method vanishes() returns the condition under which d is 0 because an active piece
+// of d is the number 0. Zeros of d at single points do not count: for example, (x²)^¼ has
+// no slope at 0, although the inner derivative 2x is 0 there. The search goes only a few
+// levels deep.
 func (p *pool) vanishes(d *Node, levels int) *Node {
 	never := p.bool(false)
 	if levels == 0 {

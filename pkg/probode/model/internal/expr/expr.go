@@ -65,7 +65,7 @@ func Num(v float64) *Node {
 	return &Node{op: opNum, val: v}
 }
 
-// boolean returns the condition that is always v.
+// The function boolean() returns the condition that is always v.
 func boolean(v bool) *Node {
 	if v {
 		return &Node{op: opBool, val: 1}

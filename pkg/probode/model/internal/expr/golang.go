@@ -220,8 +220,8 @@ func (g *goWriter) float(v int32) string {
 	return g.term(v, goLogic)
 }
 
-// doubles reports whether an instruction is a multiplication by 2, which compilers turn
-// into a sum.
+// The method doubles() reports whether an instruction is a multiplication by 2, which
+// compilers turn into a sum.
 func (g *goWriter) doubles(in *instr) bool {
 	two := func(v int32) bool {
 		k := v - int32(g.line.inputs)

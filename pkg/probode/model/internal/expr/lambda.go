@@ -150,7 +150,7 @@ func (e *expander) call(name string, args []*Node) (*Node, error) {
 	return r, nil
 }
 
-// The function checked returns m with new arguments. It checks their types again,
+// The function checked() returns m with new arguments. It checks their types again,
 // because a call may have turned out to be a condition.
 func checked(m *Node, args []*Node) (*Node, error) {
 	changed := false

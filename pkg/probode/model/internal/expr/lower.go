@@ -51,7 +51,7 @@ type instr struct {
 	a, b, c int32
 }
 
-// operands returns the values that an instruction uses.
+// The method operands() returns the values that an instruction uses.
 func (in *instr) operands() []*int32 {
 	switch {
 	case in.code >= codeMul3 && in.code <= codeDivAdd, in.code == codeSelect:
@@ -71,10 +71,10 @@ type straightLine struct {
 	outputs []int32
 }
 
-// The method first returns the number of the first instruction's value.
+// The method first() returns the number of the first instruction's value.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
-// A lowering makes a straightLine. Until the method finish renumbers the values,
+// A lowering makes a straightLine. Until the method finish() renumbers the values,
 // constant k has the number −1−k.
 type lowering struct {
 	line   straightLine
@@ -83,7 +83,8 @@ type lowering struct {
 	value  map[*Node]int32
 }
 
-// lower translates outputs. The error names the part that cannot be evaluated.
+// The function lower() translates outputs. The error names the part that cannot be
+// evaluated.
 func lower(inputs []string, outputs []*Node) (*straightLine, error) {
 	l := &lowering{consts: map[uint64]int32{}, have: map[instr]int32{}, value: map[*Node]int32{}}
 	l.line.inputs = len(inputs)
@@ -256,8 +257,8 @@ func (l *lowering) pow(x, y int32) int32 {
 	return v
 }
 
-// finish removes instructions that no output needs, and numbers the values in their final
-// order.
+// The method finish() removes instructions that no output needs, and numbers the values
+// in their final order.
 func (l *lowering) finish() *straightLine {
 	s := &l.line
 	base := int32(s.inputs)

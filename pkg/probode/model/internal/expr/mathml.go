@@ -313,7 +313,7 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 	return m.made(e, name, args)
 }
 
-// The method made applies the operator with the given name to args. The element e says
+// The method made() applies the operator with the given name to args. The element e says
 // where an error is.
 func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error) {
 	n, err := apply(name, args...)

@@ -131,7 +131,7 @@ func (r series) node() *Node {
 	return builders[r.name].build(r.args)
 }
 
-// The method binary reads operands joined by operators that bind at least as tightly as
+// The method binary() reads operands joined by operators that bind at least as tightly as
 // level.
 func (p *parser) binary(level int) (*Node, error) {
 	start := p.tok.pos
@@ -180,7 +180,8 @@ func (p *parser) binary(level int) (*Node, error) {
 	}
 }
 
-// operands returns an error if the operands of an operator have the wrong types.
+// The method operands() returns an error if the operands of an operator have the wrong
+// types.
 func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPos int) error {
 	want := builders[name].bool
 	if name == "eq" || name == "neq" {
@@ -205,7 +206,7 @@ func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPo
 	return nil
 }
 
-// The method unary reads an operand with the signs and negations before it.
+// The method unary() reads an operand with the signs and negations before it.
 func (p *parser) unary(level int) (*Node, error) {
 	op := p.tok
 	word := op.kind == 'a' && op.text == "not" && level <= levelNot

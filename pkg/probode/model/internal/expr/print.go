@@ -40,7 +40,7 @@ type item struct {
 func (l *layout) text(s string)          { l.items = append(l.items, item{text: s}) }
 func (l *layout) arg(n *Node, level int) { l.items = append(l.items, item{n: n, min: level}) }
 
-// list writes arguments, separated by the given text.
+// The method list() writes arguments, separated by the given text.
 func (l *layout) list(args []*Node, between string, level int) {
 	for i, a := range args {
 		if i > 0 {
@@ -50,7 +50,7 @@ func (l *layout) list(args []*Node, between string, level int) {
 	}
 }
 
-// write prints n. It does not recurse, so n can be nested to any depth.
+// The function write() prints n. It does not recurse, so n can be nested to any depth.
 func write(s style, n *Node) string {
 	var b strings.Builder
 	stack := []item{{n: n}}
@@ -81,7 +81,7 @@ func write(s style, n *Node) string {
 	return b.String()
 }
 
-// A bracketer is a style that needs brackets. The method level says how tightly the
+// A bracketer is a style that needs brackets. The method level() says how tightly the
 // outermost operator of a node binds.
 type bracketer interface {
 	level(n *Node) int
@@ -197,7 +197,7 @@ func afterMinus(n *Node) int {
 	return levelProduct
 }
 
-// number returns the shortest text that reads back as v.
+// The function number() returns the shortest text that reads back as v.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):

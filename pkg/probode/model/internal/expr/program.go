@@ -47,7 +47,7 @@ func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error)
 	return p.Clone(), nil
 }
 
-// The method early reports which instructions depend only on inputs that keep their
+// The method early() reports which instructions depend only on inputs that keep their
 // values, and which of these inputs they use.
 func (s *straightLine) early(keeps []bool) (list []bool, used []int32) {
 	list = make([]bool, len(s.code))
@@ -295,7 +295,7 @@ type run struct {
 }
 
 // schedule groups instructions with the same code. An instruction is ready when its
-// operands are computed. The method schedule takes all ready instructions with one
+// operands are computed. The method schedule() takes all ready instructions with one
 // code. This can make further instructions with the same code ready, and schedule takes
 // those too. Then it continues with another code, always the one with the most ready
 // instructions, so the runs are few and long. The instructions that the argument early

@@ -26,7 +26,7 @@ func (p *pool) cmp(o op, a, b *Node) *Node {
 	return p.make(node(o, a, b), []*Node{a, b})
 }
 
-// The method make returns the simplified form of m with the arguments args, which are
+// The method make() returns the simplified form of m with the arguments args, which are
 // simplified and in the pool.
 func (p *pool) make(m *Node, args []*Node) *Node {
 	switch m.op {
@@ -147,9 +147,9 @@ func (p *pool) pow(a, b *Node) *Node {
 	return p.intern(node(opPow, a, b))
 }
 
-// piecewise returns a piecewise expression without the pieces that are never active. It
-// also leaves out the last pieces if they have the value that applies in all other
-// cases.
+// The method piecewise() returns a piecewise expression without the pieces that are never
+// active. It also leaves out the last pieces if they have the value that applies in all
+// other cases.
 func (p *pool) piecewise(args []*Node) *Node {
 	var list []*Node
 	rest := args[len(args)-1]

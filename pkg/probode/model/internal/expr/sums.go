@@ -14,8 +14,8 @@ import (
 // links, which would square its size.
 const flattenMost = 16
 
-// combinable reports whether v, the result of combining numbers, is far from overflow and
-// underflow.
+// The function combinable() reports whether v, the result of combining numbers, is far
+// from overflow and underflow.
 func combinable(v float64) bool {
 	a := math.Abs(v)
 	return a == 0 || a > 1e-290 && a < 1e290
@@ -177,7 +177,7 @@ func (q *product) put(f *Node) {
 
 // mul returns the product of factors. The numerical factor comes first, the sign is
 // outside the product, and whole powers of equal factors are combined. Products among
-// the factors lose their brackets as sums do in the method add. A product with a number
+// the factors lose their brackets as sums do in the method add(). A product with a number
 // always loses them, so that the number comes first.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}

@@ -81,7 +81,8 @@ func (s *reader) reaction(e *tree.Element) {
 	}
 }
 
-// stoichiometry returns the stoichiometry of a reactant or product, times sign.
+// The method stoichiometry() returns the stoichiometry of a reactant or product, times
+// sign.
 func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 	signed := func(n *expr.Node) *expr.Node {
 		if v, ok := n.Const(); ok {

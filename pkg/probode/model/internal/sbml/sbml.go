@@ -187,7 +187,7 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	return n
 }
 
-// identifier returns the identifier that a symbol has in the file.
+// The function identifier() returns the identifier that a symbol has in the file.
 func identifier(symbol string) string {
 	if symbol == expr.NamedTime {
 		return expr.Time
@@ -195,8 +195,8 @@ func identifier(symbol string) string {
 	return symbol
 }
 
-// lambda reads a function definition. It fails if the function uses names other than its
-// arguments and the time.
+// lambda reads a function definition. It fails if the function uses names other than
+// its arguments and the time.
 func (s *reader) lambda(e *tree.Element) *expr.Node {
 	m := e.First("math")
 	if m == nil {
@@ -244,7 +244,7 @@ func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr stri
 	into[id] = e
 }
 
-// The method changeable fails if the model sets an element that it declares constant.
+// The method changeable() fails if the model sets an element that it declares constant.
 func (s *reader) changeable(line int, by, id string) {
 	e := s.entity(id)
 	def := s.level == "2" && e.Name != "species" // the default of Level 2
@@ -268,8 +268,8 @@ func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	}
 }
 
-// number returns the number in an attribute. It returns nil if the attribute is absent or
-// NaN; in SBML, NaN means that there is no value.
+// The method number() returns the number in an attribute. It returns nil if the attribute
+// is absent or NaN; in SBML, NaN means that there is no value.
 func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	v := e.Get(name)
 	if v == "" || v == "NaN" {

@@ -74,9 +74,9 @@ eventAssignment: variable: math`, "\n") {
 	return out
 }()
 
-// The method known fails if the file contains an element or attribute that is not in
-// the SBML core, a second element where SBML allows one, or an element or attribute of
-// a package that the file declares as required. It removes elements of other packages.
+// The method known() fails if the file contains an element or attribute that is not in
+// the SBML core, a second element where SBML allows one, or an element or attribute of a
+// package that the file declares as required. It removes elements of other packages.
 func (s *reader) known(root *tree.Element) {
 	required := map[string]bool{}
 	for _, a := range root.Attr {

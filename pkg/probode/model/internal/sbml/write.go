@@ -127,8 +127,8 @@ func (w *writer) math(n *expr.Node) string {
 	return n.Substitute(by).MathML()
 }
 
-// events writes the events. The trigger of an event with a known time is written so that
-// triggerTime finds the same time in it.
+// The method events() writes the events. The trigger of an event with a known time is
+// written so that triggerTime finds the same time in it.
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {

@@ -159,7 +159,7 @@ func (s *File) utf8() {
 			s.Failf(line, "found a byte that is not UTF-8: want a text file in UTF-8")
 		}
 		if r == 0 {
-			s.Failf(line, "found a zero byte: want a text file in UTF-8")
+			s.Failf(line, "found a NUL byte: want a text file in UTF-8")
 		}
 		if r == '\n' {
 			line++

@@ -219,8 +219,8 @@ func (n *Node) fileNames(key string, list []*Node) []string {
 	return names
 }
 
-// Tables returns the tables under a key. A text of several lines is itself a table, and
-// a text of one line is the name of a file.
+// Tables returns the tables under a key. A multi-line text is read as a table, and a
+// single line as the name of a file.
 func (n *Node) Tables(key string) []*File {
 	var tables []*File
 	var names []*Node
