@@ -9,7 +9,7 @@ import (
 
 // Adaptive is a Mesh that runs the classical method anew, with error control, at every θ,
 // like a solver that adapts its steps inside a likelihood. The solution meets the
-// tolerance at every θ, but it jumps as a function of θ where a step changes from
+// tolerance at every θ, but it is discontinuous at those θ at which a step changes from
 // accepted to rejected. It has no noise, because grids of different lengths cannot share
 // ξ. Frozen is smooth in θ and has noise.
 //

@@ -50,7 +50,7 @@ type Settings struct {
 }
 
 // An Ensemble describes the distribution of the numerical solution, estimated by Monte
-// Carlo. Series over time are indexed [component][time].
+// Carlo. Time series are indexed [component][time].
 type Ensemble struct {
 	Problem *Problem
 	Grid    *Grid

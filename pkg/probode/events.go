@@ -8,8 +8,8 @@ import (
 
 // An Event is a moment at which the state jumps, as at a dose, or at which f changes
 // form, as when an infusion begins. Every grid has a point there, no step crosses it, and
-// a multistep method starts again after it. Without the Event a solver steps over the
-// jump.
+// a multistep method starts again after it. Without the Event, a solver would step across
+// the discontinuity.
 type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string

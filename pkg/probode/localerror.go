@@ -161,7 +161,8 @@ func (s *Solver) Strain(theta []float64) (float64, error) {
 	return worst, err
 }
 
-// eachLocal calls the function do with the local error of each step of the classical path.
+// eachLocal calls the function do() with the local error of each step of the classical
+// path.
 func (s *Solver) eachLocal(errs localizer, theta []float64, do func(i int, local, x, next []float64)) (err error) {
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, theta, nil); err != nil {

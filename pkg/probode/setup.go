@@ -29,9 +29,9 @@ type Setup struct {
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or completes s by t: it returns a copy of s that has the Method or the Mesh of t if s
-// has none. A Method that the mesh does not need is not copied. Alpha and Scaling remain
-// those of s.
+// Or fills gaps in s from t: it returns a copy of s that has the Method or the Mesh of t
+// if s has none. A Method that the mesh does not need is not copied. Alpha and Scaling
+// remain those of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh

@@ -160,9 +160,9 @@ func (s *Solver) MemoryLen() int {
 }
 
 // After Bind has been called, solves by s, and by Solvers that are cloned from it
-// afterwards, stop soon after ctx ends, and return the error of ctx. The function release
-// restores the earlier context; if Bind is called several times, the release functions
-// must be called in reverse order.
+// afterwards, stop soon after ctx ends, and return the error of ctx. The function
+// release() restores the earlier context; if Bind is called several times, the release
+// functions must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	before, cause := s.stop, s.cause
 	stop, end := progress.NewStop(ctx)

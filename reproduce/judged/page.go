@@ -213,7 +213,7 @@ func lossRows(list []*result) (out [][]string) {
 	return out
 }
 
-// The function short shortens the error of a solver: it omits the names of the problem
+// The function short() shortens the error of a solver: it omits the names of the problem
 // and the solver, the state, and any advice.
 func short(why string) string {
 	for _, end := range []string{": want", ", x = ["} {

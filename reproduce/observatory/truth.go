@@ -87,7 +87,7 @@ func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) 
 	return probode.NewSolver(p, m, g, 0)
 }
 
-// The method relative returns the root mean square of the error of a solver over times
+// The method relative() returns the root mean square of the error of a solver over times
 // and components, in units of the size of each component.
 func (t *truth) relative(s *probode.Solver) (float64, error) {
 	z := make([]float64, s.PathLen())

@@ -9,8 +9,8 @@ type Hook func(done, total int, doing string)
 type key struct{}
 
 // With returns a context in which long computations that have no hook of their own show
-// their progress. The function begin is called with the name of each such computation and
-// returns its hook.
+// their progress. The function begin() is called with the name of each such computation
+// and returns its hook.
 func With(ctx context.Context, begin func(label string) Hook) context.Context {
 	return context.WithValue(ctx, key{}, begin)
 }

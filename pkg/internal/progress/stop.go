@@ -8,7 +8,7 @@ import (
 type pauseKey struct{}
 
 // Pausing returns a context whose long computations call pause every few steps, from any
-// of their goroutines. The function pause may block, so that a computation can share a
+// of their goroutines. The function pause() may block, so that a computation can share a
 // single thread with others.
 func Pausing(ctx context.Context, pause func()) context.Context {
 	return context.WithValue(ctx, pauseKey{}, pause)
@@ -28,7 +28,7 @@ type Stop struct {
 	ended atomic.Bool
 }
 
-// NewStop returns the Stop of ctx. The function release frees its resources; after that,
+// NewStop returns the Stop of ctx. The function release() frees its resources; after that,
 // the Stop no longer notices that ctx has ended.
 func NewStop(ctx context.Context) (s *Stop, release func()) {
 	s = &Stop{ctx: ctx, pause: Pause(ctx)}

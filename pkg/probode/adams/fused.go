@@ -140,7 +140,7 @@ func (a *moulton) before(i, j, k int) float64 {
 	return a.row(i - j)[k]
 }
 
-// The method alone takes step i with the general code. The loops call it if the inverse
+// The method alone() takes step i with the general code. The loops call it if the inverse
 // of Γ may be inaccurate.
 func (a *moulton) alone(r *fused, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)

@@ -221,8 +221,8 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	}
 }
 
-// The method lost returns the largest ratio, over the components, of the root mean square
-// error to the standard deviation of the state over the grid.
+// The method lost() returns the largest ratio, over the components, of the root mean
+// square error to the standard deviation of the state over the grid.
 func (c *calibrator) lost() float64 {
 	all := moments.NewVector(c.d)
 	for i := 0; i < len(c.z); i += c.d {

@@ -328,7 +328,7 @@ func reach(x []float64, c int) float64 {
 	return cmp.Or(max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x)), 1e-3)
 }
 
-// The method jump applies the jumps of the events at time t.
+// The method jump() applies the jumps of the events at time t.
 func (s *recording) jump(x []float64, t float64, theta []float64) {
 	for k := range s.p.Events {
 		e := &s.p.Events[k]

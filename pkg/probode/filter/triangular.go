@@ -66,8 +66,8 @@ type rotations struct {
 	cos, sin  []float64 // those of rows i−1 and i at index i
 }
 
-// The method collect computes the rotations after which v[low] is the only element of the
-// column v that is not zero.
+// The method collect() computes the rotations after which v[low] is the only element of
+// the column v that is not zero.
 func (r *rotations) collect(v []float64, low int) {
 	r.low, r.high = low, len(v)-1
 	for r.high > low && v[r.high]*v[r.high] == 0 {

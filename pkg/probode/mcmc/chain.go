@@ -97,7 +97,7 @@ func (c *Chain) Finished(burnIn, after Stats) {
 }
 
 // Recall passes an earlier draw to the chain, for the R̂ that Progress reports. It
-// calls the function draw only if that R̂ uses the result.
+// calls the function draw() only if that R̂ uses the result.
 func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	if c.record == nil {
 		return nil
@@ -223,7 +223,7 @@ func (c *Chain) keep() {
 }
 
 // appendRow appends a row to the rows of earlier draws. If there is no room, it doubles
-// the capacity. The function append alone would add only a quarter, and would copy long
+// the capacity. The function append() alone would add only a quarter, and would copy long
 // runs too often.
 func appendRow(rows, row []float64) []float64 {
 	if len(rows)+len(row) > cap(rows) {

@@ -86,7 +86,7 @@ type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 
 var errNotFinite = errors.New("the log density or its gradient is not finite: want finite numbers")
 
-// The function checked returns a log density, or NaN and an error if it could not be
+// The function checked() returns a log density, or NaN and an error if it could not be
 // evaluated.
 func checked(logp float64, err error) (float64, error) {
 	if err == nil && (math.IsNaN(logp) || math.IsInf(logp, 1)) {
@@ -98,7 +98,7 @@ func checked(logp float64, err error) (float64, error) {
 	return logp, nil
 }
 
-// The method checked calls f. It returns NaN and an error if the value or the gradient
+// The method checked() calls f. It returns NaN and an error if the value or the gradient
 // could not be evaluated.
 func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 	logp, err := checked(f(grad, x))

@@ -118,7 +118,7 @@ func newLearner(d, burnIn int, full, known bool) *learner {
 	return l
 }
 
-// The method next begins a window of the current length. If there is no room for a
+// The method next() begins a window of the current length. If there is no room for a
 // window of twice that length after it, the new window lasts until the end of learning.
 func (l *learner) next() {
 	l.end = max(l.end, l.from) + l.length

@@ -104,7 +104,7 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 	return nil
 }
 
-// The method make takes a step of length h from t, without noise.
+// The method make() takes a step of length h from t, without noise.
 func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {
@@ -185,8 +185,8 @@ func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
 	}
 }
 
-// A system is a set of equations for the function iterate to solve: the equations of the
-// stages, or of their derivatives.
+// A system is a set of equations that iterate() can solve: the equations of the stages,
+// or of their derivatives.
 type system interface {
 	// residual writes the residual of z into r.
 	residual(s *implicit, r, z []float64)

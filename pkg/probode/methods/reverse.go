@@ -134,7 +134,7 @@ func (e *reverseStages) residual(s *implicit, lambda []float64) {
 	}
 }
 
-// The method direct solves the equations with a Jacobian for each stage, and corrects
+// The method direct() solves the equations with a Jacobian for each stage, and corrects
 // the solution once for rounding errors.
 func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 	if s.full == nil {

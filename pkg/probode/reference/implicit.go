@@ -40,8 +40,8 @@ func (e *integration) newImplicit(run int) *rule {
 }
 
 // implicitWork sets each element of work to the cost of a row whose number of substeps is
-// the same element of n: calls of f, the Jacobian, factorisations and solves. A call of f
-// is taken to cost ten operations for each component.
+// the corresponding element of n: calls of f, the Jacobian, factorisations and solves. A
+// call of f is taken to cost ten operations for each component.
 func (e *integration) implicitWork(work []float64, n []int) {
 	d := float64(e.p.Dim())
 	lower, upper := d-1, d-1
@@ -74,7 +74,7 @@ func (e *integration) implicitWork(work []float64, n []int) {
 //
 // The result is the mean of y_{n−1} and y_{n+1}, which damps the components for which the
 // rule itself would only reverse the sign. The term ∂f/∂t arises from treating t as one
-// more component of the state; it need not be accurate. The method solve reports whether
+// more component of the state; it need not be accurate. The method solve() reports whether
 // cI − J has an inverse.
 func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	h := H / float64(n)

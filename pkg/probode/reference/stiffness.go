@@ -65,7 +65,7 @@ func (r *rule) radius() float64 {
 // rate is the progress of a rule, in units of time per call of f.
 func (r *rule) rate() float64 { return r.natural / r.work[r.k] }
 
-// The method use switches to the given family, if that is possible, and reports whether
+// The method use() switches to the given family, if that is possible, and reports whether
 // it did so.
 func (e *integration) use(f family) bool {
 	if e.rules[f] == nil && f == implicit {
@@ -85,7 +85,7 @@ func (e *integration) use(f family) bool {
 	return true
 }
 
-// The method consider decides after a step H whether to switch to the other family. An
+// The method consider() decides after a step H whether to switch to the other family. An
 // explicit step that was cut short by an output time could have been longer, so stiffness
 // did not limit it.
 func (e *integration) consider(H float64, cut bool) {

@@ -200,7 +200,7 @@ func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	return r
 }
 
-// The method path draws the path with the given number and stores it in z.
+// The method path() draws the path with the given number and stores it in z.
 func (w *drawer) path(seed uint64, path int) error {
 	probode.DrawNoise(w.xi, seed, uint64(path))
 	w.sampler.begin(seed, uint64(path))

@@ -49,9 +49,9 @@ import (
 // O(h^{3/2−s}) with Current; for s ≥ 2 the latter grows as the step becomes smaller. The
 // first steps of a multistep method are taken by Method itself.
 //
-// A chain uses random numbers in addition to ξ, and the path jumps where a move changes
-// from accepted to rejected. So Exact draws ensembles and is not a probode.Method:
-// inference needs paths that depend smoothly on θ and ξ.
+// A chain uses random numbers in addition to ξ, and the path is discontinuous where a
+// move changes from accepted to rejected. So Exact draws ensembles and is not a
+// probode.Method: inference needs paths that depend smoothly on θ and ξ.
 type Exact struct {
 	Method adams.Moulton
 

@@ -73,7 +73,7 @@ func newTarget(p *probode.Problem) *target {
 
 const epsilon = 0x1p-52
 
-// The method set prepares g for a step. If the error is ErrSingularH, the fields of the
+// The method set() prepares g for a step. If the error is ErrSingularH, the fields of the
 // Gaussian approximation are still valid.
 func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 	g.t, g.theta = s.T, theta

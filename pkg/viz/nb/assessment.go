@@ -37,7 +37,7 @@ func report(a *assess.Report) {
 	}
 }
 
-// The function words shows a text and, below it, a list of bullet points. Both are shown
+// The function words() shows a text and, below it, a list of bullet points. Both are shown
 // as HTML, because JupyterLab breaks printed lines in the middle of words.
 func words(text string, points []string) {
 	text = strings.TrimSpace(text)

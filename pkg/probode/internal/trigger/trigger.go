@@ -168,7 +168,7 @@ func (w *Watch) accumulate(which []int, t float64) error {
 	return nil
 }
 
-// Locate returns the time in (a, b] at which the function excess, which is not positive
+// Locate returns the time in (a, b] at which the function excess(), which is not positive
 // at a and positive at b, becomes positive. The function is positive at the result, and
 // it is not positive a few ulps before the result. The last call of excess is at
 // the result.

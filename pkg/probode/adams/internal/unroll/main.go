@@ -53,8 +53,8 @@ func each(n int, pattern string) []string {
 	return out
 }
 
-// The functions list, lines and all join the patterns of d components, and matrix joins
-// the patterns of the d² elements of a matrix, row by row.
+// The functions list(), lines() and all() join the patterns of d components, and matrix()
+// joins the patterns of the d² elements of a matrix, row by row.
 func list(d int, pattern string) string   { return strings.Join(each(d, pattern), ", ") }
 func lines(d int, pattern string) string  { return strings.Join(each(d, pattern), "\n") }
 func all(d int, pattern string) string    { return strings.Join(each(d, pattern), " && ") }
