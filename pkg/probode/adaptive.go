@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// Adaptive is a Mesh that runs the classical method anew, with error control, at every θ,
-// like a solver that adapts its steps inside a likelihood. The solution meets the
-// tolerance at every θ, but it is discontinuous at those θ at which a step changes from
-// accepted to rejected. It has no noise, because grids of different lengths cannot share
-// ξ. Frozen is smooth in θ and has noise.
+// Adaptive is a Mesh whose steps are chosen anew at every θ, by an error-controlled run
+// of the classical method, as in a likelihood that calls an adaptive solver. The solution
+// meets the tolerance at every θ, but it is discontinuous at those θ at which a step
+// changes from accepted to rejected. It has no noise, because grids of different lengths
+// cannot share ξ. Frozen is smooth in θ and has noise.
 //
 // Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
 // within a step, the step is repeated with other lengths until its end coincides with

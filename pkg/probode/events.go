@@ -164,7 +164,7 @@ type window struct {
 }
 
 // segmented returns a copy of p whose functions are never called with the time of an
-// event. The argument points to the segment of the present step. If the step begins or
+// event. The argument points to the segment of the current step. If the step begins or
 // ends at an event, t is moved by one ulp into this segment, so that a condition such as
 // t < 5 in F is evaluated on the side on which the step lies. Methods need not take
 // account of this.

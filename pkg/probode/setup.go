@@ -21,8 +21,8 @@ type Setup struct {
 	// default for the grid: see ScaleDefault.
 	Scaling Scaling
 
-	// Alpha is the noise scale α ≥ 0, which multiplies a variance. It is calibrated
-	// for the Method, the Mesh and the Scaling; 0 is the classical method.
+	// Alpha is the noise scale α ≥ 0, which multiplies the variance of the noise. It is
+	// calibrated for the Method, the Mesh and the Scaling; 0 is the classical method.
 	Alpha float64
 }
 

@@ -31,7 +31,7 @@ type Solver struct {
 	local   []float64 // l, N×d, once it is known
 	unit    []float64 // ScaleLocal: l √N; N×d
 	powers  []float64 // ScaleStep on a grid whose steps differ: h^p of each step
-	scale   []float64 // of the normal variates of the present step
+	scale   []float64 // of the normal variates of the current step
 	fixed   bool      // scale is the same for all steps
 
 	f       []float64 // f at the state of a failure
@@ -46,9 +46,9 @@ type Solver struct {
 }
 
 // NewSolver returns a Solver for p with method m on grid g, with noise scale alpha ≥ 0,
-// which multiplies a variance. NewSolver checks FJ and Band against F at the start, and
-// the Solver repeats this check along its first path; if FJ or Band is wrong, the result
-// is an error.
+// which multiplies the variance of the noise. NewSolver checks FJ and Band against F at
+// the start, and the Solver repeats this check along its first path; if FJ or Band is
+// wrong, the result is an error.
 func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -52,8 +52,8 @@ type Layer interface {
 	painted(color.NRGBA) Layer
 }
 
-// look holds those properties of a layer, of whatever kind, that the legend and the
-// renderers need. Its colour includes the opacity.
+// look holds the properties that the legend and the renderers need, for a layer of any
+// kind. Its colour includes the opacity.
 type look struct {
 	name   string
 	color  color.Color

@@ -7,7 +7,7 @@ import (
 )
 
 // A history is the part that the steppers of the multistep methods share: the values F_i,
-// F_{i−1}, … of the present segment, and the classical Runge–Kutta method, which takes
+// F_{i−1}, … of the current segment, and the classical Runge–Kutta method, which takes
 // the first steps, for which too few earlier values exist.
 type history struct {
 	p     *probode.Problem

@@ -6,9 +6,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A block is the filter of w components that are coupled by the part of the Jacobian that
-// the filter uses. Their equation x′ = f or x″ = f has the order m, so the state of the
-// block consists of z₀ for m = 1, and of z₀ and z₁ for m = 2.
+// A block filters w components, coupled through the part of the Jacobian that the whole
+// filter uses. Their equation x′ = f or x″ = f has the order m, so the state of the block
+// consists of z₀ for m = 1, and of z₀ and z₁ for m = 2.
 //
 // The coordinates are those of steps of length unit. The error of z is κ unit^{q+1/2}
 // Rᵀu, with independent standard normal variates u, so its covariance is κ² unit^{2q+1}
@@ -263,7 +263,7 @@ func (b *block) update(f []float64) {
 	b.arrive()
 }
 
-// arrive makes the present mean of the step that of the block.
+// arrive makes the mean at the end of the step the mean of the block.
 func (b *block) arrive() {
 	copy(b.z, b.pred)
 	rescale(b.z, b.w, 1/b.ratio)

@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Settings are the settings of GaussianProcess.
+// Settings holds the options of GaussianProcess.
 type Settings struct {
 	// Kernels has a kernel for each component. If it is nil, each is fitted to the data of
 	// its component.

@@ -17,7 +17,7 @@ import (
 
 // A Chain is one chain of a run: a kernel, its random numbers, and the number of
 // iterations completed. Run makes its own chains. A package that does not keep draws in
-// memory, such as mcmc/store, makes chains with NewChain, gives each a Sink, and moves
+// memory, such as mcmc/store, creates chains with NewChain, gives each a Sink, and runs
 // them with Advance.
 type Chain struct {
 	// Sink receives the draws. Nil keeps them in memory.
@@ -113,8 +113,8 @@ func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	return err
 }
 
-// State writes everything on which the further course of the chain depends, or reads it
-// back into a chain that has been started with the same kind of kernel.
+// State writes everything on which the rest of the chain depends, or reads it back into a
+// chain that has been started with the same kind of kernel.
 func (c *Chain) State(a *Archive) {
 	a.Int(&c.iteration)
 	a.Stats(&c.burnIn)

@@ -92,7 +92,7 @@ const mostDense = 100
 // after the last one only the step is tuned.
 type learner struct {
 	from, until int             // iterations before the first window and at the end of the last
-	end, length int             // of the present window
+	end, length int             // of the current window
 	full        *moments.Matrix // of the whitened draws; nil in many dimensions
 	diagonal    moments.Vector  // used instead
 }

@@ -127,7 +127,7 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 // f(t_{i+1}, ψ + z). That is the equation of an implicit method with one stage that
 // starts at ψ, and is solved as such.
 type bdf struct {
-	*implicit // solves the equation of the present step; its table contains γ
+	*implicit // solves the equation of the current step; its table contains γ
 	method    BDF
 	start     *implicit         // takes the first steps
 	first     int               // the number of steps that start takes
@@ -139,7 +139,7 @@ type bdf struct {
 	begin int                  // grid point at which the segment begins
 	last  int                  // the last step that was taken
 	past  [bdfWindow][]float64 // the state at grid point i, in row i mod 8
-	k     int                  // order of the present step, 0 for a starting step
+	k     int                  // order of the current step, 0 for a starting step
 	gamma float64
 	known [bdfWindow]float64 // weights of ψ
 	guess [bdfWindow]float64 // weights of an extrapolated value

@@ -59,7 +59,7 @@ type implicit struct {
 	moved bool            // jac was evaluated elsewhere than at the beginning of the step
 	factors
 
-	t, h    float64 // of the present step
+	t, h    float64 // of the current step
 	z, f    []float64
 	r       []float64 // residual
 	u, v, y []float64 // updates, trial

@@ -6,7 +6,7 @@ import "math"
 // k+1 steps after a change, because the formulas and the error estimates assume equal
 // steps, and this assumption holds only after that many steps. Then the code chooses the
 // order among k−1, k and k+1 that allows the longest step. Each length is divided by the
-// safety factor that these codes use: 1.2 for the present order, 1.3 for the lower and
+// safety factor that these codes use: 1.2 for the current order, 1.3 for the lower and
 // 1.4 for the higher one. The step is increased only if it becomes longer by at least a
 // tenth (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 

@@ -139,7 +139,7 @@ func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 	for k, v := range first {
 		ever[k] = math.Abs(v)
 	}
-	period := 0.0 // beginning of the present period, counted from the start
+	period := 0.0 // beginning of the current period, counted from the start
 	for i, at := range c.index {
 		if now := c.t[at] - start; now > longer*period {
 			period = now

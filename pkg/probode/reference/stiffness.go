@@ -18,7 +18,7 @@ type stiffness struct {
 	hits  int     // grows with recent steps that gave a reason
 	since int     // steps since the last change of family
 	wait  int     // steps before the next trial
-	trial bool    // the present family is on trial
+	trial bool    // the current family is on trial
 	rate  float64 // rate of the other family
 	bad   int     // rejected steps since the last accepted one
 }

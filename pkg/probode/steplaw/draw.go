@@ -13,11 +13,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Settings says how Exact draws an ensemble.
+// Settings holds the options with which Exact draws an ensemble.
 type Settings struct {
 	// Mesh makes the grid.
 	Mesh probode.Mesh
-	// Alpha > 0 is the noise scale, a multiplier of a variance.
+	// Alpha > 0 is the noise scale; it multiplies the variance of the noise.
 	Alpha float64
 	// Seed determines all random numbers.
 	Seed uint64

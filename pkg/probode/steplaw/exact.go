@@ -124,7 +124,7 @@ type sampler struct {
 	rng         *rand.Rand
 	path        uint64
 	zeta, moved []float64
-	tally       *tally // of the present block of paths
+	tally       *tally // of the current block of paths
 }
 
 // exactKey separates the random stream of the chain from the streams of ξ, whose second

@@ -48,9 +48,9 @@ func init() {
 // of the cell that are used by compute must be among the inputs, since Memo does not
 // otherwise see their values: Memo("fan", []any{h, alpha}, func() …). Inputs are compared
 // by their text, in which values are written out in full; functions, however, appear only
-// by name and are compared only by name. Where there is no source, as in a program built
-// with -trimpath, the program itself takes its place: only the same program reads a
-// result back.
+// by name and are compared only by name. Where the source is not available, as in a
+// program built with -trimpath, a hash of the running program takes its place, so that
+// only the same program reads a result back.
 //
 // Compute is a function literal or a declared function of the notebook. If compute is a
 // method value such as m.Run, or an instance of a generic function, Memo panics before

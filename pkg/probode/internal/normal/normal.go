@@ -18,7 +18,7 @@ type Source struct{ hi, lo uint64 }
 // Seed sets s to the initial state of rand.NewPCG(hi, lo).
 func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
 
-// State returns hi and lo such that Seed(hi, lo) restores the present state.
+// State returns hi and lo such that Seed(hi, lo) restores the current state.
 func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
 
 // The generator multiplies its state by a and adds c. Each of these numbers is two words

@@ -21,7 +21,8 @@ func openForReading(path string) (*os.File, error) {
 }
 
 // openForWriting opens a regular file, or creates it. It is an error if the file is a
-// link or has a second name, because both may lead to the file of another program.
+// symbolic link or has another hard link, because either may lead to the file of another
+// program.
 func openForWriting(path string) (*os.File, error) {
 	if _, err := plain(path, os.Lstat); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -32,7 +33,7 @@ func openForWriting(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && names(info) > 1 {
-		err = fmt.Errorf("%s has a second name in the file system and does not belong to this study: move it elsewhere", path)
+		err = fmt.Errorf("%s has another hard link and does not belong to this study: move it elsewhere", path)
 	}
 	if err != nil {
 		f.Close()

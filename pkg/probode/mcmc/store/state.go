@@ -128,9 +128,9 @@ type Noter interface {
 }
 
 // An Evaluator is a Kernel that can recompute the log density at its position, without
-// using cached values. It returns one or more numbers, and equally many at each call. A
-// chain is resumed only if these numbers are, bit for bit, the same as when its state
-// was saved. They must depend on nothing but the State.
+// using cached values. It returns one or more numbers, the same number at each call. A
+// chain is resumed only if these numbers are, bit for bit, the same as when its state was
+// saved. They must depend on nothing but the State.
 type Evaluator interface {
 	Evaluate() []float64
 }
