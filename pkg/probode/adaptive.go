@@ -18,9 +18,9 @@ import (
 // that moment, up to rounding: the Trigger is positive at the end of the step, but it was
 // not positive a few units in the last place of t earlier. If several Triggers become
 // positive in one step, only the first one counts. The jump is then applied, and the
-// method starts again. On the Path that Hold returns, the times move with θ, and
-// derivatives include their motion. It is an error if the times of an event accumulate,
-// as the impact times of a bouncing ball do.
+// method starts again. On the Path that Hold returns, the event times depend on θ, and
+// derivatives include this dependence. It is an error if the times of an event
+// accumulate, as the impact times of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.

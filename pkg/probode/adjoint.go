@@ -119,7 +119,7 @@ func (s *Solver) forwardGradient(g *Gradient, w, times, z, theta, xi []float64) 
 	return s.eventGradient(g.Theta, times, theta)
 }
 
-// eventGradient adds the contributions of the times of the grid to dtheta.
+// eventGradient adds the contributions of the grid times to dtheta.
 func (s *Solver) eventGradient(dtheta, times, theta []float64) error {
 	if times == nil {
 		return nil
@@ -297,8 +297,7 @@ func (r *reverseRun) ends(j int, from, to float64) {
 	}
 }
 
-// The method pass() adds the gradients with respect to the times of the grid points of a
-// segment.
+// The method pass() adds the gradients with respect to the grid times within a segment.
 func (r *reverseRun) pass(j int, times []float64) {
 	part := &r.s.g.seg[j]
 	for i, a := range part.frac {

@@ -8,7 +8,7 @@ import (
 
 // An Event is a moment at which the state jumps, as at a dose, or at which f changes
 // form, as when an infusion begins. Every grid has a point there, no step crosses it, and
-// a multistep method starts again after it. Without the Event, a solver would step across
+// a multistep method is restarted after it. Without the Event, a solver would step across
 // the discontinuity.
 type Event struct {
 	// Name appears in messages; it may be empty.

@@ -2,8 +2,8 @@ package progress
 
 import "context"
 
-// A Hook is told the progress of a computation; the argument doing describes in words
-// what is being done, or is empty.
+// A Hook is called with the progress of a computation; the argument doing describes in
+// words what is being done, or is empty.
 type Hook func(done, total int, doing string)
 
 type key struct{}

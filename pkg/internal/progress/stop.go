@@ -20,8 +20,8 @@ func Pause(ctx context.Context) func() {
 	return pause
 }
 
-// A Stop says whether a context has ended. Asking it costs less than calling ctx.Err.
-// Under a context from Pausing, asking it also calls pause.
+// A Stop says whether a context has ended. Checking it costs less than calling ctx.Err.
+// Under a context from Pausing, each check also calls pause.
 type Stop struct {
 	ctx   context.Context
 	pause func()

@@ -19,8 +19,8 @@ import (
 
 // A link expresses the normal variates u before a step or an event as u = drift/s + Aᵀ(v,
 // w), where v are the normal variates after it, w are further normal variates, and drift
-// follows from the residual. The variates are multiplied by s = κ unit^{q+1/2} where they
-// are added to a mean.
+// follows from the residual and, for DALTON, from data. The variates are multiplied by s
+// = κ unit^{q+1/2} where they are added to a mean.
 type link struct {
 	before, after, rest int       // lengths of u, v and w
 	a                   []float64 // A, by columns

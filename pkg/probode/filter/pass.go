@@ -104,7 +104,7 @@ func (c *chain) keep(p point) {
 	c.memory = append(memory, c.next.a...)
 }
 
-// recall returns to the distribution at point i.
+// recall restores the distribution at point i.
 func (c *chain) recall(i int) {
 	p := &c.points[i]
 	c.rows = p.rows

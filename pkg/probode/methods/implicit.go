@@ -26,7 +26,7 @@ func newFactors(table *collocation, jac *probode.Matrix) (f factors) {
 }
 
 // factorize factorises the matrices for a step of length h, and reports whether all of
-// them are regular.
+// them are nonsingular.
 func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) bool {
 	for k, m := range table.modes {
 		if m.im == 0 && !f.real[k].Factorize(m.re/h, jac) {

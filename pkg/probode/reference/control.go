@@ -21,7 +21,7 @@ const (
 
 var errStopped = errors.New("stopped")
 
-// A stuckError says that steps became too short or too many.
+// A stuckError says that steps became too short or too numerous.
 type stuckError string
 
 func (e stuckError) Error() string { return string(e) }
