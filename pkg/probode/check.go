@@ -154,8 +154,8 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	return p.checkBand(t, x, theta)
 }
 
-// recovered converts a panic in a function of p into an error. The argument t is a pointer
-// because the time may change before the panic.
+// The method recovered() converts a panic in a function of p into an error. The argument
+// t is a pointer because the time may change before the panic.
 func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, short(x), short(theta), &PanicError{v, stack()})

@@ -62,7 +62,7 @@ func (e *SolveError) Error() string {
 
 func (e *SolveError) Unwrap() error { return e.Err }
 
-// short prints the first elements of x.
+// The function short() prints the first elements of x.
 func short(x []float64) string {
 	const most = 8
 	if len(x) > most {

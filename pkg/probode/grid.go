@@ -161,7 +161,8 @@ func between(times []float64, a, b float64) []float64 {
 	return out
 }
 
-// uniform returns the times t₀, …, t₁ of the fewest equal steps of at most h.
+// The function uniform() returns the times t₀, …, t₁ of the fewest equal steps of at most
+// h.
 func uniform(span [2]float64, h float64) []float64 {
 	length := span[1] - span[0]
 	n := math.Ceil(length / h * (1 - 1e-9))
@@ -491,7 +492,7 @@ func (g *Grid) move(theta []float64) error {
 	return nil
 }
 
-// clone returns a copy that moves independently.
+// clone returns a copy that can be moved to another θ independently.
 func (g *Grid) clone() *Grid {
 	if !g.moving {
 		return g

@@ -23,7 +23,7 @@ func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error
 	return newDoubling(p, m, g)
 }
 
-// remembers reports whether a stepper remembers earlier steps.
+// The function remembers() reports whether a stepper remembers earlier steps.
 func remembers(step Stepper) bool {
 	r, ok := step.(Rememberer)
 	return ok && r.Memory() > 0

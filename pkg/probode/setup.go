@@ -138,8 +138,8 @@ func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []f
 	return path, nil
 }
 
-// measured returns g with the local errors of the classical path at θ added, or g itself
-// if it already has local errors. Like any solve, it may fail.
+// The function measured() returns g with the local errors of the classical path at θ
+// added, or g itself if it already has local errors. Like any solve, it may fail.
 func measured(ctx context.Context, p *Problem, m Method, g *Grid, theta []float64) (*Grid, error) {
 	if g.local != nil {
 		return g, nil

@@ -377,7 +377,7 @@ func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64
 	return s.tangents.step(i, seg, row(z, i, s.d), row(z, i+1, s.d), theta, normals)
 }
 
-// single takes step i.
+// The method single() takes step i.
 func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	x, next := row(z, i, s.d), row(z, i+1, s.d)
 	if s.g.t[i] == s.g.t[i+1] { // the segment has length zero at this θ
@@ -408,7 +408,7 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 // returns ErrDiverged when a component reaches it.
 const TooLarge = 1e100
 
-// sane reports whether all elements of x are finite and not too large.
+// The function sane() reports whether all elements of x are finite and not too large.
 func sane(x []float64) bool {
 	for _, v := range x {
 		if !(math.Abs(v) < TooLarge) {

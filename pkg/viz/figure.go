@@ -328,8 +328,8 @@ func pieces(x, y []float64, f func(i, j int)) {
 	}
 }
 
-// finite reports whether v can be drawn: larger values would overflow the length of an
-// axis or its margin.
+// The function finite() reports whether v can be drawn: larger values would overflow the
+// length of an axis or its margin.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
 // tiny is the smallest value on a logarithmic axis; below it, the margin would

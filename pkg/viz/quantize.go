@@ -49,8 +49,8 @@ func quantized(img *image.RGBA) *image.Paletted {
 	return out
 }
 
-// nearest returns the index of the colour of p that is nearest to c. A grey is replaced
-// by a grey, and a colour by a colour, as long as p has one.
+// The function nearest() returns the index of the colour of p that is nearest to c. A
+// grey is replaced by a grey, and a colour by a colour, as long as p has one.
 func nearest(p color.Palette, c color.RGBA) uint8 {
 	distance := func(q color.Color) int {
 		k := q.(color.RGBA)

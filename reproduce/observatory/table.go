@@ -121,7 +121,8 @@ type ledger[T any] struct {
 	rows []T
 }
 
-// open reads the rows of a file. If the file does not exist, there are no rows.
+// The function open() reads the rows of a file. If the file does not exist, there are no
+// rows.
 func open[T any](path string, key func(*T) string) (*ledger[T], error) {
 	l := &ledger[T]{path: path, key: key}
 	data, err := os.ReadFile(path)

@@ -150,7 +150,8 @@ func (a *moulton) alone(r *fusedRun, z []float64, i int, theta, xi []float64) er
 	return diverged(next)
 }
 
-// diverged returns ErrDiverged if a component of the state x is NaN or too large.
+// The function diverged() returns ErrDiverged if a component of the state x is NaN or too
+// large.
 func diverged(x []float64) error {
 	for _, v := range x {
 		if !(math.Abs(v) < probode.TooLarge) {
@@ -160,7 +161,8 @@ func diverged(x []float64) error {
 	return nil
 }
 
-// larger returns the larger of the magnitudes of two numbers, or NaN if either is NaN.
+// The function larger() returns the larger of the magnitudes of two numbers, or NaN if
+// either is NaN.
 func larger(x, y float64) float64 {
 	x, y = math.Abs(x), math.Abs(y)
 	if y > x || y != y {

@@ -395,7 +395,8 @@ func (a *moulton) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) e
 	return a.advance(i, s.Mean, theta, nil, nil)
 }
 
-// largest returns the largest magnitude of the elements of x, or NaN if one is NaN.
+// The function largest() returns the largest magnitude of the elements of x, or NaN if
+// one is NaN.
 func largest(x []float64) float64 {
 	var m float64
 	for _, v := range x {
@@ -593,7 +594,8 @@ func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale 
 	return err
 }
 
-// transposed sets mu to Γ⁻ᵀλ, where Γ belongs to the centre c. It sets fc and jac.
+// The method transposed() sets mu to Γ⁻ᵀλ, where Γ belongs to the centre c. It sets fc
+// and jac.
 func (a *moulton) transposed(c, theta, lambda []float64) error {
 	b := a.transpose
 	a.eval.FJ(a.fc, a.jac, a.t1, c, theta)

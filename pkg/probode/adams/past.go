@@ -63,14 +63,14 @@ func (m *history) Recall(from, i int, z, theta []float64) {
 	}
 }
 
-// starting reports whether step i is taken by the Runge–Kutta method. A one-step method
-// has no such steps, and does not remember where its segment began.
+// The method starting() reports whether step i is taken by the Runge–Kutta method. A
+// one-step method has no such steps, and does not remember where its segment began.
 func (m *history) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
 
-// quiet reports whether starting steps have no noise. At the start of the path they
-// have none, as in the paper's experiments. After an event they have noise; otherwise a
-// problem with many events, such as doses, would have many steps whose errors are
-// ignored.
+// The method quiet() reports whether starting steps have no noise. At the start of the
+// path they have none, as in the paper's experiments. After an event they have noise;
+// otherwise a problem with many events, such as doses, would have many steps whose errors
+// are ignored.
 func (m *history) quiet() bool { return m.begin == 0 }
 
 // startStep takes a starting step without noise.

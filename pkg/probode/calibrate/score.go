@@ -242,8 +242,9 @@ func (c *calibrator) lost() float64 {
 	return share
 }
 
-// halved returns the factor by which the error at the points in the score decreases
-// when all steps are cut in half, or NaN if there is no solution with smaller steps.
+// The method halved() returns the factor by which the error at the points in the score
+// decreases when all steps are cut in half, or NaN if there is no solution with smaller
+// steps.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)

@@ -154,8 +154,8 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	return c.cutOff(ctx, s)
 }
 
-// proportional returns the change of log α that would match the variances to the errors
-// loge2 if the variances were proportional to α.
+// The method proportional() returns the change of log α that would match the variances to
+// the errors loge2 if the variances were proportional to α.
 func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	return c.maximum(1.5, 1e-5, func(at float64, v []float64) {
 		for k, l := range logv {

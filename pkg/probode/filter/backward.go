@@ -46,13 +46,14 @@ func (b *block) link(l *link, before int) {
 // stride of the length of u; the elements below the diagonal have no meaning.
 type belief struct{ mean, factor []float64 }
 
-// resized returns a belief about n normal variates that uses the slices of b where they
-// are long enough.
+// The method resized() returns a belief about n normal variates that uses the slices of b
+// where they are long enough.
 func (b belief) resized(n int) belief {
 	return belief{resize(b.mean, n), resize(b.factor, n*n)}
 }
 
-// unknown returns the distribution of n normal variates of which nothing is known.
+// The function unknown() returns the distribution of n normal variates of which nothing
+// is known.
 func unknown(n int) belief {
 	b := belief{make([]float64, n), make([]float64, n*n)}
 	for k := range n {
@@ -61,9 +62,9 @@ func unknown(n int) belief {
 	return b
 }
 
-// back writes the distribution before a step or an event to dst, given the one after it.
-// If after.factor is nil, it computes only the mean; then after.mean may have the values
-// of w behind those of v.
+// The method back() writes the distribution before a step or an event to dst, given the
+// one after it. If after.factor is nil, it computes only the mean; then after.mean may
+// have the values of w behind those of v.
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
 	for k := range dst.mean {
@@ -89,8 +90,8 @@ func (l *link) back(dst, after belief, work *[]float64) {
 	}
 }
 
-// smooth computes the distributions of the normal variates at all points of c, given the
-// equation at all of them.
+// The method smooth() computes the distributions of the normal variates at all points of
+// c, given the equation at all of them.
 func (c *chain) smooth() {
 	size := 0
 	for i := range c.points {

@@ -255,7 +255,7 @@ func (e *engine) predict(h, t float64, theta []float64) {
 	}
 }
 
-// distinct returns the number of blocks whose covariances must be computed.
+// The method distinct() returns the number of blocks whose covariances must be computed.
 func (e *engine) distinct() int {
 	if e.equal {
 		return 1
@@ -388,7 +388,7 @@ func (s *stepper) Memory() int {
 	return n
 }
 
-// The method each() passes every slice of the memory to do.
+// The method each() passes every slice of the memory to the function do().
 func (s *stepper) each(do func(v []float64)) {
 	do(s.out)
 	for k, b := range s.blocks {

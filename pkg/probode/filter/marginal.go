@@ -141,7 +141,7 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	return extra, err
 }
 
-// both does the work of Predict for DALTON.
+// The method both() does the work of Predict for DALTON.
 func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64) bool) (extra float64, err error) {
 	m.pass.kept, m.pass.linked = false, false
 	if err := m.solve(theta, nil); err != nil {
@@ -249,8 +249,8 @@ func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	}
 }
 
-// smoothed returns the mean of the state at the observation times, given the equation and
-// all the data.
+// The method smoothed() returns the mean of the state at the observation times, given the
+// equation and all the data.
 func (m *Marginal) smoothed() []float64 {
 	d := len(m.x)
 	x := make([]float64, len(m.rows)*d)

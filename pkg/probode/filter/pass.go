@@ -118,7 +118,7 @@ func (c *chain) residual(i int) []float64 {
 	return c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac):][:c.w]
 }
 
-// stored returns the link to point i from the one before.
+// The method stored() returns the link to point i from the one before.
 func (c *chain) stored(i int) link {
 	p, before := &c.points[i], c.points[i-1].rows
 	own := c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac)+c.w:]

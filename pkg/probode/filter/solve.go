@@ -107,9 +107,10 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	return out, nil
 }
 
-// decided returns an error if very short steps determine the diffusion, or if it underflows.
-// In the first steps of an error-controlled run the residual is a rounding error that looks
-// like a huge diffusion; while the steps grow, later steps inherit this diffusion.
+// The method decided() returns an error if very short steps determine the diffusion, or
+// if it underflows. In the first steps of an error-controlled run the residual is a
+// rounding error that looks like a huge diffusion; while the steps grow, later steps
+// inherit this diffusion.
 func (s *recording) decided() error {
 	const tiny = 1e-290 // smaller squares have lost digits
 	total := floats.Sum(s.square)

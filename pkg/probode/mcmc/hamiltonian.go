@@ -234,7 +234,7 @@ func (k *Hamiltonian) Step(rng *rand.Rand) {
 	}
 }
 
-// turning returns the share of rotations.
+// The method turning() returns the share of rotations.
 func (k *Hamiltonian) turning() float64 {
 	if k.turns == 0 {
 		return 0

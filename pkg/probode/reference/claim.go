@@ -66,8 +66,8 @@ func checkpoints(start float64, times []float64) []float64 {
 	return out
 }
 
-// twice integrates along c twice. It takes the accurate result as the solution, and its
-// difference from the looser one as a measure of its error.
+// The method twice() integrates along c twice. It takes the accurate result as the
+// solution, and its difference from the looser one as a measure of its error.
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
@@ -264,8 +264,8 @@ func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int)
 	return worst, at
 }
 
-// permitted returns the error that the tolerances permit in component k, whose size is
-// x.
+// The method permitted() returns the error that the tolerances permit in component k,
+// whose size is x.
 func (s *Settings) permitted(k int, x float64) float64 {
 	e := s.Relative * x
 	switch len(s.Absolute) {
@@ -278,8 +278,8 @@ func (s *Settings) permitted(k int, x float64) float64 {
 	return e
 }
 
-// smallest returns the size of component k below which its absolute tolerance permits a
-// larger error than the relative one.
+// The method smallest() returns the size of component k below which its absolute
+// tolerance permits a larger error than the relative one.
 func (s *Settings) smallest(k int) float64 {
 	if s.Absolute == nil {
 		return 0

@@ -194,7 +194,7 @@ func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(thet
 	return sol, nil
 }
 
-// complete fills in the defaults and checks the other settings.
+// The method complete() fills in the defaults and checks the other settings.
 func (s *Settings) complete(p *probode.Problem) error {
 	if s.Relative == 0 && s.Absolute == nil {
 		s.Relative = 1e-14

@@ -139,8 +139,8 @@ func (e *integration) consider(H float64, cut bool) {
 	}
 }
 
-// disappointed counts a rejected step. Rejected steps are also a sign of stiffness: with
-// some tolerances, every second step of an explicit rule is rejected.
+// The method disappointed() counts a rejected step. Rejected steps are also a sign of
+// stiffness: with some tolerances, every second step of an explicit rule is rejected.
 func (e *integration) disappointed() {
 	s := &e.stiff
 	switch {

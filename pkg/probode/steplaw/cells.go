@@ -264,7 +264,8 @@ func (c *division) divide() error {
 	return nil
 }
 
-// marked reports whether q contains a mark and is wider than the mark allows.
+// The method marked() reports whether q contains a mark and is wider than the mark
+// allows.
 func (c *division) marked(q cell) bool {
 	for _, m := range c.marks {
 		in, wide := true, false

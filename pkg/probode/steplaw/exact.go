@@ -192,8 +192,8 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 // search costs hundreds of evaluations of f if d > 1.
 const mostSearched = 256
 
-// searches reports whether step i of path 0 is searched. All steps are searched, or
-// mostSearched evenly spaced ones if there are more.
+// The method searches() reports whether step i of path 0 is searched. All steps are
+// searched, or mostSearched evenly spaced ones if there are more.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet
 	n := min(mostSearched, steps)

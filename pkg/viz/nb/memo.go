@@ -244,8 +244,8 @@ func store(file string, data []byte) (err error) {
 	})
 }
 
-// lossy returns a phrase that names a part of the type that encoding/gob would silently
-// leave out, or "".
+// The function lossy() returns a phrase that names a part of the type that encoding/gob
+// would silently leave out, or "".
 func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	if seen[t] {
 		return ""
@@ -289,9 +289,9 @@ func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	return ""
 }
 
-// sourced reports whether the source of a function determines what it does. The source
-// of a method value lacks the receiver, the source of an instance of a generic function
-// lacks the types, and a function made by reflection has none.
+// The function sourced() reports whether the source of a function determines what it
+// does. The source of a method value lacks the receiver, the source of an instance of a
+// generic function lacks the types, and a function made by reflection has none.
 func sourced(f *runtime.Func) bool {
 	name := f.Name()
 	return !strings.HasSuffix(name, "-fm") && !strings.HasSuffix(name, "[...]") && !strings.HasPrefix(name, "reflect.")

@@ -42,8 +42,8 @@ func openForWriting(path string) (*os.File, error) {
 	return f, nil
 }
 
-// plain returns the FileInfo of a regular file, and an error for any other kind of
-// file. The argument stat is os.Stat or os.Lstat.
+// The function plain() returns the FileInfo of a regular file, and an error for any other
+// kind of file. The argument stat is os.Stat or os.Lstat.
 func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, error) {
 	info, err := stat(path)
 	if err != nil {
@@ -63,8 +63,8 @@ func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, er
 	return nil, fmt.Errorf("%s is %s and does not belong to this study: move it elsewhere", path, what)
 }
 
-// replaceable returns an error if a file must not be replaced because it does not begin
-// with the string magic, as the files of this package do.
+// The function replaceable() returns an error if a file must not be replaced because it
+// does not begin with the string magic, as the files of this package do.
 func replaceable(path, magic string) error {
 	_, err := plain(path, os.Lstat)
 	if errors.Is(err, os.ErrNotExist) {

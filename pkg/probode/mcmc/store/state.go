@@ -25,10 +25,10 @@ type state struct {
 	// density holds the numbers that an Evaluator computes at the position.
 	density []float64
 
-	// The field now holds everything on which the future of the chain depends. The
-	// field turn holds the same data, recorded a few milliseconds earlier; the
-	// iterations between the two are replayed. If there are no such iterations, turn is
-	// empty.
+	// The last two fields, turn and now, hold everything on which the rest of the chain
+	// depends, recorded at two times: now when the state was saved, and turn a few
+	// milliseconds earlier; the iterations between the two are replayed. If there are no
+	// such iterations, turn is empty.
 	turn, now []byte
 }
 
