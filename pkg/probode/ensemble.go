@@ -315,7 +315,7 @@ func (g *gathering) finish(ctx context.Context, err error) (*Ensemble, error) {
 	return e, err
 }
 
-// series turns rows of d components into one series over time for each component.
+// series turns rows of d components into one time series for each component.
 func series(rows []float64, d int) [][]float64 {
 	out := make([][]float64, d)
 	for k := range out {

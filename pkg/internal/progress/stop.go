@@ -28,7 +28,7 @@ type Stop struct {
 	ended atomic.Bool
 }
 
-// NewStop returns the Stop of ctx. The function release() frees its resources; after that,
+// NewStop returns a Stop for ctx. The function release() frees its resources; after that,
 // the Stop no longer notices that ctx has ended.
 func NewStop(ctx context.Context) (s *Stop, release func()) {
 	s = &Stop{ctx: ctx, pause: Pause(ctx)}

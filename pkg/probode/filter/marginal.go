@@ -208,9 +208,9 @@ func (m *Marginal) Work() int {
 
 // The method backwards() goes through the grid from its end to its start, and follows the
 // distribution of the solution according to the last pass. At each time with data it
-// calls the function visit. At that moment m.x holds the state, and m.own holds, for each
-// block, the distribution of the standard normal variates of that block. The function
-// visit() may replace these distributions, for example by those given the data.
+// calls the function visit(). At that moment m.x holds the state, and m.own holds, for
+// each block, the distribution of the standard normal variates of that block. The
+// function visit() may replace these distributions, for example by those given the data.
 func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	run := m.pass.run
 	last := len(run.chains[0].points) - 1

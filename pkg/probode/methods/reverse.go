@@ -247,7 +247,7 @@ func (b *bdf) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []flo
 	return nil
 }
 
-// spread is the transpose of combine, applied to mu.
+// spread is the transpose of combine(), applied to mu.
 func (e *bdfReverse) spread(w *[bdfWindow]float64, i, n int) {
 	const mask = bdfWindow - 1
 	for k, v := range e.mu {

@@ -156,7 +156,7 @@ func (e *integration) longestStep() float64 {
 
 // The method try() computes rows for a step H until one converges, and returns the number
 // of that row. The tolerance is the usual one multiplied by the argument part. If no row
-// converges, try shortens the natural step.
+// converges, try() shortens the natural step.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k

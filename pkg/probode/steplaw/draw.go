@@ -132,7 +132,7 @@ func newSeries(d, n int) [][]float64 {
 	return s
 }
 
-// A drawer draws the paths of one goroutine.
+// A drawer draws paths on one goroutine.
 type drawer struct {
 	solver  *probode.Solver
 	sampler *sampler
