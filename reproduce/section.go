@@ -14,14 +14,14 @@ type section struct {
 	claims [][3]string // the statement of the paper, the result, the verdict
 }
 
-// The method folded writes a table that is hidden until the reader opens it.
+// The method folded() writes a table that is hidden until the reader opens it.
 func (s *section) folded(title string, header []string, rows [][]string) {
 	fmt.Fprintf(s, "<details><summary>%s</summary>\n", html.EscapeString(title))
 	s.Table("class=scroll", header, rows)
 	s.WriteString("</details>\n")
 }
 
-// The function missing explains the cells of a column that are NaN.
+// The function missing() explains the cells of a column that are NaN.
 func (s *section) missing(t *table, column, why string) {
 	var cells []string
 	c := t.column(column)

@@ -49,7 +49,7 @@ func setups(ab, am []int) []setup {
 	return out
 }
 
-// eachStep calls the function do for every method and step size.
+// eachStep calls the function do() for every method and step size.
 func (s *study) eachStep(all []setup, do func(u setup, h float64) error) error {
 	steps := []float64{.005, .01, .02, .05, .1}
 	if s.quick {
@@ -93,7 +93,7 @@ func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error)
 	return accurate(ctx, p, g.Times())
 }
 
-// The function accurate returns the solution of p at the given times, with a global
+// The function accurate() returns the solution of p at the given times, with a global
 // error of at most 1e-10. The solver estimates the error from integrations with
 // different steps. If the estimate is larger, an error is returned.
 func accurate(ctx context.Context, p *probode.Problem, times []float64) ([]float64, error) {

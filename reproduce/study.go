@@ -35,7 +35,7 @@ type study struct {
 	took       map[string]time.Duration
 }
 
-// The method paths returns the size of an ensemble: the size for a full run or a quick
+// The method paths() returns the size of an ensemble: the size for a full run or a quick
 // one, but no less than the value of -paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {

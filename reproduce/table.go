@@ -55,7 +55,7 @@ func (t *table) column(name string) int {
 	panic(fmt.Sprintf("%s has no column %q", t.name, name))
 }
 
-// The method where returns the rows in which the first columns have the given values.
+// The method where() returns the rows in which the first columns have the given values.
 func (t *table) where(key ...string) *table {
 	out := &table{name: t.name, header: t.header}
 	for _, row := range t.rows {
@@ -80,7 +80,7 @@ func (t *table) floats(name string) []float64 {
 	return out
 }
 
-// The method distinct returns the different values of a column, in the order of first
+// The method distinct() returns the different values of a column, in the order of first
 // occurrence.
 func (t *table) distinct(name string) []string {
 	c := t.column(name)

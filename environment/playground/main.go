@@ -123,8 +123,8 @@ func program(path, worker string) error {
 // inlining is turned off, which makes the compressed program a tenth smaller.
 var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
 
-// compiled returns the program, without the paths of source files and without information
-// about the checkout.
+// The function compiled() returns the program, without the paths of source files and
+// without information about the checkout.
 func compiled() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-playground-")
 	if err != nil {

@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// Adaptive is a Mesh that runs the classical method anew, with error control, at every θ,
-// like a solver that adapts its steps inside a likelihood. The solution meets the
-// tolerance at every θ, but it jumps as a function of θ where a step changes from
-// accepted to rejected. It has no noise, because grids of different lengths cannot share
-// ξ. Frozen is smooth in θ and has noise.
+// Adaptive is a Mesh whose steps are chosen anew at every θ, by an error-controlled run
+// of the classical method, as in a likelihood that calls an adaptive solver. The solution
+// meets the tolerance at every θ, but it is discontinuous at those θ at which a step
+// changes from accepted to rejected. It has no noise, because grids of different lengths
+// cannot share ξ. Frozen is smooth in θ and has noise.
 //
 // Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
 // within a step, the step is repeated with other lengths until its end coincides with
 // that moment, up to rounding: the Trigger is positive at the end of the step, but it was
 // not positive a few units in the last place of t earlier. If several Triggers become
 // positive in one step, only the first one counts. The jump is then applied, and the
-// method starts again. On the Path that Hold returns, the times move with θ, and
-// derivatives include their motion. It is an error if the times of an event accumulate,
-// as the impact times of a bouncing ball do.
+// method starts again. On the Path that Hold returns, the event times depend on θ, and
+// derivatives include this dependence. It is an error if the times of an event
+// accumulate, as the impact times of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.

@@ -119,7 +119,7 @@ func (s *Solver) forwardGradient(g *Gradient, w, times, z, theta, xi []float64) 
 	return s.eventGradient(g.Theta, times, theta)
 }
 
-// eventGradient adds the contributions of the times of the grid to dtheta.
+// eventGradient adds the contributions of the grid times to dtheta.
 func (s *Solver) eventGradient(dtheta, times, theta []float64) error {
 	if times == nil {
 		return nil
@@ -286,7 +286,7 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	return nil
 }
 
-// The method ends adds the gradients with respect to the times at which a segment begins
+// The method ends() adds the gradients with respect to the times at which a segment begins
 // and ends.
 func (r *reverseRun) ends(j int, from, to float64) {
 	if j > 0 {
@@ -297,8 +297,7 @@ func (r *reverseRun) ends(j int, from, to float64) {
 	}
 }
 
-// The method pass adds the gradients with respect to the times of the grid points of a
-// segment.
+// The method pass() adds the gradients with respect to the grid times within a segment.
 func (r *reverseRun) pass(j int, times []float64) {
 	part := &r.s.g.seg[j]
 	for i, a := range part.frac {
@@ -370,7 +369,7 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 	}
 }
 
-// The method start adds the contributions of the initial state to Theta.
+// The method start() adds the contributions of the initial state to Theta.
 func (r *reverseRun) start(theta []float64) {
 	p := r.s.p
 	if p.Start == nil || zero(r.X) {
@@ -396,7 +395,7 @@ func (r *reverseRun) start(theta []float64) {
 	})
 }
 
-// The method when adds the contributions of event times to dtheta.
+// The method when() adds the contributions of event times to dtheta.
 func (r *reverseRun) when(dtheta, theta []float64) {
 	for j, e := range r.s.g.events {
 		if c := r.marks[j]; c != 0 && e.event.When != nil && e.inside {

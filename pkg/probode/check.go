@@ -63,7 +63,7 @@ func (p *Problem) CheckDense(matrices int) error {
 	return nil
 }
 
-// checkStart checks the promises of p at its start.
+// checkStart checks the promises of the problem p at the start of its span.
 func (p *Problem) checkStart() (err error) {
 	x0 := make([]float64, p.Dim())
 	t := p.Span[0]
@@ -111,7 +111,7 @@ func (s *Solver) checkPath(z, theta []float64) error {
 	return nil
 }
 
-// checkAt checks the promises of p at (t, x, θ).
+// checkAt checks the promises of the problem p at (t, x, θ).
 func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	f, again := make([]float64, p.Dim()), make([]float64, p.Dim())
 	p.F(f, t, x, theta)
@@ -154,8 +154,8 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	return p.checkBand(t, x, theta)
 }
 
-// recovered converts a panic in a function of p into an error. The argument t is a pointer
-// because the time may change before the panic.
+// The method recovered() converts a panic in a function of p into an error. The argument
+// t is a pointer because the time may change before the panic.
 func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, short(x), short(theta), &PanicError{v, stack()})
@@ -181,10 +181,10 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.Title(), i, f[i], fx[i], t, short(x))
 		}
 	}
-	// At a kink of f only one-sided differences give the Jacobian, and either side is
-	// right. If the terms of f cancel, increments must be large; if a component is zero,
-	// they must be very small. So an entry is reported as wrong only if it disagrees with
-	// every kind of difference.
+	// At a kink of f only one-sided differences give the Jacobian, and either of the two
+	// is accepted. If the terms of f cancel, increments must be large; if a component is
+	// zero, they must be very small. So an entry is reported as wrong only if it
+	// disagrees with every kind of difference.
 	fd := p.NewJacobian()
 	diff := newDifferencer(p)
 	rounding := 4 * epsilon // of f, which would be mistaken for a wrong entry with very small increments

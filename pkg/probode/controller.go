@@ -40,7 +40,7 @@ type controller struct {
 	units   func(local []float64) float64
 	q       float64 // order of the local error
 
-	at                         float64 // where the present step begins
+	at                         float64 // where the current step begins
 	x, next, err, peak, memory []float64
 	most                       float64 // the largest factor by which a step may grow
 
@@ -156,7 +156,7 @@ func (c *controller) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// happen applies the jumps of the events whose triggers have become true at the present
+// happen applies the jumps of the events whose triggers have become true at the current
 // time.
 func (c *controller) happen(cause int) error {
 	if c.watch == nil {
@@ -224,10 +224,10 @@ func (c *controller) notice() {
 	}
 }
 
-// first returns the length of the first step: a hundredth of the time in which the state
-// would double, with the state and its slope measured in units of the tolerance [HNW93,
-// §II.4]. If f changes sooner, the step is shorter. No event lies between the present time
-// and end.
+// The method first() returns the length of the first step: a hundredth of the time in
+// which the state would double, with the state and its slope measured in units of the
+// tolerance [HNW93, §II.4]. If f changes sooner, the step is shorter. No event lies
+// between the current time and end.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)
@@ -409,16 +409,16 @@ func (c *controller) try(i int) (float64, error) {
 	return c.worst(c.err), nil
 }
 
-// worst returns the largest of the local errors of the present step in units of
-// the tolerance.
+// The method worst() returns the largest of the local errors of the current step in units
+// of the tolerance.
 func (c *controller) worst(local []float64) float64 {
 	n := len(c.g.t) - 1
 	return c.set.Tolerance.worst(local, c.x, c.next, c.peak, (c.g.t[n]-c.g.t[n-1])/(c.p.Span[1]-c.p.Span[0]))
 }
 
-// worst returns the largest of the local errors of a step from x to next in units of the
-// tolerance. The argument peak holds the largest absolute value of each component up to
-// x, and part is the length of the step as a fraction of the span.
+// The method worst() returns the largest of the local errors of a step from x to next in
+// units of the tolerance. The argument peak holds the largest absolute value of each
+// component up to x, and part is the length of the step as a fraction of the span.
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {

@@ -81,7 +81,7 @@ func (e *Differentiator) F() []float64 { return e.f }
 // Jacobian returns ∂f/∂x at the point, or nil if e does not compute it.
 func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 
-// Along writes to dst the derivative of f when x moves by dx, θ by dtheta and t by dt.
+// Along writes to dst the derivative of f in the direction (dt, dx, dtheta) of (t, x, θ).
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	// An increment of ε^{1/2} balances truncation against rounding. If only θ moves, a
 	// larger increment is better: f is linear in most parameters, and f is often a small
@@ -236,7 +236,7 @@ func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	return was
 }
 
-// The method move shifts the ends of the segment that depend on θ.
+// The method move() shifts the ends of the segment that depend on θ.
 func (w *window) move(theta []float64) {
 	if m := w.now.left; m != nil && m.event.When != nil {
 		w.now.from = math.Nextafter(m.event.When(theta[:w.params:w.params]), math.Inf(1))

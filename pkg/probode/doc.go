@@ -46,7 +46,7 @@
 //	h            StepSize, Grid.H
 //	s            Steps of adams.Bashforth and adams.Moulton
 //	β₋₁, β_j     adams.MoultonCoefficients
-//	α            Alpha: it multiplies a variance
+//	α            Alpha: it multiplies the variance of the noise
 //	Γ            (h β₋₁)⁻¹ I − J
 //	H            α h^{2s+1} J Jᵀ, the scale in derivative space
 //	Σ_Z          α h^{2s+1} I, the covariance of the explicit methods

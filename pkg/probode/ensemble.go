@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/quantile"
 )
 
-// Settings says how an ensemble is computed.
+// Settings holds the options for computing an ensemble.
 type Settings struct {
 	// StepSize is h > 0, for the mesh Uniform(h).
 	StepSize float64
@@ -24,14 +24,14 @@ type Settings struct {
 	// Scaling says how the size of the noise depends on the step; zero stands for the
 	// default for the grid.
 	Scaling Scaling
-	// Alpha ≥ 0 is the noise scale, a multiplier of a variance. Package
+	// Alpha ≥ 0 is the noise scale; it multiplies the variance of the noise. Package
 	// calibrate finds one.
 	Alpha float64
 	// Theta is the parameter vector; nil means Problem.Theta.
 	Theta []float64
 	// Seed determines all random numbers.
 	Seed uint64
-	// Times are the grid points at which the ensemble is described, in increasing order;
+	// Times are the grid points at which the ensemble is summarised, in increasing order;
 	// nil means all of them.
 	Times []float64
 	// Quantiles are levels in (0, 1). The quantiles of the paths at these levels are
@@ -50,7 +50,7 @@ type Settings struct {
 }
 
 // An Ensemble describes the distribution of the numerical solution, estimated by Monte
-// Carlo. Series over time are indexed [component][time].
+// Carlo. Time series are indexed [component][time].
 type Ensemble struct {
 	Problem *Problem
 	Grid    *Grid
@@ -315,7 +315,7 @@ func (g *gathering) finish(ctx context.Context, err error) (*Ensemble, error) {
 	return e, err
 }
 
-// series turns rows of d components into one series over time for each component.
+// series turns rows of d components into one time series for each component.
 func series(rows []float64, d int) [][]float64 {
 	out := make([][]float64, d)
 	for k := range out {

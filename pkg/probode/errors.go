@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// These errors can occur in a step. Their texts say what to try.
+// These errors can occur in a step. Their messages suggest what to try.
 var (
 	// ErrDiverged says that the state is NaN, infinite or larger than TooLarge.
 	ErrDiverged = errors.New("the path diverges: try a smaller step or, for a stiff problem, an implicit method")
@@ -62,7 +62,7 @@ func (e *SolveError) Error() string {
 
 func (e *SolveError) Unwrap() error { return e.Err }
 
-// short prints the first elements of x.
+// The function short() prints the first elements of x.
 func short(x []float64) string {
 	const most = 8
 	if len(x) > most {

@@ -8,8 +8,8 @@ import (
 
 // An Event is a moment at which the state jumps, as at a dose, or at which f changes
 // form, as when an infusion begins. Every grid has a point there, no step crosses it, and
-// a multistep method starts again after it. Without the Event a solver steps over the
-// jump.
+// a multistep method is restarted after it. Without the Event, a solver would step across
+// the discontinuity.
 type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string
@@ -79,7 +79,7 @@ func (p *Problem) triggers() *trigger.Watch {
 	return trigger.New(list, p.Span[1]-p.Span[0])
 }
 
-// timed returns an error if an event of p has a Trigger.
+// The method timed() returns an error if an event of p has a Trigger.
 func (p *Problem) timed() error {
 	for k := range p.Events {
 		if p.Events[k].Trigger != nil {
@@ -163,11 +163,11 @@ type window struct {
 	params int // number of parameters of the problem that has the events
 }
 
-// segmented returns a copy of p whose functions are never called with the time of an
-// event. The argument points to the segment of the present step. If the step begins or
-// ends at an event, t is moved by one ulp into this segment, so that a condition such as
-// t < 5 in F is evaluated on the side on which the step lies. Methods need not take
-// account of this.
+// The method segmented() returns a copy of p whose functions are never called with the
+// time of an event. The argument points to the segment of the current step. If the step
+// begins or ends at an event, t is moved by one ulp into this segment, so that a
+// condition such as t < 5 in F is evaluated on the side on which the step lies. Methods
+// need not take account of this.
 func (p *Problem) segmented(now *segment) *Problem {
 	q := *p
 	q.window = &window{now, len(p.Theta)}

@@ -161,7 +161,8 @@ func between(times []float64, a, b float64) []float64 {
 	return out
 }
 
-// uniform returns the times t₀, …, t₁ of the fewest equal steps of at most h.
+// The function uniform() returns the times t₀, …, t₁ of the fewest equal steps of at most
+// h.
 func uniform(span [2]float64, h float64) []float64 {
 	length := span[1] - span[0]
 	n := math.Ceil(length / h * (1 - 1e-9))
@@ -172,8 +173,8 @@ func uniform(span [2]float64, h float64) []float64 {
 	return t
 }
 
-// buildGrid makes a grid. The function inner returns the grid points inside a segment (a,
-// b).
+// buildGrid makes a grid. The function inner() returns the grid points inside a segment
+// (a, b).
 func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64) []float64) (g *Grid, err error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -430,7 +431,8 @@ func (g *Grid) place(j int) float64 {
 	return min(max(g.events[j].time, g.span[0]), g.span[1])
 }
 
-// The method close sets the first and last time in each segment at which F may be called.
+// The method close() sets the first and last time in each segment at which F may be
+// called.
 func (g *Grid) close() {
 	for j := range g.seg {
 		s := &g.seg[j]
@@ -444,7 +446,7 @@ func (g *Grid) close() {
 	}
 }
 
-// The method move adapts the grid to θ. It is an error if a segment is stretched so far
+// The method move() adapts the grid to θ. It is an error if a segment is stretched so far
 // that its steps become too long.
 func (g *Grid) move(theta []float64) error {
 	if !g.moving {
@@ -490,7 +492,7 @@ func (g *Grid) move(theta []float64) error {
 	return nil
 }
 
-// clone returns a copy that moves independently.
+// clone returns a copy that can be moved to another θ independently.
 func (g *Grid) clone() *Grid {
 	if !g.moving {
 		return g

@@ -155,7 +155,7 @@ func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weight
 // respect to t_j is −P′(t_j) w_j(t): the polynomial that moves with t_j differs from P by
 // −P′(t_j) at t_j, and is equal to P at the other points.
 
-// The function still subtracts from ddst the part that is due to the movement of the
+// The function still() subtracts from ddst the part that is due to the movement of the
 // points. Before the call, ddst holds the derivatives of the states at moving points;
 // after it, the derivatives at fixed times. The argument dt holds the derivatives of the
 // times of all grid points.
@@ -171,8 +171,8 @@ func (p *Interpolator) still(ddst, z, dt []float64) {
 	}
 }
 
-// The method each() calls the function do with the grid points that are used for the time
-// with index n, and their weights.
+// The method each() calls the function do() with the grid points that are used for the
+// time with index n, and their weights.
 func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	if len(p.weights[n]) == 0 {
 		do(p.first[n], 1)
@@ -182,7 +182,7 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	}
 }
 
-// scatter is the transpose of the functions At and still. Given the gradient w with
+// scatter is the transpose of the functions At() and still(). Given the gradient w with
 // respect to the states at all times, it adds the gradient with respect to the states of
 // the path z to dz, and the one with respect to the times of the grid to dt, unless dt is
 // nil.

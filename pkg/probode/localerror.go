@@ -23,7 +23,7 @@ func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error
 	return newDoubling(p, m, g)
 }
 
-// remembers reports whether a stepper remembers earlier steps.
+// The function remembers() reports whether a stepper remembers earlier steps.
 func remembers(step Stepper) bool {
 	r, ok := step.(Rememberer)
 	return ok && r.Memory() > 0
@@ -161,7 +161,8 @@ func (s *Solver) Strain(theta []float64) (float64, error) {
 	return worst, err
 }
 
-// eachLocal calls the function do with the local error of each step of the classical path.
+// eachLocal calls the function do() with the local error of each step of the classical
+// path.
 func (s *Solver) eachLocal(errs localizer, theta []float64, do func(i int, local, x, next []float64)) (err error) {
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, theta, nil); err != nil {

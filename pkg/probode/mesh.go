@@ -39,9 +39,9 @@ func (h Through) Bind(ctx context.Context, s Setup, p *Problem, at, times []floa
 
 func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the times", float64(h)) }
 
-// Frozen is a Mesh that runs the classical method once, with error control, at one θ, and
-// uses the resulting grid for all θ and ξ, so that Z is smooth in θ. The grid includes
-// the requested times and the events.
+// Frozen is a Mesh whose grid comes from a single error-controlled run of the classical
+// method at one θ, and is used for all θ and ξ, so that Z is smooth in θ. The grid
+// includes the requested times and the events.
 //
 // The run knows f only at the points where it has evaluated f, so it may miss a pulse in
 // f that is shorter than the steps around it. Declare the ends of the pulse as events, or

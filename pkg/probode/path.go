@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// A Path solves a problem as a Setup says: it gives the states at the times that were
-// passed to Bind, as a function of θ and ξ. It owns its workspace and serves one
+// A Path solves a problem as specified by a Setup: it gives the states at the times that
+// were passed to Bind, as a function of θ and ξ. It owns its workspace and serves one
 // goroutine. The interfaces below describe capabilities that a Path may have: Tangential,
 // Reversible, Holdable and Gridded.
 type Path interface {
@@ -39,8 +39,8 @@ type Tangential interface {
 	Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error
 }
 
-// Holdable is a Path that jumps as a function of θ, for example because its steps are
-// chosen at every θ, but can be replaced by a smooth Path near a given θ.
+// Holdable is a Path that is discontinuous in θ, for example because its steps are chosen
+// at every θ, but can be replaced by a smooth Path near a given θ.
 type Holdable interface {
 	Path
 	// Hold returns a Path that is smooth in θ and equal to this one at theta.

@@ -161,7 +161,7 @@ func newFieldAdjoint(p *Problem) *fieldAdjoint {
 	return e
 }
 
-// The method matrices allocates the memory that is needed if there is no Pullback.
+// The method matrices() allocates the memory that is needed if there is no Pullback.
 func (e *fieldAdjoint) matrices() {
 	p := e.p
 	if e.jac != nil {
@@ -187,7 +187,7 @@ func (e *fieldAdjoint) jacobian(t float64, x, theta []float64) {
 	e.p.FJ(e.f, e.jac.A, t, x, theta)
 }
 
-// The method parameters adds the gradient of λᵀf with respect to θ to dtheta.
+// The method parameters() adds the gradient of λᵀf with respect to θ to dtheta.
 func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta []float64) {
 	if n := len(dtheta); e.ftheta != nil {
 		clear(e.ftheta)
@@ -271,8 +271,8 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 	})
 }
 
-// timeDifference calls the function at with the coefficients and times of a second-order
-// difference that lies inside the segment. Its increment is relative to the time.
+// timeDifference passes the coefficients and times of a second-order difference inside
+// the segment to the function at(). Its increment is relative to the time.
 func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))
 	from, to := math.Inf(-1), math.Inf(1)

@@ -10,8 +10,8 @@ type Scaling int
 
 const (
 	// ScaleDefault is ScaleLocal on grids that have local errors, from an error-controlled
-	// run or a Setup with ScaleLocal. On all other grids nothing is known about the
-	// errors, and it is ScaleStep.
+	// run or a Setup with ScaleLocal. On all other grids, where nothing is known about
+	// the errors, it is ScaleStep.
 	ScaleDefault Scaling = iota
 	// ScaleStep is the noise of the method itself, with scale √α h^p, as in the paper.
 	ScaleStep
@@ -52,7 +52,7 @@ func (s *Solver) SetAlpha(alpha float64) {
 
 // SetScaling changes how the size of the noise depends on the step. If scaling is
 // ScaleLocal and the grid has no local errors, SetScaling measures them along the
-// classical path at θ. This may fail like any solve.
+// classical path at θ. Like any solve, this may fail.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
@@ -88,7 +88,7 @@ func (s *Solver) Scaling() Scaling {
 	return ScaleStep
 }
 
-// byDefault returns the scaling for which ScaleDefault stands.
+// byDefault returns the scaling that ScaleDefault stands for.
 func (s *Solver) byDefault() Scaling {
 	if s.g.local == nil {
 		return ScaleStep

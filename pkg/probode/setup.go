@@ -21,17 +21,17 @@ type Setup struct {
 	// default for the grid: see ScaleDefault.
 	Scaling Scaling
 
-	// Alpha is the noise scale α ≥ 0, which multiplies a variance. It is calibrated
-	// for the Method, the Mesh and the Scaling; 0 is the classical method.
+	// Alpha is the noise scale α ≥ 0, which multiplies the variance of the noise. It is
+	// calibrated for the Method, the Mesh and the Scaling; 0 is the classical method.
 	Alpha float64
 }
 
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or completes s by t: it returns a copy of s that has the Method or the Mesh of t if s
-// has none. A Method that the mesh does not need is not copied. Alpha and Scaling remain
-// those of s.
+// Or fills gaps in s from t: it returns a copy of s that has the Method or the Mesh of t
+// if s has none. A Method that the mesh does not need is not copied. Alpha and Scaling
+// remain those of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh
@@ -138,8 +138,8 @@ func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []f
 	return path, nil
 }
 
-// measured returns g with the local errors of the classical path at θ added, or g itself
-// if it already has local errors. Like any solve, it may fail.
+// The function measured() returns g with the local errors of the classical path at θ
+// added, or g itself if it already has local errors. Like any solve, it may fail.
 func measured(ctx context.Context, p *Problem, m Method, g *Grid, theta []float64) (*Grid, error) {
 	if g.local != nil {
 		return g, nil

@@ -31,7 +31,7 @@ type Solver struct {
 	local   []float64 // l, N×d, once it is known
 	unit    []float64 // ScaleLocal: l √N; N×d
 	powers  []float64 // ScaleStep on a grid whose steps differ: h^p of each step
-	scale   []float64 // of the normal variates of the present step
+	scale   []float64 // of the normal variates of the current step
 	fixed   bool      // scale is the same for all steps
 
 	f       []float64 // f at the state of a failure
@@ -46,9 +46,9 @@ type Solver struct {
 }
 
 // NewSolver returns a Solver for p with method m on grid g, with noise scale alpha ≥ 0,
-// which multiplies a variance. NewSolver checks FJ and Band against F at the start, and
-// the Solver repeats this check along its first path; if FJ or Band is wrong, the result
-// is an error.
+// which multiplies the variance of the noise. NewSolver checks FJ and Band against F at
+// the start, and the Solver repeats this check along its first path; if FJ or Band is
+// wrong, the result is an error.
 func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -160,9 +160,9 @@ func (s *Solver) MemoryLen() int {
 }
 
 // After Bind has been called, solves by s, and by Solvers that are cloned from it
-// afterwards, stop soon after ctx ends, and return the error of ctx. The function release
-// restores the earlier context; if Bind is called several times, the release functions
-// must be called in reverse order.
+// afterwards, stop soon after ctx ends, and return the error of ctx. The function
+// release() restores the earlier context; if Bind is called several times, the release
+// functions must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	before, cause := s.stop, s.cause
 	stop, end := progress.NewStop(ctx)
@@ -377,7 +377,7 @@ func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64
 	return s.tangents.step(i, seg, row(z, i, s.d), row(z, i+1, s.d), theta, normals)
 }
 
-// single takes step i.
+// The method single() takes step i.
 func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	x, next := row(z, i, s.d), row(z, i+1, s.d)
 	if s.g.t[i] == s.g.t[i+1] { // the segment has length zero at this θ
@@ -408,7 +408,7 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 // returns ErrDiverged when a component reaches it.
 const TooLarge = 1e100
 
-// sane reports whether all elements of x are finite and not too large.
+// The function sane() reports whether all elements of x are finite and not too large.
 func sane(x []float64) bool {
 	for _, v := range x {
 		if !(math.Abs(v) < TooLarge) {

@@ -5,11 +5,12 @@ import (
 	"math/bits"
 )
 
-// Large Jacobians consist mostly of zeros even if they are not banded: In Lorenz 96 a row
-// of forty elements has four that are not zero. Gaussian elimination then spends its time
-// searching for elements that are not zero. So one bit for each element says whether it
-// may be nonzero: rows[i*words:] holds the columns of row i of the factors, and
-// cols[k*words:] the rows of column k. The results are the same as with factorizeDense.
+// Large Jacobians consist mostly of zeros even if they are not banded: In the Lorenz 96
+// model, for example, only four of the forty elements of a row are nonzero. Gaussian
+// elimination then spends most of its time searching for nonzero elements. So one bit for
+// each element says whether it may be nonzero: rows[i*words:] holds the columns of row i
+// of the factors, and cols[k*words:] the rows of column k. The results are the same as
+// with factorizeDense.
 
 // A pattern says which elements of a matrix may be nonzero.
 type pattern struct {

@@ -120,7 +120,7 @@ func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 }
 
 // Differences computes derivatives as Tangential does, from central differences of the
-// function states, which writes the states for θ to dst.
+// function states(), which writes the states for θ to dst.
 func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []float64) error) error {
 	p := len(theta)
 	at, left := make([]float64, p), make([]float64, len(dst))
@@ -294,7 +294,7 @@ func (w *tangentRun) ends(seg, m int) (from, to float64) {
 	return from, to
 }
 
-// The method times writes the derivatives of the times of all grid points in direction m
+// The method times() writes the derivatives of the times of all grid points in direction m
 // to dst.
 func (w *tangentRun) times(dst []float64, m int) {
 	for seg := range w.s.g.seg {

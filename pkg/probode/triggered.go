@@ -27,10 +27,10 @@ var errOtherEvents = errors.New("other events happen than at the θ for which th
 // jumps of the derivatives at the events, are those of the numerical solution on that
 // grid.
 
-// located returns a copy of p in which the events with triggers happen as they did in a
-// run; the times of those that happened at crossings are additional parameters, which
-// follow those of p. It also returns these crossings and, for the number of each event of
-// the copy, the triggers that become positive at that event.
+// The method located() returns a copy of p in which the events with triggers happen as
+// they did in a run; the times of those that happened at crossings are additional
+// parameters, which follow those of p. It also returns these crossings and a map from the
+// number of an event of the copy to the triggers that become positive at that event.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64
@@ -85,8 +85,8 @@ func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigg
 	return q, crossings, which
 }
 
-// joined returns functions that apply the jumps of all events, one after the other, and
-// that pull gradients back through them.
+// The function joined() returns functions that apply the jumps of all events, one after
+// the other, and that pull gradients back through them.
 func joined(all []Event) (jump func(x []float64, t float64, theta []float64), pullback func(lambda, dtheta, x []float64, t float64, theta []float64) float64) {
 	all = slices.DeleteFunc(all, func(e Event) bool { return e.Jump == nil })
 	jump = func(x []float64, t float64, theta []float64) {

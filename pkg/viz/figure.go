@@ -52,8 +52,8 @@ type Layer interface {
 	painted(color.NRGBA) Layer
 }
 
-// look holds those properties of a layer, of whatever kind, that the legend and the
-// renderers need. Its colour includes the opacity.
+// look holds the properties that the legend and the renderers need, for a layer of any
+// kind. Its colour includes the opacity.
 type look struct {
 	name   string
 	color  color.Color
@@ -328,8 +328,8 @@ func pieces(x, y []float64, f func(i, j int)) {
 	}
 }
 
-// finite reports whether v can be drawn: larger values would overflow the length of an
-// axis or its margin.
+// The function finite() reports whether v can be drawn: larger values would overflow the
+// length of an axis or its margin.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
 // tiny is the smallest value on a logarithmic axis; below it, the margin would

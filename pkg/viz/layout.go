@@ -62,7 +62,7 @@ func inBrackets(s string) string {
 	return fmt.Sprintf(" (%s)", s)
 }
 
-// The method prepared checks the layers and removes what cannot be drawn. The title
+// The method prepared() checks the layers and removes what cannot be drawn. The title
 // states how many values a logarithmic axis leaves out.
 func (p Panel) prepared() (Panel, error) {
 	for _, a := range []Axis{p.X, p.Y} {
@@ -165,7 +165,7 @@ func paint(ps []*page) []look {
 	return legend
 }
 
-// The method place determines the size of the figure and the positions of its parts.
+// The method place() determines the size of the figure and the positions of its parts.
 func (p *page) place() {
 	n := len(p.Panels)
 	p.cols = p.Columns

@@ -127,8 +127,8 @@ func (p *page) onPhone() *page {
 	return &q
 }
 
-// wrapped breaks a title between words into lines that are no wider than the given number
-// of pixels.
+// The function wrapped() breaks a title between words into lines that are no wider than
+// the given number of pixels.
 func wrapped(title string, sty text.Style, width int) string {
 	var lines []string
 	for _, word := range strings.Fields(title) {

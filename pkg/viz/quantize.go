@@ -15,7 +15,7 @@ const (
 	paletteStep = 28 // the least difference of two colours of a palette, in some channel
 )
 
-// The function quantized returns an opaque image with at most paletteSize colours. It
+// The function quantized() returns an opaque image with at most paletteSize colours. It
 // takes the colours that occur most often, but skips a colour if one already taken
 // differs from it by less than paletteStep in every channel. Each of the other colours
 // is replaced by the nearest colour of the palette. The grey of letters and of the grid
@@ -49,8 +49,8 @@ func quantized(img *image.RGBA) *image.Paletted {
 	return out
 }
 
-// nearest returns the index of the colour of p that is nearest to c. A grey is replaced
-// by a grey, and a colour by a colour, as long as p has one.
+// The function nearest() returns the index of the colour of p that is nearest to c. A
+// grey is replaced by a grey, and a colour by a colour, as long as p has one.
 func nearest(p color.Palette, c color.RGBA) uint8 {
 	distance := func(q color.Color) int {
 		k := q.(color.RGBA)

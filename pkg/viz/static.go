@@ -53,7 +53,7 @@ func SVG(g Graphic) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// The function shown lays out the page of the static picture.
+// The function shown() lays out the page of the static picture.
 func shown(g Graphic) (*page, error) {
 	ps, show, err := g.pages()
 	if err != nil {
@@ -109,7 +109,7 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 }
 
-// The method solid returns the colour for the legend, where even a single translucent
+// The method solid() returns the colour for the legend, where even a single translucent
 // line of an ensemble must be visible.
 func (k look) solid() color.NRGBA {
 	n := color.NRGBAModel.Convert(k.color).(color.NRGBA)

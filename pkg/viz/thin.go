@@ -43,7 +43,7 @@ func thinning(ps []*page) int {
 	return max(1, (total+maxVertices-1)/maxVertices)
 }
 
-// The function thinned returns new names for the layers that the chart shows only in
+// The function thinned() returns new names for the layers that the chart shows only in
 // part.
 func thinned(ps []*page, every int) map[string]string {
 	names := map[string]string{}
@@ -83,7 +83,7 @@ func (p Points) every(k int) int {
 	return max(k, (len(p.X)+maxMarkers-1)/maxMarkers)
 }
 
-// The function monotone reports whether x never decreases or never increases. The curve
+// The function monotone() reports whether x never decreases or never increases. The curve
 // is then a function of x, and a tooltip can show its value at the pointer.
 func monotone(x []float64) bool {
 	up, down := true, true
@@ -156,7 +156,7 @@ func (b Band) thin() Band {
 	return t
 }
 
-// The function simplified uses the algorithm of Ramer (1972) and of Douglas and Peucker
+// The function simplified() uses the algorithm of Ramer (1972) and of Douglas and Peucker
 // (1973) to leave out vertices of a curve that make no visible difference in a frame with
 // the given axes. It keeps the gaps.
 func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {

@@ -88,7 +88,7 @@ type budget struct {
 // errTime is the cause that a context reports if a budget ended it.
 var errTime = errors.New("not done in time")
 
-// The method until returns a context that ends when the given share of the time is used
+// The method until() returns a context that ends when the given share of the time is used
 // up.
 func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(b.ctx)
@@ -153,7 +153,7 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	return r
 }
 
-// The function nominal returns the values of all parameters of the file on the linear
+// The function nominal() returns the values of all parameters of the file on the linear
 // scale.
 func nominal(p *model.File) (theta []float64) {
 	for _, q := range p.Params {
@@ -249,7 +249,7 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget, until float
 	return true
 }
 
-// The method loosest returns the loosest tolerance such that D is below a limit at this
+// The method loosest() returns the loosest tolerance such that D is below a limit at this
 // and all tighter tolerances. It is zero if there is none.
 func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	for _, l := range slices.Backward(b.Losses) {
@@ -261,7 +261,7 @@ func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	return tolerance
 }
 
-// The method unused reports whether the method has no effect on the predictions at any
+// The method unused() reports whether the method has no effect on the predictions at any
 // tolerance.
 func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
@@ -335,7 +335,7 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	return fmt.Sprintf("at %.0e the bound is %.2g", tolerance, m.Bound)
 }
 
-// The function elsewhere counts the other points at which D indicates that the tolerance
+// The function elsewhere() counts the other points at which D indicates that the tolerance
 // is tight enough.
 func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	tolerance := cmp.Or(b.Enough, b.SmallD)
@@ -355,7 +355,7 @@ func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	}
 }
 
-// The function why returns the reason for an error: the error itself or, if ctx has
+// The function why() returns the reason for an error: the error itself or, if ctx has
 // ended, the reason for that.
 func why(ctx context.Context, err error) string {
 	if ctx.Err() != nil {

@@ -46,7 +46,7 @@ func writePage(name string, list []*result) error {
 	var p page.Page
 	p.WriteString("<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>A collection, judged</title>\n<style>\n" + page.Style + "body { max-width: 1400px; }\n.why td:last-child { min-width: 13rem; }\n</style>\n")
 	p.WriteString("<h1>Which tolerance is enough for a published model?</h1>\n")
-	p.Text("Each line of the figure is a problem. D is the difference, at the best point that was found, between the predictions of the data with the tolerance on the horizontal axis and those of an accurate solution, in units of the noise. If that point is an optimum and D is below ½, no parameter moves by more than D standard deviations to first order, or √2 D if the noise is estimated. The dashed line is at D = %.2g, where this bound is a tenth of a standard deviation.", smallD)
+	p.Text("Each line of the figure represents a problem. D is the difference, at the best point that was found, between the predictions of the data with the tolerance on the horizontal axis and those of an accurate solution, in units of the noise. If that point is an optimum and D is below ½, no parameter moves by more than D standard deviations to first order, or √2 D if the noise is estimated. The dashed line is at D = %.2g, where this bound is a tenth of a standard deviation.", smallD)
 	if err := p.Figure(figure(list), "A line ends where the solver fails or time runs out. Values below 10⁻⁶ are drawn at 10⁻⁶, and values above 10⁴ at 10⁴."); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func writePage(name string, list []*result) error {
 	return shell.WriteFile(name, []byte(p.String()))
 }
 
-// aboutLosses explains the table of the losses.
+// aboutLosses explains the table of losses.
 const aboutLosses = "The change in the log-likelihood at each relative tolerance: the value with this method minus the accurate one, at the best point that was found. A cell is empty if time ran out."
 
 // writeMarkdown writes the tables of the page as Markdown.
@@ -138,8 +138,8 @@ func logLikelihood(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// cell returns the tolerance that is enough, in the notation that the constant about
-// explains.
+// cell returns the tolerance that is enough, in the notation that is explained in the
+// constant named about.
 func (b *byMethod) cell() string {
 	var s string
 	switch {
@@ -213,7 +213,7 @@ func lossRows(list []*result) (out [][]string) {
 	return out
 }
 
-// The function short shortens the error of a solver: it omits the names of the problem
+// The function short() shortens the error of a solver: it omits the names of the problem
 // and the solver, the state, and any advice.
 func short(why string) string {
 	for _, end := range []string{": want", ", x = ["} {

@@ -117,7 +117,7 @@ func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[a
 	return nil
 }
 
-// accurate returns the accurate posterior of a question, and draws from it.
+// The method accurate() returns the accurate posterior of a question, and draws from it.
 func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posterior, *mcmc.Chains, error) {
 	p, err := q.model(ctx, o.seed)
 	if err == nil {
@@ -130,7 +130,8 @@ func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posteri
 	return p, chains, err
 }
 
-// one computes an answer. The unit of work is one solution with the coarsest step.
+// The method one() computes an answer. The unit of work is one solution with the coarsest
+// step.
 func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
 	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.Step), nil, 0

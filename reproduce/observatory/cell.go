@@ -66,7 +66,7 @@ func (r *row) key() string { return strings.Join([]string{r.Problem, r.Method, r
 // cell names the cell of a row.
 func (r *row) cell() string { return r.Problem + " " + r.Method + " " + r.Size }
 
-// The method judged reports whether the row has a verdict.
+// The method judged() reports whether the row has a verdict.
 func (r *row) judged() bool { return r.Status == "ok" && r.Rule != "none" && r.Points > 0 }
 
 // components returns the mean squares of the components for which they are known.
@@ -139,7 +139,7 @@ func (c *cell) mesh() (probode.Mesh, string) {
 	return probode.Uniform(h), fmt.Sprintf("h %.4g", h)
 }
 
-// The method known reports whether all rows of the cell exist. If a rule is missing,
+// The method known() reports whether all rows of the cell exist. If a rule is missing,
 // the cell is computed again.
 func (c *cell) known(cells *ledger[row]) bool {
 	_, size := c.mesh()
@@ -214,7 +214,7 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	out.Steps = s.Steps()
 	z := make([]float64, s.PathLen())
 	theta := slices.Clone(p.Theta)
-	// A method may keep the solution for the last θ, as the method block does, so every
+	// A method may keep the solution for the last θ, as the method block() does, so every
 	// call of solve has a θ of its own.
 	solve := func() error {
 		for k, v := range theta {
@@ -251,7 +251,7 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	return err
 }
 
-// The method calibrated chooses the noise at the problem's own θ and judges it at the
+// The method calibrated() chooses the noise at the problem's own θ and judges it at the
 // other values of θ.
 func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Mesh, r rule, out *row) error {
 	t, paths := c.t, c.o.paths

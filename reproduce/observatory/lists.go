@@ -115,7 +115,7 @@ var rules = []rule{
 	{name: recommended, rule: calibrate.LogScore, scaling: probode.ScaleLocal},
 }
 
-// The function shown names the rule whose verdicts the page shows for a method: the
+// The function shown() names the rule whose verdicts the page shows for a method: the
 // recommended one, or the log score alone if the method does not estimate local errors.
 func shown(method string) string {
 	i := slices.IndexFunc(entrants, func(e entrant) bool { return e.name == method })
@@ -129,7 +129,7 @@ func ruleNamed(name string) *rule {
 	return &rules[slices.IndexFunc(rules, func(r rule) bool { return r.name == name })]
 }
 
-// The function quickly returns only a few entries of each list, for tests.
+// The function quickly() returns only a few entries of each list, for tests.
 func quickly() ([]subject, []entrant) {
 	var es []entrant
 	for _, e := range entrants {

@@ -34,14 +34,14 @@ func mark(ok bool) string {
 	return "!"
 }
 
-// The function within marks v as good if it is in [lo, hi], and as bad otherwise.
+// The function within() marks v as good if it is in [lo, hi], and as bad otherwise.
 func within(v, lo, hi float64, format string) string {
 	return mark(v >= lo && v <= hi) + fmt.Sprintf(format, v)
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
-// The function short writes a number with three significant digits.
+// The function short() writes a number with three significant digits.
 func short(v float64) string {
 	if math.IsNaN(v) {
 		return "–"
@@ -125,7 +125,7 @@ func honesty(standings []standing) (string, error) {
 	return p.String(), err
 }
 
-// The function unreached lists the cells in which the rule that is shown has no verdict
+// The function unreached() lists the cells in which the rule that is shown has no verdict
 // or a bad one, with the reason for each.
 func unreached(rows []row) string {
 	var reasons []string

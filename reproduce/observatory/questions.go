@@ -24,9 +24,9 @@ import (
 // which the remedies are compared.
 type question struct {
 	name string
-	// The function make returns the model for given data. The data are simulated at the
-	// given times from the problem that the function truth returns. The function
-	// observe draws an observation of a state.
+	// The function make() returns the model for given data. The data are simulated at the
+	// given times from the problem that the function truth() returns. The function
+	// observe() draws an observation of a state.
 	make    func(data *bayes.Data) *bayes.Posterior
 	truth   func() *probode.Problem
 	times   []float64
@@ -59,7 +59,7 @@ func every(step, end float64) []float64 {
 	return t
 }
 
-// The function seen describes observations of states with Gaussian errors.
+// The function seen() describes observations of states with Gaussian errors.
 func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 	return bayes.Experiment{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}},
 		Observe: func(dst []float64, _ float64, x, _ []float64) {
@@ -69,7 +69,7 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 		}}
 }
 
-// The function inferred returns a model in which all parameters of an experiment are
+// The function inferred() returns a model in which all parameters of an experiment are
 // unknown, with log-normal priors of the given relative width around their values. The
 // argument normal is the number of parameters at the end of the list that have normal
 // priors instead, with that width as sd.
@@ -171,7 +171,7 @@ type remedy struct {
 	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
 
-// The function always returns a function that gives the sampler s for every model.
+// The function always() returns a function that gives the sampler s for every model.
 func always(s sample.Sampler) func(p, fine *bayes.Posterior) sample.Sampler {
 	return func(_, _ *bayes.Posterior) sample.Sampler { return s }
 }

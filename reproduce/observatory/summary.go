@@ -123,7 +123,7 @@ func stand(rows []row, rule string) standing {
 	return s
 }
 
-// The function near returns 1 if the root of a mean square is between 1/3 and 3, and 0
+// The function near() returns 1 if the root of a mean square is between 1/3 and 3, and 0
 // otherwise.
 func near(square float64) float64 {
 	if square > 1./9 && square < 9 {
@@ -140,6 +140,6 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// The function bounded limits a mean square, so that a mean over cells exists: a mean
+// The function bounded() limits a mean square, so that a mean over cells exists: a mean
 // square is infinite if a stated sd is zero, for example where a local error vanishes.
 func bounded(square float64) float64 { return min(max(square, 1e-3), 1e3) }

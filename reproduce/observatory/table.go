@@ -39,7 +39,7 @@ func places(row reflect.Value, prefix string) (names []string, at []reflect.Valu
 	return names, at
 }
 
-// The function unknown returns a row whose floating-point numbers are all NaN.
+// The function unknown() returns a row whose floating-point numbers are all NaN.
 func unknown[T any]() T {
 	var row T
 	_, at := places(reflect.ValueOf(&row).Elem(), "")
@@ -121,7 +121,8 @@ type ledger[T any] struct {
 	rows []T
 }
 
-// open reads the rows of a file. If the file does not exist, there are no rows.
+// The function open() reads the rows of a file. If the file does not exist, there are no
+// rows.
 func open[T any](path string, key func(*T) string) (*ledger[T], error) {
 	l := &ledger[T]{path: path, key: key}
 	data, err := os.ReadFile(path)
@@ -161,7 +162,7 @@ func (l *ledger[T]) add(rows ...T) error {
 	return l.save()
 }
 
-// arrange sorts the rows by the numbers that the function place returns, and removes the
+// arrange sorts the rows by the numbers that the function place() returns, and removes the
 // rows for which one of these numbers is negative.
 func (l *ledger[T]) arrange(place func(*T) []float64) error {
 	l.rows = slices.DeleteFunc(l.rows, func(r T) bool { return slices.Min(place(&r)) < 0 })
@@ -172,7 +173,7 @@ func (l *ledger[T]) arrange(place func(*T) []float64) error {
 // save writes all rows; after an error the file is unchanged.
 func (l *ledger[T]) save() error { return shell.WriteFile(l.path, encode(l.rows, 6)) }
 
-// The function named returns the place of a name in a list, or −1 if it is not there.
+// The function named() returns the place of a name in a list, or −1 if it is not there.
 func named[T any](list []T, name func(*T) string, want string) float64 {
 	for i := range list {
 		if name(&list[i]) == want {

@@ -60,9 +60,9 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 	return t, t.coarsest()
 }
 
-// coarsest finds the smallest number of steps of the form 20 × 2ⁿ at which the root mean
-// square error of the trapezoidal rule (AM1) is at most 10 % of the size of a component.
-// Steps of half and a quarter of that length are also used.
+// The method coarsest() finds the smallest number of steps of the form 20 × 2ⁿ at which
+// the root mean square error of the trapezoidal rule (AM1) is at most 10 % of the size of
+// a component. Steps of half and a quarter of that length are also used.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {
@@ -87,7 +87,7 @@ func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) 
 	return probode.NewSolver(p, m, g, 0)
 }
 
-// The method relative returns the root mean square of the error of a solver over times
+// The method relative() returns the root mean square of the error of a solver over times
 // and components, in units of the size of each component.
 func (t *truth) relative(s *probode.Solver) (float64, error) {
 	z := make([]float64, s.PathLen())

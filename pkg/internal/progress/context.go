@@ -2,15 +2,15 @@ package progress
 
 import "context"
 
-// A Hook is told the progress of a computation; the argument doing describes in words
-// what is being done, or is empty.
+// A Hook is called with the progress of a computation; the argument doing describes in
+// words what is being done, or is empty.
 type Hook func(done, total int, doing string)
 
 type key struct{}
 
 // With returns a context in which long computations that have no hook of their own show
-// their progress. The function begin is called with the name of each such computation and
-// returns its hook.
+// their progress. The function begin() is called with the name of each such computation
+// and returns its hook.
 func With(ctx context.Context, begin func(label string) Hook) context.Context {
 	return context.WithValue(ctx, key{}, begin)
 }

@@ -7,9 +7,9 @@ import (
 
 type pauseKey struct{}
 
-// Pausing returns a context whose long computations call pause every few steps, from any
-// of their goroutines. The function pause may block, so that a computation can share a
-// single thread with others.
+// Pausing returns a context under which long computations call pause every few steps,
+// from any of their goroutines. The function pause() may block, so that a computation can
+// share a single thread with others.
 func Pausing(ctx context.Context, pause func()) context.Context {
 	return context.WithValue(ctx, pauseKey{}, pause)
 }
@@ -20,15 +20,15 @@ func Pause(ctx context.Context) func() {
 	return pause
 }
 
-// A Stop says whether a context has ended. Asking it costs less than calling ctx.Err.
-// Under a context from Pausing, asking it also calls pause.
+// A Stop says whether a context has ended. Checking it costs less than calling ctx.Err.
+// Under a context from Pausing, each check also calls pause.
 type Stop struct {
 	ctx   context.Context
 	pause func()
 	ended atomic.Bool
 }
 
-// NewStop returns the Stop of ctx. The function release frees its resources; after that,
+// NewStop returns a Stop for ctx. The function release() frees its resources; after that,
 // the Stop no longer notices that ctx has ended.
 func NewStop(ctx context.Context) (s *Stop, release func()) {
 	s = &Stop{ctx: ctx, pause: Pause(ctx)}

@@ -12,9 +12,10 @@ import (
 //	Z_{i+1} = Zᵢ + h Σ_{j=0}^{s−1} β_j F_{i−j} + √α h^{s+1/2} ξᵢ,   ξᵢ ~ N(0, I),
 //
 // so that Σ_Z = α h^{2s+1} I [T16; T18, §2.3]. With probode.ScaleLocal and α = 1/N for N
-// steps, the standard deviation of a step is its local truncation error instead, as it is
-// for the Gaussian process of [T16]. The method is stable only if the steps are small
-// compared with the fastest time scale of the problem; a larger s requires smaller steps.
+// steps, the noise of a step instead has its local truncation error as standard
+// deviation, as it does for the Gaussian process of [T16]. The method is stable only if
+// the steps are small compared with the fastest time scale of the problem; a larger s
+// requires smaller steps.
 type Bashforth struct {
 	// Steps is s, from 1 to 5. Zero means 1, which is the forward Euler method.
 	Steps int
@@ -33,16 +34,16 @@ func (m Bashforth) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper
 	if m.Steps < 0 || m.Steps > 5 {
 		return nil, fmt.Errorf("the number of steps is %d: want 1 to 5", m.Steps)
 	}
-	past, err := newPast(p, g, m.steps())
+	past, err := newHistory(p, g, m.steps())
 	if err != nil {
 		return nil, err
 	}
-	return &bashforth{past: past, beta: newTable(g, m.steps(), false)}, nil
+	return &bashforth{history: past, beta: newTable(g, m.steps(), false)}, nil
 }
 
-// A bashforth takes the explicit steps.
+// A bashforth is the Stepper of the explicit methods.
 type bashforth struct {
-	past
+	history
 	beta   *table
 	higher *table // for the error estimate
 }

@@ -1,8 +1,8 @@
 package adams
 
 // The coefficients of the Adams methods come from integrating, over one step, the
-// polynomial that interpolates past values of f. They are computed in integers and rounded
-// once, not copied from a table.
+// polynomial that interpolates past values of f. They are computed in integer arithmetic
+// and rounded once, not copied from a table.
 
 // BashforthCoefficients returns β₀, …, β_{s−1} of the s-step
 // Adams–Bashforth method

@@ -3,9 +3,8 @@
 // only exported names of package probode, just as your own method would. The
 // documentation of package probode lists the sources.
 //
-// The methods run on uniform grids and on grids whose steps differ. The classical
-// Runge–Kutta method is used for the first steps of a path, and for the first steps after
-// an event.
+// The methods run on uniform and on nonuniform grids. The classical Runge–Kutta method is
+// used for the first steps of a path, and for the first steps after an event.
 //
 // The code in moulton.go and bashforth.go takes one step in any number of dimensions. In
 // up to three dimensions, the loops in unrolled.go perform whole runs of Moulton steps,

@@ -41,7 +41,7 @@ func (a *moulton) Run(z []float64, from, to int, theta, xi, scale []float64) (in
 		return to, nil
 	}
 	a.set(i)
-	var r fused
+	var r fusedRun
 	for k := range a.d {
 		if xi != nil {
 			r.scale[k] = scale[k]
@@ -71,15 +71,15 @@ func (a *moulton) Run(z []float64, from, to int, theta, xi, scale []float64) (in
 	return i, err
 }
 
-// fused holds the constants of a run: β_j/β₋₁, padded with zeros, and the scale of each
+// A fusedRun holds the constants of a run: β_j/β₋₁, padded with zeros, and the scale of each
 // normal variate.
-type fused struct {
+type fusedRun struct {
 	b, scale [4]float64
 }
 
 // currentFew is like current2, but for up to four dimensions and with vectors and LU
 // factors in memory.
-func (a *moulton) currentFew(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
+func (a *moulton) currentFew(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	d, fj, f, t, m := a.d, a.p.FJ, a.fc, a.g.Times(), a.jac
 	steps := len(a.betaPast)
 	u, e := a.u[:d], a.v[:d]
@@ -140,9 +140,9 @@ func (a *moulton) before(i, j, k int) float64 {
 	return a.row(i - j)[k]
 }
 
-// The method alone takes step i with the general code. The loops call it if the inverse
+// The method alone() takes step i with the general code. The loops call it if the inverse
 // of Γ may be inaccurate.
-func (a *moulton) alone(r *fused, z []float64, i int, theta, xi []float64) error {
+func (a *moulton) alone(r *fusedRun, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)
 	if err := a.Step(next, i, row(z, i, a.d), theta, part(xi, i, a.d), r.scale[:a.d]); err != nil {
 		return err
@@ -150,7 +150,8 @@ func (a *moulton) alone(r *fused, z []float64, i int, theta, xi []float64) error
 	return diverged(next)
 }
 
-// diverged returns ErrDiverged if a component of the state x is NaN or too large.
+// The function diverged() returns ErrDiverged if a component of the state x is NaN or too
+// large.
 func diverged(x []float64) error {
 	for _, v := range x {
 		if !(math.Abs(v) < probode.TooLarge) {
@@ -160,7 +161,8 @@ func diverged(x []float64) error {
 	return nil
 }
 
-// larger returns the larger of the magnitudes of two numbers, or NaN if either is NaN.
+// The function larger() returns the larger of the magnitudes of two numbers, or NaN if
+// either is NaN.
 func larger(x, y float64) float64 {
 	x, y = math.Abs(x), math.Abs(y)
 	if y > x || y != y {

@@ -106,11 +106,11 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	if err := p.CheckDense(2); err != nil {
 		return nil, err
 	}
-	past, err := newPast(p, g, m.Steps)
+	past, err := newHistory(p, g, m.Steps)
 	if err != nil {
 		return nil, err
 	}
-	a := &moulton{past: past, lin: m.Linearize, tolerance: tolerance, steps: m.Steps,
+	a := &moulton{history: past, lin: m.Linearize, tolerance: tolerance, steps: m.Steps,
 		beta: newTable(g, m.Steps, true), explicit: newTable(g, max(1, m.Steps), false),
 		eval: probode.NewLinearizer(p), jac: p.NewJacobian(), currentIsOld: p.Autonomous}
 	a.lu = probode.NewLU(a.jac)
@@ -120,19 +120,19 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return a, nil
 }
 
-// A moulton takes the implicit steps. All three linearisations apply Newton's method to
-// r(z) = 0, since r has the Jacobian Γ:
+// A moulton is the Stepper of the implicit methods. All three linearisations apply
+// Newton's method to r(z) = 0, since r has the Jacobian Γ:
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
-// They differ in where they begin and when they stop. Current performs one update from c
-// = Zᵢ; −r(c) is then the vector w of the paper. Predictor performs one update from the
-// Adams–Bashforth value. Newton begins at Zᵢ and performs as many updates as it needs.
-// The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation. So Current and Predictor
-// compute the mean and the noise in one solve, and no Cholesky factor of H is needed
-// [T18, §2.4].
+// They differ in the starting point and in the number of updates. Current performs one
+// update from c = Zᵢ; −r(c) is then the vector w of the paper. Predictor performs one
+// update from the Adams–Bashforth value. Newton begins at Zᵢ and performs as many updates
+// as it needs. The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation. So Current
+// and Predictor compute the mean and the noise in one solve, and no Cholesky factor of H
+// is needed [T18, §2.4].
 type moulton struct {
-	past
+	history
 	lin       Linearization
 	tolerance float64
 	steps     int
@@ -395,7 +395,8 @@ func (a *moulton) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) e
 	return a.advance(i, s.Mean, theta, nil, nil)
 }
 
-// largest returns the largest magnitude of the elements of x, or NaN if one is NaN.
+// The function largest() returns the largest magnitude of the elements of x, or NaN if
+// one is NaN.
 func largest(x []float64) float64 {
 	var m float64
 	for _, v := range x {
@@ -593,7 +594,8 @@ func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale 
 	return err
 }
 
-// transposed sets mu to Γ⁻ᵀλ, where Γ belongs to the centre c. It sets fc and jac.
+// The method transposed() sets mu to Γ⁻ᵀλ, where Γ belongs to the centre c. It sets fc
+// and jac.
 func (a *moulton) transposed(c, theta, lambda []float64) error {
 	b := a.transpose
 	a.eval.FJ(a.fc, a.jac, a.t1, c, theta)

@@ -6,10 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A past holds what the multistep methods share: the values F_i, F_{i−1}, … of the
-// present segment, and the classical Runge–Kutta method, which takes the first steps, for
-// which too few earlier values exist.
-type past struct {
+// A history is the part that the steppers of the multistep methods share: the values F_i,
+// F_{i−1}, … of the current segment, and the classical Runge–Kutta method, which takes
+// the first steps, for which too few earlier values exist.
+type history struct {
 	p     *probode.Problem
 	g     *probode.Grid
 	d     int
@@ -24,10 +24,10 @@ type past struct {
 	back   []float64 // gradients with respect to F_i, as in f; nil before the first use
 }
 
-// newPast returns the past of a method that uses s values of f. It returns an error if
-// the grid has no step after the start.
-func newPast(p *probode.Problem, g *probode.Grid, s int) (past, error) {
-	m := past{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
+// newHistory returns the history for a method that uses s values of f. It returns an
+// error if the grid has no step after the start.
+func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
+	m := history{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
 	if n := g.Steps(); !g.Grows() && m.first >= n {
 		return m, fmt.Errorf("a %d-step method takes %d steps to start, but the grid has only %d: want a smaller step", s, m.first, n)
 	}
@@ -36,10 +36,10 @@ func newPast(p *probode.Problem, g *probode.Grid, s int) (past, error) {
 	return m, err
 }
 
-func (m *past) row(i int) []float64 { return row(m.f, i&7, m.d) }
+func (m *history) row(i int) []float64 { return row(m.f, i&7, m.d) }
 
 // add adds c Σ_j β_j F_{i−j} to dst.
-func (m *past) add(dst []float64, c float64, beta []float64, i int) {
+func (m *history) add(dst []float64, c float64, beta []float64, i int) {
 	for j, b := range beta {
 		b *= c
 		for k, v := range m.row(i - j)[:len(dst)] {
@@ -48,7 +48,7 @@ func (m *past) add(dst []float64, c float64, beta []float64, i int) {
 	}
 }
 
-func (m *past) Start(i int, _, _ []float64) error {
+func (m *history) Start(i int, _, _ []float64) error {
 	m.begin = i
 	clear(m.back)
 	return nil
@@ -56,39 +56,39 @@ func (m *past) Start(i int, _, _ []float64) error {
 
 // Recall evaluates f at the states that later steps use, and at one more state for the
 // error estimate.
-func (m *past) Recall(from, i int, z, theta []float64) {
+func (m *history) Recall(from, i int, z, theta []float64) {
 	m.begin, m.last = from, i-1
 	for j := max(from, i-m.first-1); j < i; j++ {
 		m.p.F(m.row(j), m.g.Times()[j], row(z, j, m.d), theta)
 	}
 }
 
-// starting reports whether step i is taken by the Runge–Kutta method. A one-step method
-// has no such steps, and does not remember where its segment began.
-func (m *past) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
+// The method starting() reports whether step i is taken by the Runge–Kutta method. A
+// one-step method has no such steps, and does not remember where its segment began.
+func (m *history) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
 
-// quiet reports whether starting steps have no noise. At the start of the path they
-// have none, as in the paper's experiments. After an event they have noise; otherwise a
-// problem with many events, such as doses, would have many steps whose errors are
-// ignored.
-func (m *past) quiet() bool { return m.begin == 0 }
+// The method quiet() reports whether starting steps have no noise. At the start of the
+// path they have none, as in the paper's experiments. After an event they have noise;
+// otherwise a problem with many events, such as doses, would have many steps whose errors
+// are ignored.
+func (m *history) quiet() bool { return m.begin == 0 }
 
 // startStep takes a starting step without noise.
-func (m *past) startStep(dst []float64, i int, x, theta []float64) error {
+func (m *history) startStep(dst []float64, i int, x, theta []float64) error {
 	m.p.F(m.row(i), m.g.Times()[i], x, theta)
 	return m.start.Step(dst, i, x, theta, nil, nil)
 }
 
 // Memory counts the numbers that Save stores: the grid point at which the segment
 // began, and the values that the next step uses. It is 0 for a one-step method.
-func (m *past) Memory() int {
+func (m *history) Memory() int {
 	if m.first == 0 {
 		return 0
 	}
 	return 1 + m.first*m.d
 }
 
-func (m *past) Save(dst []float64) {
+func (m *history) Save(dst []float64) {
 	if m.first == 0 {
 		return
 	}
@@ -98,7 +98,7 @@ func (m *past) Save(dst []float64) {
 	}
 }
 
-func (m *past) Restore(i int, src []float64) {
+func (m *history) Restore(i int, src []float64) {
 	if m.first == 0 {
 		return
 	}
@@ -109,9 +109,9 @@ func (m *past) Restore(i int, src []float64) {
 	}
 }
 
-// The method versus writes to dst the difference between the state next and the result of
-// the implicit formula c for step i, with f evaluated at next.
-func (m *past) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
+// The method versus() writes to dst the difference between the state next and the result
+// of the implicit formula c for step i, with f evaluated at next.
+func (m *history) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)
 	for k, f := range dst {
@@ -121,8 +121,8 @@ func (m *past) versus(c *table, dst []float64, i int, x, next, theta []float64) 
 	return nil
 }
 
-// The method doubled estimates the local error of a one-step method by step doubling.
-func (m *past) doubled(of probode.Method, dst []float64, i int, x, next, theta []float64) error {
+// The method doubled() estimates the local error of a one-step method by step doubling.
+func (m *history) doubled(of probode.Method, dst []float64, i int, x, next, theta []float64) error {
 	if m.local == nil {
 		step, err := probode.Doubled{Method: of}.Stepper(m.p, m.g)
 		if err != nil {
@@ -142,7 +142,7 @@ type slopes struct {
 }
 
 // differentiator prepares the derivatives in the given number of directions.
-func (m *past) differentiator(count int, jacobian bool) *slopes {
+func (m *history) differentiator(count int, jacobian bool) *slopes {
 	if m.slopes == nil {
 		m.slopes = &slopes{diff: probode.NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}
 	}
@@ -155,13 +155,13 @@ func (m *past) differentiator(count int, jacobian bool) *slopes {
 }
 
 // differentiateStart differentiates a starting step.
-func (m *past) differentiateStart(dnext []float64, i int, x, next, theta []float64, tg *probode.Tangents) error {
+func (m *history) differentiateStart(dnext []float64, i int, x, next, theta []float64, tg *probode.Tangents) error {
 	m.differentiateSlope(i, x, theta, tg)
 	return m.start.(probode.Differentiable).Differentiate(dnext, i, x, next, theta, nil, nil, tg)
 }
 
 // differentiateSlope sets the derivatives of F_i.
-func (m *past) differentiateSlope(i int, x, theta []float64, tg *probode.Tangents) {
+func (m *history) differentiateSlope(i int, x, theta []float64, tg *probode.Tangents) {
 	s := m.slopes
 	s.diff.At(m.g.Times()[i], x, theta, m.row(i))
 	for k := range tg.M {
@@ -171,25 +171,25 @@ func (m *past) differentiateSlope(i int, x, theta []float64, tg *probode.Tangent
 }
 
 // addSlopes adds c Σ_j β_j dF_{i−j} for direction k to dst.
-func (m *past) addSlopes(dst []float64, c float64, beta []float64, i, k int) {
+func (m *history) addSlopes(dst []float64, c float64, beta []float64, i, k int) {
 	for j, b := range beta {
 		addScaled(dst, b*c, row(m.slopes.df[(i-j)&7], k, m.d))
 	}
 }
 
 // reverse prepares the gradients with respect to past values of f.
-func (m *past) reverse() {
+func (m *history) reverse() {
 	if m.back == nil {
 		m.back = make([]float64, 8*m.d)
 	}
 }
 
 // backRow returns the gradient with respect to F_i.
-func (m *past) backRow(i int) []float64 { return row(m.back, i&7, m.d) }
+func (m *history) backRow(i int) []float64 { return row(m.back, i&7, m.d) }
 
 // reverseSum adds the gradients of c Σ_j β_j F_{i−j}, where lambda is the gradient with
 // respect to that sum.
-func (m *past) reverseSum(c float64, beta []float64, i int, lambda []float64) {
+func (m *history) reverseSum(c float64, beta []float64, i int, lambda []float64) {
 	for j, b := range beta {
 		addScaled(m.backRow(i-j), b*c, lambda)
 	}
@@ -197,13 +197,13 @@ func (m *past) reverseSum(c float64, beta []float64, i int, lambda []float64) {
 
 // reverseSlope propagates gradients back through F_i, once this has been done for all
 // steps that use it.
-func (m *past) reverseSlope(a *probode.Adjoint, i int, x, theta []float64) {
+func (m *history) reverseSlope(a *probode.Adjoint, i int, x, theta []float64) {
 	a.Field(a.X, m.backRow(i), m.g.Times()[i], 0, x, theta)
 	clear(m.backRow(i))
 }
 
 // reverseStart propagates gradients back through a starting step.
-func (m *past) reverseStart(a *probode.Adjoint, i int, x, next, theta []float64) error {
+func (m *history) reverseStart(a *probode.Adjoint, i int, x, next, theta []float64) error {
 	m.reverseSlope(a, i, x, theta)
 	return m.start.(probode.Reverser).Reverse(a, i, x, next, theta, nil, nil)
 }

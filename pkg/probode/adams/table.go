@@ -6,11 +6,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file computes Adams coefficients on grids whose steps differ. Like the classical
+// This file computes Adams coefficients on nonuniform grids. Like the classical
 // coefficients, they come from integrating the interpolating polynomial of f over one
 // step, and they depend only on the ratios of the steps [HNW93, §III.5]. They are
-// computed once for each grid. If a step has the same length as the earlier steps that
-// it uses, its coefficients are the classical ones to the last bit.
+// computed once for each grid. If a step has the same length as the earlier steps that it
+// uses, its coefficients are the classical ones to the last bit.
 
 // A table holds the coefficients of one formula on a grid.
 type table struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // current1 takes steps that are linearised at the current state.
-func (a *moulton) current1(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
+func (a *moulton) current1(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
 	steps := len(a.betaPast)
@@ -62,7 +62,7 @@ func (a *moulton) current1(r *fused, z []float64, from, to int, theta, xi []floa
 }
 
 // newton1 takes steps whose equation is solved by Newton's method: see solveNewton.
-func (a *moulton) newton1(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
+func (a *moulton) newton1(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
 	tol := a.tolerance
@@ -234,7 +234,7 @@ func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale
 }
 
 // current2 takes steps that are linearised at the current state.
-func (a *moulton) current2(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
+func (a *moulton) current2(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
 	steps := len(a.betaPast)
@@ -292,7 +292,7 @@ func (a *moulton) current2(r *fused, z []float64, from, to int, theta, xi []floa
 }
 
 // newton2 takes steps whose equation is solved by Newton's method: see solveNewton.
-func (a *moulton) newton2(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
+func (a *moulton) newton2(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
 	tol := a.tolerance
@@ -476,7 +476,7 @@ func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale
 }
 
 // current3 takes steps that are linearised at the current state.
-func (a *moulton) current3(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
+func (a *moulton) current3(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
 	steps := len(a.betaPast)
@@ -525,7 +525,7 @@ func (a *moulton) current3(r *fused, z []float64, from, to int, theta, xi []floa
 }
 
 // newton3 takes steps whose equation is solved by Newton's method: see solveNewton.
-func (a *moulton) newton3(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
+func (a *moulton) newton3(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
 	tol := a.tolerance

@@ -16,7 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Settings says how Run and Score work.
+// Settings holds the options of Run and Score.
 type Settings struct {
 	// StepSize is h, for a uniform grid.
 	StepSize float64
@@ -104,7 +104,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	least, most := scan.curve[0], scan.curve[len(scan.curve)-1]
 	switch best := scan.curve[scan.best]; {
 	case math.IsInf(best.score, -1):
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble that has a spread and in which every path can be computed", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble that has a nonzero spread and in which every path can be computed", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
 	case best == least || best == most:
 		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] matches the error: the noise of %v cannot have the size of the error", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
 	}
@@ -122,7 +122,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span: if one tenth of the span is left out, it can be far from this value (standard error over time %.2g alpha*), and elsewhere the spread may be many times too wide", out.Alpha, top.time))
 	}
 	if top.se > 0.3 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known only to within about %.0f %%: a few paths far from the others determine it, and the score may have several maxima; with a smaller step the method is more stable", out.Alpha, 100*top.se))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known only to within about %.0f %%: it is determined by a few outlying paths, and the score may have several maxima; with a smaller step the method is more stable", out.Alpha, 100*top.se))
 	}
 	if c.s.Progress != nil {
 		c.s.Progress(c.total, c.total)

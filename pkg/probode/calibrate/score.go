@@ -221,8 +221,8 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	}
 }
 
-// The method lost returns the largest ratio, over the components, of the root mean square
-// error to the standard deviation of the state over the grid.
+// The method lost() returns the largest ratio, over the components, of the root mean
+// square error to the standard deviation of the state over the grid.
 func (c *calibrator) lost() float64 {
 	all := moments.NewVector(c.d)
 	for i := 0; i < len(c.z); i += c.d {
@@ -242,8 +242,9 @@ func (c *calibrator) lost() float64 {
 	return share
 }
 
-// halved returns the factor by which the error at the points in the score decreases
-// when all steps are cut in half, or NaN if there is no solution with smaller steps.
+// The method halved() returns the factor by which the error at the points in the score
+// decreases when all steps are cut in half, or NaN if there is no solution with smaller
+// steps.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)

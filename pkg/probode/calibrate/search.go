@@ -154,8 +154,8 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	return c.cutOff(ctx, s)
 }
 
-// proportional returns the change of log α that would match the variances to the errors
-// loge2 if the variances were proportional to α.
+// The method proportional() returns the change of log α that would match the variances to
+// the errors loge2 if the variances were proportional to α.
 func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	return c.maximum(1.5, 1e-5, func(at float64, v []float64) {
 		for k, l := range logv {
@@ -204,14 +204,15 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 	}, -reach, 0, reach, tol, 60)
 }
 
-// The method errors returns two standard errors of log α*, computed by the jackknife over
-// groups of paths and over ten blocks of time. It uses the variances at three values of
-// log α that are delta apart. It leaves out each group or block in turn and searches for
-// the optimum again. It does not take the vertex of a parabola through the score, because
-// this vertex may lie anywhere if the score is flat or has kinks, for example if a few
-// paths are far from the others. If a group of paths is left out, it searches only within
-// a factor of about two. The omitted block of time may contain nearly all of the error,
-// and α* may then change by orders of magnitude, so the search covers a wider range.
+// The method errors() returns two standard errors of log α*, computed by the jackknife
+// over groups of paths and over ten blocks of time. It uses the variances at three values
+// of log α that are delta apart. It leaves out each group or block in turn and searches
+// for the optimum again. It does not take the vertex of a parabola through the score,
+// because this vertex may lie anywhere if the score is flat or has kinks, for example if
+// a few paths are far from the others. If a group of paths is left out, it searches only
+// within a factor of about two. The omitted block of time may contain nearly all of the
+// error, and α* may then change by orders of magnitude, so the search covers a wider
+// range.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()

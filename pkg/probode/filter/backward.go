@@ -10,17 +10,17 @@ import (
 // backwards in time: at each point it is Gaussian given the solution at the next point.
 // Smoothing, draws and the likelihood of Fenrir follow that chain.
 //
-// The error of a point is a linear function of independent standard normal variates u:
-// see block. A step replaces the variates before it, together with the variates of its
+// The error at a grid point is a linear function of independent standard normal variates
+// u: see block. A step replaces the variates before it, together with the variates of its
 // noise, by an orthogonal transformation of all of them. Some of the new ones are the
 // normal variates after the step, others are known from the residual of the equation, and
 // the rest does not matter after the step. So the normal variates before the step are a
 // linear function of the new ones, and no matrix has to be inverted.
 
-// A link expresses the normal variates u before a step or an event in terms of those
-// after it, v, of what the residual says, and of more normal variates w, as u = drift/s +
-// Aᵀ(v, w). All of them are multiplied by s = κ unit^{q+1/2} where they are added to a
-// mean.
+// A link expresses the normal variates u before a step or an event as u = drift/s + Aᵀ(v,
+// w), where v are the normal variates after it, w are further normal variates, and drift
+// follows from the residual and, for DALTON, from data. The variates are multiplied by s
+// = κ unit^{q+1/2} where they are added to a mean.
 type link struct {
 	before, after, rest int       // lengths of u, v and w
 	a                   []float64 // A, by columns
@@ -41,18 +41,19 @@ func (b *block) link(l *link, before int) {
 	}
 }
 
-// A belief is a distribution of the normal variates u of a point. Its mean is multiplied
-// by κ unit^{q+1/2}. The factor of the covariance is upper triangular, with a stride of
-// the length of u; the elements below the diagonal have no meaning.
+// A belief is a distribution of the normal variates u at a grid point. Its mean is
+// multiplied by κ unit^{q+1/2}. The factor of the covariance is upper triangular, with a
+// stride of the length of u; the elements below the diagonal have no meaning.
 type belief struct{ mean, factor []float64 }
 
-// resized returns a belief about n normal variates that uses the slices of b where they
-// are long enough.
+// The method resized() returns a belief about n normal variates that uses the slices of b
+// where they are long enough.
 func (b belief) resized(n int) belief {
 	return belief{resize(b.mean, n), resize(b.factor, n*n)}
 }
 
-// unknown returns the distribution of n normal variates of which nothing is known.
+// The function unknown() returns the distribution of n normal variates of which nothing
+// is known.
 func unknown(n int) belief {
 	b := belief{make([]float64, n), make([]float64, n*n)}
 	for k := range n {
@@ -61,9 +62,9 @@ func unknown(n int) belief {
 	return b
 }
 
-// back writes the distribution before a step or an event to dst, given the one after it.
-// If after.factor is nil, it computes only the mean; then after.mean may have the values
-// of w behind those of v.
+// The method back() writes the distribution before a step or an event to dst, given the
+// one after it. If after.factor is nil, it computes only the mean; then after.mean may
+// have the values of w behind those of v.
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
 	for k := range dst.mean {
@@ -89,8 +90,8 @@ func (l *link) back(dst, after belief, work *[]float64) {
 	}
 }
 
-// smooth computes the distributions of the normal variates at all points of c, given the
-// equation at all of them.
+// The method smooth() computes the distributions of the normal variates at all points of
+// c, given the equation at all of them.
 func (c *chain) smooth() {
 	size := 0
 	for i := range c.points {
@@ -119,7 +120,7 @@ func (c *chain) belief(i int) belief {
 }
 
 // relink computes the link of a step of length h that ends at point i and begins at the
-// present distribution.
+// current distribution.
 func (c *chain) relink(l *link, i int, h float64) {
 	p, before := &c.points[i], c.rows
 	c.predict(h)

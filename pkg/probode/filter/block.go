@@ -6,15 +6,15 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A block is the filter of w components that are coupled by the part of the Jacobian that
-// the filter uses. Their equation x′ = f or x″ = f has the order m, so the state of the
-// block consists of z₀ for m = 1, and of z₀ and z₁ for m = 2.
+// A block filters w components, coupled through the part of the Jacobian that the whole
+// filter uses. Their equation x′ = f or x″ = f has the order m, so the state of the block
+// consists of z₀ for m = 1, and of z₀ and z₁ for m = 2.
 //
-// The coordinates are those of steps of length unit. The error of z is κ unit^{q+1/2}
-// Rᵀu, with independent standard normal variates u, so its covariance is κ² unit^{2q+1}
-// RᵀR. The columns of R begin with the highest derivative, see columns. In this order the
-// transition and the factor of the noise are upper triangular, and so is R, although it
-// may have fewer rows than columns.
+// The coordinates are the Nordsieck coordinates for a step length of unit. The error of z
+// is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so its covariance
+// is κ² unit^{2q+1} RᵀR. The columns of R begin with the highest derivative, see columns.
+// In this order the transition and the factor of the noise are upper triangular, and so
+// is R, although it may have fewer rows than columns.
 type block struct {
 	q, w, m int
 	unit    float64
@@ -25,7 +25,7 @@ type block struct {
 	rows    int       // rows of R, and its stride; 0 at the start, which is exact
 	r       []float64 // R
 
-	// These fields belong to a step of length h.
+	// The following fields hold values for a step of length h.
 	h, ratio float64   // the second is h/unit
 	growth   float64   // ratio^{q+1/2}
 	pred     []float64 // predicted mean
@@ -66,7 +66,7 @@ func (b *block) measure(unit float64) {
 }
 
 // level returns the factor by which coordinate j must be multiplied to get the state. The
-// coordinates are those of steps of length unit.
+// coordinates are those for a step length of unit.
 func (b *block) level(j int, unit float64) float64 {
 	if j < b.w {
 		return 1
@@ -96,7 +96,8 @@ func (b *block) predict(h float64) {
 	shift(b.pred, b.q, b.w)
 }
 
-// observe sets the factor of the residual, given that of the coordinates of the step.
+// observe sets the factor of the residual, given the factor of the coordinates for the
+// step length h.
 func (b *block) observe(factor []float64) {
 	d, n := b.m*b.w, len(b.z)
 	for k := range b.w {
@@ -123,8 +124,8 @@ func (b *block) whiten(r []float64) {
 	}
 }
 
-// likeliest returns the κ² for which the residual r, which it overwrites, is most likely
-// after a step from a known state [S19]. It is not divided by h^{2q+1}.
+// The method likeliest() returns the κ² for which the residual r, which it overwrites, is
+// most likely after a step from a known state [S19]. It is not divided by h^{2q+1}.
 func (b *block) likeliest(r []float64) float64 {
 	n := len(b.z)
 	b.observe(b.fresh)
@@ -263,7 +264,7 @@ func (b *block) update(f []float64) {
 	b.arrive()
 }
 
-// arrive makes the present mean of the step that of the block.
+// arrive makes the mean at the end of the step the mean of the block.
 func (b *block) arrive() {
 	copy(b.z, b.pred)
 	rescale(b.z, b.w, 1/b.ratio)

@@ -87,8 +87,8 @@ func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) 
 	return distance
 }
 
-// local returns the κ under which the residuals of the predicted means are most likely for
-// a known state and J = 0.
+// The method local() returns the κ under which the residuals of the predicted means are
+// most likely for a known state and J = 0.
 func (e *engine) local() float64 {
 	var square float64
 	for k, b := range e.blocks {

@@ -59,7 +59,7 @@ type EK struct {
 	// all components, or blocks of one component if the Jacobian is Zero. If an
 	// observation depends on several blocks, or the problem has events, the steps of
 	// Fenrir and DALTON cost as much as with a single block. With Cubature they always
-	// do, and use all derivatives.
+	// cost as much, and all derivatives are used.
 	Width int
 
 	// SecondOrder says that the state is (x, x′), so that F writes x′ to the first half
@@ -97,7 +97,7 @@ func (m EK) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: (m.Q + 1) * d / m.order(), Exponent: float64(m.Q) + 0.5}
 }
 
-// Stepper returns the filter of p on g.
+// Stepper returns the filter for p on the grid g.
 func (m EK) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
 	e, err := newEngine(m, p, false)
 	if err != nil {
@@ -255,7 +255,7 @@ func (e *engine) predict(h, t float64, theta []float64) {
 	}
 }
 
-// distinct returns the number of blocks whose covariances must be computed.
+// The method distinct() returns the number of blocks whose covariances must be computed.
 func (e *engine) distinct() int {
 	if e.equal {
 		return 1
@@ -388,7 +388,7 @@ func (s *stepper) Memory() int {
 	return n
 }
 
-// The method each() passes every slice of the memory to do.
+// The method each() passes every slice of the memory to the function do().
 func (s *stepper) each(do func(v []float64)) {
 	do(s.out)
 	for k, b := range s.blocks {

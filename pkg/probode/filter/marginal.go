@@ -101,14 +101,14 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 var errCoupled = errors.New("an observation depends on several blocks")
 
 // For each time and value, Predict writes to dst the mean and the standard deviation of
-// the predictive distribution. The function look describes the values with index n near
+// the predictive distribution. The function look() describes the values with index n near
 // the state x. The log likelihood is the sum of the log densities of all values that are
 // not missing, plus the result extra, which is zero for Fenrir. The argument alpha is the
 // diffusion κ² > 0.
 //
 // Only DALTON can treat errors that are not Gaussian. Then look describes Gaussian errors
 // that approximate them near the mode of the solution given the data. The function
-// settled, which is nil otherwise, checks this approximation. Its argument x is the mean
+// settled(), which is nil otherwise, checks this approximation. Its argument x is the mean
 // given all the data, with one row for each time. While settled returns false, the pass
 // over the data is repeated.
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
@@ -141,7 +141,7 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	return extra, err
 }
 
-// both does the work of Predict for DALTON.
+// The method both() does the work of Predict for DALTON.
 func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64) bool) (extra float64, err error) {
 	m.pass.kept, m.pass.linked = false, false
 	if err := m.solve(theta, nil); err != nil {
@@ -208,9 +208,9 @@ func (m *Marginal) Work() int {
 
 // The method backwards() goes through the grid from its end to its start, and follows the
 // distribution of the solution according to the last pass. At each time with data it
-// calls the function visit. At that moment m.x holds the state, and m.own holds, for each
-// block, the distribution of the standard normal variates of that block. The function
-// visit may replace these distributions, for example by those given the data.
+// calls the function visit(). At that moment m.x holds the state, and m.own holds, for
+// each block, the distribution of the standard normal variates of that block. The
+// function visit() may replace these distributions, for example by those given the data.
 func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	run := m.pass.run
 	last := len(run.chains[0].points) - 1
@@ -249,8 +249,8 @@ func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	}
 }
 
-// smoothed returns the mean of the state at the observation times, given the equation and
-// all the data.
+// The method smoothed() returns the mean of the state at the observation times, given the
+// equation and all the data.
 func (m *Marginal) smoothed() []float64 {
 	d := len(m.x)
 	x := make([]float64, len(m.rows)*d)

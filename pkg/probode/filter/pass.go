@@ -104,7 +104,7 @@ func (c *chain) keep(p point) {
 	c.memory = append(memory, c.next.a...)
 }
 
-// recall returns to the distribution at point i.
+// recall restores the distribution at point i.
 func (c *chain) recall(i int) {
 	p := &c.points[i]
 	c.rows = p.rows
@@ -118,7 +118,7 @@ func (c *chain) residual(i int) []float64 {
 	return c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac):][:c.w]
 }
 
-// stored returns the link to point i from the one before.
+// The method stored() returns the link to point i from the one before.
 func (c *chain) stored(i int) link {
 	p, before := &c.points[i], c.points[i-1].rows
 	own := c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac)+c.w:]
@@ -328,7 +328,7 @@ func reach(x []float64, c int) float64 {
 	return cmp.Or(max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x)), 1e-3)
 }
 
-// The method jump applies the jumps of the events at time t.
+// The method jump() applies the jumps of the events at time t.
 func (s *recording) jump(x []float64, t float64, theta []float64) {
 	for k := range s.p.Events {
 		e := &s.p.Events[k]

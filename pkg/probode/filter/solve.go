@@ -16,7 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Settings says how Solve computes a Solution.
+// Settings holds the options of Solve.
 type Settings struct {
 	EK
 	// Mesh generates the grid: see probode.Mesh.
@@ -42,8 +42,8 @@ type Settings struct {
 	Forward bool
 }
 
-// A Solution is the posterior distribution of the solution of a problem. Series over time
-// are indexed [component][time]. The spread includes no rounding errors.
+// A Solution is the posterior distribution of the solution of a problem. Time series are
+// indexed [component][time]. The spread includes no rounding errors.
 type Solution struct {
 	Problem *probode.Problem
 	Grid    *probode.Grid
@@ -107,9 +107,10 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	return out, nil
 }
 
-// decided returns an error if very short steps determine the diffusion, or if it underflows.
-// In the first steps of an error-controlled run the residual is a rounding error that looks
-// like a huge diffusion; while the steps grow, later steps inherit this diffusion.
+// The method decided() returns an error if very short steps determine the diffusion, or
+// if it underflows. In the first steps of an error-controlled run the residual is a
+// rounding error that looks like a huge diffusion; while the steps grow, later steps
+// inherit this diffusion.
 func (s *recording) decided() error {
 	const tiny = 1e-290 // smaller squares have lost digits
 	total := floats.Sum(s.square)
@@ -194,7 +195,7 @@ func (s *Solution) describe() {
 }
 
 // spread writes the mean and the standard deviation of the components of the state that
-// belong to chain n. They follow from the present distribution of its block, and from the
+// belong to chain n. They follow from the current distribution of its block, and from the
 // distribution of its normal variates, unless that is empty.
 func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 	b := s.run.blocks[n]

@@ -24,8 +24,8 @@ func triangularize(a []float64, stride, rows, n, columns int) {
 }
 
 // reflect applies the Householder reflection that makes the elements of column c in the
-// rows from … to−1 of tail zero, and the one in row c of top negative, so that the factor of
-// a covariance is unique. It changes these rows, in the columns c … end−1.
+// rows from, …, to−1 of tail zero, and the one in row c of top negative, so that the
+// factor of a covariance is unique. It changes these rows, in the columns c, …, end−1.
 func reflect(top []float64, stride int, tail []float64, below, c, from, to, end int) {
 	v := tail[c*below+from : c*below+to]
 	head := top[c*stride+c]
@@ -59,15 +59,15 @@ func reflect(top []float64, stride int, tail []float64, below, c, from, to, end 
 	}
 }
 
-// rotations are plane rotations of the rows low … high of a matrix, each of two
-// neighbours, from the bottom to the top.
+// rotations are plane rotations of the rows low, …, high of a matrix: each rotates two
+// neighbouring rows, and they are applied from the bottom to the top.
 type rotations struct {
 	low, high int
 	cos, sin  []float64 // those of rows i−1 and i at index i
 }
 
-// The method collect computes the rotations after which v[low] is the only element of the
-// column v that is not zero.
+// The method collect() computes the rotations after which v[low] is the only element of
+// the column v that is not zero.
 func (r *rotations) collect(v []float64, low int) {
 	r.low, r.high = low, len(v)-1
 	for r.high > low && v[r.high]*v[r.high] == 0 {

@@ -141,7 +141,7 @@ func (l cholesky) add(c []float64, v float64) cholesky {
 	return append(l, append(c, math.Sqrt(max(v-vector.Dot(c, c), 1e-14*v))))
 }
 
-// forward solves L y = v for the first len(v) rows of L, and stores y in v.
+// The method forward() solves L y = v for the first len(v) rows of L, and stores y in v.
 func (l cholesky) forward(v []float64) {
 	for i := range v {
 		m := len(l[i]) - 1

@@ -9,7 +9,7 @@ import (
 )
 
 // Interrogation is the solver of Chkrebtii et al. At each grid point it evaluates f at the
-// present state, conditions the process on the value, and draws the next state from the
+// current state, conditions the process on the value, and draws the next state from the
 // process:
 //
 //	Z_{n+1} = z₀ + Σⱼ w_{nj} f(tⱼ, Zⱼ) + √α h^{3/2} c_n ξ_n,   j ≤ n.

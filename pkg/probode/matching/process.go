@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Settings are the settings of GaussianProcess.
+// Settings holds the options of GaussianProcess.
 type Settings struct {
 	// Kernels has a kernel for each component. If it is nil, each is fitted to the data of
 	// its component.
@@ -136,7 +136,8 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	return &bayes.Posterior{Model: m, Setup: probode.Setup{Mesh: process{s, field}, Alpha: 1}}, nil
 }
 
-// single returns the experiment of a model that has only one, without events.
+// The function single() returns the experiment of a model that has only one, without
+// events.
 func single(m bayes.Model) (x bayes.Experiment, err error) {
 	if len(m.Experiments) != 1 {
 		return x, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))

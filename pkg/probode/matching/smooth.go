@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// SmoothSettings are the settings of Smooth.
+// SmoothSettings holds the options of Smooth.
 type SmoothSettings struct {
 	// Lambda is the weight λ of the penalty. With a small λ the spline follows the data and
 	// θ is biased; with a large one it becomes a solution of the equation.
@@ -206,7 +206,7 @@ func (q *spline) misfit() (sum float64) {
 // fitSteps is the largest number of steps in one fit of the spline.
 const fitSteps = 200
 
-// Starting from the present coefficients, fit finds those for θ by the Gauss–Newton
+// Starting from the current coefficients, fit finds those for θ by the Gauss–Newton
 // method with Levenberg–Marquardt damping. It reports whether it has found a minimum.
 func (q *spline) fit(theta []float64) bool {
 	d, n := q.p.Dim(), len(q.c)

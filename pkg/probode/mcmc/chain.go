@@ -17,7 +17,7 @@ import (
 
 // A Chain is one chain of a run: a kernel, its random numbers, and the number of
 // iterations completed. Run makes its own chains. A package that does not keep draws in
-// memory, such as mcmc/store, makes chains with NewChain, gives each a Sink, and moves
+// memory, such as mcmc/store, creates chains with NewChain, gives each a Sink, and runs
 // them with Advance.
 type Chain struct {
 	// Sink receives the draws. Nil keeps them in memory.
@@ -97,7 +97,7 @@ func (c *Chain) Finished(burnIn, after Stats) {
 }
 
 // Recall passes an earlier draw to the chain, for the R̂ that Progress reports. It
-// calls the function draw only if that R̂ uses the result.
+// calls the function draw() only if that R̂ uses the result.
 func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	if c.record == nil {
 		return nil
@@ -113,8 +113,8 @@ func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	return err
 }
 
-// State writes everything on which the further course of the chain depends, or reads it
-// back into a chain that has been started with the same kind of kernel.
+// State writes everything on which the rest of the chain depends, or reads it back into a
+// chain that has been started with the same kind of kernel.
 func (c *Chain) State(a *Archive) {
 	a.Int(&c.iteration)
 	a.Stats(&c.burnIn)
@@ -223,7 +223,7 @@ func (c *Chain) keep() {
 }
 
 // appendRow appends a row to the rows of earlier draws. If there is no room, it doubles
-// the capacity. The function append alone would add only a quarter, and would copy long
+// the capacity. The function append() alone would add only a quarter, and would copy long
 // runs too often.
 func appendRow(rows, row []float64) []float64 {
 	if len(rows)+len(row) > cap(rows) {

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Chains holds the draws of a run. A Chains can also be made of draws from another
-// source: the methods need only the fields Names and Draws.
+// Chains holds the draws of a run. A value of this type can also be made from draws of
+// another source: the methods need only the fields Names and Draws.
 type Chains struct {
 	// Names are the names of the parameters.
 	Names []string

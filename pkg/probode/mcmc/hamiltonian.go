@@ -97,7 +97,7 @@ type tuning struct {
 }
 
 // update changes the step after a path with the given probability of acceptance. Near the
-// best step the probability falls by about 0.35 if log grows by 1.
+// best step the probability falls by about 0.35 if the logarithm of the step grows by 1.
 func (t *tuning) update(accept, longest float64) {
 	const gain, power = 2, 0.6
 	t.n++
@@ -234,7 +234,7 @@ func (k *Hamiltonian) Step(rng *rand.Rand) {
 	}
 }
 
-// turning returns the share of rotations.
+// The method turning() returns the share of rotations.
 func (k *Hamiltonian) turning() float64 {
 	if k.turns == 0 {
 		return 0

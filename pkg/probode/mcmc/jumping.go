@@ -110,7 +110,7 @@ type jumping struct {
 	last  int // the mode of the last move, if that was a walk; else −1
 }
 
-// nearest returns the mode that x belongs to.
+// The method nearest() returns the mode that x belongs to.
 func (p *jumping) nearest(x []float64) int {
 	best, at := math.Inf(-1), 0
 	for k, g := range p.modes {

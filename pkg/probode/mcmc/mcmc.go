@@ -86,7 +86,7 @@ type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 
 var errNotFinite = errors.New("the log density or its gradient is not finite: want finite numbers")
 
-// The function checked returns a log density, or NaN and an error if it could not be
+// The function checked() returns a log density, or NaN and an error if it could not be
 // evaluated.
 func checked(logp float64, err error) (float64, error) {
 	if err == nil && (math.IsNaN(logp) || math.IsInf(logp, 1)) {
@@ -98,7 +98,7 @@ func checked(logp float64, err error) (float64, error) {
 	return logp, nil
 }
 
-// The method checked calls f. It returns NaN and an error if the value or the gradient
+// The method checked() calls f. It returns NaN and an error if the value or the gradient
 // could not be evaluated.
 func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 	logp, err := checked(f(grad, x))
@@ -109,7 +109,7 @@ func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 }
 
 // startError returns the reason why a chain cannot begin at x, or nil if it can. The
-// other arguments are the results of checked at x.
+// other arguments are the results of checked() at x.
 func startError(x []float64, logp float64, err error) error {
 	if math.IsInf(logp, -1) {
 		err = errors.New("the density is zero: want a point in the support")
@@ -148,7 +148,7 @@ type Kernel interface {
 // A Generator is a Kernel that also returns quantities other than the coordinates, such
 // as its log density or the predictions of the model. See Settings.Generated.
 type Generator interface {
-	// Generate writes the quantities at the present position to dst.
+	// Generate writes the quantities at the current position to dst.
 	Generate(dst []float64)
 }
 

@@ -76,10 +76,10 @@ type record struct {
 	draws  []float64 // one after another
 }
 
-// The method wants reports whether the record will keep the next draw.
+// The method wants() reports whether the record will keep the next draw.
 func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
 
-// add offers a draw, which may be nil if the method wants returns false.
+// add offers a draw, which may be nil if the method wants() returns false.
 func (r *record) add(x []float64) {
 	if r.wants() {
 		r.mu.Lock()
@@ -148,7 +148,7 @@ func (r *reporter) add(iterations int, counts Stats) {
 	}
 }
 
-// The method last reports the end of the run: done equals total if the run is complete.
+// The method last() reports the end of the run: done equals total if the run is complete.
 // It returns an error if the hook panics.
 func (r *reporter) last(complete bool) (err error) {
 	if r.hook == nil {
@@ -174,7 +174,7 @@ func (r *reporter) update(t time.Time) {
 	r.now.elapsed, r.now.rate, r.now.left = r.meter.Update(t, r.now.done, r.now.total)
 }
 
-// The method worst computes the largest R̂, with all records thinned to the largest
+// The method worst() computes the largest R̂, with all records thinned to the largest
 // stride and cut to the shortest length.
 func (r *reporter) worst() {
 	stride, n := 1, math.MaxInt

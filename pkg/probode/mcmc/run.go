@@ -81,7 +81,7 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	return r.until(ctx, draws, draws)
 }
 
-// The method until advances each chain until it has n draws. As long as the effective
+// The method until() advances each chain until it has n draws. As long as the effective
 // sample size is below MinESS, each chain then generates s.Draws further draws at a
 // time, up to the limit.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {

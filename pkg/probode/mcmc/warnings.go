@@ -218,7 +218,7 @@ func list(names []string) string {
 	return text.Printable(strings.Join(names, ", "))
 }
 
-// finite reports whether x is not empty and all its elements are finite.
+// The function finite() reports whether x is not empty and all its elements are finite.
 func finite(x []float64) bool {
 	return len(x) > 0 && !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }

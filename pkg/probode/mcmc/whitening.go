@@ -92,7 +92,7 @@ const mostDense = 100
 // after the last one only the step is tuned.
 type learner struct {
 	from, until int             // iterations before the first window and at the end of the last
-	end, length int             // of the present window
+	end, length int             // of the current window
 	full        *moments.Matrix // of the whitened draws; nil in many dimensions
 	diagonal    moments.Vector  // used instead
 }
@@ -118,7 +118,7 @@ func newLearner(d, burnIn int, full, known bool) *learner {
 	return l
 }
 
-// The method next begins a window of the current length. If there is no room for a
+// The method next() begins a window of the current length. If there is no room for a
 // window of twice that length after it, the new window lasts until the end of learning.
 func (l *learner) next() {
 	l.end = max(l.end, l.from) + l.length

@@ -15,10 +15,10 @@ import (
 //
 // with ψᵢ a combination of Zᵢ, …, Z_{i+1−k} [HNW93, §III.1, III.5]. The coefficients are
 // computed for the actual steps (variable coefficients); past states are not interpolated
-// to equal steps. CVODE, LSODA and ode15s, with which most published models were fitted,
-// belong to this family. They adapt the step by different rules, and they stop Newton's
-// iteration when its error is a fraction of the tolerance. Here the equation is solved
-// up to rounding error, so that Z is a smooth function of (θ, ξ).
+// to equally spaced times. CVODE, LSODA and ode15s, with which most published models were
+// fitted, belong to this family. They adapt the step by different rules, and they stop
+// Newton's iteration when its error is a fraction of the tolerance. Here the equation is
+// solved up to rounding error, so that Z is a smooth function of (θ, ξ).
 //
 // Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
 // within 86°, 73° and 52° of the negative real axis, respectively. With some step sizes
@@ -61,7 +61,7 @@ type BDF struct {
 // bdfMost is the highest order.
 const bdfMost = 5
 
-// The method top returns the highest order that the method uses.
+// The method top() returns the highest order that the method uses.
 func (m BDF) top() int {
 	if m.Steps < 0 || m.Steps > bdfMost {
 		panic(fmt.Sprintf("methods: the number of steps of BDF is %d: want 1 to %d, or 0 for a variable order", m.Steps, bdfMost))
@@ -123,11 +123,11 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 	return b, b.checkGrid()
 }
 
-// A bdf takes the steps of BDF. With z = Z_{i+1} − ψ the equation of a step is z = γ h
+// A bdf is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is z = γ h
 // f(t_{i+1}, ψ + z). That is the equation of an implicit method with one stage that
 // starts at ψ, and is solved as such.
 type bdf struct {
-	*implicit // solves the equation of the present step; its table contains γ
+	*implicit // solves the equation of the current step; its table contains γ
 	method    BDF
 	start     *implicit         // takes the first steps
 	first     int               // the number of steps that start takes
@@ -139,7 +139,7 @@ type bdf struct {
 	begin int                  // grid point at which the segment begins
 	last  int                  // the last step that was taken
 	past  [bdfWindow][]float64 // the state at grid point i, in row i mod 8
-	k     int                  // order of the present step, 0 for a starting step
+	k     int                  // order of the current step, 0 for a starting step
 	gamma float64
 	known [bdfWindow]float64 // weights of ψ
 	guess [bdfWindow]float64 // weights of an extrapolated value
@@ -152,7 +152,7 @@ type bdf struct {
 	back   *bdfReverse
 }
 
-// bdfWindow is a power of two above the number of states that a step uses.
+// bdfWindow is a power of two that is larger than the number of states that a step uses.
 const bdfWindow = 8
 
 // jump is the ratio of successive steps, 1 + √2, above which BDF2 is unstable if all
@@ -199,7 +199,7 @@ func (b *bdf) order(i int) int {
 	}
 }
 
-// The method quiet reports whether step i carries no noise.
+// The method quiet() reports whether step i carries no noise.
 func (b *bdf) quiet(i int) bool { return b.begin == 0 && i < b.method.start() }
 
 // node returns (t_{i+1} − t_{i+1−j})/h.
@@ -220,7 +220,7 @@ func (b *bdf) gammaOf(i, k int) float64 {
 	return 1 / sum
 }
 
-// extrapolate sets w to the weights with which the method combine computes a value from
+// extrapolate sets w to the weights with which the method combine() computes a value from
 // the last n states. If divided is false, that is the value at t_{i+1} of the polynomial
 // through these states; if divided is true, it is ψ. The value is w[0] times the last
 // state minus w[m] times the m-th difference between neighbours, so that a constant
@@ -271,7 +271,7 @@ func (b *bdf) coefficients(i int) {
 	b.form(i, b.gamma)
 }
 
-// The method form sets up the equation of step i with the given γ.
+// The method form() sets up the equation of step i with the given γ.
 func (b *bdf) form(i int, gamma float64) {
 	b.t, b.h = b.g.Times()[i+1], b.g.H(i)
 	b.table.a[0][0], b.table.modes[0].re = gamma, 1/gamma
@@ -328,7 +328,7 @@ func (b *bdf) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
 	return nil
 }
 
-// The method equal returns γ for equal steps.
+// The method equal() returns γ for equal steps.
 func (b *bdf) equal() float64 {
 	var sum float64
 	for j := b.method.top(); j > 0; j-- {
@@ -409,7 +409,7 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	return nil
 }
 
-// The method doubled estimates the error of a starting step by step doubling. The
+// The method doubled() estimates the error of a starting step by step doubling. The
 // estimate of Radau5's embedded formula, of order 3, would be larger than the errors of
 // all later steps, and noise scaled by it would be too large as well.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
@@ -499,7 +499,7 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 
 // In a formula of k steps, errors obey a recursion that depends on the ratios of the
 // steps. If the steps grow too fast for too long, the errors grow, even for f = 0.
-// Error control notices that; a grid that the user gives has to be checked in advance.
+// Error control notices that; a grid supplied by the user has to be checked in advance.
 
 // checkGrid checks a grid that was given by the user. It returns an error if no step
 // follows the start-up, so that BDF would take no step, or if errors grow without bound.

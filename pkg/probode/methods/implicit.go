@@ -26,7 +26,7 @@ func newFactors(table *collocation, jac *probode.Matrix) (f factors) {
 }
 
 // factorize factorises the matrices for a step of length h, and reports whether all of
-// them are regular.
+// them are nonsingular.
 func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) bool {
 	for k, m := range table.modes {
 		if m.im == 0 && !f.real[k].Factorize(m.re/h, jac) {
@@ -59,7 +59,7 @@ type implicit struct {
 	moved bool            // jac was evaluated elsewhere than at the beginning of the step
 	factors
 
-	t, h    float64 // of the present step
+	t, h    float64 // of the current step
 	z, f    []float64
 	r       []float64 // residual
 	u, v, y []float64 // updates, trial
@@ -104,7 +104,7 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 	return nil
 }
 
-// The method make takes a step of length h from t, without noise.
+// The method make() takes a step of length h from t, without noise.
 func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {
@@ -185,8 +185,8 @@ func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
 	}
 }
 
-// A system is a set of equations for the function iterate to solve: the equations of the
-// stages, or of their derivatives.
+// A system is a set of equations that iterate() can solve: the equations of the stages,
+// or of their derivatives.
 type system interface {
 	// residual writes the residual of z into r.
 	residual(s *implicit, r, z []float64)

@@ -10,16 +10,16 @@ import (
 	"github.com/probode/probode/pkg/probode/gp"
 )
 
-// The type named is a method with its short name.
-type named struct {
+// A namedMethod is a method with its short name.
+type namedMethod struct {
 	name   string
 	method probode.Method
 }
 
-// The function plain returns the methods that Names lists. It is a function, like
+// The function plain() returns the methods that Names lists. It is a function, like
 // variants, so that a program that does not call Parse does not contain all methods.
-func plain() []named {
-	return []named{
+func plain() []namedMethod {
+	return []namedMethod{
 		{"ab1", adams.Bashforth{Steps: 1}},
 		{"ab2", adams.Bashforth{Steps: 2}},
 		{"ab3", adams.Bashforth{Steps: 3}},
@@ -53,15 +53,15 @@ func plain() []named {
 }
 
 // variants returns the linearisations of am0 to am4, and the orders of ek0, ek1 and ckf.
-func variants() (list []named) {
+func variants() (list []namedMethod) {
 	for s := range 5 {
 		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
-			list = append(list, named{fmt.Sprintf("am%d,%v", s, l), adams.Moulton{Steps: s, Linearize: l}})
+			list = append(list, namedMethod{fmt.Sprintf("am%d,%v", s, l), adams.Moulton{Steps: s, Linearize: l}})
 		}
 	}
 	for q := 1; q <= 11; q++ {
 		for j, name := range []string{filter.Full: "ek1", filter.Zero: "ek0", filter.Cubature: "ckf"} {
-			list = append(list, named{fmt.Sprintf("%s,%d", name, q), filter.EK{Q: q, Jacobian: filter.Jacobian(j)}})
+			list = append(list, namedMethod{fmt.Sprintf("%s,%d", name, q), filter.EK{Q: q, Jacobian: filter.Jacobian(j)}})
 		}
 	}
 	return list

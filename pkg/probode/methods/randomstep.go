@@ -86,7 +86,7 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 	return s, nil
 }
 
-// The function scaled returns the problem whose field is f multiplied by c, where c is
+// The function scaled() returns the problem whose field is f multiplied by c, where c is
 // a further parameter after those of p.
 func scaled(p *probode.Problem) *probode.Problem {
 	q, n := *p, len(p.Theta)

@@ -134,7 +134,7 @@ func (e *reverseStages) residual(s *implicit, lambda []float64) {
 	}
 }
 
-// The method direct solves the equations with a Jacobian for each stage, and corrects
+// The method direct() solves the equations with a Jacobian for each stage, and corrects
 // the solution once for rounding errors.
 func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 	if s.full == nil {
@@ -177,7 +177,8 @@ func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 	return nil
 }
 
-// largest returns the largest magnitude of the elements of x, or NaN if one is NaN.
+// The function largest() returns the largest magnitude of the elements of x, or NaN if
+// one is NaN.
 func largest(x []float64) float64 {
 	var m float64
 	for _, v := range x {
@@ -246,7 +247,7 @@ func (b *bdf) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []flo
 	return nil
 }
 
-// spread is the transpose of combine, applied to mu.
+// spread is the transpose of combine(), applied to mu.
 func (e *bdfReverse) spread(w *[bdfWindow]float64, i, n int) {
 	const mask = bdfWindow - 1
 	for k, v := range e.mu {
@@ -258,7 +259,7 @@ func (e *bdfReverse) spread(w *[bdfWindow]float64, i, n int) {
 	}
 }
 
-// transposed sets mu to Γ⁻ᵀλ, where Γ belongs to the state y.
+// The method transposed() sets mu to Γ⁻ᵀλ, where Γ belongs to the state y.
 func (b *bdf) transposed(y, theta, lambda []float64) error {
 	e := b.back
 	b.eval.FJ(b.f0, b.jac, b.t, y, theta)

@@ -83,7 +83,7 @@ func (s *implicit) newTangent() {
 	}
 }
 
-// The method direct factorises the matrix of the equations for the derivatives if that
+// The method direct() factorises the matrix of the equations for the derivatives if that
 // takes less time than m iterative solutions, and reports whether it did.
 //
 // In d dimensions with n stages, the factorisation takes about (2/3)(nd)³

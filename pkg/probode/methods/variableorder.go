@@ -6,11 +6,11 @@ import "math"
 // k+1 steps after a change, because the formulas and the error estimates assume equal
 // steps, and this assumption holds only after that many steps. Then the code chooses the
 // order among k−1, k and k+1 that allows the longest step. Each length is divided by the
-// safety factor that these codes use: 1.2 for the present order, 1.3 for the lower and
+// safety factor that these codes use: 1.2 for the current order, 1.3 for the lower and
 // 1.4 for the higher one. The step is increased only if it becomes longer by at least a
 // tenth (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
-// The function longer returns the factor by which to multiply the step so that an error
+// The function longer() returns the factor by which to multiply the step so that an error
 // of the given size becomes one, if the error is proportional to h^q. The factor is
 // divided by the safety factor bias.
 func longer(size, bias, q float64) float64 {
@@ -54,7 +54,7 @@ func (b *bdf) Choose(i int, size float64, next []float64, units func([]float64) 
 	return min(2, best)
 }
 
-// The method lower chooses the length and the order after a step that failed.
+// The method lower() chooses the length and the order after a step that failed.
 func (b *bdf) lower(i int, size float64, next []float64, units func([]float64) float64) float64 {
 	b.since = 0
 	b.fails++
@@ -74,7 +74,7 @@ func (b *bdf) lower(i int, size float64, next []float64, units func([]float64) f
 	return best
 }
 
-// The method estimated returns the factor by which to multiply the step according to
+// The method estimated() returns the factor by which to multiply the step according to
 // the error estimate of order k.
 func (b *bdf) estimated(i, k int, bias float64, next []float64, units func([]float64) float64) float64 {
 	b.estimate(b.other, i, k, next)

@@ -41,7 +41,7 @@ func Lorenz63() *probode.Problem {
 	}
 }
 
-// Lorenz96 returns Lorenz's caricature of weather on a circle of latitude,
+// Lorenz96 returns Lorenz's toy model of the weather on a circle of latitude,
 //
 //	xᵢ′ = (x_{i+1} − x_{i−2}) x_{i−1} − xᵢ + F,   indices modulo n,
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Named returns the problem with the given name, which is written as in a command: in
+// Named returns the problem with the given name, written as on the command line: in
 // lower-case letters, digits and hyphens. In addition to the problems of All, it knows
 // some problems of the test set for initial value problem solvers, with the names,
 // parameters and spans given there: hires, rober, orego, vdpol, plei. The error lists the
@@ -54,7 +54,7 @@ var testSet = map[string]func() *probode.Problem{
 	"fhn":   FitzHughNagumo,
 }
 
-// The function over returns p with the given span.
+// The function over() returns p with the given span.
 func over(p *probode.Problem, from, to float64) *probode.Problem {
 	p.Span = [2]float64{from, to}
 	return p
@@ -67,8 +67,8 @@ func namesOfAll() []string {
 		name, more, _ := strings.Cut(p.Name, "(")
 		name = typed(name)
 		if slices.Contains(names, name) {
-			// If two problems have the same name, the name of the second keeps the
-			// numbers in brackets.
+			// If two problems have the same name apart from the numbers in brackets, the
+			// second keeps the first of these numbers.
 			n, _, _ := strings.Cut(typed(more), "-")
 			name += "-" + n
 		}
@@ -77,7 +77,7 @@ func namesOfAll() []string {
 	return names
 }
 
-// The function typed writes a name in lower-case letters, digits and hyphens only.
+// The function typed() writes a name in lower-case letters, digits and hyphens only.
 func typed(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(name, "é", "e")), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

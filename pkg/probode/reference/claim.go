@@ -66,9 +66,9 @@ func checkpoints(start float64, times []float64) []float64 {
 	return out
 }
 
-// twice integrates along c twice. It takes the accurate result as the solution, and its
-// difference from the looser one as a measure of its error.
-func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
+// The method twice() integrates along c twice. It takes the accurate result as the
+// solution, and its difference from the looser one as a measure of its error.
+func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
 	before := sol.implicit
@@ -129,17 +129,17 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 // changes sign. So the claim uses all recent differences and all components: no component
 // is assumed to have a much smaller relative error than the others. The argument first
 // holds the initial state.
-func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
+func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
 	}
 	start, d := c.t[0], len(x)/len(c.index)
-	differences, sizes := newRecent(d), newRecent(d)
+	differences, sizes := newRecentMax(d), newRecentMax(d)
 	worst, peak, ever := make([]float64, d), make([]float64, d), make([]float64, d)
 	for k, v := range first {
 		ever[k] = math.Abs(v)
 	}
-	period := 0.0 // beginning of the present period, counted from the start
+	period := 0.0 // beginning of the current period, counted from the start
 	for i, at := range c.index {
 		if now := c.t[at] - start; now > longer*period {
 			period = now
@@ -178,29 +178,29 @@ func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	}
 }
 
-// A recent holds the largest |v| of each component in the current period and in each of
-// the two before it.
-type recent [3][]float64
+// A recentMax holds the largest |v| of each component in the current period and in each
+// of the two before it.
+type recentMax [3][]float64
 
-func newRecent(d int) *recent {
-	return &recent{make([]float64, d), make([]float64, d), make([]float64, d)}
+func newRecentMax(d int) *recentMax {
+	return &recentMax{make([]float64, d), make([]float64, d), make([]float64, d)}
 }
 
 // shift begins a new period.
-func (r *recent) shift() {
+func (r *recentMax) shift() {
 	r[0], r[1], r[2] = r[2], r[0], r[1]
 	clear(r[0])
 }
 
 // add records v for component k and returns the largest |v|.
-func (r *recent) add(k int, v float64) float64 {
+func (r *recentMax) add(k int, v float64) float64 {
 	r[0][k] = max(r[0][k], math.Abs(v))
 	return max(r[0][k], r[1][k], r[2][k])
 }
 
-// The function global repeats the integration with smaller and smaller tolerances for
+// The function global() repeats the integration with smaller and smaller tolerances for
 // each step until the global error is as small as s requires.
-func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
+func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	local := s
 	local.Relative, local.Absolute = min(s.Relative/10, coarsest), scaled(s.Absolute, 0.1)
 	first := make([]float64, p.Dim())
@@ -264,8 +264,8 @@ func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int)
 	return worst, at
 }
 
-// permitted returns the error that the tolerances permit in component k, whose size is
-// x.
+// The method permitted() returns the error that the tolerances permit in component k,
+// whose size is x.
 func (s *Settings) permitted(k int, x float64) float64 {
 	e := s.Relative * x
 	switch len(s.Absolute) {
@@ -278,8 +278,8 @@ func (s *Settings) permitted(k int, x float64) float64 {
 	return e
 }
 
-// smallest returns the size of component k below which its absolute tolerance permits a
-// larger error than the relative one.
+// The method smallest() returns the size of component k below which its absolute
+// tolerance permits a larger error than the relative one.
 func (s *Settings) smallest(k int) float64 {
 	if s.Absolute == nil {
 		return 0

@@ -21,7 +21,7 @@ const (
 
 var errStopped = errors.New("stopped")
 
-// A stuckError says that steps became too short or too many.
+// A stuckError says that steps became too short or too numerous.
 type stuckError string
 
 func (e stuckError) Error() string { return string(e) }
@@ -137,7 +137,7 @@ func (e *integration) seeInput(h float64) {
 // ulp returns the distance between |t| and the next larger floating-point number.
 func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }
 
-// The method divides reports whether a step that is cut short is taken in two parts. The
+// The method divides() reports whether a step that is cut short is taken in two parts. The
 // error of implicit steps may depend only on their length. If every step went from one
 // output time to the next, both integrations would have the same error.
 func (e *integration) divides() bool {
@@ -154,9 +154,9 @@ func (e *integration) longestStep() float64 {
 	return e.set.MaxStep
 }
 
-// The method try computes rows for a step H until one converges, and returns the number
+// The method try() computes rows for a step H until one converges, and returns the number
 // of that row. The tolerance is the usual one multiplied by the argument part. If no row
-// converges, try shortens the natural step.
+// converges, try() shortens the natural step.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
@@ -216,7 +216,7 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	}
 }
 
-// The method order chooses the row and the length of the next step after a step that
+// The method order() chooses the row and the length of the next step after a step that
 // converged in row j. It minimises the work per unit of time.
 func (r *rule) order(j int) {
 	last := len(r.n) - 1
@@ -300,10 +300,10 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// In a nudged integration, the method move shifts each changing argument of f by one unit
-// in the last place, up or down. A constant component is left alone, because it may be a
-// flag that f compares with a number. The method move reports whether it changed
-// anything.
+// In a nudged integration, the method move() shifts each changing argument of f by one
+// unit in the last place, up or down. A constant component is left unchanged, because it
+// may be a flag that f compares with a number. The method move() reports whether it
+// changed anything.
 func (e *integration) move() bool {
 	changed := false
 	for k, c := range e.nudge {
@@ -314,7 +314,7 @@ func (e *integration) move() bool {
 	return changed
 }
 
-// The method stuck returns an error that says why no step is short enough.
+// The method stuck() returns an error that says why no step is short enough.
 func (e *integration) stuck() error {
 	if e.stop.Ended() {
 		return errStopped

@@ -114,7 +114,7 @@ func (e *integration) watch() *probode.Problem {
 }
 
 // run follows c. If a function of the problem panics, it returns the panic as an error.
-func (e *integration) run(c *course, out []float64) (err error) {
+func (e *integration) run(c *schedule, out []float64) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("at t = %.6g, x = %s, theta = %.4g: %w", e.t, short(e.x), e.theta, &probode.PanicError{Value: v, Stack: debug.Stack()})
@@ -236,7 +236,7 @@ const epsilon = 0x1p-52
 // of f is not known more accurately.
 const shortest = 16
 
-// The method leaves reports whether component k has been zero so far and the length of
+// The method leaves() reports whether component k has been zero so far and the length of
 // step H is no more than the given number of units in the last place of t.
 func (e *integration) leaves(k int, H, units float64) bool {
 	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
@@ -266,7 +266,7 @@ func twoSum(a, b float64) (sum, err float64) {
 	return sum, (a - (sum - v)) + (b - v)
 }
 
-// The function short formats the first elements of x.
+// The function short() formats the first elements of x.
 func short(x []float64) string {
 	const most = 8
 	if len(x) > most {

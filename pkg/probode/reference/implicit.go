@@ -40,8 +40,8 @@ func (e *integration) newImplicit(run int) *rule {
 }
 
 // implicitWork sets each element of work to the cost of a row whose number of substeps is
-// the same element of n: calls of f, the Jacobian, factorisations and solves. A call of f
-// is taken to cost ten operations for each component.
+// the corresponding element of n: calls of f, the Jacobian, factorisations and solves. A
+// call of f is taken to cost ten operations for each component.
 func (e *integration) implicitWork(work []float64, n []int) {
 	d := float64(e.p.Dim())
 	lower, upper := d-1, d-1
@@ -74,7 +74,7 @@ func (e *integration) implicitWork(work []float64, n []int) {
 //
 // The result is the mean of y_{n−1} and y_{n+1}, which damps the components for which the
 // rule itself would only reverse the sign. The term ∂f/∂t arises from treating t as one
-// more component of the state; it need not be accurate. The method solve reports whether
+// more component of the state; it need not be accurate. The method solve() reports whether
 // cI − J has an inverse.
 func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	h := H / float64(n)
@@ -109,13 +109,14 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	return true
 }
 
-// plausible checks a step H that is accurate according to tab[0]. If f is not smooth,
-// rows may agree on a wrong result by chance. So the method considers the cubic through
-// the states at both ends with the slopes f there, and compares the slope of the cubic in
-// the middle with f. The cubic is not accurate. It is enough if the two differ by less
-// than half of the largest slope, after (I/H − J)⁻¹ has damped stiff components. In an
-// equilibrium all slopes are rounding errors, whose differences are as large as they are;
-// but these differences change the state by less than its own rounding error.
+// The method plausible() checks a step H that is accurate according to tab[0]. If f is
+// not smooth, rows may agree on a wrong result by chance. So the method considers the
+// cubic through the states at both ends with the slopes f there, and compares the slope
+// of the cubic in the middle with f. The cubic is not accurate. It is enough if the two
+// differ by less than half of the largest slope, after (I/H − J)⁻¹ has damped stiff
+// components. In an equilibrium all slopes are rounding errors, whose differences are as
+// large as they are; but these differences change the state by less than its own rounding
+// error.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {
 		return false

@@ -122,7 +122,7 @@ type Solution struct {
 // Differential Equations I, II.9; Bader & Deuflhard (1983), Numer. Math. 41,
 // 373, for the linearly implicit rule, as in Hairer & Wanner II, IV.9.
 func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings) (*Solution, error) {
-	return solve(ctx, p, s, func(theta []float64) (*course, error) {
+	return solve(ctx, p, s, func(theta []float64) (*schedule, error) {
 		// A computed grid may extend beyond the span by a rounding error.
 		slack := 1e-12 * (p.Span[1] - p.Span[0])
 		inside := slices.Clone(times)
@@ -153,7 +153,7 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 				return nil, err
 			}
 		}
-		c := newCourse(p, theta, g, index)
+		c := newSchedule(p, theta, g, index)
 		c.asked = make([]int, len(times))
 		for i, t := range inside {
 			c.asked[i], _ = slices.BinarySearch(watched, t)
@@ -162,9 +162,9 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 	})
 }
 
-// The function solve solves p. The function setOut returns the course for θ, which lists
-// the grid points and the events.
-func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*course, error)) (*Solution, error) {
+// The function solve() solves p. The function setOut returns the schedule for θ, which
+// lists the grid points and the events.
+func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*schedule, error)) (*Solution, error) {
 	if ctx == nil {
 		return nil, errors.New("reference: the context is nil")
 	}
@@ -194,7 +194,7 @@ func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(thet
 	return sol, nil
 }
 
-// complete fills in the defaults and checks the other settings.
+// The method complete() fills in the defaults and checks the other settings.
 func (s *Settings) complete(p *probode.Problem) error {
 	if s.Relative == 0 && s.Absolute == nil {
 		s.Relative = 1e-14
@@ -250,9 +250,9 @@ func TrueError(r Settings) calibrate.Indicator {
 		if err := s.Solve(z, theta, nil); err != nil { // moves the grid to θ
 			return nil, err
 		}
-		ref, err := solve(ctx, s.Problem(), r, func(theta []float64) (*course, error) {
+		ref, err := solve(ctx, s.Problem(), r, func(theta []float64) (*schedule, error) {
 			index, err := s.Grid().Index(nil)
-			return newCourse(s.Problem(), theta, s.Grid(), index), err
+			return newSchedule(s.Problem(), theta, s.Grid(), index), err
 		})
 		if err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ type stiffness struct {
 	hits  int     // grows with recent steps that gave a reason
 	since int     // steps since the last change of family
 	wait  int     // steps before the next trial
-	trial bool    // the present family is on trial
+	trial bool    // the current family is on trial
 	rate  float64 // rate of the other family
 	bad   int     // rejected steps since the last accepted one
 }
@@ -65,7 +65,7 @@ func (r *rule) radius() float64 {
 // rate is the progress of a rule, in units of time per call of f.
 func (r *rule) rate() float64 { return r.natural / r.work[r.k] }
 
-// The method use switches to the given family, if that is possible, and reports whether
+// The method use() switches to the given family, if that is possible, and reports whether
 // it did so.
 func (e *integration) use(f family) bool {
 	if e.rules[f] == nil && f == implicit {
@@ -85,7 +85,7 @@ func (e *integration) use(f family) bool {
 	return true
 }
 
-// The method consider decides after a step H whether to switch to the other family. An
+// The method consider() decides after a step H whether to switch to the other family. An
 // explicit step that was cut short by an output time could have been longer, so stiffness
 // did not limit it.
 func (e *integration) consider(H float64, cut bool) {
@@ -139,8 +139,8 @@ func (e *integration) consider(H float64, cut bool) {
 	}
 }
 
-// disappointed counts a rejected step. Rejected steps are also a sign of stiffness: with
-// some tolerances, every second step of an explicit rule is rejected.
+// The method disappointed() counts a rejected step. Rejected steps are also a sign of
+// stiffness: with some tolerances, every second step of an explicit rule is rejected.
 func (e *integration) disappointed() {
 	s := &e.stiff
 	switch {

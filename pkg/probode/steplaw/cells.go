@@ -110,7 +110,7 @@ func (c *division) findBox() error {
 			include(at, 0)
 		}
 	}
-	// Each side moves out until the density there has vanished.
+	// Each side is moved outwards until the density there has vanished.
 	for range 400 {
 		grown := false
 		for k := range d {
@@ -264,7 +264,8 @@ func (c *division) divide() error {
 	return nil
 }
 
-// marked reports whether q contains a mark and is wider than the mark allows.
+// The method marked() reports whether q contains a mark and is wider than the mark
+// allows.
 func (c *division) marked(q cell) bool {
 	for _, m := range c.marks {
 		in, wide := true, false
@@ -298,7 +299,7 @@ func (c *division) integrate(q *cell) {
 	c.eachIn(q, func(v, weight float64) { q.mass += v * weight })
 }
 
-// eachIn calls the function do with the density and the weight of every node in q; the
+// eachIn calls the function do() with the density and the weight of every node in q; the
 // state of the node is in s.target.z.
 func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	for i, x := range c.nodes {
@@ -315,7 +316,7 @@ func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	}
 }
 
-// The method each() calls the function do with the state and the weight of every node;
+// The method each() calls the function do() with the state and the weight of every node;
 // the weights add up to 1.
 func (c *division) each(do func(z []float64, weight float64)) {
 	for n := range c.leaves {

@@ -13,11 +13,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Settings says how Exact draws an ensemble.
+// Settings holds the options with which Exact draws an ensemble.
 type Settings struct {
 	// Mesh makes the grid.
 	Mesh probode.Mesh
-	// Alpha > 0 is the noise scale, a multiplier of a variance.
+	// Alpha > 0 is the noise scale; it multiplies the variance of the noise.
 	Alpha float64
 	// Seed determines all random numbers.
 	Seed uint64
@@ -132,7 +132,7 @@ func newSeries(d, n int) [][]float64 {
 	return s
 }
 
-// A drawer draws the paths of one goroutine.
+// A drawer draws paths on one goroutine.
 type drawer struct {
 	solver  *probode.Solver
 	sampler *sampler
@@ -200,7 +200,7 @@ func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	return r
 }
 
-// The method path draws the path with the given number and stores it in z.
+// The method path() draws the path with the given number and stores it in z.
 func (w *drawer) path(seed uint64, path int) error {
 	probode.DrawNoise(w.xi, seed, uint64(path))
 	w.sampler.begin(seed, uint64(path))

@@ -49,9 +49,9 @@ import (
 // O(h^{3/2−s}) with Current; for s ≥ 2 the latter grows as the step becomes smaller. The
 // first steps of a multistep method are taken by Method itself.
 //
-// A chain uses random numbers in addition to ξ, and the path jumps where a move changes
-// from accepted to rejected. So Exact draws ensembles and is not a probode.Method:
-// inference needs paths that depend smoothly on θ and ξ.
+// A chain uses random numbers in addition to ξ, and the path is discontinuous where a
+// move changes from accepted to rejected. So Exact draws ensembles and is not a
+// probode.Method: inference needs paths that depend smoothly on θ and ξ.
 type Exact struct {
 	Method adams.Moulton
 
@@ -124,7 +124,7 @@ type sampler struct {
 	rng         *rand.Rand
 	path        uint64
 	zeta, moved []float64
-	tally       *tally // of the present block of paths
+	tally       *tally // of the current block of paths
 }
 
 // exactKey separates the random stream of the chain from the streams of ξ, whose second
@@ -192,8 +192,8 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 // search costs hundreds of evaluations of f if d > 1.
 const mostSearched = 256
 
-// searches reports whether step i of path 0 is searched. All steps are searched, or
-// mostSearched evenly spaced ones if there are more.
+// The method searches() reports whether step i of path 0 is searched. All steps are
+// searched, or mostSearched evenly spaced ones if there are more.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet
 	n := min(mostSearched, steps)

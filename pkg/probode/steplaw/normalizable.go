@@ -10,14 +10,14 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// normalizable returns an error that says why the exact distribution does not exist:
-// ErrSingularH if J has no inverse, or ErrImproper if the density does not decay. It
-// checks the decay along rays: the first 16 axes, the first 16 axes of the approximation,
-// a few fixed random directions and, up to d = 16, the directions in which r grows most
-// slowly far away. On each ray, ½ rᵀH⁻¹r must increase by more than d ln 10 with every
-// factor of ten in distance, from 10⁴ to 10⁸ times the size of the state, because
-// otherwise the integral could diverge. A density that fails to decay only in directions
-// other than these is not detected.
+// The method normalizable() returns an error that says why the exact distribution does
+// not exist: ErrSingularH if J has no inverse, or ErrImproper if the density does not
+// decay. It checks the decay along rays: the first 16 axes, the first 16 axes of the
+// approximation, a few fixed random directions and, up to d = 16, the directions in which
+// r grows most slowly far away. On each ray, ½ rᵀH⁻¹r must increase by more than d ln 10
+// with every factor of ten in distance, from 10⁴ to 10⁸ times the size of the state,
+// because otherwise the integral could diverge. A density that fails to decay only in
+// directions other than these is not detected.
 func (s *Law) normalizable() error {
 	if s.singular != nil {
 		return s.singular

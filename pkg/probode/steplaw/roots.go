@@ -8,13 +8,14 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Roots returns the solutions of r(z) = 0 that a search finds, the nearest to Mean first.
-// Newton's method is started from Zᵢ, from Mean, from the Adams–Bashforth value, and from
-// points around these. For d = 2 these points lie in 16 directions, at distances that
-// double from one standard deviation to a hundred times the size of the state. For d = 1
-// r is also evaluated at distances that grow by 5 % up to the same limit, and each change
-// of the sign of r gives a root. If there is more than one root, the exact distribution
-// may have several modes, and Newton's method may find the wrong root.
+// Roots returns the solutions of r(z) = 0 that a search finds, in order of their distance
+// from Mean. Newton's method is started from Zᵢ, from Mean, from the Adams–Bashforth
+// value, and from points around these. For d = 2 these points lie in 16 directions, at
+// distances that double from one standard deviation to a hundred times the size of the
+// state. For d = 1 r is also evaluated at distances that grow by 5 % up to the same
+// limit, and each change of the sign of r gives a root. If there is more than one root,
+// the exact distribution may have several modes, and Newton's method may find the wrong
+// root.
 func (s *Law) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots

@@ -1,5 +1,6 @@
-// Package steplaw computes the exact distribution of a step of an implicit Adams
-// method. Exact draws whole paths; a Law describes a single step.
+// Package steplaw computes the exact distribution of the state after one step of an
+// implicit Adams method, given the states before it. Exact draws whole paths; a Law
+// describes a single step.
 //
 // The discrepancy r in derivative space has a Gaussian density, but r is not linear in
 // the state, so the distribution of the state is not Gaussian. Let J, Γ and μ be those of
@@ -73,7 +74,7 @@ func newTarget(p *probode.Problem) *target {
 
 const epsilon = 0x1p-52
 
-// The method set prepares g for a step. If the error is ErrSingularH, the fields of the
+// The method set() prepares g for a step. If the error is ErrSingularH, the fields of the
 // Gaussian approximation are still valid.
 func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 	g.t, g.theta = s.T, theta

@@ -37,7 +37,7 @@ func report(a *assess.Report) {
 	}
 }
 
-// The function words shows a text and, below it, a list of bullet points. Both are shown
+// The function words() shows a text and, below it, a list of bullet points. Both are shown
 // as HTML, because JupyterLab breaks printed lines in the middle of words.
 func words(text string, points []string) {
 	text = strings.TrimSpace(text)
@@ -55,8 +55,8 @@ func words(text string, points []string) {
 	synchronise()
 }
 
-// folded shows a title above a list of bullet points that is hidden until the reader
-// opens it.
+// The function folded() shows a title above a list of bullet points that is hidden until
+// the reader opens it.
 func folded(title string, points []string) {
 	page, text := "<details><summary>"+html.EscapeString(title)+"</summary><ul>", title+":"
 	for _, p := range points {

@@ -48,9 +48,9 @@ func init() {
 // of the cell that are used by compute must be among the inputs, since Memo does not
 // otherwise see their values: Memo("fan", []any{h, alpha}, func() …). Inputs are compared
 // by their text, in which values are written out in full; functions, however, appear only
-// by name and are compared only by name. Where there is no source, as in a program built
-// with -trimpath, the program itself takes its place: only the same program reads a
-// result back.
+// by name and are compared only by name. Where the source is not available, as in a
+// program built with -trimpath, a hash of the running program takes its place, so that
+// only the same program reads a result back.
 //
 // Compute is a function literal or a declared function of the notebook. If compute is a
 // method value such as m.Run, or an instance of a generic function, Memo panics before
@@ -244,8 +244,8 @@ func store(file string, data []byte) (err error) {
 	})
 }
 
-// lossy returns a phrase that names a part of the type that encoding/gob would silently
-// leave out, or "".
+// The function lossy() returns a phrase that names a part of the type that encoding/gob
+// would silently leave out, or "".
 func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	if seen[t] {
 		return ""
@@ -289,9 +289,9 @@ func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	return ""
 }
 
-// sourced reports whether the source of a function determines what it does. The source
-// of a method value lacks the receiver, the source of an instance of a generic function
-// lacks the types, and a function made by reflection has none.
+// The function sourced() reports whether the source of a function determines what it
+// does. The source of a method value lacks the receiver, the source of an instance of a
+// generic function lacks the types, and a function made by reflection has none.
 func sourced(f *runtime.Func) bool {
 	name := f.Name()
 	return !strings.HasSuffix(name, "-fm") && !strings.HasSuffix(name, "[...]") && !strings.HasPrefix(name, "reflect.")

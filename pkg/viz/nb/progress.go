@@ -29,7 +29,8 @@ var bars struct {
 	all []*bar
 }
 
-// watched returns the hook that updates a new bar. It may be called from any goroutine.
+// The function watched() returns the hook that updates a new bar. It may be called from
+// any goroutine.
 func watched(label string) progress.Hook {
 	now := time.Now()
 	b := &bar{label: label, begin: now, meter: progress.NewMeter(now, 0)}

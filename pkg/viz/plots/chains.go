@@ -94,7 +94,7 @@ func fractionalRanks(x [][]float64) [][]float64 {
 	return out
 }
 
-// The function named returns the indices of the named parameters, or of all if none is
+// The function named() returns the indices of the named parameters, or of all if none is
 // named.
 func named(c *mcmc.Chains, params []string) []int {
 	var out []int

@@ -124,7 +124,7 @@ func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 	return f, nil
 }
 
-// The function pooled returns, for each parameter, the draws of each run.
+// The function pooled() returns, for each parameter, the draws of each run.
 func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Points, error) {
 	if len(names) != len(runs) || len(runs) == 0 {
 		panic(fmt.Sprintf("plots: %d names of %d runs", len(names), len(runs)))
@@ -145,7 +145,7 @@ func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Point
 	return out, nil
 }
 
-// The function covering returns an axis that covers the true value and, with a margin,
+// The function covering() returns an axis that covers the true value and, with a margin,
 // the draws except for the outermost thousandth on either side.
 func covering(name string, samples []viz.Points, truth []float64, i int) viz.Axis {
 	lo, hi := math.Inf(1), math.Inf(-1)
@@ -161,7 +161,7 @@ func covering(name string, samples []viz.Points, truth []float64, i int) viz.Axi
 	return viz.Axis{Label: name, Min: lo - margin, Max: hi + margin}
 }
 
-// columns returns how many of n panels stand side by side.
+// columns returns how many of n panels are placed side by side.
 func columns(n int) int {
 	if n <= 4 {
 		return n

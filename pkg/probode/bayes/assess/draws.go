@@ -206,7 +206,7 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 			m := d.summed.Summary[q.param]
 			e := CenterSpread{m.Mean, m.MCSE, m.SD, m.MCSESD}
 			if by == byQuantiles || q.part >= 0 {
-				e = CenterSpread(by.Of(x, in))
+				e = CenterSpread(by.Apply(x, in))
 			}
 			d.estimates[by] = append(d.estimates[by], e)
 			if by == byQuantiles {

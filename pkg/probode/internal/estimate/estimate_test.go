@@ -29,7 +29,7 @@ func TestStandardErrors(t *testing.T) {
 		const runs = 200
 		var center, spread float64
 		for seed := range uint64(runs) {
-			v := by.Of(chains(rand.New(rand.NewPCG(seed, 1)), 400, 0.5), nil)
+			v := by.Apply(chains(rand.New(rand.NewPCG(seed, 1)), 400, 0.5), nil)
 			center += math.Pow(v.Center/v.CenterSE, 2) / runs
 			spread += math.Pow((v.Spread-1)/v.SpreadSE, 2) / runs
 		}
@@ -56,7 +56,7 @@ func TestWeighed(t *testing.T) {
 	for by := range Measures {
 		for _, shift := range []float64{0, 0.2} {
 			center, log := by.Stretches(x, nil, len(x[0]))
-			d, accurate := by.Weighed(x, weights(shift), nil, center, log, by.Of(x, nil))
+			d, accurate := by.Weighed(x, weights(shift), nil, center, log, by.Apply(x, nil))
 			if math.Abs(d.Center+shift) > 5*d.CenterSE+1e-12 || math.Abs(d.Ratio-1) > 5*d.RatioSE+1e-12 || math.Abs(accurate.Center-shift) > 5*accurate.CenterSE {
 				t.Errorf("measure %d, shift %g: %+v, %+v", by, shift, d, accurate)
 			}

@@ -18,7 +18,7 @@ type Source struct{ hi, lo uint64 }
 // Seed sets s to the initial state of rand.NewPCG(hi, lo).
 func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
 
-// State returns hi and lo such that Seed(hi, lo) restores the present state.
+// State returns hi and lo such that Seed(hi, lo) restores the current state.
 func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
 
 // The generator multiplies its state by a and adds c. Each of these numbers is two words
@@ -33,7 +33,7 @@ const (
 	dxsm       = 0xda942042e4dd58b5
 )
 
-// next returns the state after (hi, lo).
+// The function next() returns the state after (hi, lo).
 func next(hi, lo uint64) (uint64, uint64) {
 	h, l := bits.Mul64(lo, aLo)
 	l, carry := bits.Add64(l, cLo, 0)
@@ -98,8 +98,8 @@ func (s *Source) Fill(dst []float64) {
 	s.hi, s.lo = hi, lo
 }
 
-// holds reports whether |j| < inside, where j is the lower half of u as a signed
-// integer. It tests 0 ≤ j + inside−1 < 2 inside−1 in one comparison.
+// The method holds() reports whether |j| < inside, where j is the lower half of u as a
+// signed integer. It tests 0 ≤ j + inside−1 < 2 inside−1 in one comparison.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
 // reject returns the normal variate for the word u, whose point is near the edge of its

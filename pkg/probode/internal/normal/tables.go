@@ -49,7 +49,7 @@ func init() {
 	}
 }
 
-// The method reaches marks the given share of the width of the strip as certainly below
+// The method reaches() marks the given share of the width of the strip as certainly below
 // the density.
 func (a *stripData) reaches(share float64) {
 	inside := uint32(share * unit)

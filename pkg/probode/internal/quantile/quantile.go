@@ -211,7 +211,7 @@ func (s *Sketch) tiles(f func(w *column, k int, values []float64)) {
 	})
 }
 
-// The method parallel calls f for each element. The elements of a tile are processed one
+// The method parallel() calls f for each element. The elements of a tile are processed one
 // after another on the same goroutine.
 func (s *Sketch) parallel(f func(w *column, k int)) {
 	n := (s.size + tile - 1) / tile

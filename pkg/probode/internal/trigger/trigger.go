@@ -168,9 +168,9 @@ func (w *Watch) accumulate(which []int, t float64) error {
 	return nil
 }
 
-// Locate returns the time in (a, b] at which the function excess, which is not positive
+// Locate returns the time in (a, b] at which the function excess(), which is not positive
 // at a and positive at b, becomes positive. The function is positive at the result, and
-// it is not positive a few ulps before the result. The last call of excess is at
+// it is not positive a few ulps before the result. The last call of excess() is made at
 // the result.
 func Locate(a, b float64, excess func(t float64) (float64, error)) (float64, error) {
 	least := 4 * 0x1p-52 * max(math.Abs(a), math.Abs(b))

@@ -40,7 +40,7 @@ import (
 	"math"
 )
 
-// The function usable reports whether the diagnostics of x are defined.
+// The function usable() reports whether the diagnostics of x are defined.
 func usable(x [][]float64) bool {
 	if len(x) == 0 || len(x[0]) < 4 {
 		return false
@@ -56,7 +56,7 @@ func usable(x [][]float64) bool {
 	return true
 }
 
-// The function finite reports whether x is not empty and all its elements are finite.
+// The function finite() reports whether x is not empty and all its elements are finite.
 func finite(x []float64) bool {
 	for _, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

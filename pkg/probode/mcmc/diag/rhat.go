@@ -24,21 +24,21 @@ func RHat(x [][]float64) float64 {
 	return rank(x).rHat()
 }
 
-// A ranked holds draws and the quantities that several of their diagnostics share.
-type ranked struct {
+// A rankedDraws holds draws and the quantities that several of their diagnostics share.
+type rankedDraws struct {
 	halves, scores [][]float64 // half-chains, and the normal scores of their draws
 	sorted         []float64   // draws of the half-chains
 }
 
-func rank(x [][]float64) ranked {
-	r := ranked{halves: split(x)}
+func rank(x [][]float64) rankedDraws {
+	r := rankedDraws{halves: split(x)}
 	r.sorted = slices.Concat(r.halves...)
 	slices.Sort(r.sorted)
 	r.scores = normalScores(r.halves, r.sorted)
 	return r
 }
 
-func (r ranked) rHat() float64 {
+func (r rankedDraws) rHat() float64 {
 	plain := rHat(r.scores)
 
 	// The median lies midway between the two middle draws lo and hi, which are equally

@@ -110,7 +110,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// The method finished reads the .csv file, which may have fewer draws than this run
+// The method finished() reads the .csv file, which may have fewer draws than this run
 // asks for.
 func (f *file) finished(draws int) error {
 	t, err := readWhole(f.path, f.recorder())
@@ -198,7 +198,7 @@ func readAll(path string) ([]byte, error) {
 	return io.ReadAll(in)
 }
 
-// The method known reads the draws that were made before the state was saved.
+// The method known() reads the draws that were made before the state was saved.
 func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte) error) (*table, error) {
 	t, err := scan(io.NewSectionReader(in, 0, size), f.state.body, row)
 	switch {
@@ -275,7 +275,7 @@ const drawnBy = " drawn by "
 // flushSize is the number of bytes of draws that are collected before they are written.
 const flushSize = 1 << 16
 
-// The method ready prepares the file for the next draw of s. Nothing is written yet.
+// The method ready() prepares the file for the next draw of s. Nothing is written yet.
 func (f *file) ready(l *layout, s *study) error {
 	f.layout, f.length = l, int64(s.Draws*s.Thin)
 	if f.state == nil {
@@ -292,7 +292,7 @@ func (f *file) ready(l *layout, s *study) error {
 	return nil
 }
 
-// The method begin writes everything that comes before the next draw.
+// The method begin() writes everything that comes before the next draw.
 func (f *file) begin() error {
 	var err error
 	f.at = -1
@@ -322,7 +322,7 @@ func (f *file) begin() error {
 	return nil
 }
 
-// The method cut shortens the .part file to the given size. The next draw is written at
+// The method cut() shortens the .part file to the given size. The next draw is written at
 // the new end of the file.
 func (f *file) cut(size int64) error {
 	err := f.f.Truncate(size)

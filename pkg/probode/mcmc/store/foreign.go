@@ -21,7 +21,8 @@ func openForReading(path string) (*os.File, error) {
 }
 
 // openForWriting opens a regular file, or creates it. It is an error if the file is a
-// link or has a second name, because both may lead to the file of another program.
+// symbolic link or has another hard link, because either may lead to the file of another
+// program.
 func openForWriting(path string) (*os.File, error) {
 	if _, err := plain(path, os.Lstat); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -32,7 +33,7 @@ func openForWriting(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && names(info) > 1 {
-		err = fmt.Errorf("%s has a second name in the file system and does not belong to this study: move it elsewhere", path)
+		err = fmt.Errorf("%s has another hard link and does not belong to this study: move it elsewhere", path)
 	}
 	if err != nil {
 		f.Close()
@@ -41,8 +42,8 @@ func openForWriting(path string) (*os.File, error) {
 	return f, nil
 }
 
-// plain returns the FileInfo of a regular file, and an error for any other kind of
-// file. The argument stat is os.Stat or os.Lstat.
+// The function plain() returns the FileInfo of a regular file, and an error for any other
+// kind of file. The argument stat is os.Stat or os.Lstat.
 func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, error) {
 	info, err := stat(path)
 	if err != nil {
@@ -62,8 +63,8 @@ func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, er
 	return nil, fmt.Errorf("%s is %s and does not belong to this study: move it elsewhere", path, what)
 }
 
-// replaceable returns an error if a file must not be replaced because it does not begin
-// with the string magic, as the files of this package do.
+// The function replaceable() returns an error if a file must not be replaced because it
+// does not begin with the string magic, as the files of this package do.
 func replaceable(path, magic string) error {
 	_, err := plain(path, os.Lstat)
 	if errors.Is(err, os.ErrNotExist) {

@@ -81,7 +81,8 @@ func (l *layout) appendRow(buf []byte, x, generated []float64) []byte {
 	return buf
 }
 
-// printable reports whether a terminal shows the text without any other effect.
+// The function printable() reports whether a terminal shows the text without any other
+// effect.
 func printable(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !text.IsPrintable(r) }) < 0
 }

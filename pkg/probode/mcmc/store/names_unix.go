@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// names returns how many names a file has in the file system.
+// names returns the number of hard links to a file.
 func names(info os.FileInfo) int {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Nlink)

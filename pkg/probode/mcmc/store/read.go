@@ -46,7 +46,7 @@ func (s *set) add(path string, t *table) error {
 	return nil
 }
 
-// The method complete returns an error that names the missing chains.
+// The method complete() returns an error that names the missing chains.
 func (s *set) complete(unfinished []string) error {
 	if s.first == nil && len(unfinished) == 0 {
 		return fmt.Errorf("store: there is no chain-1.csv, chain-2.csv, … in %s", s.where)

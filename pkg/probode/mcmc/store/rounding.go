@@ -52,7 +52,7 @@ func makerOf(header []mcmc.Field) (m maker) {
 	return m
 }
 
-// The function rounding returns a hash of numbers whose last digit depends on the
+// The function rounding() returns a hash of numbers whose last digit depends on the
 // processor and on the build. Some of these numbers have the form x y + z. This becomes
 // one operation if the processor has an instruction for it that the compiler may use
 // (arm64, GOAMD64=v3). Others are values of functions that are implemented separately
@@ -88,7 +88,7 @@ type change struct {
 // difference that another model or setting would make.
 const rounded = 1e-9
 
-// The function changed compares numbers bit for bit. It returns nil if they are the
+// The function changed() compares numbers bit for bit. It returns nil if they are the
 // same.
 func changed(was, is []float64) *change {
 	if len(was) != len(is) {

@@ -25,10 +25,10 @@ type state struct {
 	// density holds the numbers that an Evaluator computes at the position.
 	density []float64
 
-	// The field now holds everything on which the future of the chain depends. The
-	// field turn holds the same data, recorded a few milliseconds earlier; the
-	// iterations between the two are replayed. If there are no such iterations, turn is
-	// empty.
+	// The last two fields, turn and now, hold everything on which the rest of the chain
+	// depends, recorded at two times: now when the state was saved, and turn a few
+	// milliseconds earlier; the iterations between the two are replayed. If there are no
+	// such iterations, turn is empty.
 	turn, now []byte
 }
 
@@ -128,9 +128,9 @@ type Noter interface {
 }
 
 // An Evaluator is a Kernel that can recompute the log density at its position, without
-// using cached values. It returns one or more numbers, and equally many at each call. A
-// chain is resumed only if these numbers are, bit for bit, the same as when its state
-// was saved. They must depend on nothing but the State.
+// using cached values. It returns one or more numbers, the same number at each call. A
+// chain is resumed only if these numbers are, bit for bit, the same as when its state was
+// saved. They must depend on nothing but the State.
 type Evaluator interface {
 	Evaluate() []float64
 }

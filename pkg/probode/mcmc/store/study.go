@@ -39,7 +39,7 @@ func (s *study) fields(chain int) []mcmc.Field {
 	return append(out, s.maker[:]...)
 }
 
-// The method beginning returns a hash of the first point at which Start places chain 1:
+// The method beginning() returns a hash of the first point at which Start places chain 1:
 // two runs that begin at different points are not the same.
 func beginning(s mcmc.Settings) string {
 	a := mcmc.NewArchive(nil)

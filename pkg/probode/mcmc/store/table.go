@@ -278,7 +278,7 @@ func readHeader(path string) (*table, error) {
 	return scan(f, 0, nil)
 }
 
-// The function begun reads the .part file of a chain that has no state. It is an error
+// The function begun() reads the .part file of a chain that has no state. It is an error
 // if the file holds anything but a header or the beginning of one, since the chain
 // would begin anew and overwrite the file.
 func begun(f *os.File, partPath, statePath string) error {

@@ -241,7 +241,7 @@ func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string
 		z.json(path+"/.zattrs", attributes))
 }
 
-// The method counted writes a coordinate with the values 0, 1, …, n − 1.
+// The method counted() writes a coordinate with the values 0, 1, …, n − 1.
 func (z *zarr) counted(path, dimension string, n int) error {
 	data := make([]byte, 0, 8*n)
 	for i := range n {

@@ -128,7 +128,7 @@ func (t *tracer) cell(i, j int) {
 	}
 }
 
-// The method point returns the point at which the contour crosses an edge.
+// The method point() returns the point at which the contour crosses an edge.
 func (t *tracer) point(e edge) (x, y float64) {
 	i, j := e.i, e.j
 	if e.up {

@@ -53,8 +53,8 @@ func each(n int, pattern string) []string {
 	return out
 }
 
-// The functions list, lines and all join the patterns of d components, and matrix joins
-// the patterns of the d² elements of a matrix, row by row.
+// The functions list(), lines() and all() join the patterns of d components, and matrix()
+// joins the patterns of the d² elements of a matrix, row by row.
 func list(d int, pattern string) string   { return strings.Join(each(d, pattern), ", ") }
 func lines(d int, pattern string) string  { return strings.Join(each(d, pattern), "\n") }
 func all(d int, pattern string) string    { return strings.Join(each(d, pattern), " && ") }
@@ -64,7 +64,7 @@ func matrix(d int, pattern string) string { return list(d*d, pattern) }
 // a1, … and a vector with elements x0, x1, …
 func product(d int, a, x string) string { return products(d, d, 1, a, x) }
 
-// transposed is like product, with the transpose of the matrix.
+// The function transposed() is like product, with the transpose of the matrix.
 func transposed(d int, a, x string) string { return products(d, 1, d, a, x) }
 
 // products is like product, but for a matrix whose element (i, k) has the index i × row +
@@ -81,7 +81,8 @@ func products(d, row, column int, a, x string) string {
 	return strings.Join(rows, ", ")
 }
 
-// largest returns code for the largest magnitude of the components x0, x1, …
+// The function largest() returns code for the largest magnitude of the components x0, x1,
+// …
 func largest(d int, x string) string {
 	if d == 1 {
 		return "math.Abs(" + x + "0)"
@@ -107,8 +108,8 @@ func inverse(d int) string {
 	return fmt.Sprintf("%s, ok = probode.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
 }
 
-// singular returns the condition under which inv × I − jac has no inverse, or has an
-// inverse that may be inaccurate.
+// The function singular() returns the condition under which inv × I − jac has no inverse,
+// or has an inverse that may be inaccurate.
 func singular(d int) string {
 	if d < 3 {
 		return "det == 0 || det-det != 0"

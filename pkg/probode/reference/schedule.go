@@ -10,28 +10,28 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A course lists the points of a grid, at which an integration must stop, the events
+// A schedule lists the points of a grid, at which an integration must stop, the events
 // between the segments, and the points whose states are needed.
-type course struct {
+type schedule struct {
 	g      *probode.Grid
 	t      []float64 // of the grid
-	events []happening
+	events []occurrence
 	index  []int // grid points whose states are compared, in order
 	asked  []int // the elements of index whose states were requested
 }
 
-// A happening is an event at a given θ.
-type happening struct {
+// An occurrence is an event at a given θ.
+type occurrence struct {
 	event  *probode.Event
 	time   float64
 	inside bool // its time lies in the span; the grid has a place for it even if not
 }
 
-// newCourse returns the course on the grid g, which was made for θ. It requests the
+// newSchedule returns the schedule for the grid g, which was made for θ. It requests the
 // states at the grid points whose numbers are listed, in increasing order, in the
 // argument index.
-func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int) *course {
-	c := &course{g: g, t: g.Times(), index: index, asked: make([]int, len(index))}
+func newSchedule(p *probode.Problem, theta []float64, g *probode.Grid, index []int) *schedule {
+	c := &schedule{g: g, t: g.Times(), index: index, asked: make([]int, len(index))}
 	for n := range index {
 		c.asked[n] = n
 	}
@@ -40,7 +40,7 @@ func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int
 		if p.Events[k].Trigger != nil {
 			continue
 		}
-		h := happening{event: &p.Events[k], time: p.Events[k].Time}
+		h := occurrence{event: &p.Events[k], time: p.Events[k].Time}
 		if h.event.When != nil {
 			h.time = h.event.When(theta)
 		}
@@ -55,7 +55,7 @@ func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int
 
 // follow integrates along c and stores in out the states at the points that c.index
 // lists.
-func (e *integration) follow(c *course, out []float64) error {
+func (e *integration) follow(c *schedule, out []float64) error {
 	e.problem.Initial(e.x, e.theta)
 	if !vector.Finite(e.x) {
 		return fmt.Errorf("%w: x0 is %.4g", probode.ErrStart, e.x)
@@ -94,10 +94,10 @@ func (e *integration) follow(c *course, out []float64) error {
 	return nil
 }
 
-// The method begin starts the segment that follows the given number of events. Within it,
-// f is never evaluated at the time of an event: if a step begins or ends there, t is
+// The method begin() starts the segment that follows the given number of events. Within
+// it, f is never evaluated at the time of an event: if a step begins or ends there, t is
 // moved into the segment by one unit in the last place.
-func (e *integration) begin(c *course, passed int, end float64) {
+func (e *integration) begin(c *schedule, passed int, end float64) {
 	e.from, e.to, e.end = math.Inf(-1), math.Inf(1), end
 	if passed > 0 && c.events[passed-1].inside {
 		e.from = math.Nextafter(c.events[passed-1].time, math.Inf(1))
@@ -110,7 +110,7 @@ func (e *integration) begin(c *course, passed int, end float64) {
 
 // happen applies an event to the state, and then the events whose triggers become
 // positive as a result.
-func (e *integration) happen(h happening) error {
+func (e *integration) happen(h occurrence) error {
 	if !h.inside || h.event.Jump == nil {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (e *integration) happen(h happening) error {
 	})
 }
 
-// jump replaces the state by the result of applying the function change to it.
+// jump replaces the state by the result of applying the function change() to it.
 func (e *integration) jump(what string, t float64, change func(x []float64) error) error {
 	after := e.at
 	copy(after, e.x)
@@ -160,7 +160,7 @@ func watchTriggers(p *probode.Problem) *trigger.Watch {
 	return trigger.New(list, p.Span[1]-p.Span[0])
 }
 
-// The method locate reports whether a trigger becomes positive in a step H that has
+// The method locate() reports whether a trigger becomes positive in a step H that has
 // converged in row j. If so, it takes the step again with the same rows, so that it ends
 // where that happens first, and applies the jump there.
 func (e *integration) locate(H float64, j int) (bool, error) {
