@@ -16,10 +16,10 @@ import (
 
 // The random walk of sample.Deterministic is too slow for some posteriors, and gradients
 // of a solver that chooses its steps anew at every θ are expensive. For such posteriors
-// the accurate posterior is sampled with gradients, on a grid that is accurate enough for
-// it. If that fails, a random walk is tried. In this walk the solver chooses its steps
-// anew at every θ, because a grid that is accurate near the modes may not be accurate
-// elsewhere.
+// the accurate posterior is sampled with gradients or by parallel tempering, on a grid
+// that is accurate enough for it. If that fails, a random walk is tried. In this walk the
+// solver chooses its steps anew at every θ, because a grid that is accurate near the modes
+// may not be accurate elsewhere.
 //
 // The same draws then get weights twice: for the reference, and for each step of the
 // ladder. Since both posteriors share the draws, the difference between them has a
@@ -43,10 +43,10 @@ const (
 	explored = 10
 )
 
-// The method share() samples the accurate posterior with gradients if sample.Choose
-// recommends that. If these chains do not mix, or if no grid is accurate enough for
-// gradients, a random walk is tried. If its chains do not mix either, share() bounds the
-// effect of the error at the points that they have reached (see Bound). If Choose
+// The method share() samples the accurate posterior with gradients or by parallel
+// tempering if sample.Choose recommends that. If these chains do not mix, or if no grid is
+// accurate enough, a random walk is tried. If its chains do not mix either, share() bounds
+// the effect of the error at the points that they have reached (see Bound). If Choose
 // recommends another sampler, share() does nothing. If there is no time left, or nothing
 // more to sample, the field slow says why.
 func (a *assessment) share() error {
@@ -68,7 +68,7 @@ func (a *assessment) share() error {
 	var slow, good bool
 	why, tried := fmt.Sprintf(saidTooLong, limit, best.Why), best.Why
 	switch best.Sampler.(type) {
-	case sample.NUTS, sample.SplitHMC:
+	case sample.NUTS, sample.SplitHMC, sample.Tempering:
 		a.impatient = true
 		y, err = a.drawAccurate(best.Posterior, best.Sampler, chains, a.seed(5000), limit, limit/4)
 		a.impatient = false

@@ -29,10 +29,10 @@ const (
 
 	saidSlow     = "no verdict: the accurate posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
 	saidUnmixed  = "no verdict: a random walk has not mixed (R̂ up to %.3g), the points that it has reached do not bound the effect of the error well enough, and %s"
-	saidTooLong  = "sampling with gradients would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
-	saidNoGrid   = "gradients need a fixed grid, but none is accurate enough"
+	saidTooLong  = "other samplers would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
+	saidNoGrid   = "other samplers need a fixed grid, and none is accurate enough"
 	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds for the region that they have reached"
-	saidNoNoise  = "the posterior with noise in the model was not sampled, and no remedies were tried: sampling needs gradients here (%s), and the sampler %v does not use them"
+	saidNoNoise  = "the posterior with noise in the model was not sampled, and no remedies were tried: a random walk is too slow here (the accurate posterior was sampled by %s), and so is %v"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"
 	saidOtherMode = "there is a mode at %s that %s"

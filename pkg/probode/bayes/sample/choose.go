@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -39,6 +41,8 @@ const (
 	farDraws      = 20   // wider draws around each mode at which a solver must be stable
 	importance    = 100  // draws that show whether a mode is nearly Gaussian
 	nearlyNormal  = 0.25 // effective share of these draws above which it is
+	scattered     = 400  // draws from the prior that show whether there is mass far from the modes
+	muchElsewhere = 0.02 // mass far from the modes, in units of theirs, that random walks would miss
 	fewParameters = 12   // up to which random walks and independent proposals do well
 	mostTempered  = 15   // parameters up to which parallel tempering finds its way
 )
@@ -130,6 +134,11 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	if best.Cov != nil {
 		share = gaussianShare(e, best, probode.Stream(seed, 0x63686f69))
 	}
+	if d <= mostTempered && share > 0 {
+		if far := elsewhere(e, several, probode.Stream(seed, 0x656c7365)); far > muchElsewhere {
+			return Tempering{}, fmt.Sprintf("draws from the prior show that about %.2g times the mass of the modes found lies far from them", far), ctx.Err()
+		}
+	}
 	if ctx.Err() != nil {
 		return nil, "", ctx.Err()
 	}
@@ -139,10 +148,12 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 		return Deterministic{}, fmt.Sprintf("there are %d nearly Gaussian modes, between which proposals jump", len(several)), nil
 	case len(several) > 1 && d <= mostTempered:
 		return Tempering{}, fmt.Sprintf("there are %d modes, and they are not nearly Gaussian", len(several)), nil
-	case !differentiable:
-		return Deterministic{}, "its solutions have no derivatives", nil
 	case share >= nearlyNormal && d <= fewParameters:
 		return Deterministic{}, fmt.Sprintf("one mode was found, which is nearly Gaussian (draws from the approximation have an effective sample size of %.0f %% of their number), and there are only %d parameters", 100*share, d), nil
+	case share < nearlyNormal && d <= mostTempered && d > 1:
+		return Tempering{}, fmt.Sprintf("one mode was found, which is not Gaussian (draws from an approximation have an effective sample size of %.0f %% of their number), so there may be other regions that no search has found", 100*share), nil
+	case !differentiable:
+		return Deterministic{}, "its solutions have no derivatives", nil
 	case len(several) > 1:
 		return NUTS{}, fmt.Sprintf("there are %d modes, and for %d parameters there is no sampler that moves between them: each chain is likely to stay in one mode", len(several), d), nil
 	case best.Cov == nil:
@@ -176,6 +187,41 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 		weights[i] = logp - m.LogP + float64(degrees+d)/2*math.Log1p(square/degrees)
 	}
 	return diag.Kish([][]float64{weights})
+}
+
+// elsewhere estimates the mass of the posterior far from the given modes, in units of the
+// mass of their Gaussian approximations: the mean likelihood of draws from the prior that
+// lie outside a wide ellipsoid around each mode. It sees plateaus and broad modes, but not
+// narrow ones. It is zero if no mode has a Gaussian approximation.
+func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
+	d := e.Dim()
+	wide := math.Sqrt(4 * float64(d+8)) // radius in standard deviations: 6 for one parameter, 9.6 for 15
+	shapes, masses := make([]mat.Cholesky, len(around)), make([]float64, len(around))
+	for k, m := range around {
+		if m.Cov == nil || !shapes[k].Factorize(m.Cov) {
+			return 0
+		}
+		masses[k] = m.LogMass
+	}
+	mass, far := floats.LogSumExp(masses), 0.
+	u := make([]float64, d)
+	for range scattered {
+		theta := e.Posterior().DrawPrior(rng)
+		if e.Unconstrain(u, theta) != nil {
+			continue
+		}
+		near := false
+		for k, m := range around {
+			near = near || stat.Mahalanobis(mat.NewVecDense(d, u), mat.NewVecDense(d, m.U), &shapes[k]) < wide
+		}
+		if near {
+			continue
+		}
+		if ll, err := e.LogLikelihood(theta, nil); err == nil {
+			far += math.Exp(ll-mass) / scattered
+		}
+	}
+	return far
 }
 
 // The function around() sets u to a normal draw around a mode, with its Shape times scale².

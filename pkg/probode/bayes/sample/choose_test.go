@@ -103,6 +103,65 @@ func TestChooseNUTS(t *testing.T) {
 	}
 }
 
+// No search for modes sees a plateau. Here the likelihood is a narrow peak, which is nearly
+// Gaussian, on a plateau whose height is e⁻⁶ times that of the peak. Because it is wide, the
+// plateau holds the share of the mass that quadrature gives. Draws from the prior show it, so
+// parallel tempering is chosen. The share and the mean of the second parameter are within 4
+// standard errors: a false alarm in 1.3e-4.
+func TestChooseTempering(t *testing.T) {
+	const height = 3.5 // of the plateau above the peak, in standard deviations of the datum
+	value := func(a float64) float64 { return height * math.Tanh(20*a/height) }
+	p := &bayes.Posterior{Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(1)}}
+	p.Params = []bayes.Param{{Name: "a", Prior: distuv.Uniform{Min: -10, Max: 10}}, {Name: "b", Prior: distuv.Normal{Mu: 1, Sigma: 0.5}}}
+	p.Experiments = []bayes.Experiment{{
+		Problem: &probode.Problem{Name: "constant", X0: []float64{0}, Theta: []float64{0, 1}, Params: []string{"a", "b"}, Span: [2]float64{0, 1}, Autonomous: true,
+			F:      func(f []float64, _ float64, _, _ []float64) { f[0] = 0 },
+			FTheta: func(dst []float64, _ float64, _, _ []float64) { clear(dst) }},
+		Data:    &bayes.Data{T: []float64{1}, Y: [][]float64{{0, 0.7}}},
+		Observe: func(dst []float64, _ float64, _, th []float64) { dst[0], dst[1] = value(th[0]), th[1] },
+		Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}, bayes.Gaussian{Sigma: bayes.Known(0.5)}},
+	}}
+	s := mcmc.Settings{Chains: 4, Draws: 1000, Seed: 1}
+	plan, err := sample.Choose(context.Background(), p, nil, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(plan.Why, "tempering, because draws from the prior show that about 0.") {
+		t.Errorf("the reason is %q", plan.Why)
+	}
+	s.Start = plan.Start
+	chains, err := sample.Run(context.Background(), plan.Posterior, plan.Sampler, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum, plateau float64
+	for a := -10.; a < 10; a += 1e-4 {
+		w := math.Exp(-value(a) * value(a) / 2)
+		if sum += w; math.Abs(a) > 0.5 {
+			plateau += w
+		}
+	}
+	share := make([][]float64, len(chains.Draws))
+	for c, draws := range chains.Draws {
+		for _, x := range draws {
+			on := 0.
+			if math.Abs(x[0]) > 0.5 {
+				on = 1
+			}
+			share[c] = append(share[c], on)
+		}
+	}
+	for what, v := range map[string]struct {
+		x    [][]float64
+		want float64
+	}{"the share of the plateau": {share, plateau / sum}, "the mean of b": {chains.Parameter(1), 0.85}} {
+		mean, se := stat.Mean(slices.Concat(v.x...), nil), diag.MCSEMean(v.x)
+		if z := (mean - v.want) / se; !(math.Abs(z) < 4) || !(se < 0.05) {
+			t.Errorf("%s is %.4f ± %.4f, want %.4f", what, mean, se, v.want)
+		}
+	}
+}
+
 // In few dimensions a nearly Gaussian mode gets random walks. The mode is that of an
 // accurate solver, and starting points do not change it.
 func TestChooseFew(t *testing.T) {

@@ -106,7 +106,7 @@ func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mo
 	m := &bayes.Mode{Theta: make([]float64, e.Dim()), U: c.X, LogP: c.Value, Found: 1}
 	e.Constrain(m.Theta, m.U)
 	logDet := invert(m, c.Information)
-	m.LogMass = m.LogP + logDet/2
+	m.LogMass = m.LogP + logDet/2 + float64(e.Dim())/2*math.Log(2*math.Pi)
 	return m, c.Information, nil
 }
 

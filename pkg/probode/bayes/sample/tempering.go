@@ -17,9 +17,10 @@ import (
 // densities are p(θ) p(Y | θ)^β.
 //
 // Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there
-// is none. Cost: one solve for each temperature and draw. Use it if the posterior has
-// several modes or has ridges that other samplers do not cross, or use it to check other
-// samplers.
+// is none. Cost: five solves for each temperature and draw, because each iteration makes
+// five moves of every replica: the moves are small, so successive positions differ little.
+// Use it if the posterior has several modes or has ridges that other samplers do not
+// cross, or use it to check other samplers.
 type Tempering struct {
 	// Setup solves the equations; the zero value stands for the setup of the posterior.
 	Setup probode.Setup
@@ -34,6 +35,13 @@ type Tempering struct {
 
 func (Tempering) String() string         { return "tempering" }
 func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
+
+// tempered is the number of moves of every replica in one iteration.
+const tempered = 5
+
+// BurnIn returns the number of iterations in which the temperatures and the proposals are
+// learned in d dimensions.
+func (Tempering) BurnIn(d int) int { return 200 + 50*d }
 
 // Target returns p₀(θ | Y).
 func (s Tempering) Target() Target { return NUTS{Setup: s.Setup}.Target() }
@@ -53,7 +61,7 @@ func (s Tempering) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ker
 		panic("sample: " + err.Error()) // Check has made it
 	}
 	k := &tempering{natural: newNatural(e)}
-	k.Tempering = mcmc.Tempering{BurnIn: burnIn, Temperatures: s.Temperatures, Proposal: chosen(s.Proposal, rule),
+	k.Tempering = mcmc.Tempering{BurnIn: tempered * burnIn, Temperatures: s.Temperatures, Proposal: chosen(s.Proposal, rule),
 		Target: func(u []float64) (base, rest float64, err error) {
 			if base = e.Constrain(k.work, u); math.IsInf(base, -1) {
 				return base, 0, nil
@@ -120,6 +128,13 @@ type tempering struct {
 
 func (k *tempering) Init(x []float64, rng *rand.Rand) error {
 	return k.init(x, rng, k.Tempering.Init)
+}
+
+// Step makes the moves of one iteration.
+func (k *tempering) Step(rng *rand.Rand) {
+	for range tempered {
+		k.Tempering.Step(rng)
+	}
 }
 
 // Position returns θ.

@@ -29,15 +29,15 @@ import (
 const sampleHelp = `Draws from the posterior of a model and writes the draws to a directory, one file per
 chain, in a format that ArviZ and pandas read. After Ctrl-C, or if the program is
 killed, the same command resumes the run, and in the end the files are the same, byte
-for byte. Without -draws each chain makes 1000 draws (250 with NUTS and split HMC), and
-their number is doubled, up to 32000, until every parameter has 400 effective draws, or
-100 per chain if that is more, and R̂ is below 1.01. The run ends early if 32000 draws
-would not be enough either, judging by the effective draws so far, and it stops after
-seven minutes. The same command then continues it, and -draws removes the time limit. If
-the draws of a model are not enough, the command computes profile likelihoods for up to
-three minutes, and names the parameters that the data do not determine. A larger -draws
-extends a study. With -chain it draws only the given chains, so that a study can be
-split between machines; probode merge collects the chains.
+for byte. Without -draws each chain makes 1000 draws (500 with parallel tempering, 250
+with NUTS and split HMC), and their number is doubled, up to 32000, until every parameter
+has 400 effective draws, or 100 per chain if that is more, and R̂ is below 1.01. The run
+ends early if 32000 draws would not be enough either, judging by the effective draws so
+far, and it stops after seven minutes. The same command then continues it, and -draws
+removes the time limit. If the draws of a model are not enough, the command computes
+profile likelihoods for up to three minutes, and names the parameters that the data do
+not determine. A larger -draws extends a study. With -chain it draws only the given
+chains, so that a study can be split between machines; probode merge collects the chains.
 
   probode sample -case lynx-hare -chains 8 -draws 5000 -dir runs/lynx
   probode summary runs/lynx
@@ -249,11 +249,14 @@ func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	if s.Draws > 0 || s.Only != nil {
 		return "", r.store(ctx)
 	}
-	s.Draws = max(firstDraws, store.Length(r.dir))
+	s.Draws = firstDraws
 	switch r.sampler.(type) {
 	case sample.NUTS, sample.SplitHMC:
-		s.Draws = max(fewDraws, store.Length(r.dir)) // their draws are nearly independent
+		s.Draws = fewDraws // their draws are nearly independent
+	case sample.Tempering:
+		s.Draws = firstDraws / 2
 	}
+	s.Draws = max(s.Draws, store.Length(r.dir))
 	limited, end := context.WithTimeout(ctx, patience)
 	defer end()
 	for {
