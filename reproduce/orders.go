@@ -106,7 +106,7 @@ Part (iii) of the theorem promises the rate of the deterministic method. Section
 		return nil, err
 	}
 	// The order is measured where the leading term dominates the error and the error is
-	// still far above rounding.
+	// still far above the rounding error.
 	rows := [][]string{}
 	for _, m := range t.distinct("method") {
 		for _, lin := range []string{"none", "current", "predictor", "newton"} {

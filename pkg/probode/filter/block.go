@@ -164,8 +164,8 @@ func scale(x []float64, c float64) {
 	}
 }
 
-// reduce makes the predicted factor upper triangular. If linked is true, it uses the
-// columns that express the normal variates before the step.
+// reduce makes the predicted factor upper triangular. If linked is true, it also rotates
+// the columns that hold the dependence on the normal variates drawn before the step.
 func (b *block) reduce(linked bool) {
 	n, rows := len(b.z), b.rows
 	if linked {

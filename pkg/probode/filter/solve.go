@@ -129,7 +129,7 @@ func (s *recording) decided() error {
 		}
 		lengths, squares = append(lengths, p.h), append(squares, square/math.Pow(p.h, float64(2*s.Q+1)))
 	}
-	// Half of the time passes in steps of at least the length half.
+	// Steps of this length or longer cover half of the time span.
 	sorted := slices.Sorted(slices.Values(lengths))
 	half := stat.Quantile(0.5, stat.Empirical, sorted, sorted)
 	var short float64

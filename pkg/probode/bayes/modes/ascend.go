@@ -78,9 +78,9 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 
 // solvesLeft returns how many solves are left for searches if the whole search may cost
 // the given share of a run. It subtracts the solves already performed, and those that
-// will be needed to turn the end points into modes. These are the solves for a final
-// refinement and a Hessian at each end point that may count, and for checking that the
-// end points are distinct.
+// will be needed to turn the end points into modes. These solves refine each end point
+// whose mass may not be negligible, compute the Hessian there, and check that the end
+// points are distinct.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	highest := math.Inf(-1)
 	for _, c := range ends {

@@ -1,5 +1,5 @@
-// Package quantile computes quantiles of each element of many vectors, such as the
-// states of the paths of an ensemble at all requested times.
+// Package quantile computes the quantiles of each element over many vectors, for example
+// over the paths of an ensemble, whose elements are the states at all requested times.
 //
 // For up to Exact vectors these are sample quantiles. For more, they come from a
 // histogram of each element over twice the range of the first Exact vectors, so that

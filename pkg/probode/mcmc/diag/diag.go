@@ -16,8 +16,8 @@
 //     quantiles, for the tails.
 //
 // The functions take an argument x in which x[c][k] is draw k of chain c; a single chain
-// is enough. They panic if the chains differ in length. They return NaN for fewer than
-// four draws per chain, and for a draw that is NaN or infinite. Draws that are all equal,
+// is enough. They panic if the chains differ in length. They return NaN if the
+// chains have fewer than four draws, or if any draw is NaN or infinite. Draws that are all equal,
 // such as those of a parameter that never moved, say nothing about mixing: R̂ is NaN. As
 // in ArviZ, the effective sample size is then the number of draws, and the standard error
 // of the mean is zero.
