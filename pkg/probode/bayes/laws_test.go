@@ -353,6 +353,23 @@ func TestMomentsOfDraws(t *testing.T) {
 	}
 }
 
+// The number of successes among many trials that rarely succeed is nearly a Poisson count.
+// The difference of the log probabilities is (y − (y−m)²)/2n + O(1/n²), as if n were −φ of
+// a negative binomial distribution. The second-order term is below (y+m)³/n². Rounding is
+// that of y log n.
+func TestBinomialIsNearlyPoisson(t *testing.T) {
+	for _, n := range []float64{1e5, 1e7, 1e9, 1e12, 1e15} {
+		for _, c := range [][2]float64{{0, 3}, {3, 3}, {7, 2.5}, {150, 120}} {
+			y, m := c[0], c[1]
+			got := bayes.Binomial{}.LogProb(y, m, []float64{n}) - bayes.Poisson{}.LogProb(y, m, nil)
+			want := -((y-m)*(y-m) - y) / (2 * n)
+			if tol := math.Pow(y+m, 3)/n/n + 1e-15*(10+y)*math.Log(n); !(math.Abs(got-want) <= tol) {
+				t.Errorf("n = %g, y = %g, m = %g: %g more than Poisson's: want %g ± %.2g", n, y, m, got, want, tol)
+			}
+		}
+	}
+}
+
 // The probabilities of a binomial law add up to one, and the mean is m. Successes and
 // failures are symmetric.
 func TestBinomialIsNormalised(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 
-	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -241,12 +240,17 @@ func (b Binomial) Own() []Value { return []Value{b.Trials} }
 // LogProb returns the log probability of y successes, or −Inf for m outside [0, n]:
 //
 //	log n! − log y! − log (n−y)! + y log(m/n) + (n−y) log(1 − m/n)
+//
+// The gamma functions of n and n − y would nearly cancel for many trials, so their
+// difference is computed as a whole.
 func (Binomial) LogProb(y, m float64, own []float64) float64 {
 	n := own[0]
 	if !(y >= 0 && y <= n) || y != math.Trunc(y) || math.IsInf(n, 1) || !(m >= 0 && m <= n) {
 		return math.Inf(-1)
 	}
-	lp := combin.LogGeneralizedBinomial(n, y)
+	k := min(y, n-y)
+	c, _ := math.Lgamma(k + 1)
+	lp := logRise(n-k+1, k) + k*math.Log(n-k+1) - c // log n!/((n−k)! k!)
 	if y > 0 {
 		lp += y * math.Log(m/n)
 	}
