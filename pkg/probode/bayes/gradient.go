@@ -336,11 +336,11 @@ func logSlope(d Distribution, x float64) (slope float64, ok bool) {
 	case distuv.LogNormal:
 		return -(1 + (math.Log(x)-d.Mu)/(d.Sigma*d.Sigma)) / x, true
 	case distuv.Gamma:
-		return (d.Alpha-1)/x - d.Beta, true
+		return share(d.Alpha-1, x) - d.Beta, true
 	case distuv.InverseGamma:
 		return (d.Beta/x - d.Alpha - 1) / x, true
 	case distuv.Beta:
-		return (d.Alpha-1)/x - (d.Beta-1)/(1-x), true
+		return share(d.Alpha-1, x) - share(d.Beta-1, 1-x), true
 	case distuv.StudentsT:
 		z := (x - d.Mu) / d.Sigma
 		return -(d.Nu + 1) * z / (d.Nu + z*z) / d.Sigma, true
@@ -348,4 +348,12 @@ func logSlope(d Distribution, x float64) (slope float64, ok bool) {
 		return logSlope(d.Of, x)
 	}
 	return 0, false
+}
+
+// share returns a/x, or 0 for a = 0 even if x was rounded to 0.
+func share(a, x float64) float64 {
+	if a == 0 {
+		return 0
+	}
+	return a / x
 }
