@@ -56,7 +56,22 @@ func (d Truncated) LogProb(x float64) float64 {
 	if x < d.Min || x > d.Max {
 		return math.Inf(-1)
 	}
-	return d.Of.LogProb(x) - math.Log(d.Of.CDF(d.Max)-d.Of.CDF(d.Min))
+	lp := d.Of.LogProb(x)
+	if m, _, ok := d.mirrored(); ok {
+		d = m
+	}
+	return lp - math.Log(d.Of.CDF(d.Max)-d.Of.CDF(d.Min))
+}
+
+// mirrored returns the mirror image of d about the mean mu of its normal distribution, if
+// what is left of that distribution lies in its upper half. In the lower half,
+// probabilities have all their digits however small they are.
+func (d Truncated) mirrored() (m Truncated, mu float64, ok bool) {
+	of, ok := d.Of.(distuv.Normal)
+	if !ok || !(d.Min > of.Mu) {
+		return d, 0, false
+	}
+	return Truncated{Of: of, Min: 2*of.Mu - d.Max, Max: 2*of.Mu - d.Min}, of.Mu, true
 }
 
 // Quantile returns the quantile at p.
@@ -67,6 +82,9 @@ func (d Truncated) Quantile(p float64) float64 {
 		return max(d.Min, d.Of.Quantile(0))
 	case 1:
 		return min(d.Max, d.Of.Quantile(1))
+	}
+	if m, mu, ok := d.mirrored(); ok {
+		return min(max(2*mu-m.Quantile(1-p), d.Min), d.Max)
 	}
 	a, b := d.Of.CDF(d.Min), d.Of.CDF(d.Max)
 	return min(max(d.Of.Quantile(a+p*(b-a)), d.Min), d.Max)
