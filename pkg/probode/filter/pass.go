@@ -303,7 +303,7 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 				continue
 			}
 			out[c] = make([]float64, len(z))
-			eps := 6e-6 * reach(before, c) // the cube root of the rounding error
+			eps := 6e-6 * max(reach(before, c), reach(x, c)) // the cube root of the rounding error
 			for _, side := range [2]float64{eps, -eps} {
 				copy(at, before)
 				at[c] += side
