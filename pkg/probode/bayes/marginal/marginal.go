@@ -288,11 +288,12 @@ func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expan
 	mean, slopes, own := p.part.Linear(n, at, theta)
 	copy(r.Y, p.data.Y[n])
 	d := len(x)
+	known := p.data.T[n] == p.mesh.of.Posterior().Experiments[p.number].Problem.Span[0] // no step has been made
 	for k, m := range mean {
 		copy(r.Slopes[k*d:(k+1)*d], slopes[k*(d+len(theta)):])
 		r.Mean[k] = m
 		if of := p.laplace[k]; of != nil {
-			r.SD[k] = e.expand(n*len(mean)+k, of, r.Y[k], m, own[k])
+			r.SD[k] = e.expand(n*len(mean)+k, of, r.Y[k], m, own[k], known)
 		} else {
 			r.SD[k] = own[k][0]
 		}
