@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"math"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
@@ -24,6 +25,89 @@ func TestDoseKeepsUncertainty(t *testing.T) {
 			if got, want := s.Mean[0][5], s.Mean[0][4]+8; got != want {
 				t.Errorf("%v, %g left: the mean after the dose is %.15g: want %.15g", m, left, got, want)
 			}
+		}
+	}
+}
+
+// shifted is affine with events that together add 1 to the first component at the given
+// time.
+func shifted(at float64, after bool, parts int) *probode.Problem {
+	p := affine()
+	for range parts {
+		p.Events = append(p.Events, probode.Event{Time: at, SeenAfter: after, Jump: func(x []float64, _ float64, _ []float64) { x[0] += 1 / float64(parts) }})
+	}
+	return p
+}
+
+// An event at the end of the span changes the last state, and a datum there that is seen
+// after the event: shifted by the jump, it has the same likelihood as without the event.
+func TestEventAtEnd(t *testing.T) {
+	y := [][]float64{{.5, -.3}, {.6, -.2}}
+	moved := [][]float64{{.5, -.3}, {-.4, -.2}}
+	for _, m := range []EK{{Q: 1}, {Q: 3}, {Q: 2, Jacobian: Zero}} {
+		plain := solve(t, affine(), Settings{EK: m, Mesh: probode.Through(.25), Alpha: 1})
+		last := len(plain.T) - 1
+		s := solve(t, shifted(2, true, 1), Settings{EK: m, Mesh: probode.Through(.25), Alpha: 1})
+		mean, sd := s.At(2)
+		for k := range 2 {
+			want := plain.Mean[k][last]
+			if got := s.Mean[k][last]; !within(got, want, 1e-12) {
+				t.Errorf("%v: before the event the mean is %.12g: want %.12g", m, got, want)
+			}
+			if k == 0 {
+				want++
+			}
+			if got := s.Mean[k][last+1]; !within(got, want, 1e-12) || mean[k] != got {
+				t.Errorf("%v: after the event the mean is %.12g, and %.12g by At: want %.12g", m, got, mean[k], want)
+			}
+			if got, want := s.SD[k][last+1], plain.SD[k][last]; !(math.Abs(got/want-1) < 1e-6) || sd[k] != got {
+				t.Errorf("%v: after the event the sd is %.8g, and %.8g by At: want %.8g", m, got, sd[k], want)
+			}
+		}
+		draw := make([]float64, 2*len(s.T))
+		if s.Draw(draw, probode.Stream(1)); !within(draw[2*last+2], draw[2*last]+1, 1e-8) || !within(draw[2*last+3], draw[2*last+1], 1e-8) {
+			t.Errorf("%v: a draw jumps from %g to %g", m, draw[2*last:2*last+2], draw[2*last+2:])
+		}
+		for _, dalton := range []bool{false, true} {
+			times := []float64{1, 2}
+			want := logLikelihood(t, affine(), m, probode.Through(.25), times, moved, dalton)
+			if got := logLikelihood(t, shifted(2, true, 1), m, probode.Through(.25), times, y, dalton); !within(got, want, 1e-6) {
+				t.Errorf("%v, DALTON %t: log likelihood %.10g: want %.10g", m, dalton, got, want)
+			}
+			if got := logLikelihood(t, shifted(2, false, 1), m, probode.Through(.25), times, moved, dalton); !within(got, want, 1e-6) {
+				t.Errorf("%v, DALTON %t: log likelihood %.10g of data before the event: want %.10g", m, dalton, got, want)
+			}
+		}
+	}
+}
+
+// Several events at one time are one event, at the start, between data and at the end.
+func TestEventsAtOneTime(t *testing.T) {
+	y := [][]float64{{1.3, .4}, {.5, -.3}, {.6, -.2}}
+	times := []float64{0, 1, 2}
+	for _, at := range []float64{0, .6, 1, 2} {
+		for _, after := range []bool{false, true} {
+			for _, dalton := range []bool{false, true} {
+				m := EK{Q: 2}
+				one := logLikelihood(t, shifted(at, after, 1), m, probode.Through(.25), times, y, dalton)
+				two := logLikelihood(t, shifted(at, after, 2), m, probode.Through(.25), times, y, dalton)
+				if !within(two, one, 1e-6) || math.IsNaN(one) {
+					t.Errorf("at %g, seen after %t, DALTON %t: log likelihood %.10g with two events: want %.10g, as with one", at, after, dalton, two, one)
+				}
+			}
+		}
+	}
+}
+
+// A datum at the start that is seen after an event there is one of the state after it,
+// which is certain.
+func TestDatumAfterEventAtStart(t *testing.T) {
+	for _, dalton := range []bool{false, true} {
+		p := shifted(0, true, 1)
+		late := logLikelihood(t, p, EK{Q: 2}, probode.Through(.1), []float64{1}, [][]float64{{.5, -1}}, dalton)
+		both := logLikelihood(t, p, EK{Q: 2}, probode.Through(.1), []float64{0, 1}, [][]float64{{2.1, .5}, {.5, -1}}, dalton)
+		if own := -.5 - math.Log(2*math.Pi*.01); !within(both-late, own, 1e-10) {
+			t.Errorf("DALTON %t: the log density of the first datum is %.12g: want %.12g", dalton, both-late, own)
 		}
 	}
 }

@@ -186,6 +186,9 @@ func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float6
 	m.pass.observe = observe
 	m.pass.run.kappa = m.kappa
 	err := m.solver.Solve(m.path, theta, nil)
+	if _, ok := m.rows[len(m.solver.Times())-1]; ok && err == nil {
+		err = m.pass.run.finish(m.path, theta)
+	}
 	first, _ := m.pass.run.g.Segment(0)
 	if n, ok := m.rows[0]; ok && first > 0 && err == nil { // the pass begins after an event at the start
 		copy(m.x, m.path)
