@@ -315,7 +315,7 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 				continue
 			}
 			out[c] = make([]float64, len(z))
-			eps := 6e-6 * max(reach(before, c), reach(x, c)) // the cube root of the rounding error
+			eps := 6e-6 * cmp.Or(max(reach(before, c), reach(x, c)), 1e-3) // the cube root of the rounding error
 			for _, side := range [2]float64{eps, -eps} {
 				copy(at, before)
 				at[c] += side
@@ -335,9 +335,10 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	return out, nil
 }
 
-// reach returns the scale on which component c of x is varied for differences.
+// reach returns the scale on which component c of x is varied for differences, or 0 if x is
+// zero.
 func reach(x []float64, c int) float64 {
-	return cmp.Or(max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x)), 1e-3)
+	return max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x))
 }
 
 // The method jump applies the jumps of the events at time t.
