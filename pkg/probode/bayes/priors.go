@@ -56,12 +56,21 @@ func (d Truncated) LogProb(x float64) float64 {
 	if x < d.Min || x > d.Max {
 		return math.Inf(-1)
 	}
-	lp := d.Of.LogProb(x)
-	if m, _, ok := d.mirrored(); ok {
-		d = m
-	}
-	return lp - math.Log(d.Of.CDF(d.Max)-d.Of.CDF(d.Min))
+	mass, _ := d.mass()
+	return d.Of.LogProb(x) - math.Log(mass)
 }
+
+// mass returns Q(Max) − Q(Min), and reports whether it has nearly all its digits however
+// small it is.
+func (d Truncated) mass() (mass float64, exact bool) {
+	d, _, _ = d.mirrored()
+	a := d.Of.CDF(d.Min)
+	return d.Of.CDF(d.Max) - a, a < 0.5
+}
+
+// leastMass is the smallest mass that a Truncated may keep of the upper half of a
+// distribution other than the normal one. Its relative rounding error is 1e-6.
+const leastMass = 1e-10
 
 // mirrored returns the mirror image of d about the mean mu of its normal distribution, if
 // what is left of that distribution lies in its upper half. In the lower half,
@@ -146,6 +155,11 @@ func (p *Param) support() (t transform, err error) {
 	t = transform{lo: p.Prior.Quantile(0), hi: p.Prior.Quantile(1)}
 	if !(t.lo < t.hi) {
 		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want Quantile(0) < Quantile(1)", p.Name, t.lo, t.hi)
+	}
+	if d, ok := p.Prior.(Truncated); ok {
+		if mass, exact := d.mass(); mass < leastMass && !exact {
+			return t, fmt.Errorf("bayes: the prior of %q keeps %.2g of the probability of a distribution, at its upper end, where that number is mostly a rounding error: want at least %g", p.Name, mass, leastMass)
+		}
 	}
 	median := p.Prior.Quantile(0.5)
 	if math.IsNaN(p.Prior.LogProb(median)) || math.IsInf(p.Prior.LogProb(median), 0) {

@@ -3,6 +3,7 @@ package bayes_test
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -201,6 +202,61 @@ func TestPriorsAddUp(t *testing.T) {
 	for k := range u {
 		if !(math.Abs(du[k]-slopes[k]) < 1e-12) {
 			t.Errorf("slope %d is %.15g: want %.15g", k, du[k], slopes[k])
+		}
+	}
+}
+
+// A distribution that is cut off where next to nothing is left is refused, in one line,
+// unless the probability that is left has all its digits.
+func TestTruncatedToNothing(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		prior   bayes.Truncated
+		refused bool
+	}{
+		{bayes.Truncated{Of: distuv.Gamma{Alpha: 2, Beta: 1}, Min: 38, Max: inf}, true},  // 4e-16
+		{bayes.Truncated{Of: distuv.Gamma{Alpha: 2, Beta: 1}, Min: 100, Max: inf}, true}, // 0
+		{bayes.Truncated{Of: distuv.Gamma{Alpha: 2, Beta: 1}, Min: 10, Max: inf}, false},
+		{bayes.Truncated{Of: distuv.Gamma{Alpha: 2, Beta: 1}, Min: 0, Max: 1e-9}, false}, // 5e-19 at the lower end
+		{bayes.Truncated{Of: distuv.Beta{Alpha: 1, Beta: 5}, Min: 0.999, Max: 1}, true},  // 1e-15
+		{bayes.Truncated{Of: distuv.Normal{Mu: 0, Sigma: 1}, Min: 20, Max: inf}, false},
+		{bayes.Truncated{Of: distuv.Normal{Mu: 0, Sigma: 1}, Min: -inf, Max: -20}, false},
+		{bayes.Truncated{Of: distuv.Normal{Mu: 0, Sigma: 1}, Min: 60, Max: inf}, true},
+		{bayes.Truncated{Of: distuv.Uniform{Min: 0, Max: 1}, Min: 2, Max: 3}, true},
+	} {
+		_, err := bayes.NewDensity(context.Background(), flatLikelihood(c.prior))
+		if (err != nil) != c.refused || err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: error %v, want one: %t", c.prior, err, c.refused)
+		}
+	}
+}
+
+// A parameter that is moved on its natural scale has the density zero outside the support
+// of its prior, and a slope of zero there.
+func TestNaturalOutsideTheSupport(t *testing.T) {
+	for name, prior := range dists {
+		p := flatLikelihood(prior)
+		p.Params[0].Natural = true
+		e, err := bayes.NewDensity(context.Background(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		low, high := prior.Quantile(0), prior.Quantile(1)
+		var points []float64
+		if !math.IsInf(low, -1) {
+			points = append(points, low-1e-3, low-1e6, -1e300)
+		}
+		if !math.IsInf(high, 1) {
+			points = append(points, high+1e-3, high+1e6, 1e300)
+		}
+		for _, u := range points {
+			du := []float64{1}
+			if lp, err := e.Gradient(du, nil, []float64{u}, nil); err != nil || !math.IsInf(lp, -1) || du[0] != 0 {
+				t.Errorf("%s at %g: log density %g, slope %g, %v", name, u, lp, du[0], err)
+			}
+		}
+		if lp, err := e.LogPosterior([]float64{prior.Quantile(0.4)}, nil); err != nil || !(math.Abs(lp-prior.LogProb(prior.Quantile(0.4))) < 1e-12) {
+			t.Errorf("%s inside: log density %g, %v", name, lp, err)
 		}
 	}
 }
