@@ -198,6 +198,45 @@ func TestDiscrepancy(t *testing.T) {
 	}
 }
 
+// Where the finer solver expects a count of zero for certain and the other expects δ, the
+// squared discrepancy is δ, as for counts with the mean δ, whose information is 1/δ. A
+// law that allows one value only makes it infinite.
+func TestDiscrepancyOfCertainData(t *testing.T) {
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "a", Prior: distuv.Normal{Mu: 1, Sigma: 1}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "still", X0: []float64{0, 0}, Params: []string{"a"}, Theta: []float64{0}, Span: [2]float64{0, 1}, F: func(f []float64, _ float64, _, th []float64) { f[0], f[1] = 0, th[0] }},
+				Data:    &bayes.Data{T: []float64{1}, Y: [][]float64{{0, 0, 7}}},
+				Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[1], dst[2] = x[0], x[0], 7+x[0] },
+				Errors:  []bayes.Likelihood{bayes.Poisson{}, bayes.NegativeBinomial{Phi: bayes.Known(3)}, bayes.Binomial{Trials: bayes.Known(7)}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+	}
+	_, s, _ := surfaceOf(t, p, 1)
+	finer := []float64{0, 0, 7}
+	data := s.DataAt(finer, []float64{1})
+	for i := range finer {
+		if !data[i].Certain {
+			t.Errorf("datum %d is not certain", i+1)
+		}
+		other := slices.Clone(finer)
+		other[i] = math.Abs(finer[i] - 0.04)
+		if got := shape.Discrepancy(data, other, finer, 0); !(math.Abs(got-0.2) < 1e-12) {
+			t.Errorf("datum %d: D = %g: want 0.2", i+1, got)
+		}
+		rigid := slices.Clone(data)
+		rigid[i].Score = 0
+		if got := shape.Discrepancy(rigid, other, finer, 0); !math.IsInf(got, 1) {
+			t.Errorf("datum %d without a slope: D = %g: want +Inf", i+1, got)
+		}
+	}
+	if got := shape.Discrepancy(data, finer, finer, 0); got != 0 {
+		t.Errorf("D = %g between equal values", got)
+	}
+}
+
 // Nonlinear is −JᵀI r″ with the second derivatives r″ of the expected values along d: for m
 // = u² + uv + cos w and σ = 1/2, in closed form. The difference over 0.1 d has an error of
 // 0.1/3 of the third derivative along d, which is sin w d³.
