@@ -174,6 +174,13 @@ func TestPartsAddUp(t *testing.T) {
 		}
 	}
 	check("at the expected values", e.LogLikelihoodOf(expected, theta))
+	moved := slices.Clone(expected)
+	for i := range moved {
+		moved[i] *= 1 + 1e-9*float64(i%3)
+	}
+	if got, want := e.LogLikelihoodChange(expected, moved, theta), e.LogLikelihoodOf(moved, theta)-want; !(math.Abs(got-want) < 1e-13*10) || got == 0 {
+		t.Errorf("the log likelihood changes by %.6g: want %.6g", got, want)
+	}
 	quantities := make([]float64, len(e.Quantities()))
 	e.Generate(quantities, want, theta, expected)
 	var sum float64
