@@ -51,8 +51,9 @@ func derivatives(q int, m *mat.Dense, c []float64) {
 // newChain returns the joint distribution of the derivatives of the solution of jumping at
 // the nodes, the first of which is 0: the Gauss–Markov process of the prior between them,
 // and the affine map of an event where a time occurs twice. After an event the derivatives
-// are those of the equation through the state.
-func newChain(q int, nodes []float64) *dense {
+// are those of the equation through the state. The noise of the step to node i is multiplied
+// by sigma[i], or by 1 if there is no sigma.
+func newChain(q int, nodes []float64, sigma ...float64) *dense {
 	w := 2 * (q + 1)
 	start, x := mat.NewDense(w, 1, nil), make([]float64, w)
 	copy(x, []float64{1, 0.5})
@@ -69,6 +70,9 @@ func newChain(q int, nodes []float64) *dense {
 				for b := range q + 1 {
 					power := float64(2*q + 1 - a - b)
 					v := math.Pow(h, power) / power / math.Gamma(float64(q-a+1)) / math.Gamma(float64(q-b+1))
+					if sigma != nil {
+						v *= sigma[i] * sigma[i]
+					}
 					for k := range 2 {
 						noise.Set(2*a+k, 2*b+k, v)
 						if b >= a {
@@ -158,6 +162,36 @@ func TestJumpsAgainstDense(t *testing.T) {
 					d.equation(ends(finer, []float64{at}, by)...)
 					mean, sd := s.At(at)
 					check("between", d, slices.Index(finer, at), mean, sd)
+				}
+			}
+		}
+	}
+}
+
+// With a diffusion that varies from step to step, the distributions are those of a dense
+// computation with the same noise in each step.
+func TestVaryingAgainstDense(t *testing.T) {
+	for q := 1; q <= 3; q++ {
+		for _, forward := range []bool{true, false} {
+			s := solve(t, jumping(false), Settings{EK: EK{Q: q}, Mesh: probode.Through(.3), Varying: true, Alpha: 1.7, Forward: forward})
+			sigma := make([]float64, len(s.T))
+			for _, p := range s.run.chains[0].points {
+				sigma[p.index] = p.sigma * math.Sqrt(1.7)
+			}
+			for i, at := range s.T {
+				d, by := newChain(q, s.T, sigma...), 2.
+				if forward {
+					by = at
+				}
+				if e := ends(s.T, nil, by); len(e) > 0 {
+					d.equation(e...)
+				}
+				for k := range 2 {
+					n := 2*i*(q+1) + k
+					m, v := d.mean.AtVec(n), math.Sqrt(max(0, d.cov.At(n, n)))
+					if !within(s.Mean[k][i], m, 1e-8) || !(math.Abs(s.SD[k][i]-v) <= 1e-7+1e-6*v) {
+						t.Errorf("q = %d, forward %t, component %d at time %d: %.12g ± %.9g: want %.12g ± %.9g", q, forward, k, i, s.Mean[k][i], s.SD[k][i], m, v)
+					}
 				}
 			}
 		}
