@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -108,6 +109,39 @@ func TestDatumAfterEventAtStart(t *testing.T) {
 		both := logLikelihood(t, p, EK{Q: 2}, probode.Through(.1), []float64{0, 1}, [][]float64{{2.1, .5}, {.5, -1}}, dalton)
 		if own := -.5 - math.Log(2*math.Pi*.01); !within(both-late, own, 1e-10) {
 			t.Errorf("DALTON %t: the log density of the first datum is %.12g: want %.12g", dalton, both-late, own)
+		}
+	}
+}
+
+// If the time of an event depends on θ, the points of the grid move with it. At another θ
+// the data are not at grid points any more, which is an error; data at the ends of the span stay
+// there.
+func TestMovedData(t *testing.T) {
+	p := affine()
+	p.Theta = []float64{2, 1}
+	p.Events = []probode.Event{{When: func(th []float64) float64 { return th[1] }, Jump: func(x []float64, _ float64, _ []float64) { x[0]++ }}}
+	for _, c := range []struct {
+		times []float64
+		fails bool
+	}{{[]float64{.5, 1.5}, true}, {[]float64{0, 2}, false}} {
+		for _, dalton := range []bool{false, true} {
+			g, err := probode.Setup{Method: EK{Q: 2}, Mesh: probode.Through(.25)}.Grid(context.Background(), p, nil, c.times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			of, err := NewMarginal(p, EK{Q: 2}, g, c.times, 1, dalton)
+			if err != nil {
+				t.Fatal(err)
+			}
+			look := func(n int, x []float64, r *Row) {
+				r.Y[0], r.Mean[0], r.SD[0], r.Slopes[0] = .5, x[0], .1, 1
+			}
+			for _, at := range []float64{1, 1.1} {
+				_, err := of.Predict(context.Background(), make([]float64, 4), []float64{2, at}, 1, look, nil)
+				if fails := c.fails && at != 1; (err != nil) != fails {
+					t.Errorf("data at %g, the event at %g, DALTON %t: error %v, want one: %t", c.times, at, dalton, err, fails)
+				}
+			}
 		}
 	}
 }
