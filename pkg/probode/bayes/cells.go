@@ -107,8 +107,9 @@ func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 				}
 			} else {
 				clear(cell.Information)
-				if l.estimate(cell.Score, cell.Information, y, m, draws, rng) == 0 {
-					cell.Certain = l.LogProb(y, m, l.own) == 0
+				cell.Certain = l.estimate(cell.Score, cell.Information, y, m, draws, rng) && l.LogProb(y, m, l.own) == 0
+				if cell.Certain { // no other value is possible, whatever the slope says
+					clear(cell.Information)
 				}
 			}
 			cell.bend(l, y, m, 1/math.Sqrt(cell.Information[0]))
@@ -118,13 +119,15 @@ func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 
 // estimate writes the gradient of the log probability of y to g, and the information to
 // f. The information is the mean, over draws, of the outer product of the gradient with
-// itself. It returns the number of draws that have a gradient.
-func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *rand.Rand) (count float64) {
+// itself. It reports whether the draws are all y.
+func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *rand.Rand) (same bool) {
 	q := len(g)
 	ys := make([]float64, draws)
-	var spread float64
+	same = true
+	var spread, count float64
 	for i := range ys {
 		ys[i] = l.Rand(m, l.own, rng)
+		same = same && ys[i] == y
 		spread += math.Abs(ys[i]-m) / float64(draws)
 	}
 	for _, yi := range ys {
@@ -144,7 +147,7 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 	if !l.gradient(g, y, m, spread) {
 		clear(g)
 	}
-	return count
+	return same
 }
 
 // inform writes the information about m and about the unknown numbers of the likelihood

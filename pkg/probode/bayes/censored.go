@@ -71,13 +71,14 @@ func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, o
 	return 0, 0, 0, false
 }
 
-// Describe implements Describer.
+// Describe implements Describer. The result is empty if the likelihood Of has no description
+// of its own.
 func (c Censored) Describe() Description {
-	d := Description{Of: c, Y: "a finite number"}
-	if by, is := c.Of.(Describer); is {
-		d.Own = by.Describe().Own
+	d, ok := description(c.Of)
+	if !ok {
+		return Description{}
 	}
-	return d
+	return Description{Of: c, Own: d.Own, Y: "a finite number"}
 }
 
 // LogCDF implements Cumulative.

@@ -60,6 +60,7 @@ type Part struct {
 	pick   []int           // observed components, if x.Observe is nil
 	errors []columnErrors  // the likelihood of each column
 	back   *backwardPass   // the workspace of gradients; nil before the first
+	differ *differ         // computes derivatives of Observe
 
 	// These belong to a context. When that context ends, Solve stops, even if it is
 	// computing only a piece of a path.
@@ -122,7 +123,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 		return nil, fmt.Errorf("α is the parameter %q, but the noise of %v has a scale that cannot be changed: want a known Alpha", p.AlphaParam, p.Setup)
 	}
 	d, columns := problem.Dim(), x.Data.columns()
-	r := &Part{e: e, number: number, x: x, noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}
+	r := &Part{e: e, number: number, x: x, differ: newDiffer(columns), noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}
 	r.on(path)
 	for k := range problem.Theta {
 		r.param = append(r.param, p.index(x.param(k)))
@@ -190,7 +191,7 @@ func (r *Part) clone(e *Density) *Part {
 	c := *r
 	c.e, c.done, c.release = e, nil, nil
 	c.on(r.path.Clone())
-	c.held, c.row0, c.back = nil, 0, nil
+	c.held, c.row0, c.back, c.differ = nil, 0, nil, newDiffer(len(r.errors))
 	c.state, c.theta = make([]float64, len(r.state)), slices.Clone(r.theta)
 	c.errors = slices.Clone(r.errors)
 	for k := range c.errors {

@@ -98,14 +98,14 @@ type backwardPass struct {
 	probode.Gradient // of the path
 	weights          []float64
 	scores, slopes   []float64
-	at, up, down     []float64 // of differences of Observe
+	at               []float64 // of differences of Observe
 	moved            []int     // the elements of the problem's θ that are parameters
 }
 
 func newBackward(r *Part, p int) *backwardPass {
 	d, c := r.x.Problem.Dim(), len(r.errors)
 	b := &backwardPass{weights: make([]float64, len(r.state)), scores: make([]float64, c), slopes: make([]float64, c*(d+p)),
-		at: make([]float64, d+p), up: make([]float64, c), down: make([]float64, c)}
+		at: make([]float64, d+p)}
 	b.Theta = make([]float64, len(r.theta))
 	for k, i := range r.param {
 		if i >= 0 {
@@ -264,7 +264,7 @@ func (r *Part) scores(dst, dtheta []float64, n int) bool {
 // Experiment.ObserveSlopes does. If that function is nil, observeSlopes uses central
 // differences.
 func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
-	d, c := r.x.Problem.Dim(), len(r.errors)
+	d := r.x.Problem.Dim()
 	x, t, w := r.state[n*d:(n+1)*d], r.x.Data.T[n], d+len(theta)
 	clear(dst)
 	switch {
@@ -281,24 +281,22 @@ func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 	if floor == 0 {
 		floor = 1
 	}
-	at, up, down := r.back.at, r.back.up, r.back.down
+	at := r.back.at
 	copy(at, x)
 	copy(at[d:], theta)
 	for j, v := range at {
-		size := math.Abs(v)
-		if j < d {
-			size = max(size, floor)
-		} else if size == 0 {
-			size = 1
+		move := func(y []float64, h float64) {
+			at[j] = v + h
+			r.x.Observe(y, t, at[:d], at[d:])
+			at[j] = v
 		}
-		h := 6e-6 * size // the cube root of the rounding error
-		at[j] = v + h
-		r.x.Observe(up, t, at[:d], at[d:])
-		at[j] = v - h
-		r.x.Observe(down, t, at[:d], at[d:])
-		at[j] = v
-		for k := range c {
-			dst[k*w+j] = (up[k] - down[k]) / (2 * h)
+		switch size := math.Abs(v); {
+		case j < d && size < floor:
+			r.differ.shrink(dst[j:], w, floor, move)
+		case size == 0:
+			r.differ.central(dst[j:], w, 1, move)
+		default:
+			r.differ.central(dst[j:], w, size, move)
 		}
 	}
 }
@@ -338,11 +336,11 @@ func logSlope(d Distribution, x float64) (slope float64, ok bool) {
 	case distuv.LogNormal:
 		return -(1 + (math.Log(x)-d.Mu)/(d.Sigma*d.Sigma)) / x, true
 	case distuv.Gamma:
-		return (d.Alpha-1)/x - d.Beta, true
+		return share(d.Alpha-1, x) - d.Beta, true
 	case distuv.InverseGamma:
 		return (d.Beta/x - d.Alpha - 1) / x, true
 	case distuv.Beta:
-		return (d.Alpha-1)/x - (d.Beta-1)/(1-x), true
+		return share(d.Alpha-1, x) - share(d.Beta-1, 1-x), true
 	case distuv.StudentsT:
 		z := (x - d.Mu) / d.Sigma
 		return -(d.Nu + 1) * z / (d.Nu + z*z) / d.Sigma, true
@@ -350,4 +348,12 @@ func logSlope(d Distribution, x float64) (slope float64, ok bool) {
 		return logSlope(d.Of, x)
 	}
 	return 0, false
+}
+
+// share returns a/x, or 0 for a = 0 even if x was rounded to 0.
+func share(a, x float64) float64 {
+	if a == 0 {
+		return 0
+	}
+	return a / x
 }

@@ -90,9 +90,11 @@ func (NegativeBinomial) Information(dst []float64, m float64, own []float64) boo
 		return true
 	}
 	// p is P(y = j), computed from P(y = j−1).
-	p := math.Exp(-phi * math.Log1p(m/phi))
-	above, sum, terms := 1.0, 0.0, 0
-	for ; above > 1e-10; terms++ {
+	zero := -phi * math.Log1p(m/phi)
+	p := math.Exp(zero)
+	above := -math.Expm1(zero) // P(y > 0); 1 − p would have few digits for a small m
+	sum, terms := above/(phi*phi), 1
+	for p *= phi * m / (m + phi); above > 1e-11*min(1, m); terms++ {
 		if terms == 10000 || p < 1e-280 {
 			return true
 		}

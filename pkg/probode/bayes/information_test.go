@@ -62,6 +62,23 @@ func TestInformation(t *testing.T) {
 	}
 }
 
+// The information about φ from counts that are nearly always zero is small, but has as
+// many digits as its tolerance says. For φ = 1 the counts are geometric: P(y > j) = q^{j+1}
+// with q = m/(1+m), so the information is Σ_{j≥1} q^{j+1}/(1+j)².
+func TestInformationOfRareCounts(t *testing.T) {
+	for _, m := range []float64{1e-2, 1e-4, 1e-6, 1e-8} {
+		q := m / (1 + m)
+		var want float64
+		for j := 1.0; j < 30; j++ {
+			want += math.Pow(q, j+1) / ((1 + j) * (1 + j))
+		}
+		got := make([]float64, 4)
+		if !(bayes.NegativeBinomial{}).Information(got, m, []float64{1}) || !(math.Abs(got[3]-want) <= 1e-6*want) {
+			t.Errorf("m = %g: information %g about φ: want %g", m, got[3], want)
+		}
+	}
+}
+
 func counts(do func(y, weight float64)) {
 	for y := range 2000 {
 		do(float64(y), 1)

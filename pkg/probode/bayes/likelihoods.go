@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 
-	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -47,16 +46,17 @@ func (g Gaussian) Own() []Value { return []Value{g.Sigma} }
 
 // LogProb returns log N(y; m, σ²).
 func (Gaussian) LogProb(y, m float64, own []float64) float64 {
-	if !(own[0] > 0) {
+	if !located(m, own[0]) {
 		return math.Inf(-1)
 	}
 	r := (y - m) / own[0]
 	return -0.5*r*r - math.Log(own[0]) - logSqrt2Pi
 }
 
-// Rand returns a draw from N(m, σ²), or NaN for σ ≤ 0.
+// Rand returns a draw from N(m, σ²), or NaN if σ is not a finite number > 0 or m is not
+// finite.
 func (Gaussian) Rand(m float64, own []float64, rng *rand.Rand) float64 {
-	if !(own[0] > 0) {
+	if !located(m, own[0]) {
 		return math.NaN()
 	}
 	return m + own[0]*rng.NormFloat64()
@@ -73,16 +73,16 @@ func (g LogNormal) Own() []Value { return []Value{g.Sigma} }
 
 // LogProb returns the log density of y, or −Inf for m ≤ 0.
 func (LogNormal) LogProb(y, m float64, own []float64) float64 {
-	if !(y > 0 && m > 0 && own[0] > 0) {
+	if !(y > 0 && m > 0 && located(m, own[0])) {
 		return math.Inf(-1)
 	}
-	r := math.Log(y/m) / own[0]
-	return -0.5*r*r - math.Log(own[0]*y) - logSqrt2Pi
+	r := logRatio(y, m) / own[0]
+	return -0.5*r*r - math.Log(own[0]) - math.Log(y) - logSqrt2Pi
 }
 
-// Rand returns a draw of y, or NaN if m ≤ 0 or σ ≤ 0.
+// Rand returns a draw of y, or NaN if m or σ is not a finite number > 0.
 func (LogNormal) Rand(m float64, own []float64, rng *rand.Rand) float64 {
-	if !(m > 0 && own[0] > 0) {
+	if !(m > 0 && located(m, own[0])) {
 		return math.NaN()
 	}
 	return m * math.Exp(own[0]*rng.NormFloat64())
@@ -98,15 +98,15 @@ func (l Laplace) Own() []Value { return []Value{l.Scale} }
 
 // LogProb returns −|y − m|/b − log 2b.
 func (Laplace) LogProb(y, m float64, own []float64) float64 {
-	if !(own[0] > 0) {
+	if !located(m, own[0]) {
 		return math.Inf(-1)
 	}
 	return -math.Log(2*own[0]) - math.Abs(y-m)/own[0]
 }
 
-// Rand returns a draw of y, or NaN for b ≤ 0.
+// Rand returns a draw of y, or NaN if b is not a finite number > 0 or m is not finite.
 func (Laplace) Rand(m float64, own []float64, rng *rand.Rand) float64 {
-	if !(own[0] > 0) {
+	if !located(m, own[0]) {
 		return math.NaN()
 	}
 	z := rng.ExpFloat64()
@@ -135,16 +135,16 @@ func (s StudentT) Own() []Value { return []Value{s.Nu, s.Sigma} }
 //	log Γ((ν+1)/2) − log Γ(ν/2) − ½ log(πν) − log σ − ½(ν+1) log(1 + r²/ν)
 func (StudentT) LogProb(y, m float64, own []float64) float64 {
 	nu, sigma := own[0], own[1]
-	if !(nu > 0 && sigma > 0) {
+	if !(located(m, sigma) && located(m, nu)) {
 		return math.Inf(-1)
 	}
 	r := (y - m) / sigma
 	return logRise(nu/2, 0.5) - logSqrt2Pi - math.Log(sigma) - 0.5*(nu+1)*math.Log1p(r*r/nu)
 }
 
-// Rand returns a draw of y, or NaN if ν ≤ 0 or σ ≤ 0.
+// Rand returns a draw of y, or NaN if ν or σ is not a finite number > 0 or m is not finite.
 func (StudentT) Rand(m float64, own []float64, rng *rand.Rand) float64 {
-	if !(own[0] > 0 && own[1] > 0) {
+	if !(located(m, own[0]) && located(m, own[1])) {
 		return math.NaN()
 	}
 	return distuv.StudentsT{Mu: m, Sigma: own[1], Nu: own[0], Src: rng}.Rand()
@@ -205,7 +205,7 @@ func (n NegativeBinomial) Own() []Value { return []Value{n.Phi} }
 func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 	phi := own[0]
 	switch {
-	case !(y >= 0) || y != math.Trunc(y) || !(m >= 0) || math.IsInf(m, 1) || !(phi > 0):
+	case !(y >= 0) || y != math.Trunc(y) || !(m >= 0) || !located(m, phi):
 		return math.Inf(-1)
 	case m == 0 && y == 0:
 		return 0
@@ -216,11 +216,11 @@ func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 	return y*math.Log(m) - c + logRise(phi, y) - (y+phi)*math.Log1p(m/phi)
 }
 
-// Rand returns a draw of y, or NaN for m < 0 or φ ≤ 0. It is a Poisson draw whose mean
-// has a gamma distribution.
+// Rand returns a draw of y, or NaN for m < 0, and if φ is not a finite number > 0. It is a
+// Poisson draw whose mean has a gamma distribution.
 func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	switch {
-	case !(m >= 0) || math.IsInf(m, 1) || !(own[0] > 0):
+	case !(m >= 0) || !located(m, own[0]):
 		return math.NaN()
 	case m == 0:
 		return 0
@@ -240,12 +240,17 @@ func (b Binomial) Own() []Value { return []Value{b.Trials} }
 // LogProb returns the log probability of y successes, or −Inf for m outside [0, n]:
 //
 //	log n! − log y! − log (n−y)! + y log(m/n) + (n−y) log(1 − m/n)
+//
+// The gamma functions of n and n − y would nearly cancel for many trials, so their
+// difference is computed as a whole.
 func (Binomial) LogProb(y, m float64, own []float64) float64 {
 	n := own[0]
 	if !(y >= 0 && y <= n) || y != math.Trunc(y) || math.IsInf(n, 1) || !(m >= 0 && m <= n) {
 		return math.Inf(-1)
 	}
-	lp := combin.LogGeneralizedBinomial(n, y)
+	k := min(y, n-y)
+	c, _ := math.Lgamma(k + 1)
+	lp := logRise(n-k+1, k) + k*math.Log(n-k+1) - c // log n!/((n−k)! k!)
 	if y > 0 {
 		lp += y * math.Log(m/n)
 	}
@@ -327,6 +332,21 @@ func description(l Likelihood) (d Description, ok bool) {
 		d = by.Describe()
 	}
 	return d, d.Of != nil && reflect.TypeOf(d.Of) == reflect.TypeOf(l)
+}
+
+// located reports whether m and scale define a distribution: m is finite, and scale is a
+// finite number > 0.
+func located(m, scale float64) bool {
+	return scale > 0 && scale <= math.MaxFloat64 && math.Abs(m) <= math.MaxFloat64
+}
+
+// logRatio returns log(y/m) for positive y and m, also where y/m is not a floating-point
+// number.
+func logRatio(y, m float64) float64 {
+	if r := y / m; r > 1e-300 && r < 1e300 {
+		return math.Log(r) // accurate near y = m, where the logarithms nearly cancel
+	}
+	return math.Log(y) - math.Log(m)
 }
 
 // logRise returns

@@ -3,6 +3,7 @@ package bayes
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // This file computes the log probability of each data value.
@@ -44,6 +45,20 @@ func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	var sum float64
 	for _, lp := range e.terms {
 		sum += lp
+	}
+	return sum
+}
+
+// LogLikelihoodChange returns by how much LogLikelihoodOf is larger for the expected values
+// to than for the expected values from. It adds the changes for the single values, so the
+// rounding errors are proportional to the change, and not to the log likelihood.
+func (e *Density) LogLikelihoodChange(from, to, theta []float64) float64 {
+	e.pointwise(e.terms, from, theta)
+	before := slices.Clone(e.terms)
+	e.pointwise(e.terms, to, theta)
+	var sum float64
+	for i, lp := range e.terms {
+		sum += lp - before[i]
 	}
 	return sum
 }

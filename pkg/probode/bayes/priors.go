@@ -56,7 +56,31 @@ func (d Truncated) LogProb(x float64) float64 {
 	if x < d.Min || x > d.Max {
 		return math.Inf(-1)
 	}
-	return d.Of.LogProb(x) - math.Log(d.Of.CDF(d.Max)-d.Of.CDF(d.Min))
+	mass, _ := d.mass()
+	return d.Of.LogProb(x) - math.Log(mass)
+}
+
+// mass returns Q(Max) − Q(Min), and reports whether it has nearly all its digits however
+// small it is.
+func (d Truncated) mass() (mass float64, exact bool) {
+	d, _, _ = d.mirrored()
+	a := d.Of.CDF(d.Min)
+	return d.Of.CDF(d.Max) - a, a < 0.5
+}
+
+// leastMass is the smallest mass that a Truncated may keep of the upper half of a
+// distribution other than the normal one. Its relative rounding error is 1e-6.
+const leastMass = 1e-10
+
+// mirrored returns the mirror image of d about the mean mu of its normal distribution, if
+// what is left of that distribution lies in its upper half. In the lower half,
+// probabilities have all their digits however small they are.
+func (d Truncated) mirrored() (m Truncated, mu float64, ok bool) {
+	of, ok := d.Of.(distuv.Normal)
+	if !ok || !(d.Min > of.Mu) {
+		return d, 0, false
+	}
+	return Truncated{Of: of, Min: 2*of.Mu - d.Max, Max: 2*of.Mu - d.Min}, of.Mu, true
 }
 
 // Quantile returns the quantile at p.
@@ -67,6 +91,9 @@ func (d Truncated) Quantile(p float64) float64 {
 		return max(d.Min, d.Of.Quantile(0))
 	case 1:
 		return min(d.Max, d.Of.Quantile(1))
+	}
+	if m, mu, ok := d.mirrored(); ok {
+		return min(max(2*mu-m.Quantile(1-p), d.Min), d.Max)
 	}
 	a, b := d.Of.CDF(d.Min), d.Of.CDF(d.Max)
 	return min(max(d.Of.Quantile(a+p*(b-a)), d.Min), d.Max)
@@ -128,6 +155,11 @@ func (p *Param) support() (t transform, err error) {
 	t = transform{lo: p.Prior.Quantile(0), hi: p.Prior.Quantile(1)}
 	if !(t.lo < t.hi) {
 		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want Quantile(0) < Quantile(1)", p.Name, t.lo, t.hi)
+	}
+	if d, ok := p.Prior.(Truncated); ok {
+		if mass, exact := d.mass(); mass < leastMass && !exact {
+			return t, fmt.Errorf("bayes: the prior of %q keeps %.2g of the probability of a distribution, at its upper end, where that number is mostly a rounding error: want at least %g", p.Name, mass, leastMass)
+		}
 	}
 	median := p.Prior.Quantile(0.5)
 	if math.IsNaN(p.Prior.LogProb(median)) || math.IsInf(p.Prior.LogProb(median), 0) {

@@ -37,8 +37,8 @@ func (Gaussian) Slope(dst []float64, y, m float64, own []float64) {
 
 // Slope implements SlopedLikelihood.
 func (LogNormal) Slope(dst []float64, y, m float64, own []float64) {
-	z := math.Log(y/m) / own[0]
-	dst[0], dst[1] = z/(own[0]*m), (z*z-1)/own[0]
+	z := logRatio(y, m) / own[0]
+	dst[0], dst[1] = z/own[0]/m, (z*z-1)/own[0]
 }
 
 // Slope implements SlopedLikelihood.

@@ -142,15 +142,20 @@ func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []floa
 		}
 		return
 	}
-	most := 0.0
+	most, tiny := 0.0, false // the largest relative change; whether something tiny changes
 	reach := func(x, dx []float64) {
 		var size float64
 		for _, v := range x {
 			size = max(size, math.Abs(v))
 		}
+		floor := 1e-3 * size
+		if size == 0 {
+			floor = 1
+		}
 		for k, v := range dx {
 			if v != 0 {
-				most = max(most, math.Abs(v)/max(math.Abs(x[k]), 1e-3*size, 1e-300))
+				most = max(most, math.Abs(v)/max(math.Abs(x[k]), floor))
+				tiny = tiny || math.Abs(x[k]) < floor
 			}
 		}
 	}
@@ -162,20 +167,19 @@ func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []floa
 		}
 		return
 	}
-	eps := 6e-6 / most // the cube root of the rounding error
-	var out [2][]float64
-	for side, sign := range [2]float64{1, -1} {
-		y, th := make([]float64, len(x)), make([]float64, len(theta))
+	y, th := make([]float64, len(x)), make([]float64, len(theta))
+	move := func(out []float64, h float64) {
 		for k := range x {
-			y[k] = x[k] + sign*eps*dx[k]
+			y[k] = x[k] + h*dx[k]
 		}
 		for k := range theta {
-			th[k] = theta[k] + sign*eps*dtheta[k]
+			th[k] = theta[k] + h*dtheta[k]
 		}
-		out[side] = make([]float64, c)
-		r.x.Observe(out[side], r.x.Data.T[row], y, th)
+		r.x.Observe(out, r.x.Data.T[row], y, th)
 	}
-	for k := range c {
-		dst[k*stride] = (out[0][k] - out[1][k]) / (2 * eps)
+	if tiny {
+		r.differ.shrink(dst, stride, 1/most, move)
+	} else {
+		r.differ.central(dst, stride, 1/most, move)
 	}
 }

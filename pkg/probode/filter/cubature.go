@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/probode/probode/pkg/probode/internal/vector"
@@ -74,9 +75,14 @@ func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) 
 	var most float64
 	b, part := e.blocks[k], e.parts[k]
 	for j, c := range part {
-		most = max(most, math.Abs(s[j]*b.level(j, b.h))/reach(e.x, c))
+		// At x = 0 there is no scale but the given distance, unless that is zero, too.
+		if scale := reach(e.x, c); scale > 0 || distance == 0 {
+			most = max(most, math.Abs(s[j]*b.level(j, b.h))/cmp.Or(scale, 1e-3))
+		}
 	}
-	distance = max(distance, 6e-6/most) // the cube root of the rounding error
+	if most > 0 {
+		distance = max(distance, 6e-6/most) // the cube root of the rounding error
+	}
 	for i, to := range [2][]float64{e.up, e.down} {
 		copy(e.at, e.x)
 		for j, c := range part {

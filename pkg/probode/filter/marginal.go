@@ -45,6 +45,7 @@ type Marginal struct {
 	owner  []int // the block of each component of the state, or −1
 	path   []float64
 	rows   map[int]int // the row of data at a grid point
+	times  []float64   // of the rows
 	kappa  float64
 	row    Row
 	look   func(n int, x []float64, r *Row)
@@ -62,14 +63,15 @@ type Marginal struct {
 }
 
 // NewMarginal returns a Marginal for c values at each of the given times, which must be
-// points of the grid g.
+// points of the grid g. If the time of an event depends on θ, the grid moves with it, so
+// Predict returns an error at other θ than that of g.
 func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c int, dalton bool) (*Marginal, error) {
 	index, err := g.Index(times)
 	if err != nil {
 		return nil, err
 	}
 	d := p.Dim()
-	out := &Marginal{dalton: dalton, pass: &pass{EK: m, joint: m.Jacobian == Cubature || len(p.Events) > 0}, rows: map[int]int{}, x: make([]float64, d),
+	out := &Marginal{dalton: dalton, pass: &pass{EK: m, joint: m.Jacobian == Cubature || len(p.Events) > 0}, rows: map[int]int{}, times: times, x: make([]float64, d),
 		row: Row{make([]float64, c), make([]float64, c), make([]float64, c*d), make([]float64, c)}}
 	for n, i := range index {
 		if _, ok := out.rows[i]; ok {
@@ -186,6 +188,12 @@ func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float6
 	m.pass.observe = observe
 	m.pass.run.kappa = m.kappa
 	err := m.solver.Solve(m.path, theta, nil)
+	if err == nil {
+		err = m.moved()
+	}
+	if _, ok := m.rows[len(m.solver.Times())-1]; ok && err == nil {
+		err = m.pass.run.finish(m.path, theta)
+	}
 	first, _ := m.pass.run.g.Segment(0)
 	if n, ok := m.rows[0]; ok && first > 0 && err == nil { // the pass begins after an event at the start
 		copy(m.x, m.path)
@@ -196,6 +204,19 @@ func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float6
 		}
 	}
 	return err
+}
+
+// moved returns an error if the last solve has moved a grid point with data, because the
+// time of an event depends on θ.
+func (m *Marginal) moved() error {
+	grid := m.solver.Times()
+	span := grid[len(grid)-1] - grid[0]
+	for i, n := range m.rows {
+		if math.Abs(grid[i]-m.times[n]) > 1e-9*span {
+			return fmt.Errorf("filter: an event has moved, so the time %g of the data is not a grid point any more: want a grid for this θ", m.times[n])
+		}
+	}
+	return nil
 }
 
 // Work returns the number of steps that a prediction takes.

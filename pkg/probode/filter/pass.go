@@ -56,6 +56,7 @@ type recording struct {
 	g      *probode.Grid
 	begun  bool
 	chains []*chain
+	last   int       // the last grid point that keep was called for
 	sigma  []float64 // noise κ of the last step for each block
 
 	// The diffusion is estimated from these sums over all steps.
@@ -222,6 +223,7 @@ func (s *recording) diffuse() {
 // keep stores the distributions at grid point i, after a step of length h or after an
 // event. The argument x is the state at which f was linearised.
 func (s *recording) keep(i int, h float64, x []float64) error {
+	s.last = i
 	if s.pass.observe != nil {
 		if err := s.pass.observe(s, i, x); err != nil {
 			return err
@@ -233,6 +235,16 @@ func (s *recording) keep(i int, h float64, x []float64) error {
 		}
 	}
 	return nil
+}
+
+// finish goes past events at the end of the span, after which the solver makes no step. The
+// argument path holds the states at the grid points.
+func (s *recording) finish(path, theta []float64) error {
+	end := len(s.g.Times()) - 1
+	if s.last == end {
+		return nil
+	}
+	return s.Start(end, path[end*s.p.Dim():], theta)
 }
 
 // pastEvent restarts the filter from the state x after the events at time t. The errors
@@ -303,7 +315,7 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 				continue
 			}
 			out[c] = make([]float64, len(z))
-			eps := 6e-6 * reach(before, c) // the cube root of the rounding error
+			eps := 6e-6 * cmp.Or(max(reach(before, c), reach(x, c)), 1e-3) // the cube root of the rounding error
 			for _, side := range [2]float64{eps, -eps} {
 				copy(at, before)
 				at[c] += side
@@ -323,9 +335,10 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	return out, nil
 }
 
-// reach returns the scale on which component c of x is varied for differences.
+// reach returns the scale on which component c of x is varied for differences, or 0 if x is
+// zero.
 func reach(x []float64, c int) float64 {
-	return cmp.Or(max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x)), 1e-3)
+	return max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x))
 }
 
 // The method jump() applies the jumps of the events at time t.

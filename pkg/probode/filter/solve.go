@@ -91,6 +91,9 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	if err := solver.Solve(path, theta, nil); err != nil {
 		return nil, err
 	}
+	if err := m.run.finish(path, theta); err != nil {
+		return nil, err
+	}
 	out := &Solution{Problem: p, Grid: solver.Grid(), T: slices.Clone(solver.Times()), run: m.run, path: path}
 	if s.Alpha == 0 && !s.Varying {
 		if err := m.run.decided(); err != nil {

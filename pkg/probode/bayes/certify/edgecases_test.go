@@ -57,25 +57,40 @@ func TestCertifyCountsFromZero(t *testing.T) {
 	}
 }
 
-// Where the reference expects zero for certain and the other solver does not, no
-// number bounds what that does.
+// Where the reference expects zero for certain and the other solver expects δ, D takes the
+// information of a count with the mean δ, which is 1/δ. By backward Euler with steps of
+// ¼, x stays at zero up to t = 2. With steps of 4/3 it grows from t = 4/3 on.
 func TestCertifyImpossibleCounts(t *testing.T) {
-	// x stays at zero to t = 2; the second solver, of coarse steps, begins sooner.
-	p := counted([]float64{1.9, 4}, []float64{0, 3}, func(dst []float64, t float64, _, th []float64) {
-		dst[0] = 0
-		if t >= 2 {
-			dst[0] = th[0]
-		}
+	p := counted([]float64{1.5, 4}, []float64{0, 3}, func(dst []float64, t float64, _, th []float64) {
+		dst[0] = th[0] * max(0, t-2)
 	})
-	p.Experiments[0].Problem.Events = []probode.Event{{Time: 2}}
-	early := *p
-	early.Method = adams.Moulton{}
-	c, err := certify.Run(context.Background(), withStep(&early, 0.5), certify.Settings{Modes: [][]float64{{1.5}}})
+	p.Method = adams.Moulton{}
+	reference, coarse := *withStep(p, 0.25), withStep(p, 4./3)
+	c, err := certify.Run(context.Background(), coarse, certify.Settings{Modes: [][]float64{{1.3}}, Reference: reference.Setup})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := c.Modes[0]; m.Err != "" || math.IsNaN(m.D) {
-		t.Errorf("%+v", m)
+	m := c.Modes[0]
+	if m.Err != "" {
+		t.Fatal(m.Err)
+	}
+	var expected [2][]float64
+	for i, q := range []*bayes.Posterior{&reference, coarse} {
+		e, err := bayes.NewDensity(context.Background(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.LogLikelihood(m.Theta, nil); err != nil {
+			t.Fatal(err)
+		}
+		expected[i] = e.Expected()
+	}
+	if at := expected[0]; at[0] != 0 || math.Abs(at[1]-2.25*m.Theta[0]) > 1e-12 || !(expected[1][0] > 0.01) {
+		t.Fatalf("expected %g", expected)
+	}
+	last := expected[1][1] - expected[0][1]
+	if want := math.Sqrt(expected[1][0] + last*last/expected[0][1]); !(math.Abs(m.D-want) <= 1e-9*want) {
+		t.Errorf("D = %.12g: want %.12g", m.D, want)
 	}
 }
 

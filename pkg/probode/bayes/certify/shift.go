@@ -90,7 +90,7 @@ func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 			var f [2]float64
 			for i, sign := range []float64{-1, 1} {
 				theta[k] = l.theta[k] + sign*h
-				f[i] = l.x.density.LogLikelihoodOf(shifted, theta) - l.x.density.LogLikelihoodOf(l.m, theta)
+				f[i] = l.x.density.LogLikelihoodChange(l.m, shifted, theta)
 			}
 			theta[k] = l.theta[k]
 			s := (f[1] - f[0]) / (2 * h) * l.dtheta[k]

@@ -30,7 +30,7 @@ func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {
 		return (y - m) / slopes[0]
 	}
 	// Near m = y, the numerator and the denominator are both zero up to rounding.
-	if near := 1e-5 * max(math.Abs(y), math.Abs(m)); math.Abs(y-m) < near {
+	if near := max(1e-5*max(math.Abs(y), math.Abs(m)), 1e-100); math.Abs(y-m) < near {
 		return math.Sqrt((variance(y-near) + variance(y+near)) / 2)
 	}
 	return math.Sqrt(variance(m))
@@ -67,8 +67,13 @@ func (e *expansion) at(n int, x []float64) []float64 {
 }
 
 // expand sets the standard deviation s for the data value y with the given index and
-// likelihood. If y is impossible given m, it expands at m = y instead.
-func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m float64, own []float64) (sd float64) {
+// likelihood. If y is impossible given m, it expands at m = y instead. If the state is
+// known exactly, any s gives the same result, also where counts have no variance.
+func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m float64, own []float64, known bool) (sd float64) {
+	if known {
+		e.mean[index], e.sd[index] = m, 1
+		return 1
+	}
 	if math.IsNaN(y) {
 		y = m
 	}

@@ -192,14 +192,19 @@ func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 		at = p.Theta
 	}
 	problem := x.Problem
-	grid, err := probode.Setup{Method: ek, Mesh: m.Mesh}.Grid(ctx, problem, path.part.Theta(at), times)
-	if err != nil {
-		return nil, err
+	path.build = func(ctx context.Context, theta []float64) (*probode.Grid, error) {
+		return probode.Setup{Method: ek, Mesh: m.Mesh}.Grid(ctx, problem, theta, times)
 	}
-	path.make = func() (*filter.Marginal, error) {
+	path.make = func(grid *probode.Grid) (*filter.Marginal, error) {
 		return filter.NewMarginal(problem, ek, grid, times, len(x.Data.Y[0]), m.DALTON)
 	}
-	path.of, err = path.make()
+	theta := path.part.Theta(at)
+	var err error
+	if path.grid, err = path.build(ctx, theta); err != nil {
+		return nil, err
+	}
+	path.events = path.eventTimes(theta)
+	path.of, err = path.make(path.grid)
 	return path, err
 }
 
@@ -210,7 +215,10 @@ type path struct {
 	part    *bayes.Part // of a density of its own
 	data    *bayes.Data
 	of      *filter.Marginal
-	make    func() (*filter.Marginal, error)
+	build   func(ctx context.Context, theta []float64) (*probode.Grid, error)
+	make    func(grid *probode.Grid) (*filter.Marginal, error)
+	grid    *probode.Grid // of of
+	events  []float64     // times of the events on grid that depend on θ
 	predict []float64
 
 	logarithm []bool                   // columns with log-normal errors, which are predicted on the log scale
@@ -230,10 +238,40 @@ func (p *path) Clone() probode.Path {
 	c := *p
 	c.on(p.mesh.of)
 	var err error
-	if c.of, err = p.make(); err != nil {
+	if c.of, err = p.make(p.grid); err != nil {
 		panic("marginal: " + err.Error()) // p was made with the same arguments
 	}
 	return &c
+}
+
+// eventTimes returns the times of the events that depend on the θ of the problem.
+func (p *path) eventTimes(theta []float64) (times []float64) {
+	events := p.mesh.of.Posterior().Experiments[p.number].Problem.Events
+	for k := range events {
+		if when := events[k].When; when != nil {
+			times = append(times, when(theta))
+		}
+	}
+	return times
+}
+
+// follow builds a new grid if an event has moved. The points of the old one would move
+// with the event, so the times of the data would not be grid points any more.
+func (p *path) follow(ctx context.Context, theta []float64) error {
+	times := p.eventTimes(theta)
+	if slices.Equal(times, p.events) {
+		return nil
+	}
+	grid, err := p.build(ctx, theta)
+	if err != nil {
+		return err
+	}
+	of, err := p.make(grid)
+	if err != nil {
+		return err
+	}
+	p.grid, p.of, p.events = grid, of, times
+	return nil
 }
 
 // States writes, for each time, the means, the standard deviations and, for DALTON, the
@@ -243,6 +281,10 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	if p.diffusion >= 0 {
 		alpha = theta[p.diffusion]
 	}
+	own := slices.Clone(p.part.Theta(theta))
+	if err := p.follow(ctx, own); err != nil {
+		return err
+	}
 	var e *expansion
 	var settled func(x []float64) bool
 	if slices.ContainsFunc(p.laplace, func(of bayes.SlopedLikelihood) bool { return of != nil }) {
@@ -250,7 +292,7 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 		e = &expansion{mean: make([]float64, values), sd: make([]float64, values), left: 100}
 		settled = func(x []float64) bool { return p.settled(e, x, theta) }
 	}
-	extra, err := p.of.Predict(ctx, p.predict, slices.Clone(p.part.Theta(theta)), alpha, func(n int, x []float64, r *filter.Row) {
+	extra, err := p.of.Predict(ctx, p.predict, own, alpha, func(n int, x []float64, r *filter.Row) {
 		p.look(n, x, r, theta, e)
 	}, settled)
 	if err != nil {
@@ -288,11 +330,12 @@ func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expan
 	mean, slopes, own := p.part.Linear(n, at, theta)
 	copy(r.Y, p.data.Y[n])
 	d := len(x)
+	known := p.data.T[n] == p.mesh.of.Posterior().Experiments[p.number].Problem.Span[0] // no step has been made
 	for k, m := range mean {
 		copy(r.Slopes[k*d:(k+1)*d], slopes[k*(d+len(theta)):])
 		r.Mean[k] = m
 		if of := p.laplace[k]; of != nil {
-			r.SD[k] = e.expand(n*len(mean)+k, of, r.Y[k], m, own[k])
+			r.SD[k] = e.expand(n*len(mean)+k, of, r.Y[k], m, own[k], known)
 		} else {
 			r.SD[k] = own[k][0]
 		}

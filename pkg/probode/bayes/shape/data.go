@@ -28,17 +28,22 @@ type Datum struct {
 // Discrepancy returns the discrepancy D between two vectors of expected data, in units of
 // the measurement errors, D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is taken
 // from the argument data, which must have been computed at the expected values in the
-// argument finer. Relative differences up to the argument rounding are ignored. A datum
-// without measurement error contributes nothing if both values are the same; otherwise D
-// is infinite.
+// argument finer. Relative differences of at most the argument rounding are ignored. A
+// datum that is certain under finer, such as a count of 0 where 0 is expected, contributes
+// the change of its log probability, |Score × difference|, in place of its term. If it has
+// no slope, D is infinite unless both values are the same.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range data {
 		if delta := expected[o.At] - finer[o.At]; math.Abs(delta) > rounding*math.Abs(finer[o.At]) {
-			if o.Certain {
-				o.Information = math.Inf(1)
+			switch {
+			case !o.Certain:
+				d += o.Information * delta * delta
+			case o.Score != 0:
+				d += math.Abs(o.Score * delta)
+			default:
+				d = math.Inf(1)
 			}
-			d += o.Information * delta * delta
 		}
 	}
 	return math.Sqrt(d)

@@ -1,0 +1,83 @@
+package bayes_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// logistic is a Cumulative that describes nothing about itself: the logistic distribution
+// with the scale s.
+type logistic struct{ s bayes.Value }
+
+func (l logistic) Own() []bayes.Value { return []bayes.Value{l.s} }
+func (logistic) LogProb(y, m float64, own []float64) float64 {
+	z := math.Abs(y-m) / own[0]
+	return -z - 2*math.Log1p(math.Exp(-z)) - math.Log(own[0])
+}
+func (logistic) Rand(m float64, own []float64, rng *rand.Rand) float64 {
+	u := rng.Float64()
+	return m + own[0]*math.Log(u/(1-u))
+}
+func (logistic) Slope(dst []float64, y, m float64, own []float64) {
+	z := (y - m) / own[0]
+	dst[0] = math.Tanh(z/2) / own[0]
+	dst[1] = (z*math.Tanh(z/2) - 1) / own[0]
+}
+func (logistic) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+	z := (y - m) / own[0]
+	if slope != nil {
+		hazard := 1 / (1 + math.Exp(z)) / own[0]
+		slope[0], slope[1] = -hazard, -hazard*z
+	}
+	return -math.Log1p(math.Exp(-z))
+}
+
+// double embeds a Gaussian law, and takes its number for the half of the standard deviation.
+type double struct{ bayes.Gaussian }
+
+func (double) LogProb(y, m float64, own []float64) float64 {
+	return bayes.Gaussian{}.LogProb(y, m, []float64{2 * own[0]})
+}
+func (double) LogCDF(slope []float64, y, m float64, own []float64) float64 {
+	lp := bayes.Gaussian{}.LogCDF(slope, y, m, []float64{2 * own[0]})
+	if slope != nil {
+		slope[1] *= 2
+	}
+	return lp
+}
+
+// A likelihood from outside the package can be censored, whether it describes itself or
+// inherits a description that does not apply to it. The gradient is that of differences,
+// and not that of the embedded law.
+func TestCensoredLawFromOutside(t *testing.T) {
+	for _, of := range []bayes.Likelihood{
+		bayes.Censored{Of: logistic{bayes.Unknown("s")}, Limit: 1},
+		bayes.Censored{Of: logistic{bayes.Known(0.4)}, Limit: 1},
+		logistic{bayes.Unknown("s")},
+		bayes.Censored{Of: double{bayes.Gaussian{Sigma: bayes.Unknown("s")}}, Limit: 1},
+		double{bayes.Gaussian{Sigma: bayes.Unknown("s")}},
+	} {
+		p := &bayes.Posterior{
+			Model: bayes.Model{
+				Params: []bayes.Param{{Name: "slope", Prior: distuv.Normal{Mu: 1, Sigma: 1}}, {Name: "s", Prior: distuv.LogNormal{Mu: -1, Sigma: 0.5}}},
+				Experiments: []bayes.Experiment{{Problem: sloped(1), Data: &bayes.Data{T: []float64{0.1, 0.6, 1}, Y: [][]float64{{1}, {4}, {2}}},
+					Observe: func(dst []float64, _ float64, x, th []float64) { dst[0] = x[0] + 0.01*th[1] }, Errors: []bayes.Likelihood{of}}},
+			},
+			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.25)},
+		}
+		e, err := bayes.NewDensity(context.Background(), p)
+		if err != nil {
+			t.Errorf("%T: %v", of, err)
+			continue
+		}
+		_ = p.Spreads()
+		checkGradient(t, e, []float64{0.7, -1.2}, nil, 1e-7)
+	}
+}
