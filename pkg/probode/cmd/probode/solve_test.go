@@ -234,3 +234,26 @@ events: [{eventId: e, trigger: A < 1, assignments: {A: 3}}]`), 0o666); err != ni
 		t.Errorf("equal steps: %v", err)
 	}
 }
+
+// A span of a model begins where the model starts: x' = x with x(3) = 2 has the solution
+// 2 exp(t − 3). Another beginning is refused, because there the state is not known.
+func TestSolveSpanOfModelThatStartsLate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "late.yaml")
+	if err := os.WriteFile(file, []byte("time: {start: 3}\nodes:\n  - {stateId: x, rightHandSide: x, initialValue: 2}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range [][]string{nil, {"-method", "reference"}, {"-method", "rk4", "-step", "0.001"}} {
+		_, rows := table(t, append(how, "-model", file, "-span", "3,5", "-times", "3,4,5")...)
+		for i, from := range []float64{0, 1, 2} {
+			if want := 2 * math.Exp(from); math.Abs(rows[i][1]-want) > 1e-4*want { // a hundred times the tolerance
+				t.Errorf("%q: x(%g) is %g: want %g", how, 3+from, rows[i][1], want)
+			}
+		}
+	}
+	for _, span := range []string{"0,5", "2,5", "4,5"} {
+		err := solve(context.Background(), []string{"-model", file, "-span", span}, &strings.Builder{})
+		if want := "-span " + span + ": the model starts at 3: want 3,to"; err == nil || err.Error() != want {
+			t.Errorf("error %v: want %q", err, want)
+		}
+	}
+}
