@@ -64,11 +64,17 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 		}
 		m.conditions = append(m.conditions, c)
 	}
-	for _, n := range y.List("events") {
-		m.Events = append(m.Events, r.events(n)...)
-	}
-	for _, n := range y.List("doses") {
-		r.dose(n, m)
+	for _, key := range y.Keys { // in the order of the file, which counts for events at the same time
+		switch key {
+		case "events":
+			for _, n := range y.List(key) {
+				m.Events = append(m.Events, r.events(n)...)
+			}
+		case "doses":
+			for _, n := range y.List(key) {
+				r.dose(n, m)
+			}
+		}
 	}
 	r.setByEvents(p, m)
 	r.addLayers(p, m)
