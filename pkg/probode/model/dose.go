@@ -120,6 +120,9 @@ func (r *modelReader) setByEvents(p *File, m *Model) {
 			if q.Estimate {
 				e.Where.Failf("event %s sets %s, which is estimated: want a state with the right-hand side 0 and this parameter as its initial value", e.ID, q.ID)
 			}
+			if math.IsNaN(q.Nominal) {
+				q.where.Failf("parameter %s is not estimated and has no nominalValue", q.ID)
+			}
 			m.States = append(m.States, equations.State{ID: q.ID, Name: q.name, Init: expr.Num(q.Nominal), Rate: expr.Num(0), Where: q.where})
 			p.Params = slices.Delete(p.Params, i, i+1)
 		}

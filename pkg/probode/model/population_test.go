@@ -269,6 +269,7 @@ func TestPopulationRefuses(t *testing.T) {
 		{"count: 2}\n  - {doseId: inf", "count: 1e9}\n  - {doseId: inf", `count is "1e9": want a whole number`},
 		{"{drip: 5}", "{typical: 5}", "event pump sets typical, which is estimated"},
 		{"{drip: 5}", "{level: 5}", "event pump sets level, which is not a state"},
+		{"drip, nominalValue: 0", "drip", "m.yaml:8: parameter drip is not estimated and has no nominalValue"},
 		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40, lowerLimit: 3", "observable ill has counts and a lowerLimit"},
 		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 5", "the value 20 at t = 15 is impossible under bayes.Binomial"},
 	} {
