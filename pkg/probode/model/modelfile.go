@@ -82,6 +82,7 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	r.checkNames(p, m)
 	m.checkUnits()
 	m.Assignments = equations.Sort(m.Assignments)
+	r.checkFixed(m)
 	for _, table := range y.Tables("data") {
 		m.Data = append(m.Data, readData(table, m)...)
 	}
@@ -95,6 +96,7 @@ type modelReader struct {
 	lambdas   map[string]*expr.Node
 	callables []string
 	layers    []layered
+	fixed     []fixed
 }
 
 // id fails unless v can be a name in formulas.
