@@ -233,6 +233,9 @@ func (r *modelReader) observable(n *source.Node) observable {
 		if o.distribution.counts() {
 			r.Failf(n.LineOf("lowerLimit"), "observable %s has counts and a lowerLimit: want a continuous distribution", o.id)
 		}
+		if o.scale != Lin && !(v > 0) {
+			r.Failf(n.LineOf("lowerLimit"), "lowerLimit is %v, and %s is on the scale %s: want a limit > 0", v, o.id, o.scale)
+		}
 		o.limit = expr.Num(v)
 	}
 	if o.distribution.counts() && o.scale != Lin {
