@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What follows is said of all commands in docs/json.md: with a status other than 0 there
+// is no file, unless an assessment or a fit is interrupted.
+
+// counts is a model that PEtab cannot express, and a model file can.
+const counts = `parameters:
+  - {parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 5}
+odes:
+  - {stateId: A, rightHandSide: -k * A, initialValue: 10}
+observables:
+  - {observableId: n, observableFormula: A, noiseDistribution: poisson}
+data: |
+  time,n
+  1,3
+  2,2
+`
+
+// inFolder changes to a new folder that contains a file.
+func inFolder(t *testing.T, name, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// left returns the names of the files in the working directory.
+func left(t *testing.T) string {
+	t.Helper()
+	names, err := filepath.Glob("*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(names, " ")
+}
+
+// A likelihood that cannot be written as PEtab, or as a model file, leaves no JSON, and
+// prints none.
+func TestNoResultsAfterAnError(t *testing.T) {
+	inFolder(t, "counts.yaml", counts)
+	for _, c := range []struct{ args, want string }{
+		{"likelihood -model counts.yaml -petab folder -json a.json", "-petab: model: the distribution of n is poisson"},
+		{"likelihood -model counts.yaml -petab folder -json -", "-petab: model: the distribution of n is poisson"},
+		{"likelihood -model counts.yaml -rtol 1e-3,1e-4 -json a.json", "-rtol and -atol: want one number each"},
+		{"likelihood -model counts.yaml -at k=-800 -json a.json", ""}, // A overflows
+		{"solve -model counts.yaml -times 5 -json a.json", "-times: 5 is outside the span"},
+		{"certify -model counts.yaml -method dp5 -rtol 1e-3 -at nominal -line none -out a.svg -json a.json", "-line none: want one of k"},
+		{"fit -model counts.yaml -starts 1 -level 2 -profiles -json a.json", "-level 2: want a number between 0 and 1"},
+	} {
+		var out bytes.Buffer
+		err := run(context.Background(), strings.Fields(c.args), &out)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one line with %q", c.args, err, c.want)
+		}
+		if files := left(t); out.Len() > 0 || files != "counts.yaml" {
+			t.Errorf("%s: printed %q, and the files are %s", c.args, &out, files)
+		}
+	}
+}
