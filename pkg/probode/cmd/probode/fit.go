@@ -35,8 +35,10 @@ according to its expansion. If few searches found the best optimum, there may be
 better one.
 
 -profiles computes the profile likelihood of each parameter: its confidence interval,
-and whether the data determine the parameter at all. A fit that is interrupted with
-Ctrl-C writes the searches and profiles that have ended.
+and whether the data determine the parameter at all. If you press Ctrl-C during the
+profiles, fit writes all searches and the profiles that have ended. The searches are
+completed together, after the last of them: before that, Ctrl-C ends fit without a
+result.
 
 The figure (.png, .svg or .html) shows the fit against the data, and how far below the
 best each search ended. With -profiles it also shows the profiles, and a band around the
