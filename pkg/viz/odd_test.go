@@ -1,0 +1,65 @@
+package viz
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// from the limits in the option.
+func TestChartShowsTheData(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	fraction := func(v, lo, hi float64, log bool) float64 {
+		if log {
+			return (math.Log(v) - math.Log(lo)) / (math.Log(hi) - math.Log(lo))
+		}
+		return (v - lo) / (hi - lo)
+	}
+	shown, hidden := 0, 0
+	for range 70 {
+		// The length of the axis is up to 10⁷ times smaller than the numbers on it.
+		draw := func() []float64 {
+			size := math.Pow(10, 40*rng.Float64()-20)
+			offset := size * math.Pow(10, 7*rng.Float64()) * float64(rng.IntN(3)-1)
+			v := make([]float64, 8)
+			for i := range v {
+				v[i] = offset + size*rng.Float64()
+			}
+			return v
+		}
+		x, y := draw(), draw()
+		slices.Sort(x)
+		y[rng.IntN(8)] = []float64{nan, inf, -inf, 1e300, -1, 0}[rng.IntN(6)]
+		f := panel(Points{Name: "points", X: x, Y: y}, Line{Name: "line", X: []float64{x[0], x[7]}, Y: []float64{y[0], y[1]}})
+		f.Panels[0].X.Log, f.Panels[0].Y.Log = rng.IntN(3) == 0 && x[0] > 0, rng.IntN(3) == 0 && slices.Max(y[:2]) > 0 && slices.Max(y[2:]) > 0
+		if _, err := chartOption(f); err != nil && strings.Contains(err.Error(), "no value that can be drawn") {
+			continue
+		}
+		c, _ := chartOf(t, f)
+		for i, v := range numbers(t, c.Series[0].Data) {
+			drawn := finite(x[i]) && finite(y[i]) && !(f.Panels[0].X.Log && x[i] <= 0) && !(f.Panels[0].Y.Log && y[i] <= 0)
+			if (v[0] != nil && v[1] != nil) != drawn {
+				t.Fatalf("(%v, %v) is drawn at %s", x[i], y[i], c.Series[0].Data)
+			}
+			if !drawn {
+				hidden++
+				continue
+			}
+			shown++
+			for k, want := range []float64{x[i], y[i]} {
+				a, log := c.XAxis[0], f.Panels[0].X.Log
+				if k == 1 {
+					a, log = c.YAxis[0], f.Panels[0].Y.Log
+				}
+				if got, at := fraction(*v[k], a.Min, a.Max, log), fraction(want, a.Min, a.Max, log); math.Abs(got-at) > 1.1e-4 || at < 0 || at > 1 {
+					t.Fatalf("%v on an axis from %v to %v (logarithmic: %v) is drawn as %v: at %.6f of it, want %.6f", want, a.Min, a.Max, log, *v[k], got, at)
+				}
+			}
+		}
+	}
+	if shown < 350 || hidden < 50 {
+		t.Errorf("%d data were drawn, and %d could not be: want more", shown, hidden)
+	}
+}
