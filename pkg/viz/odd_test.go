@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -61,5 +62,17 @@ func TestChartShowsTheData(t *testing.T) {
 	}
 	if shown < 350 || hidden < 50 {
 		t.Errorf("%d data were drawn, and %d could not be: want more", shown, hidden)
+	}
+}
+
+// A point whose error is not finite has no bar, and the others have theirs.
+func TestBarsThatAreNotFinite(t *testing.T) {
+	c, _ := chartOf(t, panel(Points{Name: "p", X: []float64{1, 2, 3}, Y: []float64{1, 2, 3}, Err: []float64{inf, nan, 0.5}}))
+	var bars []struct{ Coords [][]float64 }
+	if err := json.Unmarshal(c.Series[0].Data, &bars); err != nil || len(bars) != 1 || bars[0].Coords[0][1] != 2.5 || bars[0].Coords[1][1] != 3.5 {
+		t.Errorf("%s: %v: want one bar, from 2.5 to 3.5", c.Series[0].Data, err)
+	}
+	if d := numbers(t, c.Series[1].Data); len(d) != 3 || d[0][1] == nil || d[1][1] == nil {
+		t.Errorf("%s: want three points", c.Series[1].Data)
 	}
 }
