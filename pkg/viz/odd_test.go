@@ -2,6 +2,9 @@ package viz
 
 import (
 	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -65,6 +68,66 @@ func TestChartShowsTheData(t *testing.T) {
 	}
 }
 
+// other values are. The option of the chart is JSON, and the SVG is XML.
+func TestOddValuesAreDrawn(t *testing.T) {
+	one := Line{Name: "one", X: []float64{1, 2}, Y: []float64{1, 2}}
+	for name, l := range map[string]Layer{
+		"empty line":            Line{Name: "l"},
+		"empty band":            Band{Name: "b"},
+		"empty points":          Points{Name: "p", Err: []float64{}},
+		"one vertex":            Line{Name: "l", X: []float64{1}, Y: []float64{1}, Label: "end", Marker: Disc},
+		"NaN only":              Line{Name: "l", X: []float64{nan, 1}, Y: []float64{1, nan}, Label: "end"},
+		"constant":              Line{Name: "l", X: []float64{1, 1, 1}, Y: []float64{2, 2, 2}},
+		"infinite edges":        Band{Name: "b", X: []float64{1, 2, 3}, Lo: []float64{-inf, 1, nan}, Hi: []float64{inf, inf, 2}},
+		"infinite bars":         Points{Name: "p", X: []float64{1, 2, 3}, Y: []float64{1, 2, 3}, Err: []float64{inf, nan, 0.5}},
+		"bars beyond the range": Points{Name: "p", X: []float64{1, 2}, Y: []float64{1, -1e280}, Err: []float64{1e300, 1e280}},
+		"opposite extremes":     Line{Name: "l", X: []float64{-1e280, 1e280}, Y: []float64{1e-280, 1e280}},
+		"tiny":                  Points{Name: "p", X: []float64{5e-324, 1e-300}, Y: []float64{-5e-324, 0}},
+		"histogram of one":      Histogram("h", []float64{3}, 0),
+		"histogram of nothing":  Histogram("h", []float64{nan, inf}, 0),
+	} {
+		for _, log := range []bool{false, true} {
+			f := panel(one, l)
+			f.Width, f.Height = 300, 200
+			f.Panels[0].X.Log, f.Panels[0].Y.Log = log, log
+			option, err := chartOption(f)
+			if err == nil && !json.Valid(option) {
+				err = errors.New("the option is not JSON")
+			}
+			if err != nil {
+				t.Errorf("%s, logarithmic: %v: %v", name, log, err)
+			}
+			if _, err := PNG(f); err != nil {
+				t.Errorf("%s, logarithmic: %v: PNG: %v", name, log, err)
+			}
+			svg, err := SVG(f)
+			if err == nil {
+				_, err = texts(svg)
+			}
+			if err != nil || strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") {
+				t.Errorf("%s, logarithmic: %v: SVG: %v", name, log, err)
+			}
+		}
+	}
+}
+
+// texts returns the texts in an SVG document.
+func texts(svg []byte) (list []string, err error) {
+	d := xml.NewDecoder(strings.NewReader(string(svg)))
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s, is := token.(xml.CharData); is && strings.TrimSpace(string(s)) != "" {
+			list = append(list, string(s))
+		}
+	}
+}
+
 // A point whose error is not finite has no bar, and the others have theirs.
 func TestBarsThatAreNotFinite(t *testing.T) {
 	c, _ := chartOf(t, panel(Points{Name: "p", X: []float64{1, 2, 3}, Y: []float64{1, 2, 3}, Err: []float64{inf, nan, 0.5}}))
@@ -74,5 +137,14 @@ func TestBarsThatAreNotFinite(t *testing.T) {
 	}
 	if d := numbers(t, c.Series[1].Data); len(d) != 3 || d[0][1] == nil || d[1][1] == nil {
 		t.Errorf("%s: want three points", c.Series[1].Data)
+	}
+}
+
+// A histogram leaves out what it cannot draw, and the rest has the area 1.
+func TestHistogramOfOddValues(t *testing.T) {
+	got, want := Histogram("h", []float64{1, nan, 2, inf, 4, -inf, 1e300}, 3), Histogram("h", []float64{1, 2, 4}, 3)
+	same := func(a, b float64) bool { return a == b || a != a && b != b }
+	if !slices.EqualFunc(got.X, want.X, same) || !slices.EqualFunc(got.Hi, want.Hi, same) {
+		t.Errorf("%v, %v: want %v, %v", got.X, got.Hi, want.X, want.Hi)
 	}
 }
