@@ -12,6 +12,9 @@ import (
 	"testing"
 )
 
+// Every vertex of a chart is where the datum is, to 1e-4 of the length of the axis, and
+// null where the datum cannot be drawn: for data of any size, on short axes far from 0, and
+// on logarithmic ones. The positions are compared as fractions of the axis, computed here
 // from the limits in the option.
 func TestChartShowsTheData(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
@@ -68,6 +71,7 @@ func TestChartShowsTheData(t *testing.T) {
 	}
 }
 
+// A figure can be drawn in every format if one of its layers has a value, whatever the
 // other values are. The option of the chart is JSON, and the SVG is XML.
 func TestOddValuesAreDrawn(t *testing.T) {
 	one := Line{Name: "one", X: []float64{1, 2}, Y: []float64{1, 2}}
@@ -146,5 +150,40 @@ func TestHistogramOfOddValues(t *testing.T) {
 	same := func(a, b float64) bool { return a == b || a != a && b != b }
 	if !slices.EqualFunc(got.X, want.X, same) || !slices.EqualFunc(got.Hi, want.Hi, same) {
 		t.Errorf("%v, %v: want %v, %v", got.X, got.Hi, want.X, want.Hi)
+	}
+}
+
+// Names with characters that mean something in HTML, XML or JSON arrive as they are: in the
+// SVG, in the option of the chart, and as text in a table.
+func TestNamesWithMarkup(t *testing.T) {
+	const evil = `a<b> & "c" 'd' </text> &lt; \n`
+	f := panel(Line{Name: evil, X: []float64{1, 2}, Y: []float64{1, 2}, Label: "end " + evil})
+	f.Title, f.Panels[0].Title, f.Panels[0].X.Label, f.Panels[0].Y.Label = "figure "+evil, "panel "+evil, "x "+evil, "y "+evil
+	svg, err := SVG(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := texts(svg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, prefix := range []string{"", "end ", "figure ", "panel ", "x ", "y "} {
+		if !slices.Contains(got, prefix+evil) {
+			t.Errorf("the SVG has the texts %q: want %q", got, prefix+evil)
+		}
+	}
+	c, _ := chartOf(t, f)
+	if c.Series[0].Name != evil || c.Series[1].Label.Formatter != "end "+evil || c.XAxis[0].Name != "x "+evil || c.Title[0].Text != "figure "+evil || c.Title[1].Text != "panel "+evil {
+		t.Errorf("the chart has the names %q, %q, %q and %q", c.Series[0].Name, c.Series[1].Label.Formatter, c.XAxis[0].Name, c.Title)
+	}
+	table := HTMLTable([]string{evil}, [][]string{{evil}, {""}}, func(row, column int) string {
+		if row == 0 {
+			return `class="n"`
+		}
+		return ""
+	})
+	cell := `a&lt;b&gt; &amp; &#34;c&#34; &#39;d&#39; &lt;/text&gt; &amp;lt; \n`
+	if want := "<table>\n<thead><tr><th>" + cell + "</th></tr>\n</thead>\n<tbody>\n<tr><td class=\"n\">" + cell + "</td></tr>\n<tr><td></td></tr>\n</tbody>\n</table>"; table != want {
+		t.Errorf("the table is\n%s\nwant\n%s", table, want)
 	}
 }
