@@ -276,7 +276,8 @@ func some(params []modelfile.Parameter) string {
 	return strings.Join(names, ", ")
 }
 
-// experimentOf returns the experiment of a condition, or the first one if condition is "".
+// experimentOf returns the experiment of a condition or, if condition is "", the first one:
+// see modelfile.File.Instances.
 func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, error) {
 	list, err := p.Instances()
 	if err != nil {
@@ -287,7 +288,12 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 		if condition == "" || e.Condition == condition {
 			return e, nil
 		}
-		names = append(names, text.Clip(e.Condition))
+		if e.Condition != "" {
+			names = append(names, text.Clip(e.Condition))
+		}
+	}
+	if names == nil {
+		return nil, fmt.Errorf("-condition %s: the model has no conditions", text.Clip(condition))
 	}
 	if len(names) > 8 {
 		names = append(names[:8], "…")

@@ -34,8 +34,8 @@ and three quantiles of an ensemble of probabilistic paths.
   probode solve -model problem.yaml -condition control -times 1,10,60
 
 -model takes a model file or a PEtab problem instead of a built-in problem. The
-table then also has the observables, after the states, and the default method is
-radau5 with -rtol 1e-6.
+last columns of the table are then the observables of the classical solution, and
+the default method is radau5 with -rtol 1e-6.
 
 The grid has equal steps (-step), or comes from a run with error control (-rtol,
 -atol). Times that are not on a grid of equal steps are added to it. -method
@@ -55,7 +55,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
 	flags.StringVar(&s.model, "model", "", "YAML `file`: a model file or a PEtab problem")
 	flags.BoolVar(&s.outside, "outside", false, outsideHelp)
-	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition to solve; default: the first one in the model")
+	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition to solve; default: the first one in the data or, without data, in the model")
 	s.solving = solving{flags: flags, frozen: true}
 	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")

@@ -257,3 +257,57 @@ func TestSolveSpanOfModelThatStartsLate(t *testing.T) {
 		}
 	}
 }
+
+// The columns of a model are the time, the states, what -paths adds, and the observables of
+// the classical solution, which is x = a exp(−t). The condition is the first one in the data,
+// or in a model without data, and one that the model does not have is named.
+func TestSolveColumnsAndConditionOfModel(t *testing.T) {
+	const text = `parameters:
+  - {parameterId: a, nominalValue: 1}
+odes:
+  - {stateId: x, rightHandSide: -x, initialValue: a}
+observables:
+  - {observableId: y, observableFormula: 10 * x + t, noiseFormula: 1}
+conditions:
+  - {conditionId: one, a: 3}
+  - {conditionId: two, a: 5}
+time: {variable: t}
+`
+	dir := t.TempDir()
+	bare, measured := filepath.Join(dir, "bare.yaml"), filepath.Join(dir, "measured.yaml")
+	alone := filepath.Join(dir, "alone.yaml")
+	for name, content := range map[string]string{bare: text, measured: text + "data: |\n  conditionId,t,y\n  two,1,2\n  one,1,3\n",
+		alone: "odes:\n  - {stateId: x, rightHandSide: -x, initialValue: 1}\n"} {
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args   string
+		header string
+		a      float64
+	}{
+		{"-model " + bare, "t x y", 3},
+		{"-model " + measured, "t x y", 5},
+		{"-model " + measured + " -condition one", "t x y", 3},
+		{"-model " + bare + " -condition two -paths 4 -alpha 1 -noise method -method heun3 -step 0.01", "t x x_mean x_sd x_q05 x_q50 x_q95 y", 5},
+	} {
+		header, rows := table(t, append(strings.Fields(c.args), "-times", "0.5")...)
+		if strings.Join(header, " ") != c.header {
+			t.Errorf("%s: the header is %q: want %q", c.args, header, c.header)
+		}
+		// The tolerance of radau5 is 1e-6, and the error of heun3 with 50 steps is smaller.
+		x, y := rows[0][1], rows[0][len(rows[0])-1]
+		if math.Abs(x-c.a*math.Exp(-0.5)) > 1e-5 || math.Abs(y-10*x-0.5) > 1e-12 {
+			t.Errorf("%s: x is %v, and y is %v: want %v and 10 x + 0.5", c.args, x, y, c.a*math.Exp(-0.5))
+		}
+	}
+	for args, want := range map[string]string{
+		"-model " + bare + " -condition three":    "-condition three: the data have one, two",
+		"-model " + alone + " -condition control": "-condition control: the model has no conditions",
+	} {
+		if err := solve(context.Background(), strings.Fields(args), &strings.Builder{}); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %q", args, err, want)
+		}
+	}
+}
