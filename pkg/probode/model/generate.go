@@ -28,7 +28,7 @@ import (
 // because Start would need a solver for it.
 func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	// The function cannot have a name that the file itself uses.
-	own := strings.Fields("_ init main probode math bool false float64 int len make nil string true")
+	own := strings.Fields("_ init main probode math bool false float64 int len make max nil string true")
 	for _, n := range []struct{ id, what, not string }{{pkg, "package", "_"}, {name, "function", strings.Join(own, ", ")}} {
 		if !token.IsIdentifier(n.id) || slices.Contains(strings.Split(n.not, ", "), n.id) {
 			return nil, fmt.Errorf("%q cannot be the name of a Go %s: want letters, digits and _, not beginning with a digit; a Go keyword is not allowed, nor is %s", text.Clip(n.id), n.what, n.not)

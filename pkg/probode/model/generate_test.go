@@ -103,7 +103,7 @@ func TestGo(t *testing.T) {
 func TestGoRefuses(t *testing.T) {
 	p := load(t, "pk.yaml")
 	e := experiments(t, p)[0]
-	for _, names := range [][2]string{{"", "F"}, {"main", "main"}, {"a b", "F"}, {"p", "x()"}, {"func", "F"}, {"p", "init"}} {
+	for _, names := range [][2]string{{"", "F"}, {"main", "main"}, {"a b", "F"}, {"p", "x()"}, {"func", "F"}, {"p", "init"}, {"p", "max"}} {
 		if _, err := p.Go(e, names[0], names[1]); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", names, err)
 		}
