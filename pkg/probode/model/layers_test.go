@@ -81,3 +81,53 @@ conditions:
 		t.Errorf("a prior with a name that is not defined: %v", err)
 	}
 }
+
+// A condition can set the value of a parameter that otherwise has one in each condition, or
+// its score: there is then no parameter for that condition. A parameter that a formula
+// gives cannot be set.
+func TestConditionSetsItsOwnValue(t *testing.T) {
+	const text = `parameters:
+  - {parameterId: k, nominalValue: 1, objectivePriorType: logNormal, objectivePriorParameters: PRIOR, perCondition: 1}
+odes:
+  - {stateId: x, rightHandSide: -k, initialValue: 1}
+conditions:
+  - {conditionId: one}
+  - {conditionId: two, SET}
+`
+	for _, c := range []struct {
+		prior, set, estimated string
+		k                     float64 // in condition two
+		want                  string  // the error
+	}{
+		{"1; 0.5", "k: 2", "k_one", 2, ""},
+		{"b; 0.5", "k_score: 2", "k_score_one", math.Exp(0.25 + 0.5*2), ""},
+		{"b; 0.5", "k: 2", "", 0, "condition two sets k, which an assignment rule determines"},
+	} {
+		s := strings.NewReplacer("PRIOR", `"`+c.prior+`"`, "SET", c.set).Replace(text)
+		if c.prior != "1; 0.5" {
+			s = strings.Replace(strings.Replace(s, "nominalValue: 1, ", "", 1), "odes:", "  - {parameterId: b, nominalValue: 0.25}\nodes:", 1)
+		}
+		p, err := Parse("m", []byte(s))
+		if c.want != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: error %v, want %q", c.set, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.set, err)
+			continue
+		}
+		var estimated []string
+		for _, q := range p.Params {
+			if q.Estimate {
+				estimated = append(estimated, q.ID)
+			}
+		}
+		at := nominalValues(p)
+		at["x"] = 1
+		if k := -value(t, experiments(t, p)[1].rates[0], at); strings.Join(estimated, " ") != c.estimated || !near(k, c.k) {
+			t.Errorf("%s: k is %v, and the estimated parameters are %v: want %v and %s", c.set, k, estimated, c.k, c.estimated)
+		}
+	}
+}
