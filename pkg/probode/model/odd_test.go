@@ -66,6 +66,46 @@ func TestLateEvents(t *testing.T) {
 	}
 }
 
+// An event that comes after the data of one condition has an effect if another condition is
+// measured later, or has it earlier. The end in the warning is that of all data.
+func TestLateEventsOfSeveralConditions(t *testing.T) {
+	const warning = "m:5: event e happens at 7, after the last measurement at 5, so it has no effect on the likelihood"
+	for _, c := range []struct{ one, oneWhen, two, twoWhen, want string }{
+		{"4", "7", "9", "7", ""},
+		{"9", "7", "4", "7", ""},
+		{"4", "7", "5", "7", warning},
+		{"5", "8", "4", "7", warning},
+		{"5", "8", "8", "7", ""},
+		{"5", "8", "4", "3", ""},
+		{"5", "7", "4", "k", ""},
+		{"5", "k", "4", "7", ""},
+	} {
+		p, err := Parse("m", []byte(`parameters:
+  - {parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 10}
+  - {parameterId: when, nominalValue: 7}
+events:
+  - {eventId: e, time: when, assignments: {x: x + 1}}
+odes:
+  - {stateId: x, rightHandSide: -k * x, initialValue: 1}
+observables:
+  - {observableId: y, observableFormula: x, noiseFormula: 1}
+conditions:
+  - {conditionId: one, when: `+c.oneWhen+`}
+  - {conditionId: two, when: `+c.twoWhen+`}
+data: |
+  conditionId,time,y
+  one,`+c.one+`,1
+  two,`+c.two+`,1
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(p.Warnings, " "); got != c.want {
+			t.Errorf("at %s, measured at %s, and at %s, measured at %s: warnings %q, want %q", c.oneWhen, c.one, c.twoWhen, c.two, got, c.want)
+		}
+	}
+}
+
 // A compartment without a size is refused if an equation needs the size, and only then; a
 // condition may set the size.
 func TestCompartmentWithoutSize(t *testing.T) {
