@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,6 +128,7 @@ type solution struct {
 	alpha                     string
 	seed                      uint64
 
+	warnings []string // about -model
 	observed []string // of -model
 	observe  func(dst []float64, t float64, x, theta []float64)
 }
@@ -274,6 +276,7 @@ func (s *solution) named() (*probode.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.warnings = m.Warnings
 	e, err := experimentOf(m, s.condition)
 	if err != nil {
 		return nil, err
@@ -433,8 +436,9 @@ func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([
 }
 
 // afterEnd names the first of the events that change the state after the end of the span,
-// and says how many more there are. It is "" if there are none. Without -span, the code
-// that reads the model has already named the events at fixed times.
+// and says how many more there are. It is "" if there are none. Without -span, it leaves out
+// the events that a warning about the model has named; of an event that repeats, such a
+// warning names the first occurrence.
 func (s *solution) afterEnd(p *probode.Problem) string {
 	first, name, n := math.Inf(1), "", 0
 	for k := range p.Events {
@@ -443,7 +447,7 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 		if e.When != nil {
 			at = e.When(p.Theta)
 		}
-		if e.Jump == nil || !(at > p.Span[1]) || math.IsInf(at, 1) || s.span == "" && e.When == nil {
+		if e.Jump == nil || !(at > p.Span[1]) || math.IsInf(at, 1) || s.span == "" && (s.warned(e.Name) || s.warned(repeated.ReplaceAllString(e.Name, "_1"))) {
 			continue
 		}
 		if n++; at < first {
@@ -457,6 +461,15 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 		return fmt.Sprintf("%s at t = %g", name, first)
 	}
 	return fmt.Sprintf("%s at t = %g and %d more", name, first, n-1)
+}
+
+// repeated finds the number at the end of the name of an event that repeats.
+var repeated = regexp.MustCompile(`_[0-9]+$`)
+
+// warned reports whether a warning about the model names an event that happens after all
+// data.
+func (s *solution) warned(event string) bool {
+	return slices.ContainsFunc(s.warnings, func(w string) bool { return strings.Contains(w, event+" happens at") })
 }
 
 func paramNames(p *probode.Problem) []string {

@@ -126,6 +126,42 @@ data: d.csv
 	}
 }
 
+// Of an event that repeats, the occurrences after the end are named, unless all of them are
+// after all data and the reader of the model has said so; and so is an event that is late in
+// the condition that is solved, although not in another one.
+func TestSolveRepeatedEventsAfterEnd(t *testing.T) {
+	dir := t.TempDir()
+	model := textFile(t, dir, "m.yaml", `odes: [{stateId: x, rightHandSide: -x, initialValue: 1}]
+doses:
+  - {doseId: d, state: x, amount: 1, time: 2, every: 3, count: 4}
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.1}]
+conditions: [{conditionId: short}, {conditionId: long}]
+data: |
+  conditionId,time,y
+  short,1,1
+  long,6,1
+`)
+	for args, want := range map[string]string{
+		"-condition short": "warning: the solution ends at t = 1, before event d_1 at t = 2 and 3 more: set a different end with -span\n",
+		"-condition long":  "warning: the solution ends at t = 6, before event d_3 at t = 8 and 1 more: set a different end with -span\n",
+		"-span 0,11":       "",
+	} {
+		if said := stderr(t, func() { table(t, append([]string{"-model", model}, strings.Fields(args)...)...) }); said != want {
+			t.Errorf("%q: %q, want %q", args, said, want)
+		}
+	}
+	alone := textFile(t, dir, "alone.yaml", `odes: [{stateId: x, rightHandSide: -x, initialValue: 1}]
+doses: [{doseId: d, state: x, amount: 1, time: 2, every: 3, count: 4}]
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.1}]
+data: |
+  time,y
+  1,1
+`)
+	if said := stderr(t, func() { table(t, "-model", alone) }); !strings.HasSuffix(said, "event d_1 happens at 2, after the last measurement at 1, so it has no effect on the likelihood\n") || strings.Count(said, "\n") != 1 {
+		t.Errorf("all occurrences are late: %q", said)
+	}
+}
+
 // The columns of an ensemble are those of the seed, and its quantiles enclose
 // its median.
 func TestSolvePaths(t *testing.T) {
