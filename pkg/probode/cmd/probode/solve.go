@@ -418,7 +418,7 @@ func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([
 	if times == nil {
 		const points = 200
 		for i := range points + 1 {
-			times = append(times, p.Span[0]+(p.Span[1]-p.Span[0])*float64(i)/points)
+			times = append(times, min(p.Span[1], p.Span[0]+(p.Span[1]-p.Span[0])*float64(i)/points))
 		}
 	}
 	sorted := slices.Compact(slices.Sorted(slices.Values(times)))

@@ -126,6 +126,16 @@ data: d.csv
 	}
 }
 
+// Without -times, a table that has no grid ends at the end of the span, not a rounding error
+// after it: 3.56 + (7.71 − 3.56) is 7.710000000000001.
+func TestSolveEndsWithTheSpan(t *testing.T) {
+	model := textFile(t, t.TempDir(), "m.yaml", "time: {start: 3.56}\nodes: [{stateId: x, rightHandSide: -x, initialValue: 1}]\n")
+	_, rows := table(t, "-model", model, "-span", "3.56,7.71", "-method", "reference")
+	if last := rows[len(rows)-1]; len(rows) != 201 || last[0] != 7.71 || math.Abs(last[1]-math.Exp(-4.15)) > 1e-9 {
+		t.Errorf("%d rows, the last %v: want 201, with x(7.71) = exp(−4.15)", len(rows), last)
+	}
+}
+
 // Of an event that repeats, the occurrences after the end are named, unless all of them are
 // after all data and the reader of the model has said so; and so is an event that is late in
 // the condition that is solved, although not in another one.
