@@ -1,6 +1,9 @@
 package model
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -102,6 +105,47 @@ data: |
 		}
 		if got := strings.Join(p.Warnings, " "); got != c.want {
 			t.Errorf("at %s, measured at %s, and at %s, measured at %s: warnings %q, want %q", c.oneWhen, c.one, c.twoWhen, c.two, got, c.want)
+		}
+	}
+}
+
+// Data from another file change which events are late, and keep the other warnings.
+func TestLateEventsOfOtherData(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		event        string // its time
+		other        string // the time of the other data
+		was, becomes bool
+	}{
+		{"7", "9", true, false},
+		{"7", "6", true, true},
+		{"4", "3", false, true},
+		{"4", "9", false, false},
+	} {
+		p, err := oddModel(t, "time: 1,", "time: "+c.event+",", "nominalValue: 1", "nominalValue: 100")
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "other.csv")
+		if err := os.WriteFile(file, []byte("time,y\n1,1\n"+c.other+",2\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		q, err := p.WithData(file, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []struct {
+			warnings []string
+			late     bool
+			end      string
+		}{{p.Warnings, c.was, "5"}, {q.Warnings, c.becomes, c.other}} {
+			want := []string{"m.yaml:2: the nominal value 100 of k is outside its bounds, or impossible on its scale"}
+			if x.late {
+				want = append(want, "m.yaml:7: event e happens at "+c.event+", after the last measurement at "+x.end+", so it has no effect on the likelihood")
+			}
+			if !slices.Equal(x.warnings, want) {
+				t.Errorf("an event at %s and data until %s: the warnings are %q: want %q", c.event, x.end, x.warnings, want)
+			}
 		}
 	}
 }

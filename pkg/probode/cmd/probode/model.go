@@ -188,7 +188,7 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 
 // ofFile returns the posterior of a model file.
 func (m *model) ofFile() (*bayes.Posterior, error) {
-	f, err := loadModel(m.file, m.outside, m.outputs...)
+	f, err := readModel(m.file, m.outside, m.outputs...)
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +197,7 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 			return nil, fmt.Errorf("-data: %w", err)
 		}
 	}
+	warn(f)
 	p, err := f.Posterior()
 	if err != nil {
 		return nil, fmt.Errorf("-model: %w", err)
@@ -211,6 +212,15 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 // loadModel reads the file of -model and writes the warnings about it. It returns an
 // error if an output would replace a file of the model.
 func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
+	p, err := readModel(name, outside, outputs...)
+	if err == nil {
+		warn(p)
+	}
+	return p, err
+}
+
+// readModel does what loadModel does, but does not write the warnings.
+func readModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
 	if name == "" {
 		return nil, errors.New("-model: want the file of a model")
 	}
@@ -221,17 +231,19 @@ func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, 
 		}
 		return nil, fmt.Errorf("-model: %w", err)
 	}
-	if err := spare(outputs, p.Files...); err != nil {
-		return nil, err
-	}
+	return p, spare(outputs, p.Files...)
+}
+
+// warn writes the first warnings about a model.
+func warn(p *modelfile.File) {
+	const most = 5
 	for i, w := range p.Warnings {
-		if i == 5 {
+		if i == most {
 			fmt.Fprintf(os.Stderr, "warning: and %d more\n", len(p.Warnings)-i)
 			break
 		}
 		fmt.Fprintln(os.Stderr, "warning:", text.Printable(w))
 	}
-	return p, nil
 }
 
 func loadFile(name string, outside bool) (*modelfile.File, error) {

@@ -172,6 +172,33 @@ data: |
 	}
 }
 
+// With -data, the warnings about a model are those about these data.
+func TestWarningsWithData(t *testing.T) {
+	dir := t.TempDir()
+	model := textFile(t, dir, "m.yaml", `parameters: [{parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 10}]
+odes: [{stateId: x, rightHandSide: -k * x, initialValue: 1}]
+events: [{eventId: e, time: 2, assignments: {x: x + 1}}]
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.1}]
+data: |
+  time,y
+  1,0.4
+`)
+	longer, shorter := textFile(t, dir, "longer.csv", "time,y\n1,0.4\n3,0.5\n"), textFile(t, dir, "shorter.csv", "time,y\n0.5,0.6\n")
+	for data, want := range map[string]string{
+		"":      "warning: m.yaml:3: event e happens at 2, after the last measurement at 1, so it has no effect on the likelihood\n",
+		longer:  "",
+		shorter: "warning: m.yaml:3: event e happens at 2, after the last measurement at 0.5, so it has no effect on the likelihood\n",
+	} {
+		args := []string{"certify", "-model", model, "-method", "dp5", "-rtol", "1e-3", "-at", "nominal"}
+		if data != "" {
+			args = append(args, "-data", data)
+		}
+		if said := stderr(t, func() { output(t, args...) }); said != want {
+			t.Errorf("-data %s: %q, want %q", data, said, want)
+		}
+	}
+}
+
 // The columns of an ensemble are those of the seed, and its quantiles enclose
 // its median.
 func TestSolvePaths(t *testing.T) {
