@@ -59,7 +59,8 @@ type model struct {
 	outputs   []outFile // outputs must not replace the files that are read
 	withSteps bool      // the command has a ladder of steps
 
-	loaded *modelfile.File // of -model
+	loaded       *modelfile.File // of -model
+	unknownAlpha []float64       // the median of the prior that -alpha gives to α, the last parameter; nil if α is known
 }
 
 // newModel defines the flags of a model and of its draws. After the flags are parsed,
@@ -163,7 +164,11 @@ func (m *model) setAlpha(p *bayes.Posterior) error {
 	if prior.Quantile(0) < 0 {
 		return fmt.Errorf("-alpha %s: want a prior that excludes negative values", m.alpha)
 	}
+	m.unknownAlpha = []float64{prior.Quantile(0.5)}
 	p.Params = append(p.Params, bayes.Param{Name: "alpha", Prior: prior})
+	if p.GridAt != nil {
+		p.GridAt = append(p.GridAt, m.unknownAlpha...)
+	}
 	p.AlphaParam = "alpha"
 	return nil
 }
