@@ -498,20 +498,33 @@ func (q precision) triples(l Band) json.RawMessage {
 }
 
 func (q precision) x(b []byte, v float64) []byte {
-	return appendRounded(b, v, q.lim.x1-q.lim.x0, q.panel.X.Log)
+	return appendRounded(b, v, q.panel.X.length(q.lim.x0, q.lim.x1), q.panel.X.Log)
 }
 
 func (q precision) y(b []byte, v float64) []byte {
-	return appendRounded(b, v, q.lim.y1-q.lim.y0, q.panel.Y.Log)
+	return appendRounded(b, v, q.panel.Y.length(q.lim.y0, q.lim.y1), q.panel.Y.Log)
+}
+
+// length returns the length of an axis from lo to hi: the difference of the ends or, on a
+// logarithmic axis, of their logarithms.
+func (a Axis) length(lo, hi float64) float64 {
+	if a.Log {
+		return math.Log(hi) - math.Log(lo)
+	}
+	return hi - lo
 }
 
 func appendRounded(b []byte, v, length float64, log bool) []byte {
 	if math.IsNaN(v) {
 		return append(b, "null"...)
 	}
-	digits := 4 - int(math.Floor(math.Log10(length)))
+	digits := 4 - int(math.Floor(math.Log10(length))) // after the decimal point
 	if log || digits < 0 || digits > 12 {
-		return strconv.AppendFloat(b, v, 'g', 5, 64)
+		significant := digits + 1
+		if !log && v != 0 { // far from 0 a short axis needs more digits
+			significant += int(math.Floor(math.Log10(math.Abs(v))))
+		}
+		return strconv.AppendFloat(b, v, 'g', min(max(5, significant), 17), 64)
 	}
 	n := len(b)
 	b = strconv.AppendFloat(b, v, 'f', digits, 64)

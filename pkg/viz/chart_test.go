@@ -172,7 +172,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// Numbers keep five digits of the length of their axis, whatever their size.
+// Numbers keep five digits of the length of their axis, whatever their size. The length of
+// a logarithmic axis is the logarithm of the ratio of its ends.
 func TestRounding(t *testing.T) {
 	for _, tt := range []struct {
 		v, length float64
@@ -180,11 +181,14 @@ func TestRounding(t *testing.T) {
 	}{
 		{1.23456789, 4, false}, {-1e-9, 1, false}, {123456.789, 0.01, false}, {1e-7 / 3, 1e-6, false},
 		{1e12 / 3, 1e12, false}, {100, 1e4, false}, {-2000000, 1e7, false}, {1e-20 / 3, 1, true}, {3e8 / 7, 1e9, true},
+		// far from 0, on a short axis
+		{1764100000 + 1./3, 1e5, false}, {1764123456, 5e6, false}, {1e-3 + 1e-11/3, 1e-10, false}, {-7e20 / 3, 1e17, false},
+		{1000.123456789, 1e-3, true}, {1 + 1e-7/3, 1e-6, true},
 	} {
 		s := string(appendRounded(nil, tt.v, tt.length, tt.log))
 		tol := 1e-4 * tt.length
 		if tt.log {
-			tol = 1e-4 * math.Abs(tt.v)
+			tol = 1e-4 * tt.length * math.Abs(tt.v)
 		}
 		if v := parse(t, s); math.Abs(v-tt.v) > tol || s == "-0" || !json.Valid([]byte(s)) {
 			t.Errorf("%v on an axis of length %v is written %s", tt.v, tt.length, s)

@@ -3,6 +3,7 @@ package viz
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -83,8 +84,10 @@ func Bars(name string, edges, heights []float64) Band {
 }
 
 // Histogram returns the bars of a histogram of x with n equal bins over its range, scaled
-// to an area of one. Zero bins means about √len(x).
+// to an area of one. Zero bins means about √len(x). Values that are NaN or beyond ±1e280
+// do not count.
 func Histogram(name string, x []float64, n int) Band {
+	x = slices.DeleteFunc(slices.Clone(x), func(v float64) bool { return !finite(v) })
 	if n <= 0 {
 		n = max(1, int(math.Sqrt(float64(len(x)))))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 )
 
 // Figure is a grid of panels under a title and a legend. The legend has one entry for
@@ -84,7 +85,8 @@ type Band struct {
 	Opacity   float64 // in (0, 1]; zero means 0.25
 }
 
-// Points are markers at (X, Y), with bars from Y − Err to Y + Err.
+// Points are markers at (X, Y), with bars from Y − Err to Y + Err. A point whose Err is
+// NaN or beyond ±1e280 has no bar.
 type Points struct {
 	Name    string
 	X, Y    []float64 // of the same length
@@ -266,6 +268,14 @@ func (l Line) keep(xlog, ylog bool) (Layer, int) {
 func (p Points) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
 	p.X, p.Y, dropped = keep(p.X, p.Y, xlog, ylog)
+	if p.Err != nil {
+		p.Err = slices.Clone(p.Err)
+		for i, e := range p.Err {
+			if !finite(e) {
+				p.Err[i] = math.NaN() // a point without a bar
+			}
+		}
+	}
 	return p, dropped
 }
 

@@ -19,7 +19,13 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	defer source.Catch(&err)
 	dir, base := filepath.Split(file)
 	f := &files{source.Dir(dir, true)}
-	f.Warnings, f.Opened = slices.Clone(p.Warnings), slices.Clone(p.Files)
+	before, err := p.Instances()
+	if err != nil {
+		return nil, err
+	}
+	old := late(before) // which the new data may refute
+	f.Warnings = slices.DeleteFunc(slices.Clone(p.Warnings), func(w string) bool { return slices.Contains(old, w) })
+	f.Opened = slices.Clone(p.Files)
 	if len(p.Models) != 1 {
 		(&source.File{Name: text.Clip(base)}).Failf(0, "the data are for a problem with %d models: want one model", len(p.Models))
 	}
@@ -29,10 +35,8 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	}
 	m.Data = readData(f.Read(filepath.ToSlash(base), source.MaxTable), &m)
 	c := *p
-	c.Models, c.Warnings, c.Files = []*Model{&m}, f.Warnings, f.Opened
-	c.check()
-	_, err = c.Instances()
-	return &c, err
+	c.Models = []*Model{&m}
+	return f.finish(&c)
 }
 
 // readData reads a table of measurements. If it has a column observableId, it is a PEtab

@@ -97,9 +97,10 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 		return
 	}
 	duration, now := r.formula(n, "duration"), expr.Sym(expr.Time)
-	if v, ok := duration.Const(); ok && !(v > 0) {
+	if v, ok := duration.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
 		r.Failf(n.LineOf("duration"), "duration is %v: want a positive number or a formula that contains only parameters", v)
 	}
+	r.fixed = append(r.fixed, fixed{id, "duration", duration, r.At(n.LineOf("duration"))}, fixed{id, "time", times[len(times)-1], r.At(n.LineOf("time"))})
 	rate := expr.Call("divide", amount, duration)
 	terms := []*expr.Node{m.States[i].Rate}
 	for _, t := range times {
@@ -107,6 +108,33 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 		terms = append(terms, expr.Call("piecewise", rate, during, expr.Num(0)))
 	}
 	m.States[i].Rate = expr.Call("plus", terms...)
+}
+
+// A fixed formula says when an infusion begins or how long it lasts. It must not change
+// during an experiment.
+type fixed struct {
+	dose, what string
+	formula    *expr.Node
+	where      source.Where
+}
+
+// checkFixed fails if a formula in r.fixed depends on the time or on a state, directly or
+// through assignments. Events check the formulas of their times themselves.
+func (r *modelReader) checkFixed(m *Model) {
+	varies := map[string]bool{expr.Time: true}
+	for _, s := range m.States {
+		varies[s.ID] = true
+	}
+	for _, a := range m.Assignments { // sorted: each follows those that it uses
+		varies[a.ID] = slices.ContainsFunc(a.Formula.Symbols(), func(id string) bool { return varies[id] })
+	}
+	for _, f := range r.fixed {
+		for _, id := range f.formula.Symbols() {
+			if varies[id] {
+				f.where.Failf("the %s of dose %s depends on %s: want a formula that contains only parameters", f.what, f.dose, id)
+			}
+		}
+	}
 }
 
 // setByEvents turns each parameter that an event sets into a state. The state starts at
@@ -121,6 +149,9 @@ func (r *modelReader) setByEvents(p *File, m *Model) {
 			q := p.Params[i]
 			if q.Estimate {
 				e.Where.Failf("event %s sets %s, which is estimated: want a state with the right-hand side 0 and this parameter as its initial value", e.ID, q.ID)
+			}
+			if math.IsNaN(q.Nominal) {
+				q.where.Failf("parameter %s is not estimated and has no nominalValue", q.ID)
 			}
 			m.States = append(m.States, equations.State{ID: q.ID, Name: q.name, Init: expr.Num(q.Nominal), Rate: expr.Num(0), Where: q.where})
 			p.Params = slices.Delete(p.Params, i, i+1)

@@ -23,7 +23,8 @@ import (
 // It is an error if p contains something that PEtab cannot express: a start other than 0;
 // a distribution or a prior that is not in PEtab; an estimated parameter that a condition
 // sets, or that has no bounds; a condition that sets a concentration in a compartment
-// whose size changes; or simultaneous events that depend on each other.
+// whose size changes; simultaneous events that depend on each other; or an ID that stands
+// for a missing value in tables.
 func (p *File) WritePEtab(dir string) (name string, err error) {
 	write := func(name string, data []byte) {
 		if err == nil {
@@ -56,6 +57,9 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 			return "", fmt.Errorf("model: events %s and %s happen at the same time and depend on each other: PEtab cannot express their order", a.ID, b.ID)
 		}
 	}
+	if err := p.checkIDs(); err != nil {
+		return "", err
+	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
@@ -78,6 +82,27 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 	}
 	write("problem.yaml", []byte(y.String()))
 	return filepath.Join(dir, "problem.yaml"), err
+}
+
+// checkIDs returns an error if an ID in a table would be read as a missing value.
+func (p *File) checkIDs() error {
+	var ids []string
+	for _, q := range p.Params {
+		ids = append(ids, q.ID)
+	}
+	for _, m := range p.Models {
+		ids = append(ids, m.observableIDs()...)
+		for _, c := range m.conditions {
+			ids = append(ids, c.id)
+		}
+	}
+	for _, id := range ids {
+		switch id {
+		case "NA", "NULL", "null", "None":
+			return fmt.Errorf("model: the name %s stands for a missing value in the tables of PEtab: want another name", id)
+		}
+	}
+	return nil
 }
 
 // WriteSimulations writes the simulated value of each measurement in v into the folder

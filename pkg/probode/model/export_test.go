@@ -120,3 +120,30 @@ func TestReactions(t *testing.T) {
 		sameExperiments(t, p, q)
 	}
 }
+
+// In a table, null and NA mean that nothing was measured, so WritePEtab refuses them as
+// names. A model file has them in quotes, and keeps them.
+func TestWritePEtabRefusesMissingValues(t *testing.T) {
+	for _, id := range []string{"NA", "NULL", "null", "None"} {
+		for _, text := range []string{
+			"parameters:\n  - {parameterId: \"ID\", nominalValue: 1}\nodes:\n  - {stateId: x, rightHandSide: \"ID\", initialValue: 0}\nobservables:\n  - {observableId: o, observableFormula: x, noiseFormula: 1}\n",
+			"odes:\n  - {stateId: x, rightHandSide: 1, initialValue: 0}\nobservables:\n  - {observableId: \"ID\", observableFormula: x, noiseFormula: 1}\n",
+			"odes:\n  - {stateId: x, rightHandSide: 1, initialValue: 0}\nobservables:\n  - {observableId: o, observableFormula: x, noiseFormula: 1}\nconditions:\n  - {conditionId: \"ID\"}\n",
+		} {
+			p, err := Parse("m", []byte(strings.ReplaceAll(text, "ID", id)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Join(t.TempDir(), "new")
+			if _, err := p.WritePEtab(dir); err == nil || !strings.Contains(err.Error(), "the name "+id+" stands for a missing value in the tables of PEtab") {
+				t.Errorf("%s: error %v", id, err)
+			}
+			if _, err := os.Stat(dir); err == nil {
+				t.Errorf("%s: a folder was made", id)
+			}
+			if _, err := p.WriteYAML(dir); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+	}
+}

@@ -92,7 +92,8 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // likelihood is taken to be −∞ wherever it cannot be computed.
 //
 // If ctx ends, Fit returns the results so far and the error of ctx. That error is also
-// the Err of each unfinished search.
+// the Err of each unfinished search. No search is finished before all of them have run
+// with the solver tolerance in the settings, so if ctx ends earlier, there is no result.
 //
 // Source: Osborne (1992), Int. Stat. Rev. 60, 99, for Fisher scoring.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {

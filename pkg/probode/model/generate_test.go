@@ -2,6 +2,8 @@ package model
 
 import (
 	"flag"
+	"go/parser"
+	"go/token"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -101,9 +103,41 @@ func TestGo(t *testing.T) {
 func TestGoRefuses(t *testing.T) {
 	p := load(t, "pk.yaml")
 	e := experiments(t, p)[0]
-	for _, names := range [][2]string{{"", "F"}, {"main", "main"}, {"a b", "F"}, {"p", "x()"}, {"func", "F"}, {"p", "init"}} {
+	for _, names := range [][2]string{{"", "F"}, {"main", "main"}, {"a b", "F"}, {"p", "x()"}, {"func", "F"}, {"p", "init"}, {"p", "max"}} {
 		if _, err := p.Go(e, names[0], names[1]); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", names, err)
+		}
+	}
+}
+
+// The generated file imports package math exactly if it uses it, whatever the names in the
+// model are: Go accepts neither an import that is not used nor a package that is not
+// imported.
+func TestGoImportsMath(t *testing.T) {
+	for _, c := range []struct {
+		name, rate string
+		math       bool
+	}{
+		{"plain", "-x", false},
+		{"plain", "-exp(x)", true},
+		{"an aftermath. of x", "-x", false},
+		{"math.Exp(x) */ //", "-x", false},
+		{"math.Exp(x)", "-exp(x)", true},
+	} {
+		p, err := Parse("m", []byte("name: \""+c.name+"\"\nodes:\n  - {stateId: x, rightHandSide: "+c.rate+", initialValue: 1}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, err := p.Go(experiments(t, p)[0], "main", "Problem")
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), "", code, parser.ImportsOnly)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, code)
+		}
+		if imported := file.Imports[0].Path.Value == `"math"`; imported != c.math {
+			t.Errorf("%q with the rate %s: math is imported: %v, want %v", c.name, c.rate, imported, c.math)
 		}
 	}
 }

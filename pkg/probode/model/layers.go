@@ -112,7 +112,7 @@ func (r *modelReader) addLayers(p *File, m *Model) {
 		base := q.ID
 		for i := range m.conditions {
 			c := &m.conditions[i]
-			if slices.ContainsFunc(c.set, func(s setting) bool { return s.id == id }) {
+			if slices.ContainsFunc(c.set, func(s setting) bool { return s.id == base }) {
 				continue // the condition sets its own value
 			}
 			q.ID = base + "_" + c.id

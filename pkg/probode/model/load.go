@@ -86,29 +86,41 @@ func (f *files) finish(p *File) (*File, error) {
 	return p, nil
 }
 
-// The function late() warns of events that have no effect because they happen after the
-// last measurement. It checks an event only in the first experiment that has measurements
-// and in which the time of the event is known. Of an event that repeats, it checks only
-// the first occurrence.
+// The function late() warns of events that have no effect because in every experiment they
+// happen after the last measurement. It does not warn of an event whose time is not known.
+// Of an event that repeats, only the first occurrence counts.
 func late(list []*Instance) (warnings []string) {
-	first := map[source.Where]bool{}
+	type last struct {
+		id      string
+		at, end float64
+	}
+	var order []source.Where
+	found := map[source.Where]*last{} // nil for an event that may have an effect
 	for _, e := range list {
 		end := math.Inf(-1)
 		for _, r := range e.rows {
 			end = max(end, r.time)
 		}
 		for _, ev := range e.events {
-			if ev.Trigger != nil {
+			if ev.Trigger != nil || len(e.rows) == 0 {
 				continue
 			}
 			at, known := ev.Time.Const()
-			if !known || first[ev.Where] || len(e.rows) == 0 {
-				continue
+			was, seen := found[ev.Where]
+			switch {
+			case !known || at <= end:
+				found[ev.Where] = nil
+			case !seen:
+				order = append(order, ev.Where)
+				found[ev.Where] = &last{ev.ID, at, end}
+			case was != nil:
+				was.at, was.end = min(was.at, at), max(was.end, end)
 			}
-			first[ev.Where] = true
-			if at > end {
-				warnings = append(warnings, fmt.Sprintf("%s:%d: event %s happens at %v, after the last measurement at %v, so it has no effect on the likelihood", ev.Where.File, ev.Where.Line, ev.ID, at, end))
-			}
+		}
+	}
+	for _, where := range order {
+		if l := found[where]; l != nil {
+			warnings = append(warnings, fmt.Sprintf("%s:%d: event %s happens at %v, after the last measurement at %v, so it has no effect on the likelihood", where.File, where.Line, l.id, l.at, l.end))
 		}
 	}
 	return warnings

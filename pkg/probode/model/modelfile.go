@@ -64,11 +64,17 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 		}
 		m.conditions = append(m.conditions, c)
 	}
-	for _, n := range y.List("events") {
-		m.Events = append(m.Events, r.events(n)...)
-	}
-	for _, n := range y.List("doses") {
-		r.dose(n, m)
+	for _, key := range y.Keys { // in the order of the file, which counts for events at the same time
+		switch key {
+		case "events":
+			for _, n := range y.List(key) {
+				m.Events = append(m.Events, r.events(n)...)
+			}
+		case "doses":
+			for _, n := range y.List(key) {
+				r.dose(n, m)
+			}
+		}
 	}
 	r.setByEvents(p, m)
 	r.addLayers(p, m)
@@ -76,6 +82,7 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	r.checkNames(p, m)
 	m.checkUnits()
 	m.Assignments = equations.Sort(m.Assignments)
+	r.checkFixed(m)
 	for _, table := range y.Tables("data") {
 		m.Data = append(m.Data, readData(table, m)...)
 	}
@@ -89,6 +96,7 @@ type modelReader struct {
 	lambdas   map[string]*expr.Node
 	callables []string
 	layers    []layered
+	fixed     []fixed
 }
 
 // id fails unless v can be a name in formulas.
@@ -224,6 +232,9 @@ func (r *modelReader) observable(n *source.Node) observable {
 	if v := n.Number("lowerLimit", math.NaN()); !math.IsNaN(v) {
 		if o.distribution.counts() {
 			r.Failf(n.LineOf("lowerLimit"), "observable %s has counts and a lowerLimit: want a continuous distribution", o.id)
+		}
+		if o.scale != Lin && !(v > 0) {
+			r.Failf(n.LineOf("lowerLimit"), "lowerLimit is %v, and %s is on the scale %s: want a limit > 0", v, o.id, o.scale)
 		}
 		o.limit = expr.Num(v)
 	}

@@ -1,6 +1,9 @@
 package model
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -66,6 +69,87 @@ func TestLateEvents(t *testing.T) {
 	}
 }
 
+// An event that comes after the data of one condition has an effect if another condition is
+// measured later, or has it earlier. The end in the warning is that of all data.
+func TestLateEventsOfSeveralConditions(t *testing.T) {
+	const warning = "m:5: event e happens at 7, after the last measurement at 5, so it has no effect on the likelihood"
+	for _, c := range []struct{ one, oneWhen, two, twoWhen, want string }{
+		{"4", "7", "9", "7", ""},
+		{"9", "7", "4", "7", ""},
+		{"4", "7", "5", "7", warning},
+		{"5", "8", "4", "7", warning},
+		{"5", "8", "8", "7", ""},
+		{"5", "8", "4", "3", ""},
+		{"5", "7", "4", "k", ""},
+		{"5", "k", "4", "7", ""},
+	} {
+		p, err := Parse("m", []byte(`parameters:
+  - {parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 10}
+  - {parameterId: when, nominalValue: 7}
+events:
+  - {eventId: e, time: when, assignments: {x: x + 1}}
+odes:
+  - {stateId: x, rightHandSide: -k * x, initialValue: 1}
+observables:
+  - {observableId: y, observableFormula: x, noiseFormula: 1}
+conditions:
+  - {conditionId: one, when: `+c.oneWhen+`}
+  - {conditionId: two, when: `+c.twoWhen+`}
+data: |
+  conditionId,time,y
+  one,`+c.one+`,1
+  two,`+c.two+`,1
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(p.Warnings, " "); got != c.want {
+			t.Errorf("at %s, measured at %s, and at %s, measured at %s: warnings %q, want %q", c.oneWhen, c.one, c.twoWhen, c.two, got, c.want)
+		}
+	}
+}
+
+// Data from another file change which events are late, and keep the other warnings.
+func TestLateEventsOfOtherData(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		event        string // its time
+		other        string // the time of the other data
+		was, becomes bool
+	}{
+		{"7", "9", true, false},
+		{"7", "6", true, true},
+		{"4", "3", false, true},
+		{"4", "9", false, false},
+	} {
+		p, err := oddModel(t, "time: 1,", "time: "+c.event+",", "nominalValue: 1", "nominalValue: 100")
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "other.csv")
+		if err := os.WriteFile(file, []byte("time,y\n1,1\n"+c.other+",2\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		q, err := p.WithData(file, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []struct {
+			warnings []string
+			late     bool
+			end      string
+		}{{p.Warnings, c.was, "5"}, {q.Warnings, c.becomes, c.other}} {
+			want := []string{"m.yaml:2: the nominal value 100 of k is outside its bounds, or impossible on its scale"}
+			if x.late {
+				want = append(want, "m.yaml:7: event e happens at "+c.event+", after the last measurement at "+x.end+", so it has no effect on the likelihood")
+			}
+			if !slices.Equal(x.warnings, want) {
+				t.Errorf("an event at %s and data until %s: the warnings are %q: want %q", c.event, x.end, x.warnings, want)
+			}
+		}
+	}
+}
+
 // A compartment without a size is refused if an equation needs the size, and only then; a
 // condition may set the size.
 func TestCompartmentWithoutSize(t *testing.T) {
@@ -122,21 +206,24 @@ func TestUnits(t *testing.T) {
 		replace []string
 		ok      bool
 	}{
-		"one unit":             {unit("people", "people"), true},
-		"a misspelt one":       {unit("people", "peeple"), false},
-		"mol among people":     {unit("people", "mol"), false},
-		"one without":          {unit("people", `""`), true},
-		"different, but apart": {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x/z"), true},
-		"different in a rate":  {[]string{"rightHandSide: -k*x", "rightHandSide: -k*x, unit: mg", "rightHandSide: k*x - z", "rightHandSide: k*(x - z), unit: g", "observableFormula: x + z", "observableFormula: x"}, false},
-		"compared":             {append(unit("mg", "g"), "observableFormula: x + z", `observableFormula: "piecewise(x, x > z, 0)"`), false},
-		"the smaller one":      {append(unit("mg", "g"), "observableFormula: x + z", `observableFormula: "min(x, z)"`), false},
-		"set by an event":      {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x", "{x: x + 1}", "{x: z}"), false},
-		"a flow":               {flow("people", "people", "k*x - z"), true},
-		"a flow into mol":      {flow("people", "mol", "k*x - z"), false},
-		"into a misspelt one":  {flow("people", "peeple", "-z + k*x"), false},
-		"with its sign":        {flow("mg", "mg/l", "-(-k*x) - z"), false},
-		"diluted":              {flow("mg", "mg/l", "k*x/2 - z"), true},
-		"converted":            {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x + 1000*z"), true},
+		"one unit":              {unit("people", "people"), true},
+		"a misspelt one":        {unit("people", "peeple"), false},
+		"mol among people":      {unit("people", "mol"), false},
+		"one without":           {unit("people", `""`), true},
+		"different, but apart":  {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x/z"), true},
+		"different in a rate":   {[]string{"rightHandSide: -k*x", "rightHandSide: -k*x, unit: mg", "rightHandSide: k*x - z", "rightHandSide: k*(x - z), unit: g", "observableFormula: x + z", "observableFormula: x"}, false},
+		"compared":              {append(unit("mg", "g"), "observableFormula: x + z", `observableFormula: "piecewise(x, x > z, 0)"`), false},
+		"the smaller one":       {append(unit("mg", "g"), "observableFormula: x + z", `observableFormula: "min(x, z)"`), false},
+		"set by an event":       {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x", "{x: x + 1}", "{x: z}"), false},
+		"compared in a trigger": {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x", "time: 1,", `trigger: "x < 0.5 && z > x",`), false},
+		"triggered by both":     {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x", "time: 1,", `trigger: "x < 0.5 && z > 0.1",`), true},
+		"in the noise":          {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x", "noiseFormula: 0.1", "noiseFormula: 0.1 + abs(x + z)"), false},
+		"a flow":                {flow("people", "people", "k*x - z"), true},
+		"a flow into mol":       {flow("people", "mol", "k*x - z"), false},
+		"into a misspelt one":   {flow("people", "peeple", "-z + k*x"), false},
+		"with its sign":         {flow("mg", "mg/l", "-(-k*x) - z"), false},
+		"diluted":               {flow("mg", "mg/l", "k*x/2 - z"), true},
+		"converted":             {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x + 1000*z"), true},
 	} {
 		if _, err := oddModel(t, c.replace...); (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "m.yaml:") {
 			t.Errorf("%s: %v", name, err)

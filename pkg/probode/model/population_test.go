@@ -266,10 +266,17 @@ func TestPopulationRefuses(t *testing.T) {
 		{"perCondition: 1", "perCondition: yes", `perCondition is "yes": want 1 or 0`},
 		{"state: x, amount: 100", "state: y, amount: 100", "dose tablet goes into y, which is not a state"},
 		{"duration: 2", "duration: -2", "duration is -2: want a positive number"},
+		{"duration: 2", "duration: inf", "duration is +Inf: want a positive number"},
+		{"duration: 2", "duration: x", "m.yaml:14: the duration of dose infusion depends on x: want a formula that contains only parameters"},
+		{"duration: 2, time: 20", "duration: 2, time: time", "m.yaml:14: the time of dose infusion depends on time: want"},
+		{"time: 20, every: 3", "time: 20, every: drip", "m.yaml:14: the time of dose infusion depends on drip: want"},
+		{"time: 20, every: 3, count: 2}", "time: half, every: 3, count: 2}\nassignments:\n  - {assignmentId: twice, formula: 2 * half}\n  - {assignmentId: half, formula: x / 2}", "the time of dose infusion depends on half: want"},
 		{"count: 2}\n  - {doseId: inf", "count: 1e9}\n  - {doseId: inf", `count is "1e9": want a whole number`},
 		{"{drip: 5}", "{typical: 5}", "event pump sets typical, which is estimated"},
 		{"{drip: 5}", "{level: 5}", "event pump sets level, which is not a state"},
+		{"drip, nominalValue: 0", "drip", "m.yaml:8: parameter drip is not estimated and has no nominalValue"},
 		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40, lowerLimit: 3", "observable ill has counts and a lowerLimit"},
+		{"noiseFormula: 2, lowerLimit: 20", "noiseFormula: 2, lowerLimit: 0, observableTransformation: log", "m.yaml:18: lowerLimit is 0, and level is on the scale log: want a limit > 0"},
 		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 5", "the value 20 at t = 15 is impossible under bayes.Binomial"},
 	} {
 		p, err := loadMap(t, population, "m.yaml", c.from, c.to)

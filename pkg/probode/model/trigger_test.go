@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode"
 )
 
 // In this model A = 4·exp(−k·t), and each event adds 1 + t to N.
@@ -112,5 +114,59 @@ func TestTriggersHaveNoNoise(t *testing.T) {
 	}
 	if s := p.Models[0].LaTeX(); !strings.Contains(s, `A < 1`) {
 		t.Errorf("no trigger in the equations: %s", fmt.Sprint(s))
+	}
+}
+
+// Whether events happen at the start, in which order, and again, is worked out by hand: x
+// starts at 1, event i sets it to 3 at the start, and it falls below 2 at t = 1 + ln 1.5 and
+// below 0.5 at t = 1 + ln 6. At the start f and g happen, in the order of the file: n = 2·10.
+// Then e and f: n = 31. The condition of g has become false at t = 1.2, so g happens again,
+// and h after it: n = 2·31 + 1000. Windows of the time that are a million times shorter than
+// a step, w, are not missed, and happen once.
+func TestTriggersAtTheStartAndTogether(t *testing.T) {
+	p, err := Parse("m", []byte(`time: {start: 1}
+parameters:
+  - {parameterId: a, nominalValue: 4}
+odes:
+  - {stateId: x, rightHandSide: -x, initialValue: 1}
+  - {stateId: n, rightHandSide: 0, initialValue: 0}
+  - {stateId: m, rightHandSide: 0, initialValue: 0}
+events:
+  - {eventId: e, trigger: "x < 2", assignments: {n: n + 1}}
+  - {eventId: f, trigger: "x < 2", atStart: 1, assignments: {n: n + 10}}
+  - {eventId: g, trigger: "x < 0.5 || time < 1.2", atStart: 1, assignments: {n: 2 * n}}
+  - {eventId: h, trigger: "x < 0.5", assignments: {n: n + 1000}}
+  - {eventId: i, time: 1, assignments: {x: 3}}
+  - {eventId: w, trigger: "time > a / 2 && 2 * time < a + 1e-6 && x < 5", assignments: {m: m + 1}}
+  - {eventId: v, trigger: "time > a && time < a + 1e-9 && x > 5", assignments: {m: m + 100}}
+observables:
+  - {observableId: yn, observableFormula: n, noiseFormula: 1}
+  - {observableId: ym, observableFormula: m, noiseFormula: 1}
+data: |
+  time,yn,ym
+  1,20,0
+  1.3,20,0
+  1.5,31,0
+  2.5,31,1
+  2.9,1062,1
+  9,1062,1
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []LikelihoodSettings{{}, {Tolerance: probode.Tolerance{Relative: 1e-2}}, {Tolerance: probode.Tolerance{Relative: 1e-6}, Method: probode.RungeKutta{Tableau: probode.DormandPrince}}} {
+		l, err := p.LogLikelihood(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := l.At(t.Context(), l.Nominal(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range experiments(t, p)[0].rows {
+			if got := v.Instances[0].Simulated[i]; math.Abs(got-r.value) > 1e-9 { // rounding of numbers up to 1000
+				t.Errorf("%+v: %s(%v) is %v: want %v", s.Tolerance, r.observable, r.time, got, r.value)
+			}
+		}
 	}
 }

@@ -65,12 +65,15 @@ func (m *Model) checkUnits() {
 		check(a.Formula, a.Where, "")
 	}
 	for _, e := range m.Events {
+		check(e.Trigger, e.Where, "")
 		for _, j := range e.Jumps {
 			check(j.Value, e.Where, units[j.State])
 		}
 	}
 	for _, o := range m.observables {
-		check(o.formula, o.where, "")
+		for _, n := range o.formulas() {
+			check(n, o.where, "")
+		}
 	}
 }
 

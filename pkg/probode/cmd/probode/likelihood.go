@@ -95,9 +95,6 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := to.write(out, likelihoodJSON(p, l, theta, v).Write); err != nil {
-		return err
-	}
 	if *folder != "" {
 		if err := newFolder(*folder, func(dir string) error {
 			if _, err := p.WritePEtab(dir); err != nil {
@@ -112,6 +109,9 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 		if err := newFolder(*yaml, func(dir string) error { _, err := p.WriteYAML(dir); return err }); err != nil {
 			return fmt.Errorf("-yaml: %w", err)
 		}
+	}
+	if err := to.write(out, likelihoodJSON(p, l, theta, v).Write); err != nil {
+		return err
 	}
 	writeLikelihood(to.beside(out), l, v, set)
 	return nil

@@ -59,7 +59,8 @@ type model struct {
 	outputs   []outFile // outputs must not replace the files that are read
 	withSteps bool      // the command has a ladder of steps
 
-	loaded *modelfile.File // of -model
+	loaded       *modelfile.File // of -model
+	unknownAlpha []float64       // the median of the prior that -alpha gives to α, the last parameter; nil if α is known
 }
 
 // newModel defines the flags of a model and of its draws. After the flags are parsed, the
@@ -163,7 +164,11 @@ func (m *model) setAlpha(p *bayes.Posterior) error {
 	if prior.Quantile(0) < 0 {
 		return fmt.Errorf("-alpha %s: want a prior that excludes negative values", m.alpha)
 	}
+	m.unknownAlpha = []float64{prior.Quantile(0.5)}
 	p.Params = append(p.Params, bayes.Param{Name: "alpha", Prior: prior})
+	if p.GridAt != nil {
+		p.GridAt = append(p.GridAt, m.unknownAlpha...)
+	}
 	p.AlphaParam = "alpha"
 	return nil
 }
@@ -188,7 +193,7 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 
 // ofFile returns the posterior of a model file.
 func (m *model) ofFile() (*bayes.Posterior, error) {
-	f, err := loadModel(m.file, m.outside, m.outputs...)
+	f, err := readModel(m.file, m.outside, m.outputs...)
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +202,7 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 			return nil, fmt.Errorf("-data: %w", err)
 		}
 	}
+	warn(f)
 	p, err := f.Posterior()
 	if err != nil {
 		return nil, fmt.Errorf("-model: %w", err)
@@ -211,6 +217,15 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 // loadModel reads the file of -model and writes the warnings about it. It returns an
 // error if an output would replace a file of the model.
 func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
+	p, err := readModel(name, outside, outputs...)
+	if err == nil {
+		warn(p)
+	}
+	return p, err
+}
+
+// readModel does what loadModel does, but does not write the warnings.
+func readModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
 	if name == "" {
 		return nil, errors.New("-model: want the file of a model")
 	}
@@ -221,17 +236,19 @@ func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, 
 		}
 		return nil, fmt.Errorf("-model: %w", err)
 	}
-	if err := spare(outputs, p.Files...); err != nil {
-		return nil, err
-	}
+	return p, spare(outputs, p.Files...)
+}
+
+// warn writes the first warnings about a model.
+func warn(p *modelfile.File) {
+	const most = 5
 	for i, w := range p.Warnings {
-		if i == 5 {
+		if i == most {
 			fmt.Fprintf(os.Stderr, "warning: and %d more\n", len(p.Warnings)-i)
 			break
 		}
 		fmt.Fprintln(os.Stderr, "warning:", text.Printable(w))
 	}
-	return p, nil
 }
 
 func loadFile(name string, outside bool) (*modelfile.File, error) {
@@ -276,7 +293,8 @@ func some(params []modelfile.Parameter) string {
 	return strings.Join(names, ", ")
 }
 
-// experimentOf returns the experiment of a condition, or the first one if condition is "".
+// experimentOf returns the experiment of a condition or, if condition is "", the first one:
+// see modelfile.File.Instances.
 func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, error) {
 	list, err := p.Instances()
 	if err != nil {
@@ -287,7 +305,12 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 		if condition == "" || e.Condition == condition {
 			return e, nil
 		}
-		names = append(names, text.Clip(e.Condition))
+		if e.Condition != "" {
+			names = append(names, text.Clip(e.Condition))
+		}
+	}
+	if names == nil {
+		return nil, fmt.Errorf("-condition %s: the model has no conditions", text.Clip(condition))
 	}
 	if len(names) > 8 {
 		names = append(names[:8], "…")

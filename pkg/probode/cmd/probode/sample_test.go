@@ -457,3 +457,31 @@ func TestSampleDefault(t *testing.T) {
 		}
 	}
 }
+
+// α can have a prior with a model file, too, wherever the chains start. It is then the last
+// parameter, and within the support of its prior.
+func TestPriorOfAlphaWithModel(t *testing.T) {
+	inFolder(t, "counts.yaml", counts)
+	output(t, "fit", "-model", "counts.yaml", "-starts", "2", "-json", "fit.json")
+	for i, start := range [][]string{nil, {"-start", "nominal"}, {"-start", "fit.json"}, {"-start", "prior"}} {
+		dir := fmt.Sprint("run", i)
+		output(t, append([]string{"sample", "-model", "counts.yaml", "-method", "dp5", "-alpha", "uniform(0.1,0.2)", "-scheme", "pcn", "-draws", "50", "-burn-in", "20", "-chains", "1", "-quiet", "-dir", dir}, start...)...)
+		chains, err := store.Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(chains.Names, []string{"k", "alpha"}) || len(chains.Draws[0]) != 50 {
+			t.Errorf("%v: %d draws of %v", start, len(chains.Draws[0]), chains.Names)
+		}
+		for _, x := range chains.Draws[0] {
+			if !(x[0] >= 0.1 && x[0] <= 5 && x[1] >= 0.1 && x[1] <= 0.2) {
+				t.Errorf("%v: a draw is %v", start, x)
+				break
+			}
+		}
+	}
+	// An assessment from the end points of a fit begins at the median of the prior.
+	if out := output(t, "assess", "-model", "counts.yaml", "-method", "dp5", "-rtol", "1e-2", "-draws", "100", "-weighed", "100", "-chains", "1", "-quiet", "-scheme", "pcn", "-alpha", "uniform(0.1,0.2)", "-start", "fit.json"); !strings.Contains(out, "rtol = 0.01") {
+		t.Errorf("an assessment:\n%s", out)
+	}
+}

@@ -61,7 +61,7 @@ func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.s
 
 // The method setups() returns base with the method, the noise and the steps that the
 // flags give. There is one setup for each step size or tolerance, or a single one if the
-// flags give neither.
+// flags give neither. Without a tolerance it does not contain -max-step.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 		return all, err
 	case s.set("max-step") && !(s.longest >= 0):
 		return nil, fmt.Errorf("-max-step %g: want a number ≥ 0, or inf", s.longest)
-	case len(chosen) == 0:
+	case !s.set("rtol") && !s.set("atol"): // the caller uses s.longest
 		return []probode.Setup{base}, nil
 	}
 	tolerances, err := s.tolerances()

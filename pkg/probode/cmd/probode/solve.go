@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +35,8 @@ and three quantiles of an ensemble of probabilistic paths.
   probode solve -model problem.yaml -condition control -times 1,10,60
 
 -model takes a model file or a PEtab problem instead of a built-in problem. The
-table then also has the observables, after the states, and the default method is
-radau5 with -rtol 1e-6.
+last columns of the table are then the observables of the classical solution, and
+the default method is radau5 with -rtol 1e-6.
 
 The grid has equal steps (-step), or comes from a run with error control (-rtol,
 -atol). Times that are not on a grid of equal steps are added to it. -method
@@ -55,7 +56,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
 	flags.StringVar(&s.model, "model", "", "YAML `file`: a model file or a PEtab problem")
 	flags.BoolVar(&s.outside, "outside", false, outsideHelp)
-	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition to solve; default: the first one in the model")
+	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition to solve; default: the first one in the data or, without data, in the model")
 	s.solving = solving{flags: flags, frozen: true}
 	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
@@ -127,6 +128,7 @@ type solution struct {
 	alpha                     string
 	seed                      uint64
 
+	warnings []string // about -model
 	observed []string // of -model
 	observe  func(dst []float64, t float64, x, theta []float64)
 }
@@ -246,8 +248,8 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 		if err != nil || len(ends) != 2 || !(-most <= ends[0] && ends[0] < ends[1] && ends[1] <= most) {
 			return nil, fmt.Errorf("-span %s: want from,to with from < to, from -1e300 to 1e300", text.Clip(s.span))
 		}
-		if s.model != "" && ends[0] != 0 {
-			return nil, fmt.Errorf("-span %s: models begin at 0: want 0,to", text.Clip(s.span))
+		if s.model != "" && ends[0] != p.Span[0] {
+			return nil, fmt.Errorf("-span %s: the model starts at %g: want %[2]g,to", text.Clip(s.span), p.Span[0])
 		}
 		p.Span = [2]float64{ends[0], ends[1]}
 	}
@@ -274,6 +276,7 @@ func (s *solution) named() (*probode.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.warnings = m.Warnings
 	e, err := experimentOf(m, s.condition)
 	if err != nil {
 		return nil, err
@@ -415,7 +418,7 @@ func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([
 	if times == nil {
 		const points = 200
 		for i := range points + 1 {
-			times = append(times, p.Span[0]+(p.Span[1]-p.Span[0])*float64(i)/points)
+			times = append(times, min(p.Span[1], p.Span[0]+(p.Span[1]-p.Span[0])*float64(i)/points))
 		}
 	}
 	sorted := slices.Compact(slices.Sorted(slices.Values(times)))
@@ -433,8 +436,9 @@ func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([
 }
 
 // afterEnd names the first of the events that change the state after the end of the span,
-// and says how many more there are. It is "" if there are none. Without -span, the code
-// that reads the model has already named the events at fixed times.
+// and says how many more there are. It is "" if there are none. Without -span, it leaves out
+// the events that a warning about the model has named; of an event that repeats, such a
+// warning names the first occurrence.
 func (s *solution) afterEnd(p *probode.Problem) string {
 	first, name, n := math.Inf(1), "", 0
 	for k := range p.Events {
@@ -443,7 +447,7 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 		if e.When != nil {
 			at = e.When(p.Theta)
 		}
-		if e.Jump == nil || !(at > p.Span[1]) || math.IsInf(at, 1) || s.span == "" && e.When == nil {
+		if e.Jump == nil || !(at > p.Span[1]) || math.IsInf(at, 1) || s.span == "" && (s.warned(e.Name) || s.warned(repeated.ReplaceAllString(e.Name, "_1"))) {
 			continue
 		}
 		if n++; at < first {
@@ -457,6 +461,15 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 		return fmt.Sprintf("%s at t = %g", name, first)
 	}
 	return fmt.Sprintf("%s at t = %g and %d more", name, first, n-1)
+}
+
+// repeated finds the number at the end of the name of an event that repeats.
+var repeated = regexp.MustCompile(`_[0-9]+$`)
+
+// warned reports whether a warning about the model names an event that happens after all
+// data.
+func (s *solution) warned(event string) bool {
+	return slices.ContainsFunc(s.warnings, func(w string) bool { return strings.Contains(w, event+" happens at") })
 }
 
 func paramNames(p *probode.Problem) []string {

@@ -126,6 +126,79 @@ data: d.csv
 	}
 }
 
+// Without -times, a table that has no grid ends at the end of the span, not a rounding error
+// after it: 3.56 + (7.71 − 3.56) is 7.710000000000001.
+func TestSolveEndsWithTheSpan(t *testing.T) {
+	model := textFile(t, t.TempDir(), "m.yaml", "time: {start: 3.56}\nodes: [{stateId: x, rightHandSide: -x, initialValue: 1}]\n")
+	_, rows := table(t, "-model", model, "-span", "3.56,7.71", "-method", "reference")
+	if last := rows[len(rows)-1]; len(rows) != 201 || last[0] != 7.71 || math.Abs(last[1]-math.Exp(-4.15)) > 1e-9 {
+		t.Errorf("%d rows, the last %v: want 201, with x(7.71) = exp(−4.15)", len(rows), last)
+	}
+}
+
+// Of an event that repeats, the occurrences after the end are named, unless all of them are
+// after all data and the reader of the model has said so; and so is an event that is late in
+// the condition that is solved, although not in another one.
+func TestSolveRepeatedEventsAfterEnd(t *testing.T) {
+	dir := t.TempDir()
+	model := textFile(t, dir, "m.yaml", `odes: [{stateId: x, rightHandSide: -x, initialValue: 1}]
+doses:
+  - {doseId: d, state: x, amount: 1, time: 2, every: 3, count: 4}
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.1}]
+conditions: [{conditionId: short}, {conditionId: long}]
+data: |
+  conditionId,time,y
+  short,1,1
+  long,6,1
+`)
+	for args, want := range map[string]string{
+		"-condition short": "warning: the solution ends at t = 1, before event d_1 at t = 2 and 3 more: set a different end with -span\n",
+		"-condition long":  "warning: the solution ends at t = 6, before event d_3 at t = 8 and 1 more: set a different end with -span\n",
+		"-span 0,11":       "",
+	} {
+		if said := stderr(t, func() { table(t, append([]string{"-model", model}, strings.Fields(args)...)...) }); said != want {
+			t.Errorf("%q: %q, want %q", args, said, want)
+		}
+	}
+	alone := textFile(t, dir, "alone.yaml", `odes: [{stateId: x, rightHandSide: -x, initialValue: 1}]
+doses: [{doseId: d, state: x, amount: 1, time: 2, every: 3, count: 4}]
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.1}]
+data: |
+  time,y
+  1,1
+`)
+	if said := stderr(t, func() { table(t, "-model", alone) }); !strings.HasSuffix(said, "event d_1 happens at 2, after the last measurement at 1, so it has no effect on the likelihood\n") || strings.Count(said, "\n") != 1 {
+		t.Errorf("all occurrences are late: %q", said)
+	}
+}
+
+// With -data, the warnings about a model are those about these data.
+func TestWarningsWithData(t *testing.T) {
+	dir := t.TempDir()
+	model := textFile(t, dir, "m.yaml", `parameters: [{parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 10}]
+odes: [{stateId: x, rightHandSide: -k * x, initialValue: 1}]
+events: [{eventId: e, time: 2, assignments: {x: x + 1}}]
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.1}]
+data: |
+  time,y
+  1,0.4
+`)
+	longer, shorter := textFile(t, dir, "longer.csv", "time,y\n1,0.4\n3,0.5\n"), textFile(t, dir, "shorter.csv", "time,y\n0.5,0.6\n")
+	for data, want := range map[string]string{
+		"":      "warning: m.yaml:3: event e happens at 2, after the last measurement at 1, so it has no effect on the likelihood\n",
+		longer:  "",
+		shorter: "warning: m.yaml:3: event e happens at 2, after the last measurement at 0.5, so it has no effect on the likelihood\n",
+	} {
+		args := []string{"certify", "-model", model, "-method", "dp5", "-rtol", "1e-3", "-at", "nominal"}
+		if data != "" {
+			args = append(args, "-data", data)
+		}
+		if said := stderr(t, func() { output(t, args...) }); said != want {
+			t.Errorf("-data %s: %q, want %q", data, said, want)
+		}
+	}
+}
+
 // The columns of an ensemble are those of the seed, and its quantiles enclose
 // its median.
 func TestSolvePaths(t *testing.T) {
@@ -232,5 +305,82 @@ events: [{eventId: e, trigger: A < 1, assignments: {A: 3}}]`), 0o666); err != ni
 	err := solve(context.Background(), []string{"-model", file, "-span", "0,2", "-step", "0.1"}, &strings.Builder{})
 	if err == nil || !strings.Contains(err.Error(), "event e has a trigger") {
 		t.Errorf("equal steps: %v", err)
+	}
+}
+
+// A span of a model begins where the model starts: x' = x with x(3) = 2 has the solution
+// 2 exp(t − 3). Another beginning is refused, because there the state is not known.
+func TestSolveSpanOfModelThatStartsLate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "late.yaml")
+	if err := os.WriteFile(file, []byte("time: {start: 3}\nodes:\n  - {stateId: x, rightHandSide: x, initialValue: 2}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range [][]string{nil, {"-method", "reference"}, {"-method", "rk4", "-step", "0.001"}} {
+		_, rows := table(t, append(how, "-model", file, "-span", "3,5", "-times", "3,4,5")...)
+		for i, from := range []float64{0, 1, 2} {
+			if want := 2 * math.Exp(from); math.Abs(rows[i][1]-want) > 1e-4*want { // a hundred times the tolerance
+				t.Errorf("%q: x(%g) is %g: want %g", how, 3+from, rows[i][1], want)
+			}
+		}
+	}
+	for _, span := range []string{"0,5", "2,5", "4,5"} {
+		err := solve(context.Background(), []string{"-model", file, "-span", span}, &strings.Builder{})
+		if want := "-span " + span + ": the model starts at 3: want 3,to"; err == nil || err.Error() != want {
+			t.Errorf("error %v: want %q", err, want)
+		}
+	}
+}
+
+// The columns of a model are the time, the states, what -paths adds, and the observables of
+// the classical solution, which is x = a exp(−t). The condition is the first one in the data,
+// or in a model without data, and one that the model does not have is named.
+func TestSolveColumnsAndConditionOfModel(t *testing.T) {
+	const text = `parameters:
+  - {parameterId: a, nominalValue: 1}
+odes:
+  - {stateId: x, rightHandSide: -x, initialValue: a}
+observables:
+  - {observableId: y, observableFormula: 10 * x + t, noiseFormula: 1}
+conditions:
+  - {conditionId: one, a: 3}
+  - {conditionId: two, a: 5}
+time: {variable: t}
+`
+	dir := t.TempDir()
+	bare, measured := filepath.Join(dir, "bare.yaml"), filepath.Join(dir, "measured.yaml")
+	alone := filepath.Join(dir, "alone.yaml")
+	for name, content := range map[string]string{bare: text, measured: text + "data: |\n  conditionId,t,y\n  two,1,2\n  one,1,3\n",
+		alone: "odes:\n  - {stateId: x, rightHandSide: -x, initialValue: 1}\n"} {
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args   string
+		header string
+		a      float64
+	}{
+		{"-model " + bare, "t x y", 3},
+		{"-model " + measured, "t x y", 5},
+		{"-model " + measured + " -condition one", "t x y", 3},
+		{"-model " + bare + " -condition two -paths 4 -alpha 1 -noise method -method heun3 -step 0.01", "t x x_mean x_sd x_q05 x_q50 x_q95 y", 5},
+	} {
+		header, rows := table(t, append(strings.Fields(c.args), "-times", "0.5")...)
+		if strings.Join(header, " ") != c.header {
+			t.Errorf("%s: the header is %q: want %q", c.args, header, c.header)
+		}
+		// The tolerance of radau5 is 1e-6, and the error of heun3 with 50 steps is smaller.
+		x, y := rows[0][1], rows[0][len(rows[0])-1]
+		if math.Abs(x-c.a*math.Exp(-0.5)) > 1e-5 || math.Abs(y-10*x-0.5) > 1e-12 {
+			t.Errorf("%s: x is %v, and y is %v: want %v and 10 x + 0.5", c.args, x, y, c.a*math.Exp(-0.5))
+		}
+	}
+	for args, want := range map[string]string{
+		"-model " + bare + " -condition three":    "-condition three: the data have one, two",
+		"-model " + alone + " -condition control": "-condition control: the model has no conditions",
+	} {
+		if err := solve(context.Background(), strings.Fields(args), &strings.Builder{}); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %q", args, err, want)
+		}
 	}
 }

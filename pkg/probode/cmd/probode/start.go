@@ -50,7 +50,7 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 		if err != nil {
 			return nil, err
 		}
-		from = append(from, theta)
+		from = append(from, append(theta, m.unknownAlpha...))
 	}
 	return from, nil
 }
@@ -118,7 +118,7 @@ func (m *model) best(name string) (points [][]float64, err error) {
 		if err != nil {
 			return nil, err
 		}
-		points = append(points, point)
+		points = append(points, append(point, m.unknownAlpha...))
 	}
 	return points, nil
 }

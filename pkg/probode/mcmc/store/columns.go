@@ -75,8 +75,6 @@ func columnNames(names []string, from, to int) []string {
 			return r
 		}, name)
 		switch {
-		case k >= from && k < to && strings.HasSuffix(name, "__"):
-			name = strings.TrimRight(name, "_") + "_" // or ArviZ takes it for a sample statistic
 		case name == "" || name == "chain" || name == "draw":
 			name += "_" // ArviZ uses these names itself
 		}
@@ -110,6 +108,9 @@ func columnNames(names []string, from, to int) []string {
 		}
 		if dotted && (a.broken || float64(a.members) != size) {
 			out[k] = strings.ReplaceAll(name, ".", "_")
+		}
+		if k >= from && k < to && strings.HasSuffix(out[k], "__") {
+			out[k] = strings.TrimRight(out[k], "_") + "_" // or ArviZ takes it for a sample statistic
 		}
 	}
 	return out

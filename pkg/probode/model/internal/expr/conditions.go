@@ -52,6 +52,7 @@ func Conditions(of ...*Node) []*Node {
 // some value of name, such as a piecewise expression with a condition on name, is not
 // linear.
 func (n *Node) Linear(name string) (a, b *Node, ok bool) {
+	n = n.Simplify() // 0/name is 0, which name = 0 would make NaN
 	uses := func(n *Node) bool { return slices.Contains(n.Symbols(), name) }
 	if slices.ContainsFunc(Conditions(n), uses) {
 		return nil, nil, false

@@ -14,8 +14,11 @@
 // between the one-sided derivatives, or one of them. The slope of abs is 0 at 0. If the
 // arguments of min or max are equal, the slope is that of the first argument. The slope
 // of a piecewise expression is that of its active piece. The slope of floor, ceil and
-// sign is 0 everywhere. The derivative does not include the jump of a state at a
-// switching time: see [Conditions].
+// sign is 0 everywhere. These slopes are combined by the rules of differentiation. Where
+// several kinks or pieces meet, the result may be neither the derivative nor between the
+// one-sided ones: at x = 0, max(x, 0) − max(0, x) has the derivative 0, and Diff gives 1.
+// The derivative does not include the jump of a state at a switching time: see
+// [Conditions].
 //
 // The computed derivative of x^y is never NaN where the true derivative is finite. The
 // derivative of x^n is n x^(n−1), where 0^0 = 1. The derivative of x^y with respect to

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// helpOf returns the help of a command, and the flags that it lists.
+func helpOf(verb string) (text string, flags []string) {
+	var out strings.Builder
+	run(context.Background(), []string{verb, "-help"}, &out) // the error is that help was asked for
+	for _, m := range regexp.MustCompile(`(?m)^  -([a-z-]+)`).FindAllStringSubmatch(out.String(), -1) {
+		flags = append(flags, m[1])
+	}
+	return out.String(), flags
+}
+
+// The documents, and the examples in the help of the commands, name only flags, problems,
+// cases, methods and schemes that exist, whether in a command line or on their own. The page
+// about flags that are gone, and the one about another program, are left out of the latter.
+func TestDocumentsNameWhatExists(t *testing.T) {
+	texts := map[string]string{}
+	pages, err := filepath.Glob("../../../../docs/*.md")
+	if err != nil || len(pages) < 15 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	for _, page := range append(pages, "../../../../README.md", "../../model/MODELFILE.md") {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[filepath.Base(page)] = string(content)
+	}
+	flags, every := map[string][]string{}, []string{"help"}
+	for _, c := range commands {
+		if c.name == "version" {
+			continue
+		}
+		texts[c.name+" -help"], flags[c.name] = helpOf(c.name)
+		every = append(every, flags[c.name]...)
+	}
+	check := map[string]func(value string) error{
+		"problem": func(v string) error { _, err := problems.Named(v); return err },
+		"case":    func(v string) error { _, err := cases.Named(v); return err },
+		"method":  func(v string) error { _, err := methods.Parse(v); return err },
+		"scheme":  func(v string) error { _, err := samplerNamed(v); return err },
+	}
+	line := regexp.MustCompile("(?:^|[`\n]|&& |  )probode ([a-z]+)((?: [^`\n]*)?)")
+	option := regexp.MustCompile(`(?:^|\s)-([a-z][a-z-]*)(?:[ =]([^\s|]+))?`)
+	alone := regexp.MustCompile("`-([a-z][a-z-]+)[^`]*`")
+	lines, words := 0, 0
+	for name, text := range texts {
+		text = strings.ReplaceAll(text, "\\\n", " ")
+		for _, m := range line.FindAllStringSubmatch(text, -1) {
+			verb, rest := m[1], m[2]
+			rest, _, _ = strings.Cut(rest, "#")
+			rest, _, _ = strings.Cut(rest, "&&")
+			if flags[verb] == nil || name == "from-flags.md" && strings.Contains(rest, "-problem") { // prose, or the old form
+				continue
+			}
+			for _, o := range option.FindAllStringSubmatch(rest, -1) {
+				lines++
+				if o[1] != "help" && !slices.Contains(flags[verb], o[1]) {
+					t.Errorf("%s: probode %s%s: there is no flag -%s", name, verb, rest, o[1])
+				}
+				special := o[1] == "method" && verb == "solve" && o[2] == "reference" || o[1] == "scheme" && verb == "sbc" && o[2] == "all"
+				if known := check[o[1]]; known != nil && !special && o[2] != strings.ToUpper(o[2]) {
+					if err := known(o[2]); err != nil {
+						t.Errorf("%s: probode %s%s: %v", name, verb, rest, err)
+					}
+				}
+			}
+		}
+		if name == "from-flags.md" || name == "reproduction.md" {
+			continue
+		}
+		for _, m := range alone.FindAllStringSubmatch(text, -1) {
+			if words++; !slices.Contains(every, m[1]) {
+				t.Errorf("%s: %s: no command has the flag -%s", name, m[0], m[1])
+			}
+		}
+	}
+	if lines < 150 || words < 60 {
+		t.Errorf("%d flags in command lines and %d on their own: want more, or the search for them is wrong", lines, words)
+	}
+}

@@ -1,0 +1,175 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A happening is an entry of a random schedule, as it is written in a model file and as
+// the simulation by hand carries it out.
+type happening struct {
+	kind               string // reset, rate, dose or infusion
+	time, every, value float64
+	duration           float64
+	count              int
+}
+
+func (h happening) yaml(i int) string {
+	repeat := ""
+	if h.count > 1 {
+		repeat = fmt.Sprintf(", every: %v, count: %d", h.every, h.count)
+	}
+	switch h.kind {
+	case "reset": // by the values before the event
+		return fmt.Sprintf("  - {eventId: e%d, time: %v%s, assignments: {x: y / 2 + %v, y: x}}\n", i, h.time, repeat, h.value)
+	case "rate":
+		return fmt.Sprintf("  - {eventId: e%d, time: %v%s, assignments: {r: %v}}\n", i, h.time, repeat, h.value)
+	case "dose":
+		return fmt.Sprintf("  - {doseId: d%d, state: x, amount: %v, time: %v%s}\n", i, h.value, h.time, repeat)
+	}
+	return fmt.Sprintf("  - {doseId: d%d, state: x, amount: %v, duration: %v, time: %v%s}\n", i, h.value, h.duration, h.time, repeat)
+}
+
+// simulate returns x at the given times, which are sorted, for
+//
+//	x′ = r + Σ amount/duration of the infusions that last − k x,   y′ = 0,
+//
+// from x = 1, y = 2 and r = 0.5. Between two changes of the rate R = x′ + k x, the closed
+// form is x(t+h) = x e^{−kh} + R (1 − e^{−kh})/k.
+func simulate(schedule []happening, k, start float64, times []float64) (xs []float64) {
+	type change struct {
+		at float64
+		do happening
+	}
+	var changes []change
+	stops := slices.Clone(times)
+	for _, h := range schedule {
+		for i := range h.count {
+			at := h.time + float64(i)*h.every
+			stops = append(stops, at, at+h.duration)
+			if h.kind != "infusion" {
+				changes = append(changes, change{at, h})
+			}
+		}
+	}
+	slices.Sort(stops)
+	x, y, r, now := 1., 2., 0.5, start
+	for _, stop := range slices.Compact(stops) {
+		if stop < start {
+			continue
+		}
+		rate := r
+		for _, h := range schedule {
+			for i := range h.count {
+				if from := h.time + float64(i)*h.every; h.kind == "infusion" && from <= now && now < from+h.duration {
+					rate += h.value / h.duration
+				}
+			}
+		}
+		x = x*math.Exp(-k*(stop-now)) - rate*math.Expm1(-k*(stop-now))/k
+		now = stop
+		for _, c := range changes { // in the order of the file
+			if c.at != now {
+				continue
+			}
+			switch c.do.kind {
+			case "reset":
+				x, y = y/2+c.do.value, x
+			case "rate":
+				r = c.do.value
+			case "dose":
+				x += c.do.value
+			}
+		}
+		for _, t := range times {
+			if t == now {
+				xs = append(xs, x)
+			}
+		}
+	}
+	return xs
+}
+
+// The solution of a model with random doses, infusions, resets and changes of a rate is
+// the one that a simulation in closed form gives. The times are whole numbers, so many
+// things happen at once, at the start, before it, or when something is measured; they
+// happen in the order of the file, whichever of its lists comes first. The tolerance is
+// that of a solution whose log-likelihood is accurate to 1e-7: an error of 1e-6 in one x
+// would change the log-likelihood by up to 1e-6 · |x − 0| / 5² > 1e-7.
+func TestRandomSchedules(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 2))
+	together := 0
+	for trial := range 40 {
+		k, start := 0.2+rng.Float64(), float64(rng.IntN(3))
+		var events, doses []happening
+		seen := map[float64]bool{}
+		for range 2 + rng.IntN(5) {
+			h := happening{kind: []string{"reset", "rate", "dose", "infusion"}[rng.IntN(4)], time: float64(rng.IntN(9)), every: float64(1 + rng.IntN(3)),
+				value: float64(1+rng.IntN(8)) / 2, count: 1 + rng.IntN(3)}
+			if seen[h.time] {
+				together++
+			}
+			seen[h.time] = true
+			switch h.kind {
+			case "infusion":
+				h.duration = float64(1 + rng.IntN(3))
+				fallthrough
+			case "dose":
+				doses = append(doses, h)
+			default:
+				events = append(events, h)
+			}
+		}
+		list := func(key string, of []happening, from int) string {
+			if len(of) == 0 {
+				return ""
+			}
+			text := key + ":\n"
+			for i, h := range of {
+				text += h.yaml(from + i)
+			}
+			return text
+		}
+		parts := []string{list("events", events, 0), list("doses", doses, len(events))}
+		schedule := slices.Concat(events, doses)
+		if rng.IntN(2) == 0 {
+			slices.Reverse(parts)
+			schedule = slices.Concat(doses, events)
+		}
+		times := []float64{start, start + 0.5, start + 1, start + 3, start + 3.25, start + 8}
+		data := "  time,level\n"
+		for _, at := range times {
+			data += fmt.Sprintf("  %v,0\n", at)
+		}
+		text := fmt.Sprintf("time: {start: %v}\nparameters:\n  - {parameterId: k, nominalValue: %v, lowerBound: 0.01, upperBound: 10}\n  - {parameterId: r, nominalValue: 0.5}\n", start, k) +
+			"odes:\n  - {stateId: x, rightHandSide: r - k * x, initialValue: 1}\n  - {stateId: y, rightHandSide: 0, initialValue: 2}\n" +
+			strings.Join(parts, "") + "observables:\n  - {observableId: level, observableFormula: x, noiseFormula: 5}\ndata: |\n" + data
+		p, err := Parse("m", []byte(text))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		l, err := p.LogLikelihood(LikelihoodSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := l.At(context.Background(), l.Nominal(), false)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		want := simulate(schedule, k, start, times)
+		for i, got := range v.Instances[0].Simulated {
+			if math.Abs(got-want[i]) > 1e-6*max(1, math.Abs(want[i])) {
+				t.Errorf("schedule %d: x(%v) is %.9g: want %.9g\n%s", trial, times[i], got, want[i], text)
+				break
+			}
+		}
+	}
+	if together < 20 {
+		t.Errorf("only %d things happen when another one does: want at least 20", together)
+	}
+}
