@@ -220,7 +220,9 @@ func (c *controller) skip() {
 // notice updates the largest absolute value of each component.
 func (c *controller) notice() {
 	for k, v := range c.x {
-		c.peak[k] = max(c.peak[k], math.Abs(v))
+		if v = math.Abs(v); v > c.peak[k] {
+			c.peak[k] = v
+		}
 	}
 }
 

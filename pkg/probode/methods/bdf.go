@@ -457,7 +457,11 @@ func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	} else {
 		n = b.forecast(dst, i, k+1)
 	}
-	c := b.gammaOf(n-1) / b.nodes[n]
+	c := b.gamma
+	if n-1 != b.k {
+		c = b.gammaOf(n - 1)
+	}
+	c /= b.nodes[n]
 	for k, v := range next {
 		dst[k] = c * (v - dst[k])
 	}

@@ -150,6 +150,14 @@ func (s *implicit) solve(dst, r []float64) { s.solveBy(&s.factors, dst, r, false
 // solveBy sets dst to (I − hA⊗J)⁻¹ r, with the factors f of J. If transposed is set, A is
 // transposed.
 func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
+	if s.table.stages == 1 { // the only mode is the stage itself
+		lambda := s.table.modes[0].re / s.h
+		for q, v := range r {
+			dst[q] = lambda * v
+		}
+		f.real[0].Solve(dst)
+		return
+	}
 	clear(dst)
 	for k, m := range s.table.modes {
 		left, right := m.left, m.right
