@@ -1,7 +1,7 @@
 # make help lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reproduce observatory judged test test-lint test-go test-race test-release test-slurm test-kubernetes test-draws test-notebooks fuzz notebooks check lint vulnerabilities bench bench-numpyro bench-filters expected html release image image-test clean
+.PHONY: help lab reproduce observatory judged test test-lint test-go test-race test-release test-slurm test-kubernetes test-draws test-notebooks fuzz notebooks check lint vulnerabilities bench bench-numpyro bench-filters bench-roadrunner expected html release image image-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -130,6 +130,10 @@ bench-filters: ## compare Gaussian filters with probdiffeq and rodeo: numbers an
 	python3 -m venv $(FILTERS)
 	$(FILTERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r environment/requirements-filters.txt
 	$(FILTERS)/bin/python environment/bench_filters.py $(ARGS)
+
+bench-roadrunner: ## compare the time of a likelihood with that of a simulation by libRoadRunner (Linux, minutes): make bench-roadrunner PETAB="FILE FILE"
+	environment/lab setup-test
+	environment/lab run python environment/bench_roadrunner.py $(ARGS) $(PETAB)
 
 expected: ## replace reproduce/expected with the results of a full run
 	go run ./reproduce -update

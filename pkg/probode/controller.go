@@ -220,7 +220,9 @@ func (c *controller) skip() {
 // notice updates the largest absolute value of each component.
 func (c *controller) notice() {
 	for k, v := range c.x {
-		c.peak[k] = max(c.peak[k], math.Abs(v))
+		if v = math.Abs(v); v > c.peak[k] {
+			c.peak[k] = v
+		}
 	}
 }
 
@@ -332,9 +334,11 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		for _, v := range c.err {
 			c.local = append(c.local, math.Abs(v))
 		}
-		grow, most := 0.9*math.Pow(max(size, 1e-10), -0.7/c.q)*math.Pow(before, 0.4/c.q), c.most
+		var grow float64
+		most := c.most
 		if c.chooser == nil {
 			c.orders = append(c.orders, 0)
+			grow = 0.9 * math.Pow(max(size, 1e-10), -0.7/c.q) * math.Pow(before, 0.4/c.q)
 		} else {
 			c.orders = append(c.orders, uint8(c.chooser.Chosen()))
 			if h < full/2 { // a step that was cut says little: return to the chosen length

@@ -27,10 +27,13 @@ func newPattern(d int) pattern {
 // may be nonzero, or −1 if there are so many that the pattern does not help.
 func (f *LU) read(c float64, j *Matrix) int {
 	d, a, p := f.d, f.a, &f.pattern
+	n, limit := 0, d*d/4
+	if d <= 32 && crowded(j.A[:d*d], limit) { // in large matrices the first rows suffice to see that
+		return -1
+	}
 	clear(a)
 	clear(p.rows)
 	clear(p.cols)
-	n, limit := 0, d*d/4
 	for i := range d {
 		src := j.A[i*d : (i+1)*d]
 		dst := a[i*d : (i+1)*d][:len(src)]
@@ -65,6 +68,21 @@ func (f *LU) read(c float64, j *Matrix) int {
 		}
 	}
 	return n
+}
+
+// crowded reports whether more than limit elements of a are nonzero.
+func crowded(a []float64, limit int) bool {
+	n := 0
+	for len(a) > 0 && n <= limit {
+		part := a[:min(8, len(a))]
+		a = a[len(part):]
+		for _, v := range part {
+			if v != 0 {
+				n++
+			}
+		}
+	}
+	return n > limit
 }
 
 // factorizeSparse does what factorizeDense does, for the matrix and the pattern that read

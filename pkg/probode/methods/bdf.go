@@ -117,7 +117,7 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 	for j := range b.past {
 		b.past[j] = make([]float64, b.d)
 	}
-	for _, v := range []*[]float64{&b.psi, &b.noise, &b.scaled, &b.other} {
+	for _, v := range []*[]float64{&b.psi, &b.noise, &b.scaled, &b.other, &b.ahead} {
 		*v = make([]float64, b.d)
 	}
 	return b, b.checkGrid()
@@ -144,7 +144,14 @@ type bdf struct {
 	known [bdfWindow]float64 // weights of ψ
 	guess [bdfWindow]float64 // weights of an extrapolated value
 
+	nodes    [bdfWindow]float64            // see place
+	lagrange [bdfWindow][bdfWindow]float64 // see polynomial
+	rows     int                           // the number of rows of lagrange that are known
+
 	psi, noise, scaled, other []float64
+
+	ahead []float64 // the extrapolated value from which the present step starts
+	from  int       // the number of states that it is extrapolated from
 
 	next, since, fails int // used by Choose
 
@@ -202,22 +209,45 @@ func (b *bdf) order(i int) int {
 // The method quiet() reports whether step i carries no noise.
 func (b *bdf) quiet(i int) bool { return b.begin == 0 && i < b.method.start() }
 
-// node returns (t_{i+1} − t_{i+1−j})/h.
-func (b *bdf) node(i, j int) float64 {
-	if b.uniform {
-		return float64(j)
-	}
+// place computes the nodes of step i: nodes[j] is (t_{i+1} − t_{i+1−j})/h, for as many
+// states as the step may use.
+func (b *bdf) place(i int) {
+	b.rows = 0
 	t := b.g.Times()
-	return (t[i+1] - t[i+1-j]) / (t[i+1] - t[i])
+	for j := 1; j <= bdfMost+1; j++ {
+		if b.uniform {
+			b.nodes[j] = float64(j)
+		} else if i+1-j >= b.begin {
+			b.nodes[j] = (t[i+1] - t[i+1-j]) / (t[i+1] - t[i])
+		}
+	}
 }
 
-// gammaOf returns γ for order k in step i.
-func (b *bdf) gammaOf(i, k int) float64 {
+// gammaOf returns γ for order k.
+func (b *bdf) gammaOf(k int) float64 {
 	var sum float64
 	for j := k; j > 0; j-- {
-		sum += 1 / b.node(i, j)
+		sum += 1 / b.nodes[j]
 	}
 	return 1 / sum
+}
+
+// polynomial returns the weights of the last n states in the value at t_{i+1} of the
+// polynomial through them: the weight of state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where
+// s are the nodes. A step needs these weights for several n, so row n is computed from row
+// n − 1, and only once.
+func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
+	for ; b.rows < n; b.rows++ {
+		m := b.rows + 1
+		old, row := &b.lagrange[b.rows], &b.lagrange[m]
+		v, s := 1.0, b.nodes[m]
+		for j := 1; j < m; j++ {
+			row[j-1] = old[j-1] * (s / (s - b.nodes[j]))
+			v *= b.nodes[j] / (b.nodes[j] - s)
+		}
+		row[m-1] = v
+	}
+	return &b.lagrange[n]
 }
 
 // extrapolate sets w to the weights with which the method combine() computes a value from
@@ -225,18 +255,12 @@ func (b *bdf) gammaOf(i, k int) float64 {
 // through these states; if divided is true, it is ψ. The value is w[0] times the last
 // state minus w[m] times the m-th difference between neighbours, so that a constant
 // component remains constant to the last bit.
-func (b *bdf) extrapolate(w *[bdfWindow]float64, i, n int, divided bool) {
-	for j := 1; j <= n; j++ {
-		v, s := 1.0, b.node(i, j)
-		for m := 1; m <= n; m++ {
-			if m != j {
-				v *= b.node(i, m) / (b.node(i, m) - s)
-			}
+func (b *bdf) extrapolate(w *[bdfWindow]float64, n int, divided bool) {
+	*w = *b.polynomial(n)
+	if divided {
+		for j := 1; j <= n; j++ {
+			w[j-1] *= b.gamma / b.nodes[j]
 		}
-		if divided {
-			v *= b.gamma / s
-		}
-		w[j-1] = v
 	}
 	for j := n - 2; j > 0; j-- {
 		w[j] += w[j+1]
@@ -265,8 +289,9 @@ func (b *bdf) set(i int) {
 
 func (b *bdf) coefficients(i int) {
 	if !b.uniform || b.gamma == 0 {
-		b.gamma = b.gammaOf(i, b.k)
-		b.extrapolate(&b.known, i, b.k, true)
+		b.place(i)
+		b.gamma = b.gammaOf(b.k)
+		b.extrapolate(&b.known, b.k, true)
 	}
 	b.form(i, b.gamma)
 }
@@ -344,12 +369,12 @@ func (b *bdf) equal() float64 {
 // that cannot be negative, such as a concentration, the equation may have another
 // solution there. In Robertson's problem a path with such a state diverges.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {
-	b.forecast(b.other, i, b.k+1)
+	b.from = b.forecast(b.ahead, i, b.k+1)
 	same := true
-	for k, v := range b.other {
+	for k, v := range b.ahead {
 		same = same && v*x[k] >= 0
 	}
-	if same && b.solveFrom(b.other, theta) == nil {
+	if same && b.solveFrom(b.ahead, theta) == nil {
 		return nil
 	}
 	err := b.solveFrom(x, theta)
@@ -384,7 +409,7 @@ func (b *bdf) solveFrom(y, theta []float64) error {
 // states, or through fewer if there are fewer, and returns their number.
 func (b *bdf) forecast(dst []float64, i, n int) int {
 	n = min(n, i-b.origin(i)+1)
-	b.extrapolate(&b.guess, i, n, false)
+	b.extrapolate(&b.guess, n, false)
 	combine(dst, &b.past, &b.guess, i, n)
 	return n
 }
@@ -426,8 +451,17 @@ func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 // estimate writes to dst the error estimate for order k in step i. If there are too few
 // states for that order, it uses the highest order for which there are enough.
 func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
-	n := b.forecast(dst, i, k+1)
-	c := b.gammaOf(i, n-1) / b.node(i, n)
+	n := b.from
+	if k == b.k {
+		copy(dst, b.ahead)
+	} else {
+		n = b.forecast(dst, i, k+1)
+	}
+	c := b.gamma
+	if n-1 != b.k {
+		c = b.gammaOf(n - 1)
+	}
+	c /= b.nodes[n]
 	for k, v := range next {
 		dst[k] = c * (v - dst[k])
 	}
@@ -485,11 +519,10 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 	for k := range s.Known {
 		s.Known[k] *= s.Inv
 	}
-	b.forecast(b.other, i, b.k+1)
-	s.Forecast = append(s.Forecast[:0], b.other...)
 	if err := b.solveEquation(i, x, theta); err != nil {
 		return err
 	}
+	s.Forecast = append(s.Forecast[:0], b.ahead...)
 	s.Mean = append(s.Mean[:0], b.psi...)
 	for k, v := range b.z {
 		s.Mean[k] += v
@@ -532,8 +565,9 @@ func (b *bdf) checkGrid() error {
 			v = -1
 		}
 		if b.k > 0 {
-			b.gamma = b.gammaOf(i, b.k)
-			b.extrapolate(&b.known, i, b.k, true)
+			b.place(i)
+			b.gamma = b.gammaOf(b.k)
+			b.extrapolate(&b.known, b.k, true)
 			for m := 1; m < b.k; m++ {
 				v -= b.known[m] * d[(i-m)&(bdfWindow-1)]
 			}

@@ -150,36 +150,56 @@ func (s *implicit) solve(dst, r []float64) { s.solveBy(&s.factors, dst, r, false
 // solveBy sets dst to (I − hA⊗J)⁻¹ r, with the factors f of J. If transposed is set, A is
 // transposed.
 func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
+	if s.table.stages == 1 { // the only mode is the stage itself
+		lambda := s.table.modes[0].re / s.h
+		for q, v := range r {
+			dst[q] = lambda * v
+		}
+		f.real[0].Solve(dst)
+		return
+	}
 	clear(dst)
 	for k, m := range s.table.modes {
-		clear(s.w)
-		clear(s.iw)
-		lambda := complex(m.re/s.h, m.im/s.h)
 		left, right := m.left, m.right
 		if transposed {
 			left, right = right, left
 		}
+		clear(s.w)
+		if m.im == 0 {
+			w := s.w
+			for j, l := range left {
+				re := real(l) * (m.re / s.h)
+				for q, v := range s.stage(r, j)[:len(w)] {
+					w[q] += re * v
+				}
+			}
+			f.real[k].Solve(w)
+			for j, v := range right {
+				re := real(v)
+				to := s.stage(dst, j)[:len(w)]
+				for q, v := range w {
+					to[q] += re * v
+				}
+			}
+			continue
+		}
+		clear(s.iw)
+		w, iw := s.w, s.iw[:len(s.w)]
+		lambda := complex(m.re/s.h, m.im/s.h)
 		for j, l := range left {
 			l *= lambda
 			re, im := real(l), imag(l)
-			for q, v := range s.stage(r, j) {
-				s.w[q] += re * v
-				s.iw[q] += im * v
+			for q, v := range s.stage(r, j)[:len(w)] {
+				w[q] += re * v
+				iw[q] += im * v
 			}
 		}
-		if m.im == 0 {
-			f.real[k].Solve(s.w)
-		} else {
-			f.pair[k].Solve(s.w, s.iw)
-		}
+		f.pair[k].Solve(w, iw)
 		for j, v := range right {
-			re, im := real(v), imag(v)
-			if m.im != 0 { // with its conjugate
-				re, im = 2*re, 2*im
-			}
-			to := s.stage(dst, j)
-			for q := range to {
-				to[q] += re*s.w[q] - im*s.iw[q]
+			re, im := 2*real(v), 2*imag(v) // with its conjugate
+			to := s.stage(dst, j)[:len(w)]
+			for q, v := range w {
+				to[q] += re*v - im*iw[q]
 			}
 		}
 	}
@@ -318,18 +338,23 @@ func (s *implicit) iterate(z []float64, sys system) error {
 // to the size of the largest component.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
+	// Comparisons are much faster than max, which treats NaN and −0 separately.
+	zLast, uLast := z[len(z)-len(x):], u[len(z)-len(x):]
 	for k, v := range x {
-		last := len(z) - s.d + k
-		top = max(top, math.Abs(v), math.Abs(v+z[last]+u[last]))
+		if a := math.Abs(v); a > top {
+			top = a
+		}
+		if a := math.Abs(v + zLast[k] + uLast[k]); a > top {
+			top = a
+		}
 	}
-	floor := 1e-10 * top
+	floor, largest := 1e-10*top, 0.
 	for j := range s.table.stages {
-		from := s.stage(z, j)
-		for k, v := range s.stage(u, j) {
+		from := s.stage(z, j)[:len(x)]
+		for k, v := range s.stage(u, j)[:len(x)] {
 			if v == 0 {
 				continue
 			}
-			// Comparisons are much faster than max, which treats NaN and −0 separately.
 			unit := floor
 			if a := math.Abs(x[k]); a > unit {
 				unit = a
@@ -340,16 +365,21 @@ func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 			if v = math.Abs(v); v-v != 0 || unit != unit {
 				return math.NaN(), math.NaN()
 			}
-			if r := v / unit; r > each {
+			r := v / unit
+			if r > each {
 				each = r
 			}
 			if unit < top {
-				unit = top
-			}
-			if r := v / unit; r > all {
+				if v > largest {
+					largest = v
+				}
+			} else if r > all {
 				all = r
 			}
 		}
+	}
+	if r := largest / top; r > all {
+		all = r
 	}
 	return each, all
 }
