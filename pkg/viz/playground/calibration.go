@@ -146,24 +146,24 @@ func logarithmicGrid(n int) []float64 {
 
 func (f *calibration) view(v *View) {
 	p := integrable[f.problem].make()
-	alpha := axis{"α", leastAlpha, mostAlpha, true}
+	alpha := Axis{"α", leastAlpha, mostAlpha, true}
 	if c := f.chosen; c.error != nil {
-		t, y := linear("t", p.Span[0], p.Span[1]), axis{"size of " + p.StateName(0), 1e-6 * f.top, f.top, true}
+		t, y := linear("t", p.Span[0], p.Span[1]), Axis{"size of " + p.StateName(0), 1e-6 * f.top, f.top, true}
 		v.Charts = append(v.Charts, newChart("size", fmt.Sprintf("Error and spread at α = %.3g", c.alpha), 300, t, y,
 			line("|error| of the classical solution", ink, 1.5, joined(f.t[1:], c.error)), line("sd of the paths", colours[0], 1.5, joined(f.t[1:], c.sd))))
 		v.Says = append(v.Says, fmt.Sprintf("With α = %.3g, %.0f %% of the errors are within one standard deviation of the paths, and %.0f %% within two. For a Gaussian error of that size it would be 68 %% and 95 %%.",
 			c.alpha, 100*c.within[0], 100*c.within[1]))
 		v.Numbers["within1"], v.Numbers["within2"] = c.within[0], c.within[1]
 	}
-	now := func(y axis) map[string]any { return upright("α of the slider", pale, 1, f.number("alpha"), y) }
+	now := func(y Axis) Series { return upright("α of the slider", pale, 1, f.number("alpha"), y) }
 	y := linear("score − its maximum", -150, 10)
-	series := []map[string]any{line("score", colours[0], 2, joined(f.alphas[:len(f.scores)], f.scores)), now(y)}
+	series := []Series{line("score", colours[0], 2, joined(f.alphas[:len(f.scores)], f.scores)), now(y)}
 	if c := f.scale; c != nil && c.Alpha >= leastAlpha && c.Alpha <= mostAlpha {
 		series = append(series, upright("α*", colours[1], 1.5, c.Alpha, y))
 	}
 	v.Charts = append(v.Charts, newChart("score", "Score of α", 300, alpha, y, series...))
 	share := linear("share of the errors in %", 0, 100)
-	series = []map[string]any{now(share)}
+	series = []Series{now(share)}
 	for n, gaussian := range []float64{68.27, 95.45} {
 		curve := points{}
 		for _, c := range f.coverage {

@@ -210,7 +210,7 @@ func (f *dragons) view(v *View) {
 	v.Charts = append(v.Charts, newChart("along", "Two likelihoods of the same data", 320, x, y,
 		line("accurate solver", ink, 4, curve(f.exact)), line("this solver", colours[1], 1.5, curve(f.by)), dots("peaks", colours[1], 8, at),
 		upright("β1 of the slider", pale, 1, cut, y)))
-	var series []map[string]any
+	var series []Series
 	if f.surface != nil {
 		for k, below := range []float64{2, 20, 60} {
 			edge := joined(f.surface.Contour(math.Exp(-below / flat)))

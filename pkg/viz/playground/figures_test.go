@@ -30,15 +30,9 @@ func sound(t *testing.T, what string, v View) {
 		t.Errorf("%s: %v", what, err)
 	}
 	for _, c := range v.Charts {
-		for _, name := range []string{"xAxis", "yAxis"} {
-			a, ok := c.Option[name].(map[string]any)
-			if !ok {
-				continue
-			}
-			low, isLow := a["min"].(float64)
-			high, isHigh := a["max"].(float64)
-			if isLow && isHigh && !(low < high && high-low < math.Inf(1)) {
-				t.Errorf("%s: the %s of %s goes from %v to %v", what, name, c.ID, low, high)
+		for _, a := range []Axis{c.X, c.Y} {
+			if !(a.Min < a.Max && a.Max-a.Min < math.Inf(1)) {
+				t.Errorf("%s: the axis %s of %s goes from %v to %v", what, a.Name, c.ID, a.Min, a.Max)
 			}
 		}
 	}

@@ -60,15 +60,6 @@ type View struct {
 	Numbers  map[string]float64 `json:"numbers,omitempty"` // unrounded numbers, for tests
 }
 
-// A Chart is one pair of axes as options of ECharts.
-type Chart struct {
-	ID     string         `json:"id"`
-	Title  string         `json:"title"`
-	Height int            `json:"height"` // in CSS pixels
-	Wide   bool           `json:"wide"`   // takes a whole row
-	Option map[string]any `json:"option"`
-}
-
 // A Problem is a mistake in the text of a knob. Line and Column are counted from 1; 0
 // means unknown.
 type Problem struct {

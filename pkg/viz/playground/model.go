@@ -34,7 +34,7 @@ type modelFigure struct {
 
 	work   *task
 	shown  *solution    // the last one, which may belong to earlier values
-	frame  []axis       // the vertical axes of shown.observables
+	frame  []Axis       // the vertical axes of shown.observables
 	failed error        // why the equations could not be solved
 	found  []string     // what a fit or a certificate has found
 	doing  string       // what the task does, in words; empty for a solve

@@ -79,16 +79,16 @@ func TestModelFit(t *testing.T) {
 			t.Errorf("%s is %v, want %v, %v", name, v.Numbers[name], want, err)
 		}
 	}
-	if len(v.Charts) != 1 || len(v.Charts[0].Option["series"].([]map[string]any)) != 3 {
+	if len(v.Charts) != 1 || len(v.Charts[0].Series) != 3 {
 		t.Errorf("%d charts", len(v.Charts))
 	}
-	frame := fmt.Sprint(v.Charts[0].Option["yAxis"], v.Charts[0].Option["xAxis"])
+	frame := fmt.Sprint(v.Charts[0].Y, v.Charts[0].X)
 	v = after(t, f, map[string]any{"fit": true})
 	best := -3 * math.Log(0.1*math.Sqrt(2*math.Pi))
 	if k := f.number("p.k"); math.Abs(k-0.5) > 1e-6 || math.Abs(v.Numbers["fit.loglikelihood"]-best) > 1e-6 || !strings.Contains(says(v), "10 of 10 searches") {
 		t.Errorf("k = %v, %v\n%s", k, v.Numbers, says(v))
 	}
-	if got := fmt.Sprint(v.Charts[0].Option["yAxis"], v.Charts[0].Option["xAxis"]); got != frame {
+	if got := fmt.Sprint(v.Charts[0].Y, v.Charts[0].X); got != frame {
 		t.Errorf("the axes jump from %s to %s", frame, got)
 	}
 	v = after(t, f, map[string]any{"nominal": true})
@@ -180,7 +180,7 @@ func TestModelDoubts(t *testing.T) {
 			t.Errorf("%s: it says\n%s\nwant %q", name, says(v), m.want)
 		}
 		for _, c := range v.Charts {
-			if y := c.Option["yAxis"].(map[string]any); !(y["min"].(float64) < y["max"].(float64)) {
+			if y := c.Y; !(y.Min < y.Max) {
 				t.Errorf("%s: axis %v", name, y)
 			}
 		}
@@ -194,8 +194,8 @@ func TestModelForgets(t *testing.T) {
 		t.Fatalf("it says %s", says(v))
 	}
 	v = after(t, f, map[string]any{"p.k": 10.0})
-	series := v.Charts[0].Option["series"].([]map[string]any)
-	if len(series) != 1 || series[0]["name"] != "data" || strings.Contains(says(v), "Log") || len(v.Numbers) > 0 || len(v.Files) != 2 {
+	series := v.Charts[0].Series
+	if len(series) != 1 || series[0].Name != "data" || strings.Contains(says(v), "Log") || len(v.Numbers) > 0 || len(v.Files) != 2 {
 		t.Errorf("%d series, it says %s", len(series), says(v))
 	}
 	if _, err := f.File(solutionName); err == nil {

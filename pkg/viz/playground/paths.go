@@ -257,7 +257,7 @@ func (f *paths) component() int {
 }
 
 // axes returns the axes of time and of component k. They depend only on the problem.
-func (f *paths) axes(k int) (t, x axis) {
+func (f *paths) axes(k int) (t, x Axis) {
 	p := integrable[f.problem].states[k]
 	return linear("t", f.ode.Span[0], f.ode.Span[1]), linear(f.ode.StateName(k), p[0], p[1])
 }
@@ -269,7 +269,7 @@ const classical = "classical solution, ξ = 0"
 func (f *paths) solutions(e *probode.Ensemble) Chart {
 	k, d := f.component(), len(f.ode.X0)
 	t, x := f.axes(k)
-	var series []map[string]any
+	var series []Series
 	if e != nil && f.text("show") == "paths" {
 		thin := max(1, len(e.T)*len(e.Paths)/20000) // points that no screen shows
 		all := points{}
@@ -280,7 +280,7 @@ func (f *paths) solutions(e *probode.Ensemble) Chart {
 			all = append(all, gap)
 		}
 		s := line(fmt.Sprintf("%d paths", e.N), colours[0], 1, all)
-		s["lineStyle"].(map[string]any)["opacity"] = max(0.08, min(0.5, 8/float64(e.N)))
+		s.Opacity = max(0.08, min(0.5, 8/float64(e.N)))
 		series = append(series, s)
 	} else if e != nil {
 		low, high := points{}, points{}
@@ -320,25 +320,25 @@ func (f *paths) cut(k int) Chart {
 			values = append(values, z[i*d+k])
 		}
 	}
-	var series []map[string]any
+	var series []Series
 	if at, density, err := kde.Line(values, 0, 160); err == nil {
 		floats.Scale(1/slices.Max(density), density)
 		s := line("paths", colours[0], 1.8, joined(at, density))
-		s["areaStyle"] = map[string]any{"opacity": 0.2}
+		s.Filled = true
 		series = append(series, s)
 	}
 	z, height := e.Deterministic[k][i], linear("relative density", 0, 1)
 	series = append(series, dashed(upright(classical, colours[1], 1.6, z, height)), upright("accurate solution", ink, 1.6, z-f.errs[k][i], height))
-	height.max = 1.2
+	height.Max = 1.2
 	return newChart("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, height, series...)
 }
 
 // sizes returns the axis of errors. It has eight decades, which depend only on the
 // problem.
-func (f *paths) sizes(k int, name string) axis {
+func (f *paths) sizes(k int, name string) Axis {
 	_, x := f.axes(k)
-	top := decade(x.max-x.min, math.Ceil)
-	return axis{name, top * 1e-8, top, true}
+	top := decade(x.Max-x.Min, math.Ceil)
+	return Axis{name, top * 1e-8, top, true}
 }
 
 // spread returns the chart of error and spread against time.
@@ -360,7 +360,7 @@ func magnitudes(x []float64) []float64 {
 // order returns the chart of error and spread against step size.
 func (f *paths) order(k int) Chart {
 	i := integrable[f.problem]
-	x, y := axis{"step size h", decade(i.least, math.Floor), decade(i.most, math.Ceil), true}, f.sizes(k, "root mean square")
+	x, y := Axis{"step size h", decade(i.least, math.Floor), decade(i.most, math.Ceil), true}, f.sizes(k, "root mean square")
 	errs, sds := points{}, points{}
 	for _, o := range f.orders {
 		errs, sds = append(errs, [2]float64{o.h, o.error[k]}), append(sds, [2]float64{o.h, o.sd[k]})

@@ -210,7 +210,7 @@ func compared(m *diag.Marginal, exact diag.Summary, i int) string {
 }
 
 // axisOf returns the axis of a parameter, and its index.
-func (f *posterior) axisOf(knob string) (axis, int) {
+func (f *posterior) axisOf(knob string) (Axis, int) {
 	name := f.text(knob)
 	i := slices.Index(f.draws.posterior.Names(), name)
 	r := problems[f.problem].ranges[i]
@@ -222,7 +222,7 @@ func (f *posterior) axisOf(knob string) (axis, int) {
 func (f *posterior) contours() Chart {
 	x, i := f.axisOf("x")
 	y, j := f.axisOf("y")
-	var series []map[string]any
+	var series []Series
 	for k, edge := range f.exact.outline(i, j) {
 		series = append(series, line("accurate solver", ink, 2-0.8*float64(k), edge))
 	}
@@ -280,7 +280,7 @@ func (f *posterior) trace() Chart {
 	for done, _ := r.iterations(); length < float64(done); {
 		length *= 2
 	}
-	var series []map[string]any
+	var series []Series
 	for c, chain := range r.chains {
 		thin := 1
 		for thin*most*r.settings.Thin < int(length) {
@@ -293,5 +293,5 @@ func (f *posterior) trace() Chart {
 		series = append(series, line(fmt.Sprintf("chain %d", c+1), colours[c], 1, path))
 	}
 	series = append(series, upright("end of burn-in", pale, 1, float64(r.settings.BurnIn), y))
-	return newChart("trace", "Chains of "+y.name, 260, linear("iteration", 0, length), y, series...)
+	return newChart("trace", "Chains of "+y.Name, 260, linear("iteration", 0, length), y, series...)
 }

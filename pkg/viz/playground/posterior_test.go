@@ -247,7 +247,7 @@ func TestPosteriorEnough(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := until(t, f, func(v View) bool { return strings.Contains(strings.Join(v.Says, " "), "moves the mean") })
-	if len(v.Charts[0].Option["series"].([]map[string]any)) != 5 { // two contours of each, and the latest draws
+	if len(v.Charts[0].Series) != 5 { // two contours of each, and the latest draws
 		t.Error("no contours")
 	}
 	if v.Numbers["mean.theta3"] < 3.03 || v.Numbers["mean.theta3"] > 3.1 { // the paper's figure 2

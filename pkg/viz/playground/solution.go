@@ -164,7 +164,7 @@ func (s *solution) observables() (names []string) {
 
 // axes returns a vertical axis for each observable. It covers the data or, if there are
 // none, the accurate solution, and stays the same while parameters change.
-func (s *solution) axes() (all []axis) {
+func (s *solution) axes() (all []Axis) {
 	for _, name := range s.observables() {
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, c := range s.curves {
@@ -210,17 +210,17 @@ func tick(length float64) float64 {
 }
 
 // charts returns a chart for each of the first observables.
-func (s *solution) charts(frame []axis) (all []Chart) {
+func (s *solution) charts(frame []Axis) (all []Chart) {
 	const most = 6 // observables, and conditions of each
 	for i, y := range frame[:min(most, len(frame))] {
-		var series []map[string]any
-		t := axis{name: "time"}
+		var series []Series
+		t := Axis{Name: "time"}
 		n := 0
 		for _, c := range s.curves {
-			if c.observable != y.name || n == most {
+			if c.observable != y.Name || n == most {
 				continue
 			}
-			t.min, t.max = c.t[0], max(t.max, c.t[len(c.t)-1])
+			t.Min, t.Max = c.t[0], max(t.Max, c.t[len(c.t)-1])
 			label := c.condition
 			if label != "" {
 				label = ", " + label
@@ -236,7 +236,7 @@ func (s *solution) charts(frame []axis) (all []Chart) {
 			}
 			n++
 		}
-		all = append(all, newChart(fmt.Sprintf("observable%d", i+1), y.name, 300, t, y, series...))
+		all = append(all, newChart(fmt.Sprintf("observable%d", i+1), y.Name, 300, t, y, series...))
 	}
 	return all
 }

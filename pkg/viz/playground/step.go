@@ -162,7 +162,7 @@ func (f *step) one(v *View, s *taken) {
 	x, y, z := linear("next state z", -1, 2), linear("discrepancy r(z)", -4, 4), linear("density (the Gaussian’s peak is 1)", 0, 1.5)
 	v.Charts = []Chart{
 		newChart("equation", "The equation of the step: r(z) = 0", 320, x, y, line("r(z)", colours[0], 2, r), line("f linearised", colours[1], 2, tangent),
-			line("± η", pale, 1, points{{x.min, eta}, {x.max, eta}, gap, {x.min, -eta}, {x.max, -eta}}), dots("this ξ", colours[2], 10, points{{s.end[0], 0}})),
+			line("± η", pale, 1, points{{x.Min, eta}, {x.Max, eta}, gap, {x.Min, -eta}, {x.Max, -eta}}), dots("this ξ", colours[2], 10, points{{s.end[0], 0}})),
 		newChart("density", "The density of the next state", 320, x, z, line("exact", colours[0], 2, exact), line("Gaussian", colours[1], 2, gaussian),
 			upright("true solution", ink, 1, s.truth[0], z), dots("this ξ", colours[2], 10, points{{s.end[0], 0}})),
 	}
@@ -195,7 +195,7 @@ func (f *step) two(v *View, s *taken) {
 	for k := range g.Z {
 		g.Z[k] = math.Exp(g.Z[k] - top)
 	}
-	var series []map[string]any
+	var series []Series
 	for k, level := range g.Levels(0.5, 0.9) {
 		exact, circle := joined(g.Contour(level)), points{}
 		radius := math.Sqrt(-2 * math.Log(1-[2]float64{0.5, 0.9}[k])) // of N(0, I)
