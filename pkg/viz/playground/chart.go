@@ -25,11 +25,6 @@ type Axis struct {
 	Log  bool    `json:"log"`
 }
 
-// newChart returns a chart that shares its row with others.
-func newChart(id, title string, height int, x, y Axis, series ...Series) Chart {
-	return Chart{ID: id, Title: title, Height: height, X: x, Y: y, Series: series}
-}
-
 // linear returns a linear axis.
 func linear(name string, low, high float64) Axis { return Axis{Name: name, Min: low, Max: high} }
 

@@ -16,7 +16,7 @@ import (
 // dragons is the figure of the peaks that a solver adds to the likelihood, for y′ = β0 −
 // β1 y from y(0) = 1. Its vertical parameter is the limit β0/β1.
 type dragons struct {
-	computed
+	*Figure
 	by, exact []float64 // log-likelihood along β0 = 10 β1, relative to its maximum
 	exactTop  float64   // the maximum of exact
 	peaks     []peak
@@ -38,14 +38,10 @@ const leastBeta, mostBeta, betas = 0.3, 12.0, 391
 // flat makes the peaks of the surface wide enough to be drawn.
 const flat = 10
 
-func newDragons() Figure {
-	f := &dragons{}
-	f.computed = computed{list: f.controls, begin: f.compute, show: f.view, failure: "This cannot be computed"}
-	return ready(f)
-}
+func newDragons(f *Figure) content { return &dragons{Figure: f} }
 
 func (*dragons) controls(string) knobs {
-	return knobs{methodChoice("rk4"), slider("h", "step size h", "log", 0.1, 1, 0, 0.5),
+	return knobs{methodChoice("rk4", integrators...), slider("h", "step size h", "log", 0.1, 1, 0, 0.5),
 		slider("beta1", "β1 of the solution that is shown", "range", leastBeta, mostBeta, 0.001, 4.911)}
 }
 
@@ -59,7 +55,7 @@ func (f *dragons) compute(ctx context.Context) error {
 		return err
 	}
 	p := c.Posterior()
-	p.Setup = probode.Setup{Method: methodNamed(f.text("method")), Mesh: probode.Uniform(f.number("h"))}
+	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
 	solver, err := bayes.NewDensity(ctx, p)
 	if err != nil {
 		return err
@@ -188,7 +184,7 @@ func belowTop(v float64) string {
 	return fmt.Sprintf("%.3g below its maximum", -v)
 }
 
-func (f *dragons) view(v *View) {
+func (f *dragons) show(v *View) {
 	x, y := linear("β1, with β0 = 10 β1", 0, mostBeta), linear("log-likelihood − its maximum", -60, 3)
 	curve := func(values []float64) (p points) {
 		for i, u := range values {
@@ -207,9 +203,9 @@ func (f *dragons) view(v *View) {
 		v.Says = append(v.Says, said+".")
 	}
 	cut := f.number("beta1")
-	v.Charts = append(v.Charts, newChart("along", "Two likelihoods of the same data", 320, x, y,
+	v.draw("along", "Two likelihoods of the same data", 320, x, y,
 		line("accurate solver", ink, 4, curve(f.exact)), line("this solver", colours[1], 1.5, curve(f.by)), dots("peaks", colours[1], 8, at),
-		upright("β1 of the slider", pale, 1, cut, y)))
+		upright("β1 of the slider", pale, 1, cut, y))
 	var series []Series
 	if f.surface != nil {
 		for k, below := range []float64{2, 20, 60} {
@@ -218,7 +214,8 @@ func (f *dragons) view(v *View) {
 		}
 	}
 	series = append(series, dots("the parameters of the data", ink, 8, points{{1, 10}}))
-	v.Charts = append(v.Charts, newChart("surface", "Contours of the solver's log-likelihood", 320, linear("β1", 0, mostBeta), linear("β0 / β1", 9, 11), series...),
-		newChart("solution", fmt.Sprintf("The solution with β1 = %.4g", cut), 320, linear("t", 0, 5), linear("y", 0, 14),
-			line("accurate", ink, 1.5, f.solution[1]), line("this solver", colours[1], 1, f.solution[0]), dots("steps of this solver", colours[1], 7, f.solution[0]), dots("data", colours[0], 6, f.data)))
+	v.draw("surface", "Contours of the solver's log-likelihood", 320, linear("β1", 0, mostBeta), linear("β0 / β1", 9, 11), series...)
+	v.draw("solution", fmt.Sprintf("The solution with β1 = %.4g", cut), 320, linear("t", 0, 5), linear("y", 0, 14),
+		line("accurate", ink, 1.5, f.solution[1]), line("this solver", colours[1], 1, f.solution[0]),
+		dots("steps of this solver", colours[1], 7, f.solution[0]), dots("data", colours[0], 6, f.data))
 }

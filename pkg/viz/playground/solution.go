@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -118,30 +119,24 @@ func (s *solution) likelihood(ctx context.Context, file *model.File, setup probo
 		s.says = "The model has no data, so there is no likelihood."
 		return
 	}
-	by := model.LikelihoodSettings{Method: setup.Method, StepSize: setup.StepSize(), Workers: 1}
+	by := model.LikelihoodSettings{Method: setup.Method, StepSize: setup.StepSize()}
 	if m, ok := setup.Mesh.(probode.Adaptive); ok {
 		by.Tolerance = m.Tolerance
 	}
-	var values [2]float64
-	for i, one := range []model.LikelihoodSettings{by, {Workers: 1}} {
-		l, err := file.LogLikelihood(one)
-		if err == nil {
-			var v *model.Evaluation
-			if v, err = l.At(ctx, theta, false); err == nil {
-				values[i] = v.LogLikelihood
-			}
-		}
-		if err != nil {
-			s.says = "There is no log-likelihood: " + err.Error() + "."
-			return
-		}
+	exact, list, err := file.Losses(ctx, theta, []model.LikelihoodSettings{by})
+	if err == nil {
+		err = list[0].Err
 	}
-	if math.IsInf(values[0]+values[1], 0) {
+	switch {
+	case err != nil:
+		s.says = "There is no log-likelihood: " + err.Error() + "."
+	case math.IsInf(list[0].LogLikelihood+exact.LogLikelihood, 0):
 		s.says = "There is no log-likelihood: the density of the data is so small that it is rounded to zero."
-		return
+	default:
+		loss := list[0]
+		s.numbers["loglikelihood"], s.numbers["loglikelihood.accurate"] = loss.LogLikelihood, exact.LogLikelihood
+		s.says = fmt.Sprintf("Log-likelihood %.6g with this solver, %.6g with an accurate one; the difference is %.2g.", loss.LogLikelihood, exact.LogLikelihood, loss.Loss)
 	}
-	s.numbers["loglikelihood"], s.numbers["loglikelihood.accurate"] = values[0], values[1]
-	s.says = fmt.Sprintf("Log-likelihood %.6g with this solver, %.6g with an accurate one; the difference is %.2g.", values[0], values[1], values[0]-values[1])
 }
 
 // forget keeps only the data.
@@ -209,42 +204,40 @@ func tick(length float64) float64 {
 	return unit
 }
 
-// charts returns a chart for each of the first observables.
-func (s *solution) charts(frame []Axis) (all []Chart) {
+// show draws a chart for each of the first observables. The argument frame holds the
+// axes.
+func (s *solution) show(v *View, frame []Axis) {
 	const most = 6 // observables, and conditions of each
+	if s.says != "" {
+		v.say("%s", s.says)
+	}
+	maps.Copy(v.Numbers, s.numbers)
 	for i, y := range frame[:min(most, len(frame))] {
 		var series []Series
-		t := Axis{Name: "time"}
-		n := 0
+		t, n := linear("time", 0, 0), 0
 		for _, c := range s.curves {
 			if c.observable != y.Name || n == most {
 				continue
 			}
 			t.Min, t.Max = c.t[0], max(t.Max, c.t[len(c.t)-1])
-			label := c.condition
-			if label != "" {
-				label = ", " + label
+			label, colour := "", colours[n%len(colours)]
+			if c.condition != "" {
+				label = ", " + c.condition
 			}
 			if c.solver != nil {
-				series = append(series, line("this solver"+label, colours[n%len(colours)], 3, joined(c.t, c.solver)))
+				series = append(series, line("this solver"+label, colour, 3, joined(c.t, c.solver)))
 			}
 			if c.exact != nil {
 				series = append(series, dashed(line("accurate"+label, ink, 1.2, joined(c.t, c.exact))))
 			}
 			if c.data != nil {
-				series = append(series, dots("data"+label, colours[n%len(colours)], 7, c.data))
+				series = append(series, dots("data"+label, colour, 7, c.data))
 			}
 			n++
 		}
-		all = append(all, newChart(fmt.Sprintf("observable%d", i+1), y.Name, 300, t, y, series...))
+		v.draw(fmt.Sprintf("observable%d", i+1), y.Name, 300, t, y, series...)
 	}
-	return all
 }
-
-const (
-	solutionName = "solution.csv"
-	notebookName = "model.ipynb"
-)
 
 // csv returns the curves as a table.
 func (s *solution) csv() []byte {

@@ -28,9 +28,8 @@ type task struct {
 
 // newTask prepares work that begins with the first call to advance.
 func newTask(work func(ctx context.Context) error) *task {
-	ctx, cancel := context.WithCancel(context.Background())
-	t := &task{cancel: cancel, turns: make(chan time.Time), rests: make(chan struct{}), done: make(chan struct{})}
-	t.ctx = progress.Pausing(ctx, func() { t.rest(false) })
+	t := &task{turns: make(chan time.Time), rests: make(chan struct{}), done: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
 	go func() {
 		defer close(t.done)
 		defer func() {
@@ -38,8 +37,8 @@ func newTask(work func(ctx context.Context) error) *task {
 				t.err = fmt.Errorf("a fault in the program: %v", v)
 			}
 		}()
-		if t.wait(); ctx.Err() == nil {
-			t.err = work(t.ctx)
+		if t.wait(); t.ctx.Err() == nil {
+			t.err = work(progress.Pausing(t.ctx, func() { t.rest(false) }))
 		}
 	}()
 	return t
@@ -68,11 +67,7 @@ func (t *task) wait() {
 }
 
 // advance lets the work run for about the given time, and reports whether it has ended.
-// A nil task counts as ended.
 func (t *task) advance(budget time.Duration) (ended bool) {
-	if t == nil {
-		return true
-	}
 	select {
 	case t.turns <- time.Now().Add(budget):
 	case <-t.done:
@@ -86,7 +81,17 @@ func (t *task) advance(budget time.Duration) (ended bool) {
 	}
 }
 
-// stop cancels the work and waits for its end.
+// ended reports whether the work has ended, with or without an error.
+func (t *task) ended() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop cancels the work and waits for its end. A nil task has ended.
 func (t *task) stop() {
 	if t != nil {
 		t.cancel()
