@@ -3,6 +3,7 @@ package playground
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -30,13 +31,14 @@ type modelFigure struct {
 	problems []Problem   // of the present text
 	theta    []float64   // the values of the parameters
 
-	shown    *solution    // the last one, which may belong to earlier values
-	frame    []Axis       // the vertical axes of shown
-	unsolved error        // why the equations could not be solved
-	doing    string       // what the task does, in words; empty for a solve
-	ended    atomic.Int64 // searches of a fit that have ended
-	found    []string     // what a fit or a certificate has found
-	numbers  map[string]float64
+	curves     []curve      // which may belong to earlier values
+	frame      []Axis       // the vertical axes of curves
+	unsolved   error        // why the equations could not be solved
+	likelihood string       // for these curves, in words
+	doing      string       // what the task does, in words; empty for a solve
+	ended      atomic.Int64 // searches of a fit that have ended
+	found      []string     // what a fit or a certificate has found
+	numbers    map[string]float64
 }
 
 // A fit starts from the values of the sliders and from this number of randomly drawn
@@ -79,7 +81,7 @@ func (f *modelFigure) controls(text string) knobs {
 // compute reads the text and solves the equations. Then it fits the model or computes a
 // certificate if the button for it was pressed.
 func (f *modelFigure) compute(ctx context.Context) error {
-	f.doing, f.found, f.numbers, f.problems, f.theta = "", nil, nil, nil, nil
+	f.doing, f.found, f.problems, f.theta, f.numbers = "", nil, nil, nil, map[string]float64{}
 	f.ended.Store(0)
 	if text := f.text("text"); text != f.value {
 		_, err := model.Parse(modelName, []byte(text))
@@ -90,7 +92,7 @@ func (f *modelFigure) compute(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.written, f.file, f.shown, f.frame = f.value, file, nil, nil
+		f.written, f.file, f.curves, f.frame = f.value, file, nil, nil
 	}
 	for _, q := range f.file.Params {
 		c := f.named(parameter + q.ID)
@@ -189,25 +191,6 @@ func (f *modelFigure) setup() probode.Setup {
 	return s
 }
 
-// solve solves the equations with the method and the parameters that the knobs select.
-func (f *modelFigure) solve(ctx context.Context) error {
-	s, err := newSolution(ctx, f.file, f.setup(), f.theta)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if f.unsolved = err; err != nil {
-		if f.shown != nil {
-			f.shown.forget()
-		}
-		return nil
-	}
-	if f.shown = s; f.frame == nil {
-		f.frame = s.axes()
-	}
-	s.likelihood(ctx, f.file, f.setup(), f.theta) // takes longer
-	return ctx.Err()
-}
-
 // fit searches for the largest likelihood from the present values and from nine random
 // starts, and moves the sliders to the best point.
 func (f *modelFigure) fit(ctx context.Context) error {
@@ -221,7 +204,7 @@ func (f *modelFigure) fit(ctx context.Context) error {
 		return fmt.Errorf("no search succeeded: %w", best.Err)
 	}
 	f.found = f.fitted(ends)
-	f.numbers = map[string]float64{"fit.loglikelihood": best.LogLikelihood}
+	f.numbers["fit.loglikelihood"] = best.LogLikelihood
 	for i, v := range best.Theta {
 		c := f.named(parameter + f.file.Params[i].ID)
 		c.Min, c.Max, c.Value = min(c.Min, v), max(c.Max, v), v
@@ -297,7 +280,7 @@ func (f *modelFigure) certify(ctx context.Context) error {
 	f.found = strings.Split(strings.TrimSpace(c.Answer(threshold)), "\n")
 	if len(c.Modes) > 0 {
 		m := &c.Modes[c.Worst(threshold)]
-		f.numbers = map[string]float64{"certificate.D": m.D, "certificate.bound": m.Bound}
+		f.numbers["certificate.D"], f.numbers["certificate.bound"] = m.D, m.Bound
 	}
 	return nil
 }
@@ -314,17 +297,41 @@ func (f *modelFigure) show(v *View) {
 			v.say("%s", f.doing)
 		}
 	}
-	if f.unsolved != nil {
+	switch {
+	case f.unsolved != nil:
 		v.say("The equations cannot be solved for these values: %v.", f.unsolved)
+	case f.curves != nil:
+		v.Files = append(v.Files, File{"solution.csv", "text/csv", f.table})
 	}
 	v.Says = append(v.Says, f.found...)
-	if f.shown != nil {
-		f.shown.show(v, f.frame)
-		if f.unsolved == nil {
-			v.Files = append(v.Files, File{"solution.csv", "text/csv", f.shown.csv})
-		}
+	if f.unsolved == nil && f.likelihood != "" {
+		v.say("%s", f.likelihood)
 	}
+	f.draw(v)
 	v.Says = append(v.Says, f.file.Warnings...)
 	v.Files = append(v.Files, File{modelName, "application/yaml", func() []byte { return []byte(f.text("text")) }},
 		File{"model.ipynb", "application/x-ipynb+json", f.notebook})
+}
+
+//go:embed model.ipynb
+var notebookForm string
+
+// notebook returns a notebook that fits the model and certifies the solver that the
+// knobs select.
+func (f *modelFigure) notebook() []byte {
+	mesh := fmt.Sprintf("probode.Uniform(%v)", f.number("h"))
+	if f.text("steps") == "tolerance" {
+		mesh = fmt.Sprintf("probode.Adaptive{Tolerance: probode.Tolerance{Relative: %v}}", f.number("rtol"))
+	}
+	written := "`" + f.written + "`"
+	if strings.Contains(f.written, "`") {
+		written = fmt.Sprintf("%q", f.written)
+	}
+	var fields []string
+	for _, field := range [][2]string{{"name", f.file.Name}, {"written", written}, {"here", fmt.Sprintf("%#v", f.theta)},
+		{"method", f.text("method")}, {"mesh", mesh}, {"threshold", fmt.Sprint(threshold)}} {
+		text, _ := json.Marshal(field[1]) // cannot fail
+		fields = append(fields, "{{"+field[0]+"}}", string(text[1:len(text)-1]))
+	}
+	return []byte(strings.NewReplacer(fields...).Replace(notebookForm))
 }
