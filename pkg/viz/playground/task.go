@@ -17,10 +17,9 @@ import (
 type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	turns  chan time.Time // the end of the next turn
-	rests  chan struct{}  // the turn has ended
-	done   chan struct{}  // the work has ended
-	err    error          // of the work, once it has ended
+	turn   chan struct{} // a turn begins or ends
+	done   chan struct{} // the work has ended
+	err    error         // of the work, once it has ended
 
 	pausing sync.Mutex // held during a pause, by one of the goroutines of the work
 	until   time.Time  // the end of the turn
@@ -28,7 +27,7 @@ type task struct {
 
 // newTask prepares work that begins with the first call to advance.
 func newTask(work func(ctx context.Context) error) *task {
-	t := &task{turns: make(chan time.Time), rests: make(chan struct{}), done: make(chan struct{})}
+	t := &task{turn: make(chan struct{}), done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	go func() {
 		defer close(t.done)
@@ -53,7 +52,7 @@ func (t *task) rest(now bool) {
 		return
 	}
 	select {
-	case t.rests <- struct{}{}:
+	case t.turn <- struct{}{}:
 		t.wait()
 	case <-t.ctx.Done():
 	}
@@ -61,20 +60,21 @@ func (t *task) rest(now bool) {
 
 func (t *task) wait() {
 	select {
-	case t.until = <-t.turns:
+	case <-t.turn:
 	case <-t.ctx.Done():
 	}
 }
 
 // advance lets the work run for about the given time, and reports whether it has ended.
 func (t *task) advance(budget time.Duration) (ended bool) {
+	t.until = time.Now().Add(budget)
 	select {
-	case t.turns <- time.Now().Add(budget):
+	case t.turn <- struct{}{}:
 	case <-t.done:
 		return true
 	}
 	select {
-	case <-t.rests:
+	case <-t.turn:
 		return false
 	case <-t.done:
 		return true
