@@ -18,6 +18,7 @@ type Figure struct {
 	work    *task
 	pressed string // the button that was pressed in the last call to Set, if any
 	files   []File // of the last View
+	sent    []byte // the controls as a Page has sent them last
 }
 
 // A kind says what figures with the same name have in common.

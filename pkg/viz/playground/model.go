@@ -58,9 +58,13 @@ const parameter = "p."
 
 // The methods are called what the command calls them.
 func (f *modelFigure) controls(text string) knobs {
-	file, err := model.Parse(modelName, []byte(text))
-	if err != nil {
-		return nil
+	file := f.file
+	if file == nil || text != f.written {
+		read, err := model.Parse(modelName, []byte(text))
+		if err != nil {
+			return nil
+		}
+		file = read
 	}
 	k := knobs{{Name: "text", Label: "model and data", Kind: "text", Step: 24, Value: text}}
 	for i := range file.Params {

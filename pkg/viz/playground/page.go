@@ -9,12 +9,7 @@ import (
 
 // A Page holds the open figures of a page.
 type Page struct {
-	open map[int]*shown
-}
-
-type shown struct {
-	*Figure
-	controls []byte // as last sent
+	open map[int]*Figure
 }
 
 // A message is what the page sends.
@@ -27,14 +22,15 @@ type message struct {
 	Name   string
 }
 
-// A reply is what the page gets.
+// A reply is what the page gets. It has the controls if they have changed, and after open
+// and set.
 type reply struct {
 	ID       int             `json:"id"`
 	Error    string          `json:"error,omitempty"`
 	View     *View           `json:"view,omitempty"`
-	Controls json.RawMessage `json:"controls,omitempty"` // if they have changed, and after open and set
-	Name     string          `json:"name,omitempty"`     // of a file
-	Content  any             `json:"content,omitempty"`  // of a file, as a string
+	Controls json.RawMessage `json:"controls,omitempty"`
+	Name     string          `json:"name,omitempty"`    // of a file
+	Content  any             `json:"content,omitempty"` // of a file, as a string
 }
 
 // Answer returns the answer to a message of the page. Both are JSON texts. A mistake, or
@@ -65,17 +61,15 @@ func (p *Page) do(m *message) (r reply, err error) {
 	}()
 	f := p.open[m.ID]
 	if m.Do == "open" {
-		figure, err := Open(m.Figure)
-		if err != nil {
-			return r, err
-		}
 		if f != nil {
 			f.Close()
 		}
-		if p.open == nil {
-			p.open = map[int]*shown{}
+		if f, err = Open(m.Figure); err != nil {
+			return r, err
 		}
-		f = &shown{Figure: figure}
+		if p.open == nil {
+			p.open = map[int]*Figure{}
+		}
 		p.open[m.ID] = f
 	}
 	if f == nil {
@@ -86,7 +80,7 @@ func (p *Page) do(m *message) (r reply, err error) {
 		if err := f.Set(m.Values); err != nil {
 			return r, err
 		}
-		f.controls = nil // send them
+		f.sent = nil
 	case "advance":
 	case "file":
 		content, err := f.File(m.Name)
@@ -105,8 +99,8 @@ func (p *Page) do(m *message) (r reply, err error) {
 	v := f.Advance(budget)
 	r.View = &v
 	controls, err := json.Marshal(f.Controls())
-	if !bytes.Equal(controls, f.controls) {
-		f.controls, r.Controls = controls, controls
+	if !bytes.Equal(controls, f.sent) {
+		f.sent, r.Controls = controls, controls
 	}
 	return r, err
 }
