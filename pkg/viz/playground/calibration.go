@@ -20,10 +20,9 @@ type calibration struct {
 	*Figure
 	chosen   comparison // at the α of the slider
 	t        []float64
-	top      float64      // of the axis of errors
-	coverage []comparison // for several α
-	alphas   []float64
-	scores   []float64 // relative to the largest
+	top      float64   // of the axis of errors
+	coverage [2]points // shares in %, by α
+	score    points    // relative to the largest, by α
 	scale    *calibrate.NoiseScale
 	done     map[string]any // the knobs but α for which all this is complete
 }
@@ -114,20 +113,22 @@ func (f *calibration) compute(ctx context.Context) error {
 	if f.scale, err = calibrate.Run(ctx, p, m, s); err != nil {
 		return err
 	}
-	f.alphas = floats.LogSpan(make([]float64, 41), leastAlpha, mostAlpha)
-	scores, err := calibrate.Score(ctx, p, m, f.alphas, s)
+	alphas := floats.LogSpan(make([]float64, 41), leastAlpha, mostAlpha)
+	scores, err := calibrate.Score(ctx, p, m, alphas, s)
 	if err != nil {
 		return err
 	}
 	floats.AddConst(-slices.Max(scores), scores)
-	f.scores = scores
+	f.score = joined(alphas, scores)
 	for _, alpha := range floats.LogSpan(make([]float64, 13), leastAlpha, mostAlpha) {
 		c, err := compare(alpha)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err == nil { // all paths may fail if α is large
-			f.coverage = append(f.coverage, c)
+		for n := range f.coverage {
+			if err == nil { // all paths may fail if α is large
+				f.coverage[n] = append(f.coverage[n], [2]float64{alpha, 100 * c.within[n]})
+			}
 		}
 	}
 	f.done = others
@@ -147,7 +148,7 @@ func (f *calibration) show(v *View) {
 	}
 	now := func(y Axis) Series { return upright("α of the slider", pale, 1, f.number("alpha"), y) }
 	y := linear("score − its maximum", -150, 10)
-	series := []Series{line("score", colours[0], 2, joined(f.alphas[:len(f.scores)], f.scores)), now(y)}
+	series := []Series{line("score", colours[0], 2, f.score), now(y)}
 	if c := f.scale; c != nil && c.Alpha >= leastAlpha && c.Alpha <= mostAlpha {
 		series = append(series, upright("α*", colours[1], 1.5, c.Alpha, y))
 	}
@@ -155,11 +156,7 @@ func (f *calibration) show(v *View) {
 	share := linear("share of the errors in %", 0, 100)
 	series = []Series{now(share)}
 	for n, gaussian := range []float64{68.27, 95.45} {
-		curve := points{}
-		for _, c := range f.coverage {
-			curve = append(curve, [2]float64{c.alpha, 100 * c.within[n]})
-		}
-		series = append(series, line(fmt.Sprintf("within %d sd", n+1), colours[n], 2, curve),
+		series = append(series, line(fmt.Sprintf("within %d sd", n+1), colours[n], 2, f.coverage[n]),
 			line("for Gaussian errors", pale, 1, points{{leastAlpha, gaussian}, {mostAlpha, gaussian}}))
 	}
 	v.draw("coverage", "How often the error is within the spread", 300, alpha, share, series...)

@@ -28,13 +28,13 @@ func TestCalibration(t *testing.T) {
 		t.Errorf("α* = %v, want %v", v.Numbers, want)
 	}
 	best := 0
-	for i, s := range f.scores {
-		if s > f.scores[best] {
+	for i, at := range f.score {
+		if at[1] > f.score[best][1] {
 			best = i
 		}
 	}
-	if math.Abs(math.Log10(f.alphas[best]/want.Alpha)) > 0.1 || f.scores[best] != 0 {
-		t.Errorf("the score is largest at %v, and α* is %v", f.alphas[best], want.Alpha)
+	if math.Abs(math.Log10(f.score[best][0]/want.Alpha)) > 0.1 || f.score[best][1] != 0 {
+		t.Errorf("the score is largest at %v, and α* is %v", f.score[best][0], want.Alpha)
 	}
 	v = after(t, f.Figure, map[string]any{"alpha": want.Alpha})
 	for k, share := range []float64{v.Numbers["within1"], v.Numbers["within2"]} {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
@@ -33,7 +35,9 @@ type peak struct {
 
 // These β1 are shown. Neighbouring points are two standard deviations of the narrowest
 // peak apart.
-const leastBeta, mostBeta, betas = 0.3, 12.0, 391
+const leastBeta, mostBeta = 0.3, 12
+
+var betas = floats.Span(make([]float64, 391), leastBeta, mostBeta)
 
 // flat makes the peaks of the surface wide enough to be drawn.
 const flat = 10
@@ -44,8 +48,6 @@ func (*dragons) controls(string) knobs {
 	return knobs{methodChoice("rk4", integrators...), slider("h", "step size h", "log", 0.1, 1, 0, 0.5),
 		slider("beta1", "β1 of the solution that is shown", "range", leastBeta, mostBeta, 0.001, 4.911)}
 }
-
-func betaAt(i int) float64 { return leastBeta + (mostBeta-leastBeta)*float64(i)/(betas-1) }
 
 // compute solves the equation along the line β0 = 10 β1, finds the peaks there, and then
 // solves it on a grid around the line.
@@ -70,41 +72,35 @@ func (f *dragons) compute(ctx context.Context) error {
 	likelihood := func(d *bayes.Density, beta1, limit float64) float64 {
 		f.work.rest(false)
 		ll, err := d.LogLikelihood([]float64{limit * beta1, beta1}, nil)
-		if err != nil || ll != ll {
+		if err != nil || ll != ll || ctx.Err() != nil {
 			return math.Inf(-1)
 		}
 		return ll
 	}
 	along := func(d *bayes.Density, limit float64) (all []float64) {
-		for i := 0; i < betas && ctx.Err() == nil; i++ {
-			all = append(all, likelihood(d, betaAt(i), limit))
+		for _, b := range betas {
+			all = append(all, likelihood(d, b, limit))
 		}
 		return all
 	}
 	if f.exact == nil {
 		exact := along(accurate, 10)
+		top := max(slices.Max(exact), likelihood(accurate, 1, 10)) // the data lie on the solution with β1 = 1
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// The data lie on the solution with β1 = 1.
-		f.exactTop = max(slices.Max(exact), likelihood(accurate, 1, 10))
-		for i := range exact {
-			exact[i] -= f.exactTop
-		}
-		f.exact = exact
+		floats.AddConst(-top, exact)
+		f.exact, f.exactTop = exact, top
 	}
 	below, by, above := along(solver, 9), along(solver, 10), along(solver, 11)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
 	top := slices.Max(by)
 	var peaks []peak
-	for i := 1; i < betas-1; i++ {
+	for i := 1; i < len(by)-1; i++ {
 		if by[i] < by[i-1] || by[i] <= by[i+1] || by[i] < top-100 {
 			continue
 		}
-		b := highest(betaAt(i-1), betaAt(i+1), func(b float64) float64 { return likelihood(solver, b, 10) })
-		peaks = append(peaks, peak{b, likelihood(solver, b, 10), likelihood(accurate, b, 10)})
+		b := highest(betas[i-1], betas[i+1], func(b float64) float64 { return likelihood(solver, b, 10) })
+		peaks = append(peaks, peak{b, likelihood(solver, b, 10), likelihood(accurate, b, 10) - f.exactTop})
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -112,21 +108,15 @@ func (f *dragons) compute(ctx context.Context) error {
 	for _, k := range peaks {
 		top = max(top, k.below)
 	}
-	for i := range by {
-		below[i], by[i], above[i] = below[i]-top, by[i]-top, above[i]-top
-	}
 	for i := range peaks {
-		peaks[i].below, peaks[i].exact = peaks[i].below-top, peaks[i].exact-f.exactTop
+		peaks[i].below -= top
+	}
+	for _, values := range [][]float64{below, by, above} {
+		floats.AddConst(-top, values)
 	}
 	// For a given β1, the solutions computed by these solvers are linear in the limit
 	// β0/β1, so the log-likelihood is a quadratic polynomial in it.
-	g := &kde.Surface{}
-	for j := range 25 {
-		g.Y = append(g.Y, 9+float64(j)/12)
-	}
-	for i := range betas {
-		g.X = append(g.X, betaAt(i))
-	}
+	g := &kde.Surface{X: betas, Y: floats.Span(make([]float64, 25), 9, 11)}
 	for _, limit := range g.Y {
 		for i := range g.X {
 			u := limit - 10
@@ -186,12 +176,6 @@ func belowTop(v float64) string {
 
 func (f *dragons) show(v *View) {
 	x, y := linear("β1, with β0 = 10 β1", 0, mostBeta), linear("log-likelihood − its maximum", -60, 3)
-	curve := func(values []float64) (p points) {
-		for i, u := range values {
-			p = append(p, [2]float64{betaAt(i), u})
-		}
-		return p
-	}
 	at := points{}
 	for n, k := range f.peaks {
 		at = append(at, [2]float64{k.beta1, k.below})
@@ -204,7 +188,7 @@ func (f *dragons) show(v *View) {
 	}
 	cut := f.number("beta1")
 	v.draw("along", "Two likelihoods of the same data", 320, x, y,
-		line("accurate solver", ink, 4, curve(f.exact)), line("this solver", colours[1], 1.5, curve(f.by)), dots("peaks", colours[1], 8, at),
+		line("accurate solver", ink, 4, joined(betas[:len(f.exact)], f.exact)), line("this solver", colours[1], 1.5, joined(betas[:len(f.by)], f.by)), dots("peaks", colours[1], 8, at),
 		upright("β1 of the slider", pale, 1, cut, y))
 	var series []Series
 	if f.surface != nil {

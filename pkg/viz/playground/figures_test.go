@@ -131,7 +131,7 @@ func TestDragonsSurface(t *testing.T) {
 		}
 		top -= f.peaks[0].below
 		for k, z := range f.surface.Z {
-			x, limit := f.surface.X[k%betas], f.surface.Y[k/betas]
+			x, limit := betas[k%len(betas)], f.surface.Y[k/len(betas)]
 			want, err := d.LogLikelihood([]float64{limit * x, x}, nil)
 			if err != nil {
 				want = math.Inf(-1)
@@ -152,7 +152,7 @@ func TestCalibrationKeepsItsScore(t *testing.T) {
 	if err := f.Set(map[string]any{"alpha": 0.01}); err != nil {
 		t.Fatal(err)
 	}
-	if finished(t, f.Figure); f.scale != scale || len(f.scores) == 0 || f.chosen.within == before {
+	if finished(t, f.Figure); f.scale != scale || len(f.score) == 0 || f.chosen.within == before {
 		t.Error("α moves: the score is computed again, or the shares stay")
 	}
 	if err := f.Set(map[string]any{"seed": 2.}); err != nil {
