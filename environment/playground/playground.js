@@ -215,16 +215,13 @@
       this.input = kind.make();
       this.input.id = id;
       this.label = element("label", {for: id});
-      this.note = element("small", {id: id + "-note"});
-      this.input.setAttribute("aria-describedby", this.note.id);
       this.element = element("div", {class: "knob " + this.kind}, this.label, this.input);
       if (kind.shown) this.element.append(element("output", {for: id}));
       if (this.kind === "text") {
         this.problems = element("ul", {class: "problems", id: id + "-problems", "aria-live": "polite"});
-        this.input.setAttribute("aria-describedby", this.note.id + " " + this.problems.id);
+        this.input.setAttribute("aria-describedby", this.problems.id);
         this.element.append(this.problems);
       }
-      this.element.append(this.note);
       this.input.oninput = () => {
         clearTimeout(this.timer);
         this.timer = setTimeout(() => {
@@ -243,7 +240,6 @@
         return;
       }
       this.label.textContent = control.label;
-      this.note.textContent = control.note || "";
       const own = document.activeElement === this.input && (busy || ["text", "integer"].includes(this.kind));
       if (!before || (!own && JSON.stringify(before) !== JSON.stringify(control)) ||
         (this.kind === "text" && before.value !== control.value && !busy && document.activeElement !== this.input)) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/reference"
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
@@ -52,11 +51,7 @@ func (*dragons) controls(string) knobs {
 // compute solves the equation along the line β0 = 10 β1, finds the peaks there, and then
 // solves it on a grid around the line.
 func (f *dragons) compute(ctx context.Context) error {
-	c, err := cases.Named("dragons-uniform")
-	if err != nil {
-		return err
-	}
-	p := c.Posterior()
+	p := posed("dragons-uniform")
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
 	solver, err := bayes.NewDensity(ctx, p)
 	if err != nil {

@@ -16,7 +16,7 @@ type Figure struct {
 	kind
 	content content
 	work    *task
-	pressed string // the button that was pressed in the last call to Set, if any
+	pressed string // the button that was pressed last, if no other computation has begun since
 	files   []File // of the last View
 	sent    []byte // the controls as a Page has sent them last
 }
@@ -102,7 +102,10 @@ func (f *Figure) Set(values map[string]any) error {
 		f.work.stop()
 		f.work = newTask(f.content.compute)
 	}
-	f.knobs, f.value, f.pressed = next, value, pressed
+	if again || pressed != "" {
+		f.pressed = pressed
+	}
+	f.knobs, f.value = next, value
 	return nil
 }
 
@@ -112,9 +115,9 @@ func (f *Figure) Advance(budget time.Duration) View {
 	v.Done = f.content.advance(budget)
 	if f.work.ended() {
 		v.Progress = 1
-		if f.work.err != nil {
-			v.say("%s: %v.", f.failure, f.work.err)
-		}
+	}
+	if f.failed() {
+		v.say("%s: %v.", f.failure, f.work.err)
 	}
 	f.content.show(&v)
 	maps.DeleteFunc(v.Numbers, func(_ string, x float64) bool { return x-x != 0 }) // JSON has no infinity

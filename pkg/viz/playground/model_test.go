@@ -82,7 +82,10 @@ func TestModelFit(t *testing.T) {
 		t.Errorf("%d charts", len(v.Charts))
 	}
 	frame := fmt.Sprint(v.Charts[0].Y, v.Charts[0].X)
-	v = after(t, f.Figure, map[string]any{"fit": true})
+	if err := f.Set(map[string]any{"fit": true}); err != nil {
+		t.Fatal(err)
+	}
+	v = after(t, f.Figure, nil) // which does not stop the fit
 	best := -3 * math.Log(0.1*math.Sqrt(2*math.Pi))
 	if k := f.number("p.k"); math.Abs(k-0.5) > 1e-6 || math.Abs(v.Numbers["fit.loglikelihood"]-best) > 1e-6 || !strings.Contains(says(v), "10 of 10 searches") {
 		t.Errorf("k = %v, %v\n%s", k, v.Numbers, says(v))
