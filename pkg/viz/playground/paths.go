@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -181,10 +182,7 @@ func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 func rms(x []float64) float64 { return floats.Norm(x, 2) / math.Sqrt(float64(len(x))) }
 
 func (f *paths) show(v *View) {
-	if f.solved != f.value {
-		return
-	}
-	k := slices.IndexFunc(f.named("component").Options, func(o Option) bool { return o.Value == f.text("component") })
+	k, _ := strconv.Atoi(f.text("component"))
 	states := integrable[f.value].states[k]
 	t, x := linear("t", f.ode.Span[0], f.ode.Span[1]), linear(f.ode.StateName(k), states[0], states[1])
 	none := f.ens == nil || f.failed()

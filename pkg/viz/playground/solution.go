@@ -24,8 +24,7 @@ type curve struct {
 // step that the knobs select, and then computes the likelihood. It is no error if the
 // equations cannot be solved.
 func (f *modelFigure) solve(ctx context.Context) error {
-	var curves []curve
-	failure, err := f.solutions(ctx, func(c curve) { curves = append(curves, c) })
+	curves, failure, err := f.solutions(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -47,21 +46,21 @@ func (f *modelFigure) solve(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// solutions computes the curves, and passes them on. If only the selected solver fails, it
-// returns the reason as failure, and the curves are those of the accurate solution.
-func (f *modelFigure) solutions(ctx context.Context, add func(c curve)) (failure, err error) {
+// solutions returns the curves. If only the selected solver fails, failure is the reason,
+// and the curves are those of the accurate solution.
+func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, err error) {
 	list, err := f.file.Instances()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, e := range list {
 		p, err := f.file.ODE(e)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		names, observe, err := f.file.Observables(e)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(names) == 0 { // nothing is observed
 			names = p.States
@@ -94,7 +93,7 @@ func (f *modelFigure) solutions(ctx context.Context, add func(c curve)) (failure
 		}
 		exact, err := observed(probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-8}}})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		solver, err := observed(f.setup())
 		if err != nil {
@@ -109,10 +108,10 @@ func (f *modelFigure) solutions(ctx context.Context, add func(c curve)) (failure
 					}
 				}
 			}
-			add(c)
+			curves = append(curves, c)
 		}
 	}
-	return failure, nil
+	return curves, failure, nil
 }
 
 // The method compared says what the log-likelihood is, both with the solver and with an
