@@ -27,7 +27,7 @@ type kind struct {
 	value   string   // of the leading knob
 	failure string   // what it means that the computation fails, in words
 	drawn   []string // knobs and buttons on which the computation does not depend
-	content func(f *Figure) content
+	make    func(f *Figure) content
 }
 
 // A content is what a figure computes and shows.
@@ -67,7 +67,7 @@ func Open(name string) (*Figure, error) {
 		return nil, fmt.Errorf("figure %q: want one of %s", name, strings.Join(Names(), ", "))
 	}
 	f := &Figure{kind: k}
-	f.content = k.content(f)
+	f.content = k.make(f)
 	return f, f.Set(nil)
 }
 

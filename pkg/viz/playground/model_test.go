@@ -286,7 +286,7 @@ func TestMethodNames(t *testing.T) {
 
 // Messages are answered, and a mistake or a panic becomes an answer.
 func TestPage(t *testing.T) {
-	figures["broken"] = kind{content: func(f *Figure) content { return broken{f} }}
+	figures["broken"] = kind{make: func(f *Figure) content { return broken{f} }}
 	defer delete(figures, "broken")
 	var p Page
 	for _, m := range []struct{ ask, want string }{
