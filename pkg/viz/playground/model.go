@@ -96,7 +96,7 @@ func (f *modelFigure) compute(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.written, f.file, f.curves, f.frame = f.value, file, nil, nil
+		f.written, f.file, f.curves, f.frame, f.unsolved = f.value, file, nil, nil, nil
 	}
 	for _, q := range f.file.Params {
 		c := f.named(parameter + q.ID)
