@@ -61,12 +61,14 @@ func (p *Page) do(m *message) (r reply, err error) {
 	}()
 	f := p.open[m.ID]
 	if m.Do == "open" {
+		figure, err := Open(m.Figure)
+		if err != nil {
+			return r, err
+		}
 		if f != nil {
 			f.Close()
 		}
-		if f, err = Open(m.Figure); err != nil {
-			return r, err
-		}
+		f = figure
 		if p.open == nil {
 			p.open = map[int]*Figure{}
 		}
