@@ -47,6 +47,7 @@ type content interface {
 	show(v *View)
 }
 
+// figures holds the kinds of figures by name.
 var figures = map[string]kind{
 	"calibration": {"problem", "fitzhugh-nagumo", "This cannot be computed", nil, newCalibration},
 	"dragons":     {"", "", "This cannot be computed", nil, newDragons},

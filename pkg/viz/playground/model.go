@@ -56,7 +56,7 @@ func newModel(f *Figure) content { return &modelFigure{Figure: f} }
 // The name of the slider of a parameter begins with this prefix.
 const parameter = "p."
 
-// The methods are called what the command calls them.
+// The method controls names the solvers as the command does.
 func (f *modelFigure) controls(text string) knobs {
 	file := f.file
 	if file == nil || text != f.written {

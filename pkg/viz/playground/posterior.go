@@ -42,6 +42,7 @@ type accurate struct {
 // figure with that problem advances.
 var accurates = map[string]accurate{}
 
+// accurately returns the accurate run of a problem, and prepares it the first time.
 func accurately(problem string) accurate {
 	a, ok := accurates[problem]
 	if !ok {
@@ -109,7 +110,7 @@ func (f *posterior) compute(ctx context.Context) error {
 }
 
 // advance draws. Until the accurate posterior is complete, half of the time is spent on
-// it.
+// it. A figure that is stopped only begins new draws, and makes single iterations.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2
