@@ -53,6 +53,7 @@ func (k knobs) fill(given map[string]any, before knobs) error {
 				return err
 			}
 		} else if old := before.named(c.Name); old != nil && old.usual == c.usual && slices.Equal(old.Options, c.Options) {
+			c.open = c.open || old.open
 			_ = c.take(old.Value)
 		}
 	}

@@ -211,7 +211,8 @@ func (f *modelFigure) fit(ctx context.Context) error {
 	f.numbers["fit.loglikelihood"] = best.LogLikelihood
 	for i, v := range best.Theta {
 		c := f.named(parameter + f.file.Params[i].ID)
-		c.Min, c.Max, c.Value = min(c.Min, v), max(c.Max, v), v
+		c.open = true // the optimum may lie outside of 99 % of the prior
+		_ = c.take(v) // which is finite
 	}
 	f.theta = best.Theta
 	return f.solve(ctx)

@@ -99,6 +99,20 @@ func TestModelFit(t *testing.T) {
 	}
 }
 
+// An optimum outside of the slider's part of the prior stays where another knob moves.
+func TestModelFitOutside(t *testing.T) {
+	narrow := strings.Replace(decay, "nominalValue: 1,", "nominalValue: 1, objectivePriorType: normal, objectivePriorParameters: 1;0.05,", 1)
+	f, _ := modelled(t, map[string]any{"text": narrow})
+	if c := f.named("p.k"); c.Min < 0.8 || c.Max > 1.2 {
+		t.Fatalf("the slider goes from %v to %v", c.Min, c.Max)
+	}
+	after(t, f.Figure, map[string]any{"fit": true})
+	after(t, f.Figure, map[string]any{"h": 0.1})
+	if k := f.number("p.k"); math.Abs(k-0.5) > 1e-6 { // as in TestModelFit
+		t.Errorf("k = %v, want the optimum 0.5", k)
+	}
+}
+
 // A certificate is that of package certify, to the last bit.
 func TestModelCertificate(t *testing.T) {
 	_, v := modelled(t, map[string]any{"h": 0.5, "certify": true})
