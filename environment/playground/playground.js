@@ -143,10 +143,9 @@
     choice: {
       make: () => element("select"),
       put(input, c) {
-        const options = c.options.map((o) => o.value === undefined ? {value: o, label: o} : o);
-        const now = JSON.stringify(options);
+        const now = JSON.stringify(c.options);
         if (input.dataset.options !== now) {
-          input.replaceChildren(...options.map((o) => element("option", {value: o.value, text: o.label})));
+          input.replaceChildren(...c.options.map((o) => element("option", {value: o.value, text: o.label})));
           input.dataset.options = now;
         }
         input.value = c.value;
@@ -216,16 +215,13 @@
       this.input = kind.make();
       this.input.id = id;
       this.label = element("label", {for: id});
-      this.note = element("small", {id: id + "-note"});
-      this.input.setAttribute("aria-describedby", this.note.id);
       this.element = element("div", {class: "knob " + this.kind}, this.label, this.input);
       if (kind.shown) this.element.append(element("output", {for: id}));
       if (this.kind === "text") {
         this.problems = element("ul", {class: "problems", id: id + "-problems", "aria-live": "polite"});
-        this.input.setAttribute("aria-describedby", this.note.id + " " + this.problems.id);
+        this.input.setAttribute("aria-describedby", this.problems.id);
         this.element.append(this.problems);
       }
-      this.element.append(this.note);
       this.input.oninput = () => {
         clearTimeout(this.timer);
         this.timer = setTimeout(() => {
@@ -244,7 +240,6 @@
         return;
       }
       this.label.textContent = control.label;
-      this.note.textContent = control.note || "";
       const own = document.activeElement === this.input && (busy || ["text", "integer"].includes(this.kind));
       if (!before || (!own && JSON.stringify(before) !== JSON.stringify(control)) ||
         (this.kind === "text" && before.value !== control.value && !busy && document.activeElement !== this.input)) {
@@ -288,23 +283,40 @@
     return {
       textStyle: {fontFamily: "Arial, Liberation Sans, sans-serif", color: ink}, backgroundColor: "transparent",
       tooltip: {backgroundColor: isDark ? "#2a2a2a" : "#ffffff", borderColor: pale, textStyle: {color: ink}},
-      visualMap: {textStyle: {color: ink}}, valueAxis: {...axis, axisLabel: {color: ink, hideOverlap: true}}, logAxis: axis, categoryAxis: axis,
+      valueAxis: {...axis, axisLabel: {color: ink, hideOverlap: true}}, logAxis: axis,
       colours: {ink, pale: isDark ? "#6a6a6a" : "#b8b8b8", ground: isDark ? "#1b1d20" : "#ffffff"}
     };
   }
 
-  // A copy of an option with the colours of the theme in place of their names, and with the
-  // data of series as ECharts takes them: they come as pairs of numbers of 32 bits.
-  function painted(v, colours, key) {
-    if (key === "data") return pairs(new Float32Array(bytes(v).buffer));
-    if (typeof v === "string") return colours[v] || v;
-    if (Array.isArray(v)) return v.map((e) => painted(e, colours));
-    return v && typeof v === "object" ? Object.fromEntries(Object.entries(v).map(([k, e]) => [k, painted(e, colours, k)])) : v;
+  // The options of ECharts for a chart of the program, in which some colours have names.
+  function options({x, y, series}, colours) {
+    const axis = ({name, min, max, log}) => ({type: log ? "log" : "value", name, nameLocation: "middle", nameGap: 28, min, max});
+    const all = (series || []).map((s) => {
+      const color = colours[s.colour] || s.colour;
+      return {
+        type: s.size ? "scatter" : "line", name: s.name, data: pairs(s.data, x, y), color, silent: true,
+        symbolSize: s.size, showSymbol: false, areaStyle: s.filled ? {opacity: 0.2} : undefined,
+        lineStyle: {color, width: s.width, type: s.dashed ? "dashed" : "solid", opacity: s.opacity || 1}
+      };
+    });
+    // ECharts rounds the ends of a logarithmic axis to the digits of the extreme data.
+    if (x.log || y.log) all.push({type: "scatter", data: [[x.min, y.min], [x.max, y.max]], symbolSize: 0, silent: true});
+    return {
+      animation: false, legend: {show: false}, series: all, xAxis: axis(x),
+      yAxis: {...axis(y), nameLocation: "end", nameGap: 10, nameTextStyle: {align: "left"}}, // labels have room
+      grid: {left: 8, right: 16, top: 24, bottom: 32, containLabel: true}
+    };
   }
 
-  function pairs(all) {
-    const rows = [];
-    for (let i = 0; i < all.length; i += 2) rows.push(isNaN(all[i] + all[i + 1]) ? null : [all[i], all[i + 1]]);
+  // The data of a series, which come as pairs of numbers of 32 bits. ECharts cannot draw
+  // points well that are far outside of a linear axis, or outside of a logarithmic one.
+  function pairs(data, ...axes) {
+    const all = new Float32Array(bytes(data).buffer), rows = [];
+    const near = ({min, max, log}, v) => Math.min(Math.max(v, log ? min : 2 * min - max), log ? max : 2 * max - min);
+    for (let i = 0; i < all.length; i += 2) {
+      const row = axes.map((axis, k) => near(axis, all[i + k]));
+      rows.push(isNaN(row[0] + row[1]) ? null : row);
+    }
     return rows;
   }
 
@@ -329,10 +341,7 @@
         this.chart = echarts.init(this.host, colours);
         this.state = viz.watch(this.chart);
       }
-      const option = painted(chart.option, colours.colours);
-      option.animation = false;
-      option.series = option.series || [];
-      option.legend = {show: false};
+      const option = options(chart, colours.colours);
       viz.equip(option, this.state);
       this.legend(option.series);
       const series = JSON.stringify(option.series.map((s) => [s.type, s.name]));
@@ -343,10 +352,7 @@
     // A legend of ECharts would be cut off where there is little room. Here each name is a
     // button that hides or shows its series.
     legend(series) {
-      const colours = new Map();
-      for (const s of series) {
-        if (s.name && !colours.has(s.name)) colours.set(s.name, s.color || (s.itemStyle || s.lineStyle || {}).color);
-      }
+      const colours = new Map(series.filter((s) => s.name).map((s) => [s.name, s.color]));
       const now = JSON.stringify([...colours]);
       if (this.named === now) return;
       this.named = now;

@@ -25,9 +25,7 @@ func Play(name string, values map[string]any, recorded viz.Graphic) {
 	Check(err)
 	var sent map[string]any // as the browser sends them
 	Check(json.Unmarshal(state, &sent))
-	if len(sent) > 0 {
-		Check(figure.Set(sent))
-	}
+	Check(figure.Set(sent))
 	fragment, err := viz.HTML(recorded)
 	Check(err)
 	shown(recorded, fmt.Sprintf("<div data-play=%q data-values=\"%s\">\n%s</div>\n<script>probodeViz.play(%q);</script>\n",

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -15,13 +17,12 @@ import (
 // calibration is the figure of the noise scale α: its score, and how often the error lies
 // within the spread of the paths.
 type calibration struct {
-	computed
+	*Figure
 	chosen   comparison // at the α of the slider
 	t        []float64
-	top      float64      // of the axis of errors
-	coverage []comparison // for several α
-	alphas   []float64
-	scores   []float64 // relative to the largest
+	top      float64   // of the axis of errors
+	coverage [2]points // shares in %, by α
+	score    points    // relative to the largest, by α
 	scale    *calibrate.NoiseScale
 	done     map[string]any // the knobs but α for which all this is complete
 }
@@ -34,19 +35,14 @@ type comparison struct {
 	within    [2]float64
 }
 
-func newCalibration() Figure {
-	f := &calibration{}
-	f.computed = computed{problem: "fitzhugh-nagumo", list: f.controls, begin: f.compute, show: f.view,
-		failure: "This cannot be computed", ranged: []string{"h"}}
-	return ready(f)
-}
+func newCalibration(f *Figure) content { return &calibration{Figure: f} }
 
 func (f *calibration) controls(name string) knobs {
 	i := integrable[name]
 	if i.make == nil {
 		return nil
 	}
-	return knobs{problemChoice(name), methodChoice("am0"), slider("h", "step size h", "log", i.least, i.most, 0, i.at),
+	return knobs{problemChoice(name), methodChoice("am0", integrators...), slider("h", "step size h", "log", i.least, i.most, 0, i.at),
 		choice("rule", "score", "log", Option{"log", "logarithmic score"}, Option{"paper", "Bhattacharyya, as in the paper"}),
 		slider("alpha", "scale of the noise α", "log", leastAlpha, mostAlpha, 0, 0.2),
 		slider("paths", "number of paths", "integer", 40, 200, 1, 100), slider("seed", "seed", "integer", 1, 1000, 1, 1)}
@@ -57,13 +53,17 @@ const leastAlpha, mostAlpha = 1e-3, 10
 // compute compares error and spread at the α of the slider, calibrates α, and then
 // computes the score and the shares for many α.
 func (f *calibration) compute(ctx context.Context) error {
-	others := f.values()
-	delete(others, "alpha")
-	same := f.done != nil && maps.Equal(f.done, others)
-	if !same {
-		*f = calibration{computed: f.computed}
+	others := map[string]any{}
+	for _, c := range f.knobs {
+		if c.Name != "alpha" {
+			others[c.Name] = c.Value
+		}
 	}
-	p, m := integrable[f.problem].make(), methodNamed(f.text("method"))
+	same := maps.Equal(f.done, others)
+	if !same {
+		*f = calibration{Figure: f.Figure}
+	}
+	p, m := integrable[f.value].make(), f.method()
 	var truth []float64
 	compare := func(alpha float64) (comparison, error) {
 		c := comparison{alpha: alpha}
@@ -113,70 +113,57 @@ func (f *calibration) compute(ctx context.Context) error {
 	if f.scale, err = calibrate.Run(ctx, p, m, s); err != nil {
 		return err
 	}
-	f.alphas = logarithmicGrid(41)
-	scores, err := calibrate.Score(ctx, p, m, f.alphas, s)
+	alphas := floats.LogSpan(make([]float64, 41), leastAlpha, mostAlpha)
+	scores, err := calibrate.Score(ctx, p, m, alphas, s)
 	if err != nil {
 		return err
 	}
-	for top, i := slices.Max(scores), 0; i < len(scores); i++ {
-		scores[i] -= top
-	}
-	f.scores = scores
-	for _, alpha := range logarithmicGrid(13) {
+	floats.AddConst(-slices.Max(scores), scores)
+	f.score = joined(alphas, scores)
+	for _, alpha := range floats.LogSpan(make([]float64, 13), leastAlpha, mostAlpha) {
 		c, err := compare(alpha)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err == nil { // all paths may fail if α is large
-			f.coverage = append(f.coverage, c)
+		for n := range f.coverage {
+			if err == nil { // all paths may fail if α is large
+				f.coverage[n] = append(f.coverage[n], [2]float64{alpha, 100 * c.within[n]})
+			}
 		}
 	}
 	f.done = others
 	return nil
 }
 
-// logarithmicGrid returns n values of α.
-func logarithmicGrid(n int) []float64 {
-	all := make([]float64, n)
-	for i := range all {
-		all[i] = leastAlpha * math.Pow(mostAlpha/leastAlpha, float64(i)/float64(n-1))
-	}
-	return all
-}
-
-func (f *calibration) view(v *View) {
-	p := integrable[f.problem].make()
-	alpha := axis{"α", leastAlpha, mostAlpha, true}
+func (f *calibration) show(v *View) {
+	p := integrable[f.value].make()
+	alpha := Axis{"α", leastAlpha, mostAlpha, true}
 	if c := f.chosen; c.error != nil {
-		t, y := linear("t", p.Span[0], p.Span[1]), axis{"size of " + p.StateName(0), 1e-6 * f.top, f.top, true}
-		v.Charts = append(v.Charts, newChart("size", fmt.Sprintf("Error and spread at α = %.3g", c.alpha), 300, t, y,
-			line("|error| of the classical solution", ink, 1.5, joined(f.t[1:], c.error)), line("sd of the paths", colours[0], 1.5, joined(f.t[1:], c.sd))))
-		v.Says = append(v.Says, fmt.Sprintf("With α = %.3g, %.0f %% of the errors are within one standard deviation of the paths, and %.0f %% within two. For a Gaussian error of that size it would be 68 %% and 95 %%.",
-			c.alpha, 100*c.within[0], 100*c.within[1]))
+		t, y := linear("t", p.Span[0], p.Span[1]), Axis{"size of " + p.StateName(0), 1e-6 * f.top, f.top, true}
+		v.draw("size", fmt.Sprintf("Error and spread at α = %.3g", c.alpha), 300, t, y,
+			line("|error| of the classical solution", ink, 1.5, joined(f.t[1:], c.error)), line("sd of the paths", colours[0], 1.5, joined(f.t[1:], c.sd)))
+		v.say("With α = %.3g, %.0f %% of the errors are within one standard deviation of the paths, and %.0f %% within two. For a Gaussian error of that size it would be 68 %% and 95 %%.",
+			c.alpha, 100*c.within[0], 100*c.within[1])
 		v.Numbers["within1"], v.Numbers["within2"] = c.within[0], c.within[1]
 	}
-	now := func(y axis) map[string]any { return upright("α of the slider", pale, 1, f.number("alpha"), y) }
+	now := func(y Axis) Series { return upright("α of the slider", pale, 1, f.number("alpha"), y) }
 	y := linear("score − its maximum", -150, 10)
-	series := []map[string]any{line("score", colours[0], 2, joined(f.alphas[:len(f.scores)], f.scores)), now(y)}
+	series := []Series{line("score", colours[0], 2, f.score), now(y)}
 	if c := f.scale; c != nil && c.Alpha >= leastAlpha && c.Alpha <= mostAlpha {
 		series = append(series, upright("α*", colours[1], 1.5, c.Alpha, y))
 	}
-	v.Charts = append(v.Charts, newChart("score", "Score of α", 300, alpha, y, series...))
+	v.draw("score", "Score of α", 300, alpha, y, series...)
 	share := linear("share of the errors in %", 0, 100)
-	series = []map[string]any{now(share)}
+	series = []Series{now(share)}
 	for n, gaussian := range []float64{68.27, 95.45} {
-		curve := points{}
-		for _, c := range f.coverage {
-			curve = append(curve, [2]float64{c.alpha, 100 * c.within[n]})
-		}
-		series = append(series, line(fmt.Sprintf("within %d sd", n+1), colours[n], 2, curve),
+		series = append(series, line(fmt.Sprintf("within %d sd", n+1), colours[n], 2, f.coverage[n]),
 			line("for Gaussian errors", pale, 1, points{{leastAlpha, gaussian}, {mostAlpha, gaussian}}))
 	}
-	v.Charts = append(v.Charts, newChart("coverage", "How often the error is within the spread", 300, alpha, share, series...))
+	v.draw("coverage", "How often the error is within the spread", 300, alpha, share, series...)
 	if c := f.scale; c != nil {
 		v.Numbers["alpha"], v.Numbers["se"] = c.Alpha, c.SE
-		v.Says = append(v.Says, fmt.Sprintf("Calibrated: α* = %.3g, with an uncertainty of ± %.2g because the number of paths is limited. At α*, the mean of error²/sd² is %.2g, and %.0f %% and %.0f %% of the errors are within one and two standard deviations.",
-			c.Alpha, c.SE, c.MeanSquare, 100*c.Within[0], 100*c.Within[1]))
+		v.say("Calibrated: α* = %.3g, with an uncertainty of ± %.2g because the number of paths is limited. At α*, the mean of error²/sd² is %.2g, and %.0f %% and %.0f %% of the errors are within one and two standard deviations.",
+			c.Alpha, c.SE, c.MeanSquare, 100*c.Within[0], 100*c.Within[1])
 		v.Says = append(v.Says, c.Warnings...)
 	}
 }

@@ -2,8 +2,44 @@ package playground
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math"
 )
+
+// A Chart is one pair of axes. The page turns it into options of ECharts.
+type Chart struct {
+	ID     string   `json:"id"`
+	Title  string   `json:"title"`
+	Height int      `json:"height"` // in CSS pixels
+	Wide   bool     `json:"wide"`   // takes a whole row
+	X      Axis     `json:"x"`
+	Y      Axis     `json:"y"`
+	Series []Series `json:"series"`
+}
+
+// An Axis has fixed ends, so that it does not jump while a knob moves.
+type Axis struct {
+	Name string  `json:"name"`
+	Min  float64 `json:"min"`
+	Max  float64 `json:"max"`
+	Log  bool    `json:"log"`
+}
+
+// linear returns a linear axis.
+func linear(name string, low, high float64) Axis { return Axis{Name: name, Min: low, Max: high} }
+
+// A Series is a line that joins points or, if Size is positive, the points as dots. Series
+// with the same name are shown and hidden together.
+type Series struct {
+	Name    string  `json:"name"`
+	Colour  string  `json:"colour"`
+	Size    float64 `json:"size"`  // of a dot, in CSS pixels
+	Width   float64 `json:"width"` // of the line, in CSS pixels
+	Dashed  bool    `json:"dashed"`
+	Filled  bool    `json:"filled"`            // down to the horizontal axis
+	Opacity float64 `json:"opacity,omitempty"` // of the line; 0 means 1
+	Data    points  `json:"data"`
+}
 
 // colours are those of viz.Palette. This package does not import viz, whose fonts would
 // double the size of the program.
@@ -28,84 +64,37 @@ func joined(x, y []float64) points {
 	return p
 }
 
-// packed returns points as they are sent: encoding/json writes bytes in base64, which the
-// page reads ten times as fast as numbers in decimal notation.
-func (p points) packed(x, y axis) []byte {
+// MarshalJSON writes numbers of 32 bits in base64, which the page reads ten times as fast
+// as numbers in decimal notation.
+func (p points) MarshalJSON() ([]byte, error) {
 	b := make([]byte, 0, 8*len(p))
 	for _, at := range p {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x.near(at[0]))))
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(y.near(at[1]))))
+		for _, v := range at {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
+		}
 	}
-	return b
-}
-
-// An axis has fixed ends, so that it does not jump while a knob moves.
-type axis struct {
-	name     string
-	min, max float64
-	log      bool
-}
-
-// linear returns a linear axis.
-func linear(name string, low, high float64) axis { return axis{name: name, min: low, max: high} }
-
-// near moves values that are far outside of a linear axis nearer to it, because ECharts
-// cannot draw them well, and values outside of a logarithmic axis to its ends.
-func (a axis) near(v float64) float64 {
-	far := a.max - a.min
-	if a.log {
-		far = 0
-	}
-	return min(max(v, a.min-far), a.max+far)
-}
-
-func (a axis) option() map[string]any {
-	o := map[string]any{"type": "value", "name": a.name, "nameLocation": "middle", "nameGap": 28, "min": a.min, "max": a.max}
-	if a.log {
-		o["type"] = "log"
-	}
-	return o
-}
-
-// newChart returns a chart with one pair of axes.
-func newChart(id, title string, height int, x, y axis, series ...map[string]any) Chart {
-	vertical := y.option() // its name stands above it, where labels of any length leave room
-	vertical["nameLocation"], vertical["nameGap"], vertical["nameTextStyle"] = "end", 10, map[string]any{"align": "left"}
-	if x.log || y.log {
-		// ECharts rounds the ends of a logarithmic axis to the digits of the extreme data, so
-		// invisible points are added at the ends.
-		series = append(series, dots("", pale, 0, points{{x.min, y.min}, {x.max, y.max}}))
-	}
-	for _, s := range series {
-		s["data"] = s["data"].(points).packed(x, y)
-	}
-	return Chart{ID: id, Title: title, Height: height, Option: map[string]any{
-		"animation": false,
-		"grid":      map[string]any{"left": 8, "right": 16, "top": 24, "bottom": 32, "containLabel": true},
-		"xAxis":     x.option(), "yAxis": vertical, "series": series,
-	}}
+	return json.Marshal(b)
 }
 
 // line returns a series that joins points.
-func line(name, colour string, width float64, data points) map[string]any {
-	return map[string]any{"type": "line", "name": name, "data": data, "color": colour, "silent": true, "showSymbol": false,
-		"animation": false, "lineStyle": map[string]any{"width": width, "color": colour}}
+func line(name, colour string, width float64, data points) Series {
+	return Series{Name: name, Colour: colour, Width: width, Data: data}
 }
 
 // dashed returns a series whose line is dashed.
-func dashed(series map[string]any) map[string]any {
-	series["lineStyle"].(map[string]any)["type"] = "dashed"
-	return series
+func dashed(s Series) Series {
+	s.Dashed = true
+	return s
 }
 
 // upright returns a line at x over the whole of an axis.
-func upright(name, colour string, width, x float64, y axis) map[string]any {
-	return line(name, colour, width, points{{x, y.min}, {x, y.max}})
+func upright(name, colour string, width, x float64, y Axis) Series {
+	return line(name, colour, width, points{{x, y.Min}, {x, y.Max}})
 }
 
 // dots returns a series of single points.
-func dots(name, colour string, size float64, data points) map[string]any {
-	return map[string]any{"type": "scatter", "name": name, "data": data, "color": colour, "silent": true, "symbolSize": size, "animation": false}
+func dots(name, colour string, size float64, data points) Series {
+	return Series{Name: name, Colour: colour, Size: size, Data: data}
 }
 
 // decade rounds to a power of ten.

@@ -6,9 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/reference"
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
@@ -16,7 +17,7 @@ import (
 // dragons is the figure of the peaks that a solver adds to the likelihood, for y′ = β0 −
 // β1 y from y(0) = 1. Its vertical parameter is the limit β0/β1.
 type dragons struct {
-	computed
+	*Figure
 	by, exact []float64 // log-likelihood along β0 = 10 β1, relative to its maximum
 	exactTop  float64   // the maximum of exact
 	peaks     []peak
@@ -33,33 +34,25 @@ type peak struct {
 
 // These β1 are shown. Neighbouring points are two standard deviations of the narrowest
 // peak apart.
-const leastBeta, mostBeta, betas = 0.3, 12.0, 391
+const leastBeta, mostBeta = 0.3, 12
+
+var betas = floats.Span(make([]float64, 391), leastBeta, mostBeta)
 
 // flat makes the peaks of the surface wide enough to be drawn.
 const flat = 10
 
-func newDragons() Figure {
-	f := &dragons{}
-	f.computed = computed{list: f.controls, begin: f.compute, show: f.view, failure: "This cannot be computed"}
-	return ready(f)
-}
+func newDragons(f *Figure) content { return &dragons{Figure: f} }
 
 func (*dragons) controls(string) knobs {
-	return knobs{methodChoice("rk4"), slider("h", "step size h", "log", 0.1, 1, 0, 0.5),
+	return knobs{methodChoice("rk4", integrators...), slider("h", "step size h", "log", 0.1, 1, 0, 0.5),
 		slider("beta1", "β1 of the solution that is shown", "range", leastBeta, mostBeta, 0.001, 4.911)}
 }
-
-func betaAt(i int) float64 { return leastBeta + (mostBeta-leastBeta)*float64(i)/(betas-1) }
 
 // compute solves the equation along the line β0 = 10 β1, finds the peaks there, and then
 // solves it on a grid around the line.
 func (f *dragons) compute(ctx context.Context) error {
-	c, err := cases.Named("dragons-uniform")
-	if err != nil {
-		return err
-	}
-	p := c.Posterior()
-	p.Setup = probode.Setup{Method: methodNamed(f.text("method")), Mesh: probode.Uniform(f.number("h"))}
+	p := posed("dragons-uniform")
+	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
 	solver, err := bayes.NewDensity(ctx, p)
 	if err != nil {
 		return err
@@ -74,41 +67,35 @@ func (f *dragons) compute(ctx context.Context) error {
 	likelihood := func(d *bayes.Density, beta1, limit float64) float64 {
 		f.work.rest(false)
 		ll, err := d.LogLikelihood([]float64{limit * beta1, beta1}, nil)
-		if err != nil || ll != ll {
+		if err != nil || ll != ll || ctx.Err() != nil {
 			return math.Inf(-1)
 		}
 		return ll
 	}
 	along := func(d *bayes.Density, limit float64) (all []float64) {
-		for i := 0; i < betas && ctx.Err() == nil; i++ {
-			all = append(all, likelihood(d, betaAt(i), limit))
+		for _, b := range betas {
+			all = append(all, likelihood(d, b, limit))
 		}
 		return all
 	}
 	if f.exact == nil {
 		exact := along(accurate, 10)
+		top := max(slices.Max(exact), likelihood(accurate, 1, 10)) // the data lie on the solution with β1 = 1
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// The data lie on the solution with β1 = 1.
-		f.exactTop = max(slices.Max(exact), likelihood(accurate, 1, 10))
-		for i := range exact {
-			exact[i] -= f.exactTop
-		}
-		f.exact = exact
+		floats.AddConst(-top, exact)
+		f.exact, f.exactTop = exact, top
 	}
 	below, by, above := along(solver, 9), along(solver, 10), along(solver, 11)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
 	top := slices.Max(by)
 	var peaks []peak
-	for i := 1; i < betas-1; i++ {
+	for i := 1; i < len(by)-1; i++ {
 		if by[i] < by[i-1] || by[i] <= by[i+1] || by[i] < top-100 {
 			continue
 		}
-		b := highest(betaAt(i-1), betaAt(i+1), func(b float64) float64 { return likelihood(solver, b, 10) })
-		peaks = append(peaks, peak{b, likelihood(solver, b, 10), likelihood(accurate, b, 10)})
+		b := highest(betas[i-1], betas[i+1], func(b float64) float64 { return likelihood(solver, b, 10) })
+		peaks = append(peaks, peak{b, likelihood(solver, b, 10), likelihood(accurate, b, 10) - f.exactTop})
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -116,21 +103,15 @@ func (f *dragons) compute(ctx context.Context) error {
 	for _, k := range peaks {
 		top = max(top, k.below)
 	}
-	for i := range by {
-		below[i], by[i], above[i] = below[i]-top, by[i]-top, above[i]-top
-	}
 	for i := range peaks {
-		peaks[i].below, peaks[i].exact = peaks[i].below-top, peaks[i].exact-f.exactTop
+		peaks[i].below -= top
+	}
+	for _, values := range [][]float64{below, by, above} {
+		floats.AddConst(-top, values)
 	}
 	// For a given β1, the solutions computed by these solvers are linear in the limit
 	// β0/β1, so the log-likelihood is a quadratic polynomial in it.
-	g := &kde.Surface{}
-	for j := range 25 {
-		g.Y = append(g.Y, 9+float64(j)/12)
-	}
-	for i := range betas {
-		g.X = append(g.X, betaAt(i))
-	}
+	g := &kde.Surface{X: betas, Y: floats.Span(make([]float64, 25), 9, 11)}
 	for _, limit := range g.Y {
 		for i := range g.X {
 			u := limit - 10
@@ -188,14 +169,8 @@ func belowTop(v float64) string {
 	return fmt.Sprintf("%.3g below its maximum", -v)
 }
 
-func (f *dragons) view(v *View) {
+func (f *dragons) show(v *View) {
 	x, y := linear("β1, with β0 = 10 β1", 0, mostBeta), linear("log-likelihood − its maximum", -60, 3)
-	curve := func(values []float64) (p points) {
-		for i, u := range values {
-			p = append(p, [2]float64{betaAt(i), u})
-		}
-		return p
-	}
 	at := points{}
 	for n, k := range f.peaks {
 		at = append(at, [2]float64{k.beta1, k.below})
@@ -207,10 +182,10 @@ func (f *dragons) view(v *View) {
 		v.Says = append(v.Says, said+".")
 	}
 	cut := f.number("beta1")
-	v.Charts = append(v.Charts, newChart("along", "Two likelihoods of the same data", 320, x, y,
-		line("accurate solver", ink, 4, curve(f.exact)), line("this solver", colours[1], 1.5, curve(f.by)), dots("peaks", colours[1], 8, at),
-		upright("β1 of the slider", pale, 1, cut, y)))
-	var series []map[string]any
+	v.draw("along", "Two likelihoods of the same data", 320, x, y,
+		line("accurate solver", ink, 4, joined(betas[:len(f.exact)], f.exact)), line("this solver", colours[1], 1.5, joined(betas[:len(f.by)], f.by)), dots("peaks", colours[1], 8, at),
+		upright("β1 of the slider", pale, 1, cut, y))
+	var series []Series
 	if f.surface != nil {
 		for k, below := range []float64{2, 20, 60} {
 			edge := joined(f.surface.Contour(math.Exp(-below / flat)))
@@ -218,7 +193,8 @@ func (f *dragons) view(v *View) {
 		}
 	}
 	series = append(series, dots("the parameters of the data", ink, 8, points{{1, 10}}))
-	v.Charts = append(v.Charts, newChart("surface", "Contours of the solver's log-likelihood", 320, linear("β1", 0, mostBeta), linear("β0 / β1", 9, 11), series...),
-		newChart("solution", fmt.Sprintf("The solution with β1 = %.4g", cut), 320, linear("t", 0, 5), linear("y", 0, 14),
-			line("accurate", ink, 1.5, f.solution[1]), line("this solver", colours[1], 1, f.solution[0]), dots("steps of this solver", colours[1], 7, f.solution[0]), dots("data", colours[0], 6, f.data)))
+	v.draw("surface", "Contours of the solver's log-likelihood", 320, linear("β1", 0, mostBeta), linear("β0 / β1", 9, 11), series...)
+	v.draw("solution", fmt.Sprintf("The solution with β1 = %.4g", cut), 320, linear("t", 0, 5), linear("y", 0, 14),
+		line("accurate", ink, 1.5, f.solution[1]), line("this solver", colours[1], 1, f.solution[0]),
+		dots("steps of this solver", colours[1], 7, f.solution[0]), dots("data", colours[0], 6, f.data))
 }

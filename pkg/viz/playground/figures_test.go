@@ -14,6 +14,17 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 )
 
+// opened returns what a new figure computes.
+func opened[C content](t *testing.T, name string) C {
+	t.Helper()
+	f, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
+	return f.content.(C)
+}
+
 // sound checks a view: no number in words is NaN or infinite, its JSON has no mistake, and
 // every axis has two finite ends in order.
 func sound(t *testing.T, what string, v View) {
@@ -30,15 +41,9 @@ func sound(t *testing.T, what string, v View) {
 		t.Errorf("%s: %v", what, err)
 	}
 	for _, c := range v.Charts {
-		for _, name := range []string{"xAxis", "yAxis"} {
-			a, ok := c.Option[name].(map[string]any)
-			if !ok {
-				continue
-			}
-			low, isLow := a["min"].(float64)
-			high, isHigh := a["max"].(float64)
-			if isLow && isHigh && !(low < high && high-low < math.Inf(1)) {
-				t.Errorf("%s: the %s of %s goes from %v to %v", what, name, c.ID, low, high)
+		for _, a := range []Axis{c.X, c.Y} {
+			if !(a.Min < a.Max && a.Max-a.Min < math.Inf(1)) {
+				t.Errorf("%s: the axis %s of %s goes from %v to %v", what, a.Name, c.ID, a.Min, a.Max)
 			}
 		}
 	}
@@ -107,15 +112,15 @@ func TestDragonsSurface(t *testing.T) {
 	}
 	p := c.Posterior()
 	for _, method := range []string{"rk4", "ab4", "am2"} {
-		f := newDragons().(*dragons)
+		f := opened[*dragons](t, "dragons")
 		if err := f.Set(map[string]any{"method": method, "h": 0.5}); err != nil {
 			t.Fatal(err)
 		}
 		if f.Advance(0).Done {
 			t.Errorf("%s: all is done at once", method)
 		}
-		finished(t, f)
-		p.Setup = probode.Setup{Method: methodNamed(method), Mesh: probode.Uniform(0.5)}
+		finished(t, f.Figure)
+		p.Setup = probode.Setup{Method: solvers[method].method, Mesh: probode.Uniform(0.5)}
 		d, err := bayes.NewDensity(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +131,7 @@ func TestDragonsSurface(t *testing.T) {
 		}
 		top -= f.peaks[0].below
 		for k, z := range f.surface.Z {
-			x, limit := f.surface.X[k%betas], f.surface.Y[k/betas]
+			x, limit := betas[k%len(betas)], f.surface.Y[k/len(betas)]
 			want, err := d.LogLikelihood([]float64{limit * x, x}, nil)
 			if err != nil {
 				want = math.Inf(-1)
@@ -135,21 +140,19 @@ func TestDragonsSurface(t *testing.T) {
 				t.Fatalf("%s: %v at %v, %v: want %v", method, got, x, limit, want)
 			}
 		}
-		f.Close()
 	}
 }
 
 // While only α moves, the score stays; other knobs begin it again.
 func TestCalibrationKeepsItsScore(t *testing.T) {
-	f := newCalibration().(*calibration)
-	defer f.Close()
-	finished(t, f)
+	f := opened[*calibration](t, "calibration")
+	finished(t, f.Figure)
 	scale := f.scale
 	before := f.chosen.within
 	if err := f.Set(map[string]any{"alpha": 0.01}); err != nil {
 		t.Fatal(err)
 	}
-	if finished(t, f); f.scale != scale || len(f.scores) == 0 || f.chosen.within == before {
+	if finished(t, f.Figure); f.scale != scale || len(f.score) == 0 || f.chosen.within == before {
 		t.Error("α moves: the score is computed again, or the shares stay")
 	}
 	if err := f.Set(map[string]any{"seed": 2.}); err != nil {

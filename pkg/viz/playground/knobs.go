@@ -3,6 +3,7 @@ package playground
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,14 +12,34 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
+// A Control is a knob.
+type Control struct {
+	Name    string   `json:"name"`
+	Label   string   `json:"label"`
+	Kind    string   `json:"kind"` // choice, range, log, integer, text, button or toggle
+	Options []Option `json:"options,omitempty"`
+	Min     float64  `json:"min"`
+	Max     float64  `json:"max"`
+	Step    float64  `json:"step"` // rows of a text, decades of a log
+	Value   any      `json:"value"`
+	usual   any      // the value of a new figure
+	open    bool     // the range is widened for values outside of it
+}
+
+// An Option is one of the values of a choice.
+type Option struct {
+	Value string `json:"value"`
+	Label string `json:"label"`
+}
+
 // A knobs is a list of controls with their values.
 type knobs []Control
 
-// fill gives the controls their values: those in given, or otherwise those in kept, as
-// far as they are allowed. A value in given that is not allowed is an error, except that
-// numbers are moved into their range, and parameters that a model no longer has are
-// ignored.
-func (k knobs) fill(given, kept map[string]any) error {
+// fill gives the controls their values: those in given, or otherwise those from before if
+// the usual values and the options are the same. A value in given that is not allowed is an
+// error, except that numbers are moved into their range, and parameters that a model no
+// longer has are ignored.
+func (k knobs) fill(given map[string]any, before knobs) error {
 	for name := range given {
 		if k.named(name) == nil && !strings.HasPrefix(name, parameter) {
 			return fmt.Errorf("%q is not a knob of this figure", name)
@@ -26,12 +47,14 @@ func (k knobs) fill(given, kept map[string]any) error {
 	}
 	for i := range k {
 		c := &k[i]
+		c.usual = c.Value
 		if v, ok := given[c.Name]; ok {
 			if err := c.take(v); err != nil {
 				return err
 			}
-		} else if v, ok := kept[c.Name]; ok {
-			_ = c.take(v) // the control has another range now, and keeps its usual value
+		} else if old := before.named(c.Name); old != nil && old.usual == c.usual && slices.Equal(old.Options, c.Options) {
+			c.open = c.open || old.open
+			_ = c.take(old.Value)
 		}
 	}
 	return nil
@@ -39,50 +62,31 @@ func (k knobs) fill(given, kept map[string]any) error {
 
 // take sets the value of a control.
 func (c *Control) take(v any) error {
-	number, isNumber := v.(float64)
-	text, isText := v.(string)
-	on, isBool := v.(bool)
-	switch c.Kind {
+	to, allowed, want := v, reflect.TypeOf(v) == reflect.TypeOf(c.Value), "text"
+	switch number, _ := v.(float64); c.Kind {
 	case "choice":
-		if !slices.ContainsFunc(c.Options, func(o Option) bool { return isText && o.Value == text }) {
-			var allowed []string
-			for _, o := range c.Options {
-				allowed = append(allowed, o.Value)
-			}
-			return fmt.Errorf("%s is %v: want one of %s", c.Label, v, strings.Join(allowed, ", "))
+		var values []string
+		for _, o := range c.Options {
+			values = append(values, o.Value)
 		}
-		c.Value = text
-	case "text":
-		if !isText {
-			return fmt.Errorf("%s is %v: want text", c.Label, v)
-		}
-		c.Value = text
+		allowed, want = allowed && slices.Contains(values, v.(string)), "one of "+strings.Join(values, ", ")
 	case "toggle", "button":
-		if !isBool {
-			return fmt.Errorf("%s is %v: want true or false", c.Label, v)
-		}
-		c.Value = on
-	default:
-		if !isNumber || number-number != 0 {
-			return fmt.Errorf("%s is %v: want a number from %g to %g", c.Label, v, c.Min, c.Max)
+		want = "true or false"
+	case "range", "log", "integer":
+		allowed, want = allowed && number-number == 0, fmt.Sprintf("a number from %g to %g", c.Min, c.Max)
+		if c.open && allowed && (number > 0 || c.Kind != "log") {
+			c.Min, c.Max = min(c.Min, number), max(c.Max, number)
 		}
 		if number = min(max(number, c.Min), c.Max); c.Kind == "integer" {
 			number = math.Round(number)
 		}
-		c.Value = number
+		to = number
 	}
+	if !allowed {
+		return fmt.Errorf("%s is %v: want %s", c.Label, v, want)
+	}
+	c.Value = to
 	return nil
-}
-
-// values returns the values of all controls except buttons.
-func (k knobs) values() map[string]any {
-	all := map[string]any{}
-	for _, c := range k {
-		if c.Kind != "button" {
-			all[c.Name] = c.Value
-		}
-	}
-	return all
 }
 
 func (k knobs) named(name string) *Control {
@@ -124,35 +128,38 @@ func button(name, label string) Control {
 	return Control{Name: name, Label: label, Kind: "button", Value: false}
 }
 
-// methodNames are the names that methodNamed accepts. They are the same as in package
-// methods, whose function Parse accepts more names but would make the program larger.
-var methodNames = []string{"ab1", "am0", "am1", "rk4", "dp5", "radau3", "radau5", "bdf"}
-
-// methodNamed returns the method that a choice names.
-func methodNamed(name string) probode.Method {
-	switch name {
-	case "ab1":
-		return adams.Bashforth{Steps: 1}
-	case "ab2":
-		return adams.Bashforth{Steps: 2}
-	case "ab4":
-		return adams.Bashforth{Steps: 4}
-	case "am0":
-		return adams.Moulton{}
-	case "am0,current":
-		return adams.Moulton{Linearize: adams.Current}
-	case "am1":
-		return adams.Moulton{Steps: 1}
-	case "am2":
-		return adams.Moulton{Steps: 2}
-	case "dp5":
-		return probode.RungeKutta{Tableau: probode.DormandPrince}
-	case "radau3":
-		return methods.Radau{Stages: 2}
-	case "radau5":
-		return methods.Radau{Stages: 3}
-	case "bdf":
-		return methods.BDF{}
-	}
-	return probode.RungeKutta{}
+// solvers are the methods of the figures, by name and in words. The names are those of
+// package methods, whose function Parse accepts more names but would make the program
+// larger.
+var solvers = map[string]struct {
+	label  string
+	method probode.Method
+}{
+	"ab1":         {"forward Euler", adams.Bashforth{Steps: 1}},
+	"ab2":         {"Adams–Bashforth, order 2", adams.Bashforth{Steps: 2}},
+	"ab4":         {"Adams–Bashforth, order 4", adams.Bashforth{Steps: 4}},
+	"am0":         {"backward Euler", adams.Moulton{}},
+	"am0,current": {"backward Euler", adams.Moulton{Linearize: adams.Current}},
+	"am1":         {"trapezoidal rule", adams.Moulton{Steps: 1}},
+	"am2":         {"Adams–Moulton, order 3", adams.Moulton{Steps: 2}},
+	"rk4":         {"Runge–Kutta, order 4", probode.RungeKutta{}},
+	"dp5":         {"dp5", probode.RungeKutta{Tableau: probode.DormandPrince}},
+	"radau3":      {"radau3", methods.Radau{Stages: 2}},
+	"radau5":      {"radau5", methods.Radau{Stages: 3}},
+	"bdf":         {"bdf", methods.BDF{}},
 }
+
+// integrators are those of solvers that most figures offer.
+var integrators = []string{"ab1", "ab2", "ab4", "am0", "am1", "am2", "rk4"}
+
+// methodChoice returns the control for a method, in words.
+func methodChoice(value string, names ...string) Control {
+	c := choice("method", "method", value)
+	for _, n := range names {
+		c.Options = append(c.Options, Option{n, solvers[n].label})
+	}
+	return c
+}
+
+// method returns the method that the knobs select.
+func (k knobs) method() probode.Method { return solvers[k.text("method")].method }

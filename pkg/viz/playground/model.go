@@ -3,7 +3,7 @@ package playground
 import (
 	"context"
 	_ "embed"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
@@ -26,20 +25,20 @@ var lynx string
 // modelFigure is the figure of a model that the reader writes: its solution beside the
 // data, a fit, and a certificate that says whether the error of the solver matters.
 type modelFigure struct {
-	knobs
-	written  string      // the text that was read
-	file     *model.File // the last one without mistakes
-	theta    []float64   // the values of its parameters
-	problems []Problem
+	*Figure
+	written  string      // the last text without mistakes
+	file     *model.File // read from it
+	problems []Problem   // of the present text
+	theta    []float64   // the values of the parameters
 
-	work   *task
-	shown  *solution    // the last one, which may belong to earlier values
-	frame  []axis       // the vertical axes of shown.observables
-	failed error        // why the equations could not be solved
-	found  []string     // what a fit or a certificate has found
-	doing  string       // what the task does, in words; empty for a solve
-	ended  atomic.Int64 // searches of a fit that have ended
-	extra  map[string]float64
+	curves     []curve      // which may belong to earlier values
+	frame      []Axis       // the vertical axes of curves
+	unsolved   error        // why the equations could not be solved
+	likelihood string       // for these curves, in words
+	doing      string       // what the task does, in words; empty for a solve
+	ended      atomic.Int64 // searches of a fit that have ended
+	found      []string     // what a fit or a certificate has found
+	numbers    map[string]float64
 }
 
 // A fit starts from the values of the sliders and from this number of randomly drawn
@@ -50,84 +49,75 @@ const drawn = 9
 // command certify.
 const threshold = 0.1
 
-func newModel() Figure { return ready(&modelFigure{}) }
+const modelName = "model.yaml"
 
-func (f *modelFigure) Controls() []Control { return f.knobs }
-func (f *modelFigure) Close()              { f.work.stop() }
+func newModel(f *Figure) content { return &modelFigure{Figure: f} }
 
 // The name of the slider of a parameter begins with this prefix.
 const parameter = "p."
 
-// Set reads the text again if it has changed. Then it begins a fit or a certificate if
-// the button for it is pressed, and a solution otherwise.
-func (f *modelFigure) Set(values map[string]any) error {
-	written := f.written
-	if f.file == nil {
-		written = lynx
-	}
-	if v, ok := values["text"].(string); ok {
-		written = v
-	}
-	kept, file, problems := f.values(), f.file, f.problems
-	if written != f.written || file == nil {
-		if read, err := model.Parse(modelName, []byte(written)); err != nil {
-			problems = []Problem{problem(written, err)}
-		} else {
-			file, problems = read, nil
+// The method controls names the solvers as the command does.
+func (f *modelFigure) controls(text string) knobs {
+	file := f.file
+	if file == nil || text != f.written {
+		read, err := model.Parse(modelName, []byte(text))
+		if err != nil {
+			return nil
 		}
+		file = read
 	}
-	fresh := file != f.file
-	if fresh {
-		delete(kept, "h") // the span may be another one
-	}
-	next := f.controls(written, file, values, kept)
-	if err := next.fill(values, kept); err != nil {
-		return err
-	}
-	if next.on("nominal") {
-		for name := range kept {
-			if strings.HasPrefix(name, parameter) {
-				delete(kept, name)
-			}
-		}
-		next = f.controls(written, file, nil, kept)
-		_ = next.fill(nil, kept) // these values were allowed before
-	}
-	f.work.stop()
-	fit, certificate := next.on("fit"), next.on("certify")
-	next.named("fit").Value, next.named("certify").Value = false, false
-	f.knobs, f.written, f.file, f.problems = next, written, file, problems
-	f.doing, f.found, f.failed, f.extra = "", nil, nil, map[string]float64{}
-	f.ended.Store(0)
-	if file == nil {
-		f.work = nil
-		return nil
-	}
-	f.theta = nil
+	k := knobs{{Name: "text", Label: "model and data", Kind: "text", Step: 24, Value: text}}
 	for i := range file.Params {
-		f.theta = append(f.theta, f.number(parameter+file.Params[i].ID))
+		k = append(k, parameterSlider(&file.Params[i]))
 	}
-	if fresh {
-		f.shown, f.frame = nil, nil
+	span := 1.0
+	if problems, err := file.ODEs(); err == nil {
+		span = problems[0].Span[1] - problems[0].Span[0]
 	}
-	f.work = newTask(func(ctx context.Context) error {
-		if err := f.solve(ctx); err != nil {
-			return err
-		}
-		switch {
-		case fit:
-			f.doing = "Searches for the largest likelihood are running."
-			return f.fit(ctx)
-		case certificate:
-			f.doing = "Searching for the modes of the posterior, at which the solver is compared with an accurate one."
-			return f.certify(ctx)
-		}
-		return nil
-	})
-	return nil
+	return append(k,
+		choice("method", "method", "rk4", plain("ab1", "am0", "am1", "rk4", "dp5", "radau3", "radau5", "bdf")...),
+		choice("steps", "steps", "step", plain("step", "tolerance")...),
+		slider("h", "step size h", "log", rounded(span/2000), rounded(span/4), 0, rounded(span/80)),
+		slider("rtol", "relative tolerance", "log", 1e-10, 0.1, 0, 1e-3),
+		button("fit", "fit"), button("certify", "does my solver's error matter?"), button("nominal", "nominal values"))
 }
 
-const modelName = "model.yaml"
+// compute reads the text and solves the equations. Then it fits the model or computes a
+// certificate if the button for it was pressed.
+func (f *modelFigure) compute(ctx context.Context) error {
+	f.doing, f.found, f.problems, f.theta, f.numbers = "", nil, nil, nil, map[string]float64{}
+	f.ended.Store(0)
+	if text := f.text("text"); text != f.value {
+		_, err := model.Parse(modelName, []byte(text))
+		f.problems = []Problem{problem(text, err)}
+	}
+	if f.written != f.value {
+		file, err := model.Parse(modelName, []byte(f.value))
+		if err != nil {
+			return err
+		}
+		f.written, f.file, f.curves, f.frame, f.unsolved = f.value, file, nil, nil, nil
+	}
+	for _, q := range f.file.Params {
+		c := f.named(parameter + q.ID)
+		if f.pressed == "nominal" {
+			c.Value = c.usual
+		}
+		f.theta = append(f.theta, c.Value.(float64))
+	}
+	if err := f.solve(ctx); err != nil {
+		return err
+	}
+	switch f.pressed {
+	case "fit":
+		f.doing = "Searches for the largest likelihood are running."
+		return f.fit(ctx)
+	case "certify":
+		f.doing = "Searching for the modes of the posterior, at which the solver is compared with an accurate one."
+		return f.certify(ctx)
+	}
+	return nil
+}
 
 var (
 	place  = regexp.MustCompile(`^([^:]*):(?:(\d+):)? (?:YAML: line (\d+): )?(.*)$`)
@@ -157,34 +147,6 @@ func problem(text string, err error) Problem {
 		}
 	}
 	return p
-}
-
-// controls returns the knobs of a file, which may be nil. The ranges of the sliders of
-// parameters contain the values that are to be set.
-func (f *modelFigure) controls(text string, file *model.File, given, kept map[string]any) knobs {
-	k := knobs{{Name: "text", Label: "model and data", Kind: "text", Step: 24, Value: text}}
-	span := 1.0
-	if file != nil {
-		for i := range file.Params {
-			q := &file.Params[i]
-			c := parameterSlider(q)
-			for _, v := range []any{kept[c.Name], given[c.Name]} {
-				if v, ok := v.(float64); ok && math.IsNaN(q.Lower+q.Upper) && v-v == 0 && (v > 0 || c.Kind != "log") {
-					c.Min, c.Max = min(c.Min, v), max(c.Max, v)
-				}
-			}
-			k = append(k, c)
-		}
-		if problems, err := file.ODEs(); err == nil {
-			span = problems[0].Span[1] - problems[0].Span[0]
-		}
-	}
-	return append(k,
-		choice("method", "method", "rk4", plain(methodNames...)...),
-		choice("steps", "steps", "step", plain("step", "tolerance")...),
-		slider("h", "step size h", "log", rounded(span/2000), rounded(span/4), 0, rounded(span/80)),
-		slider("rtol", "relative tolerance", "log", 1e-10, 0.1, 0, 1e-3),
-		button("fit", "fit"), button("certify", "does my solver's error matter?"), button("nominal", "nominal values"))
 }
 
 // The function rounded returns v rounded to two significant digits.
@@ -219,35 +181,18 @@ func parameterSlider(q *model.Parameter) Control {
 			at = math.Sqrt(low * high)
 		}
 	}
-	return slider(parameter+q.ID, q.ID, kind, min(low, at), max(high, at), 0, at)
+	c := slider(parameter+q.ID, q.ID, kind, min(low, at), max(high, at), 0, at)
+	c.open = math.IsNaN(q.Lower + q.Upper)
+	return c
 }
 
 // setup returns the Setup that the knobs select.
 func (f *modelFigure) setup() probode.Setup {
-	s := probode.Setup{Method: methodNamed(f.text("method")), Mesh: probode.Uniform(f.number("h"))}
+	s := probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
 	if f.text("steps") == "tolerance" {
 		s.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: f.number("rtol")}}
 	}
 	return s
-}
-
-// solve solves the equations with the method and the parameters that the knobs select.
-func (f *modelFigure) solve(ctx context.Context) error {
-	s, err := newSolution(ctx, f.file, f.setup(), f.theta)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if f.failed = err; err != nil {
-		if f.shown != nil {
-			f.shown.forget()
-		}
-		return nil
-	}
-	if f.shown = s; f.frame == nil {
-		f.frame = s.axes()
-	}
-	s.likelihood(ctx, f.file, f.setup(), f.theta) // takes longer
-	return ctx.Err()
 }
 
 // fit searches for the largest likelihood from the present values and from nine random
@@ -263,10 +208,11 @@ func (f *modelFigure) fit(ctx context.Context) error {
 		return fmt.Errorf("no search succeeded: %w", best.Err)
 	}
 	f.found = f.fitted(ends)
-	f.extra["fit.loglikelihood"] = best.LogLikelihood
-	for i := range f.file.Params {
-		c, v := f.named(parameter+f.file.Params[i].ID), best.Theta[i]
-		c.Min, c.Max, c.Value = min(c.Min, v), max(c.Max, v), v
+	f.numbers["fit.loglikelihood"] = best.LogLikelihood
+	for i, v := range best.Theta {
+		c := f.named(parameter + f.file.Params[i].ID)
+		c.open = true // the optimum may lie outside of 99 % of the prior
+		_ = c.take(v) // which is finite
 	}
 	f.theta = best.Theta
 	return f.solve(ctx)
@@ -274,9 +220,8 @@ func (f *modelFigure) fit(ctx context.Context) error {
 
 // The method fitted describes the results of the searches of a fit.
 func (f *modelFigure) fitted(ends []model.Optimum) []string {
-	best := &ends[0]
+	best, next := &ends[0], math.Inf(-1)
 	same, elsewhere, failed := 0, 0, 0
-	next := math.Inf(-1)
 	for _, e := range ends {
 		switch {
 		case e.Err != nil:
@@ -291,21 +236,16 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 		}
 	}
 	said := fmt.Sprintf("Fit: the largest log-likelihood found is %.6g; %d of %d searches ended there.", best.LogLikelihood, same, len(ends))
-	switch {
-	case !best.Converged:
-		said += " It is not an optimum: " + best.Reason + "."
-	case same == 1:
-		said += " A single search cannot show that there is no better fit."
+	add := func(is bool, format string, values ...any) {
+		if is {
+			said += " " + fmt.Sprintf(format, values...)
+		}
 	}
-	if elsewhere > 0 {
-		said += fmt.Sprintf(" %d of these ended at other values of the parameters, which fit the data equally well.", elsewhere)
-	}
-	if !math.IsInf(next, -1) {
-		said += fmt.Sprintf(" The best of the others ended at %.6g.", next)
-	}
-	if failed > 0 {
-		said += fmt.Sprintf(" %d failed.", failed)
-	}
+	add(!best.Converged, "It is not an optimum: %s.", best.Reason)
+	add(best.Converged && same == 1, "A single search cannot show that there is no better fit.")
+	add(elsewhere > 0, "%d of these ended at other values of the parameters, which fit the data equally well.", elsewhere)
+	add(!math.IsInf(next, -1), "The best of the others ended at %.6g.", next)
+	add(failed > 0, "%d failed.", failed)
 	list := []string{said}
 	for i, q := range f.file.Params {
 		near := 1e-6 * (q.Upper - q.Lower) // NaN if there is no bound
@@ -335,67 +275,68 @@ func (f *modelFigure) certify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	setup := f.setup()
-	p.Setup, p.GridAt = setup, nil
-	all, err := certify.Each(ctx, p, []probode.Setup{setup}, certify.Settings{Seed: 1,
+	p.Setup, p.GridAt = f.setup(), nil
+	all, err := certify.Each(ctx, p, []probode.Setup{p.Setup}, certify.Settings{Seed: 1,
 		Reference: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-10}}}})
 	if err != nil {
 		return err
 	}
-	f.found = strings.Split(strings.TrimSpace(all[0].Answer(threshold)), "\n")
-	if len(all[0].Modes) > 0 {
-		m := &all[0].Modes[all[0].Worst(threshold)]
-		f.extra["certificate.D"], f.extra["certificate.bound"] = m.D, m.Bound
+	c := all[0]
+	f.found = strings.Split(strings.TrimSpace(c.Answer(threshold)), "\n")
+	if len(c.Modes) > 0 {
+		m := &c.Modes[c.Worst(threshold)]
+		f.numbers["certificate.D"], f.numbers["certificate.bound"] = m.D, m.Bound
 	}
 	return nil
 }
 
-func (f *modelFigure) Advance(budget time.Duration) View {
-	v := View{Done: f.work.advance(budget), Problems: f.problems, Numbers: map[string]float64{}, Progress: 1}
-	maps.Copy(v.Numbers, f.extra)
-	if f.file == nil {
-		v.Says = []string{"The model has a mistake."}
-		return v
-	}
+func (f *modelFigure) show(v *View) {
+	v.Problems = f.problems
+	maps.Copy(v.Numbers, f.numbers)
 	if f.problems != nil {
-		v.Says = []string{"The text has a mistake; the figure still shows the last model without one."}
+		v.say("The text has a mistake; the figure still shows the last model without one.")
 	}
-	switch {
-	case f.work != nil && v.Done && f.work.err != nil:
-		v.Says = append(v.Says, "This is not possible: "+f.work.err.Error()+".")
-	case !v.Done:
+	if !v.Done {
 		v.Progress = float64(f.ended.Load()) / (drawn + 1)
 		if f.doing != "" {
-			v.Says = append(v.Says, f.doing)
+			v.say("%s", f.doing)
 		}
 	}
-	if f.failed != nil {
-		v.Says = append(v.Says, "The equations cannot be solved for these values: "+f.failed.Error()+".")
+	switch {
+	case f.unsolved != nil:
+		v.say("The equations cannot be solved for these values: %v.", f.unsolved)
+	case f.curves != nil:
+		v.Files = append(v.Files, File{"solution.csv", "text/csv", f.table})
 	}
 	v.Says = append(v.Says, f.found...)
-	if f.shown != nil {
-		if f.shown.says != "" {
-			v.Says = append(v.Says, f.shown.says)
-		}
-		v.Charts = f.shown.charts(f.frame)
-		maps.Copy(v.Numbers, f.shown.numbers)
-		if f.failed == nil {
-			v.Files = append(v.Files, File{solutionName, "text/csv"})
-		}
+	if f.unsolved == nil && f.likelihood != "" {
+		v.say("%s", f.likelihood)
 	}
+	f.draw(v)
 	v.Says = append(v.Says, f.file.Warnings...)
-	v.Files = append(v.Files, File{modelName, "application/yaml"}, File{notebookName, "application/x-ipynb+json"})
-	return v
+	v.Files = append(v.Files, File{modelName, "application/yaml", func() []byte { return []byte(f.text("text")) }},
+		File{"model.ipynb", "application/x-ipynb+json", f.notebook})
 }
 
-func (f *modelFigure) File(name string) ([]byte, error) {
-	switch {
-	case name == modelName:
-		return []byte(f.written), nil
-	case name == solutionName && f.shown != nil && f.failed == nil:
-		return f.shown.csv(), nil
-	case name == notebookName && f.file != nil:
-		return f.notebook(), nil
+//go:embed model.ipynb
+var notebookForm string
+
+// notebook returns a notebook that fits the model and certifies the solver that the
+// knobs select.
+func (f *modelFigure) notebook() []byte {
+	mesh := fmt.Sprintf("probode.Uniform(%v)", f.number("h"))
+	if f.text("steps") == "tolerance" {
+		mesh = fmt.Sprintf("probode.Adaptive{Tolerance: probode.Tolerance{Relative: %v}}", f.number("rtol"))
 	}
-	return nil, errors.New(strconv.Quote(name) + " is not one of the files that can be downloaded now")
+	written := "`" + f.written + "`"
+	if strings.Contains(f.written, "`") {
+		written = fmt.Sprintf("%q", f.written)
+	}
+	var fields []string
+	for _, field := range [][2]string{{"name", f.file.Name}, {"written", written}, {"here", fmt.Sprintf("%#v", f.theta)},
+		{"method", f.text("method")}, {"mesh", mesh}, {"threshold", fmt.Sprint(threshold)}} {
+		text, _ := json.Marshal(field[1]) // cannot fail
+		fields = append(fields, "{{"+field[0]+"}}", string(text[1:len(text)-1]))
+	}
+	return []byte(strings.NewReplacer(fields...).Replace(notebookForm))
 }

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
@@ -18,15 +17,15 @@ import (
 	"github.com/probode/probode/pkg/probode/model"
 )
 
-// opened returns the figure with a model, and the view when all work is done.
-func opened(t *testing.T, values map[string]any) (*modelFigure, View) {
+// modelled returns the figure of a model with these values, and the view when all work is
+// done.
+func modelled(t *testing.T, values map[string]any) (*modelFigure, View) {
 	t.Helper()
-	f := newModel().(*modelFigure)
-	t.Cleanup(f.Close)
-	return f, after(t, f, values)
+	f := opened[*modelFigure](t, "model")
+	return f, after(t, f.Figure, values)
 }
 
-func after(t *testing.T, f Figure, values map[string]any) View {
+func after(t *testing.T, f *Figure, values map[string]any) View {
 	t.Helper()
 	if err := f.Set(values); err != nil {
 		t.Fatal(err)
@@ -67,9 +66,9 @@ data: |
 // The log-likelihood is that of the model with the solver of the knobs; a fit finds the
 // known optimum and moves the slider there.
 func TestModelFit(t *testing.T) {
-	f, v := opened(t, map[string]any{"text": decay, "p.k": 0.7, "method": "ab1", "h": 0.25})
+	f, v := modelled(t, map[string]any{"text": decay, "p.k": 0.7, "method": "ab1", "h": 0.25})
 	p := parsed(t, decay)
-	for name, s := range map[string]model.LikelihoodSettings{"loglikelihood": {Method: methodNamed("ab1"), StepSize: 0.25}, "loglikelihood.accurate": {}} {
+	for name, s := range map[string]model.LikelihoodSettings{"loglikelihood": {Method: solvers["ab1"].method, StepSize: 0.25}, "loglikelihood.accurate": {}} {
 		l, err := p.LogLikelihood(s)
 		if err != nil {
 			t.Fatal(err)
@@ -79,27 +78,44 @@ func TestModelFit(t *testing.T) {
 			t.Errorf("%s is %v, want %v, %v", name, v.Numbers[name], want, err)
 		}
 	}
-	if len(v.Charts) != 1 || len(v.Charts[0].Option["series"].([]map[string]any)) != 3 {
+	if len(v.Charts) != 1 || len(v.Charts[0].Series) != 3 {
 		t.Errorf("%d charts", len(v.Charts))
 	}
-	frame := fmt.Sprint(v.Charts[0].Option["yAxis"], v.Charts[0].Option["xAxis"])
-	v = after(t, f, map[string]any{"fit": true})
+	frame := fmt.Sprint(v.Charts[0].Y, v.Charts[0].X)
+	if err := f.Set(map[string]any{"fit": true}); err != nil {
+		t.Fatal(err)
+	}
+	v = after(t, f.Figure, nil) // which does not stop the fit
 	best := -3 * math.Log(0.1*math.Sqrt(2*math.Pi))
 	if k := f.number("p.k"); math.Abs(k-0.5) > 1e-6 || math.Abs(v.Numbers["fit.loglikelihood"]-best) > 1e-6 || !strings.Contains(says(v), "10 of 10 searches") {
 		t.Errorf("k = %v, %v\n%s", k, v.Numbers, says(v))
 	}
-	if got := fmt.Sprint(v.Charts[0].Option["yAxis"], v.Charts[0].Option["xAxis"]); got != frame {
+	if got := fmt.Sprint(v.Charts[0].Y, v.Charts[0].X); got != frame {
 		t.Errorf("the axes jump from %s to %s", frame, got)
 	}
-	v = after(t, f, map[string]any{"nominal": true})
+	v = after(t, f.Figure, map[string]any{"nominal": true})
 	if f.number("p.k") != 1 || strings.Contains(says(v), "Fit") {
 		t.Errorf("k = %v after a return to the nominal values\n%s", f.number("p.k"), says(v))
 	}
 }
 
+// An optimum outside of the slider's part of the prior stays where another knob moves.
+func TestModelFitOutside(t *testing.T) {
+	narrow := strings.Replace(decay, "nominalValue: 1,", "nominalValue: 1, objectivePriorType: normal, objectivePriorParameters: 1;0.05,", 1)
+	f, _ := modelled(t, map[string]any{"text": narrow})
+	if c := f.named("p.k"); c.Min < 0.8 || c.Max > 1.2 {
+		t.Fatalf("the slider goes from %v to %v", c.Min, c.Max)
+	}
+	after(t, f.Figure, map[string]any{"fit": true})
+	after(t, f.Figure, map[string]any{"h": 0.1})
+	if k := f.number("p.k"); math.Abs(k-0.5) > 1e-6 { // as in TestModelFit
+		t.Errorf("k = %v, want the optimum 0.5", k)
+	}
+}
+
 // A certificate is that of package certify, to the last bit.
 func TestModelCertificate(t *testing.T) {
-	_, v := opened(t, map[string]any{"h": 0.5, "certify": true})
+	_, v := modelled(t, map[string]any{"h": 0.5, "certify": true})
 	p, err := parsed(t, lynx).Posterior()
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +132,7 @@ func TestModelCertificate(t *testing.T) {
 
 // Mistakes have the line and the column of the text; the last good model stays.
 func TestModelMistakes(t *testing.T) {
-	f, good := opened(t, map[string]any{"text": decay})
+	f, good := modelled(t, map[string]any{"text": decay})
 	for _, m := range []struct {
 		old, new     string
 		line, column int
@@ -130,7 +146,7 @@ func TestModelMistakes(t *testing.T) {
 		{"parameters:", "parameters: [", 2, 0, "did not find"},
 		{"odes:", "other:", 5, 0, "other"},
 	} {
-		v := after(t, f, map[string]any{"text": strings.Replace(decay, m.old, m.new, 1)})
+		v := after(t, f.Figure, map[string]any{"text": strings.Replace(decay, m.old, m.new, 1)})
 		if len(v.Problems) != 1 {
 			t.Errorf("%s: problems %v", m.new, v.Problems)
 			continue
@@ -143,11 +159,11 @@ func TestModelMistakes(t *testing.T) {
 		}
 	}
 	head, _, _ := strings.Cut(decay, "data:")
-	v := after(t, f, map[string]any{"text": head + "data: mine.csv\n"})
+	v := after(t, f.Figure, map[string]any{"text": head + "data: mine.csv\n"})
 	if p := v.Problems[0]; p.Line != 8 || !strings.Contains(p.Text, "write the table itself") {
 		t.Errorf("data in a file: %+v", p)
 	}
-	if v = after(t, f, map[string]any{"text": decay}); v.Problems != nil {
+	if v = after(t, f.Figure, map[string]any{"text": decay}); v.Problems != nil {
 		t.Errorf("problems %v of a repaired model", v.Problems)
 	}
 }
@@ -175,12 +191,12 @@ func TestModelDoubts(t *testing.T) {
 		"tolerance":                 {map[string]any{"text": decay, "steps": "tolerance", "rtol": 1e-6, "certify": true}, "Certified to first order"},
 		"a fit with data far apart": {map[string]any{"text": strings.Replace(decay, "0.3678794412", "10", 1), "fit": true}, "k lies on its bound 0.01"},
 	} {
-		_, v := opened(t, m.values)
+		_, v := modelled(t, m.values)
 		if !strings.Contains(says(v), m.want) {
 			t.Errorf("%s: it says\n%s\nwant %q", name, says(v), m.want)
 		}
 		for _, c := range v.Charts {
-			if y := c.Option["yAxis"].(map[string]any); !(y["min"].(float64) < y["max"].(float64)) {
+			if y := c.Y; !(y.Min < y.Max) {
 				t.Errorf("%s: axis %v", name, y)
 			}
 		}
@@ -189,19 +205,19 @@ func TestModelDoubts(t *testing.T) {
 
 // Where the equations cannot be solved, nothing of earlier values is shown.
 func TestModelForgets(t *testing.T) {
-	f, v := opened(t, map[string]any{"text": strings.Replace(decay, "-k * A", "k * A^2", 1), "p.k": 0.1})
+	f, v := modelled(t, map[string]any{"text": strings.Replace(decay, "-k * A", "k * A^2", 1), "p.k": 0.1})
 	if !strings.Contains(says(v), "Log-likelihood") || len(v.Charts) != 1 {
 		t.Fatalf("it says %s", says(v))
 	}
-	v = after(t, f, map[string]any{"p.k": 10.0})
-	series := v.Charts[0].Option["series"].([]map[string]any)
-	if len(series) != 1 || series[0]["name"] != "data" || strings.Contains(says(v), "Log") || len(v.Numbers) > 0 || len(v.Files) != 2 {
+	v = after(t, f.Figure, map[string]any{"p.k": 10.0})
+	series := v.Charts[0].Series
+	if len(series) != 1 || series[0].Name != "data" || strings.Contains(says(v), "Log") || len(v.Numbers) > 0 || len(v.Files) != 2 {
 		t.Errorf("%d series, it says %s", len(series), says(v))
 	}
-	if _, err := f.File(solutionName); err == nil {
+	if _, err := f.File("solution.csv"); err == nil {
 		t.Error("the solution of earlier values")
 	}
-	v = after(t, f, map[string]any{"p.k": 0.1, "p.other": 1.0})
+	v = after(t, f.Figure, map[string]any{"p.k": 0.1, "p.other": 1.0})
 	if !strings.Contains(says(v), "Log-likelihood") {
 		t.Errorf("it says %s", says(v))
 	}
@@ -210,14 +226,14 @@ func TestModelForgets(t *testing.T) {
 // A knob that moves during a fit stops the fit, and no goroutine is left behind.
 func TestModelStops(t *testing.T) {
 	before := runtime.NumGoroutine()
-	f := newModel().(*modelFigure)
-	for _, press := range []string{"fit", "certify"} {
+	f := opened[*modelFigure](t, "model")
+	for press, value := range map[string]float64{"fit": 0.6, "certify": 0.7} {
 		if err := f.Set(map[string]any{press: true}); err != nil {
 			t.Fatal(err)
 		}
-		until(t, f, func(v View) bool { return f.doing != "" })
+		until(t, f.Figure, func(v View) bool { return f.doing != "" })
 		work := f.work
-		v := after(t, f, map[string]any{"p.theta1": 0.6})
+		v := after(t, f.Figure, map[string]any{"p.theta1": value})
 		if work.err == nil || f.found != nil || f.doing != "" || !strings.Contains(says(v), "Log-likelihood") {
 			t.Errorf("%s goes on: %v\n%s", press, work.err, says(v))
 		}
@@ -228,7 +244,7 @@ func TestModelStops(t *testing.T) {
 
 // The files that can be downloaded can be read.
 func TestModelFiles(t *testing.T) {
-	f, v := opened(t, map[string]any{"text": strings.Replace(decay, "name: decay", "name: \"`decay`\"", 1)})
+	f, v := modelled(t, map[string]any{"text": strings.Replace(decay, "name: decay", "name: \"`decay`\"", 1)})
 	if len(v.Files) != 3 {
 		t.Errorf("files %v", v.Files)
 	}
@@ -240,11 +256,11 @@ func TestModelFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	parsed(t, string(text))
-	table, err := f.File(solutionName)
+	table, err := f.File("solution.csv")
 	if lines := strings.Split(strings.TrimSpace(string(table)), "\n"); err != nil || len(lines) != 202 || lines[1] != ",y,0,1,1" {
 		t.Errorf("%v, %v", lines[:2], err)
 	}
-	book, err := f.File(notebookName)
+	book, err := f.File("model.ipynb")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,17 +290,17 @@ func TestModelFiles(t *testing.T) {
 
 // The names of methods mean what they mean to the command.
 func TestMethodNames(t *testing.T) {
-	for _, name := range append([]string{"am0,current", "ab2", "ab4", "am2"}, methodNames...) {
+	for name, s := range solvers {
 		m, err := methods.Parse(name)
-		if err != nil || m != methodNamed(name) {
-			t.Errorf("%s is %v, want %v, %v", name, methodNamed(name), m, err)
+		if err != nil || m != s.method {
+			t.Errorf("%s is %v, want %v, %v", name, s.method, m, err)
 		}
 	}
 }
 
 // Messages are answered, and a mistake or a panic becomes an answer.
 func TestPage(t *testing.T) {
-	figures["broken"] = func() Figure { return broken{} }
+	figures["broken"] = kind{make: func(f *Figure) content { return broken{f} }}
 	defer delete(figures, "broken")
 	var p Page
 	for _, m := range []struct{ ask, want string }{
@@ -310,6 +326,8 @@ func TestPage(t *testing.T) {
 }
 
 // broken is a figure that panics.
-type broken struct{ Figure }
+type broken struct{ *Figure }
 
-func (broken) Advance(time.Duration) View { panic("broken") }
+func (broken) controls(string) knobs         { return knobs{} }
+func (broken) compute(context.Context) error { return nil }
+func (broken) show(*View)                    { panic("broken") }

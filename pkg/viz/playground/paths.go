@@ -2,12 +2,11 @@ package playground
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
+	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -36,7 +35,7 @@ var integrable = map[string]integrated{
 
 // paths is the figure of an ensemble of numerical solutions beside the accurate solution.
 type paths struct {
-	computed
+	*Figure
 	ode    *probode.Problem
 	solved string // the name of ode
 	truth  *reference.Solution
@@ -53,13 +52,7 @@ type sized struct {
 	error, sd []float64
 }
 
-func newPaths() Figure {
-	f := &paths{}
-	f.computed = computed{problem: "fitzhugh-nagumo", list: f.controls, begin: f.compute, show: f.view,
-		failure: "The solver finds no solution with these settings",
-		ranged:  []string{"component", "h", "cut"}, drawn: []string{"component", "show", "cut"}}
-	return ready(f)
-}
+func newPaths(f *Figure) content { return &paths{Figure: f} }
 
 func (*paths) controls(name string) knobs {
 	i := integrable[name]
@@ -72,7 +65,7 @@ func (*paths) controls(name string) knobs {
 		component.Options = append(component.Options, Option{fmt.Sprint(k), p.StateName(k)})
 	}
 	from, to := p.Span[0], p.Span[1]
-	return knobs{problemChoice(name), component, methodChoice("am0"),
+	return knobs{problemChoice(name), component, methodChoice("am0", integrators...),
 		slider("h", "step size h", "log", i.least, i.most, 0, i.at),
 		slider("alpha", "scale of the noise α", "log", 1e-4, 1e3, 0.05, 0.2),
 		button("calibrate", "calibrate α"),
@@ -92,21 +85,14 @@ func problemChoice(value string) Control {
 	return c
 }
 
-// methodChoice returns the control for an integrator.
-func methodChoice(value string) Control {
-	return choice("method", "method", value, []Option{
-		{"ab1", "forward Euler"}, {"ab2", "Adams–Bashforth, order 2"}, {"ab4", "Adams–Bashforth, order 4"}, {"am0", "backward Euler"},
-		{"am1", "trapezoidal rule"}, {"am2", "Adams–Moulton, order 3"}, {"rk4", "Runge–Kutta, order 4"}}...)
-}
-
 // compute computes the ensemble, the accurate solution of a new problem, and then the
 // errors and spreads, from large steps to small ones.
 func (f *paths) compute(ctx context.Context) error {
-	if f.solved != f.problem {
-		f.ode, f.solved, f.truth, f.ens = integrable[f.problem].make(), f.problem, nil, nil
+	if f.solved != f.value {
+		f.ode, f.solved, f.truth, f.ens = integrable[f.value].make(), f.value, nil, nil
 	}
 	f.orders, f.scale = nil, nil
-	m := methodNamed(f.text("method"))
+	m, from, to := f.method(), f.ode.Span[0], f.ode.Span[1]
 	h, n, seed := f.number("h"), int(f.number("paths")), uint64(f.number("seed"))
 	if f.pressed == "calibrate" {
 		scale, err := calibrate.Run(ctx, f.ode, m, calibrate.Settings{StepSize: h, Paths: 100, Seed: seed, Workers: 1})
@@ -125,10 +111,7 @@ func (f *paths) compute(ctx context.Context) error {
 	}
 	if f.truth == nil {
 		f.work.rest(true) // the paths are shown first
-		times := make([]float64, 4801)
-		for i := range times {
-			times[i] = f.moment(i, len(times)-1)
-		}
+		times := floats.Span(make([]float64, 4801), from, to)
 		truth, err := reference.Solve(ctx, f.ode, times, reference.Settings{})
 		if err != nil {
 			return err
@@ -142,12 +125,9 @@ func (f *paths) compute(ctx context.Context) error {
 	}
 	f.work.rest(true) // they are shown before the other step sizes
 	const blocks = 50 // every grid has their ends, which are times of the accurate solution
-	settings.KeepPaths, settings.Times = false, make([]float64, blocks+1)
-	for k := range settings.Times {
-		settings.Times[k] = f.moment(k, blocks)
-	}
-	i := integrable[f.problem]
-	for h := f.moment(1, blocks) - f.ode.Span[0]; h >= i.least; h /= 2 {
+	settings.KeepPaths, settings.Times = false, floats.Span(make([]float64, blocks+1), from, to)
+	i := integrable[f.value]
+	for h := (to - from) / blocks; h >= i.least; h /= 2 {
 		if h > i.most {
 			continue
 		}
@@ -165,11 +145,6 @@ func (f *paths) compute(ctx context.Context) error {
 		f.orders = append(f.orders, o)
 	}
 	return nil
-}
-
-// moment returns the end of block k if the time span is divided into n equal blocks.
-func (f *paths) moment(k, n int) float64 {
-	return f.ode.Span[0] + (f.ode.Span[1]-f.ode.Span[0])*float64(k)/float64(n)
 }
 
 // errors returns the errors of the classical solution, which are NaN as long as the
@@ -203,74 +178,64 @@ func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	return errs
 }
 
-func rms(x []float64) float64 {
-	sum := 0.
-	for _, v := range x {
-		sum += v * v
-	}
-	return math.Sqrt(sum / float64(len(x)))
-}
+// rms returns the root mean square.
+func rms(x []float64) float64 { return floats.Norm(x, 2) / math.Sqrt(float64(len(x))) }
 
-func (f *paths) view(v *View) {
-	if f.solved != f.problem {
+func (f *paths) show(v *View) {
+	k, _ := strconv.Atoi(f.text("component"))
+	states := integrable[f.value].states[k]
+	t, x := linear("t", f.ode.Span[0], f.ode.Span[1]), linear(f.ode.StateName(k), states[0], states[1])
+	none := f.ens == nil || f.failed()
+	var series []Series
+	if !none {
+		series = f.scatter(k)
+	}
+	d, exact := len(f.ode.X0), points{}
+	for i := 0; f.truth != nil && i < len(f.truth.Times); i += 8 {
+		exact = append(exact, [2]float64{f.truth.Times[i], f.truth.X[i*d+k]})
+	}
+	series = append(series, line("accurate solution", ink, 1.6, exact), upright("cut", pale, 1, f.number("cut"), x))
+	v.draw("solutions", "Numerical solutions of "+integrable[f.value].label, 340, t, x, series...)
+	v.Charts[0].Wide = true
+	if none {
 		return
 	}
-	if f.ens == nil || len(v.Says) > 0 { // not yet computed, or a failure
-		v.Charts = []Chart{f.solutions(nil)}
-		return
+	f.cut(v, k, x)
+	f.sizes(v, k, t, x)
+	f.says(v, k)
+	v.Files = []File{{"paths.csv", "text/csv", func() []byte { return f.table(k) }}}
+	if !v.Done {
+		v.Progress = 0.3 + 0.1*float64(len(f.orders))
 	}
-	v.Progress = 0.3 + 0.1*float64(len(f.orders))
-	k := f.component()
-	c := f.cut(k)
-	v.Charts = []Chart{f.solutions(f.ens), c, f.spread(k), f.order(k)}
-	v.Says = f.says(k, v.Numbers)
-	v.Files = []File{{pathsFile, "text/csv"}}
 }
 
-const pathsFile = "paths.csv"
-
-// File writes a table of the component that is shown: the times, the classical
-// solution, the mean, the standard deviation, and the paths.
-func (f *paths) File(name string) ([]byte, error) {
-	if name != pathsFile || f.ens == nil || f.solved != f.problem {
-		return nil, errors.New("the only file is " + pathsFile + ", and it needs paths")
-	}
-	k, d, e := f.component(), len(f.ode.X0), f.ens
-	var b strings.Builder
-	b.WriteString("t,classical,mean,sd")
+// table returns a file with component k: the times, the classical solution, the mean, the
+// standard deviation, and the paths.
+func (f *paths) table(k int) []byte {
+	d, e := len(f.ode.X0), f.ens
+	b := []byte("t,classical,mean,sd")
 	for p := range e.Paths {
-		fmt.Fprintf(&b, ",path%d", p+1)
+		b = fmt.Appendf(b, ",path%d", p+1)
 	}
 	for i, t := range e.T {
-		fmt.Fprintf(&b, "\n%g,%g,%g,%g", t, e.Deterministic[k][i], e.Mean[k][i], e.SD[k][i])
+		b = fmt.Appendf(b, "\n%g,%g,%g,%g", t, e.Deterministic[k][i], e.Mean[k][i], e.SD[k][i])
 		for _, z := range e.Paths {
-			if b.WriteByte(','); z != nil {
-				fmt.Fprint(&b, z[i*d+k])
+			if b = append(b, ','); z != nil {
+				b = fmt.Append(b, z[i*d+k])
 			}
 		}
 	}
-	return append([]byte(b.String()), '\n'), nil
-}
-
-func (f *paths) component() int {
-	return slices.IndexFunc(f.named("component").Options, func(o Option) bool { return o.Value == f.text("component") })
-}
-
-// axes returns the axes of time and of component k. They depend only on the problem.
-func (f *paths) axes(k int) (t, x axis) {
-	p := integrable[f.problem].states[k]
-	return linear("t", f.ode.Span[0], f.ode.Span[1]), linear(f.ode.StateName(k), p[0], p[1])
+	return append(b, '\n')
 }
 
 // classical is the name of the solution without noise.
 const classical = "classical solution, ξ = 0"
 
-// solutions returns the chart of the component against time.
-func (f *paths) solutions(e *probode.Ensemble) Chart {
-	k, d := f.component(), len(f.ode.X0)
-	t, x := f.axes(k)
-	var series []map[string]any
-	if e != nil && f.text("show") == "paths" {
+// scatter returns component k of the paths, or their mean and a band, and of the classical
+// solution.
+func (f *paths) scatter(k int) (series []Series) {
+	d, e := len(f.ode.X0), f.ens
+	if f.text("show") == "paths" {
 		thin := max(1, len(e.T)*len(e.Paths)/20000) // points that no screen shows
 		all := points{}
 		for _, z := range e.Paths {
@@ -280,39 +245,27 @@ func (f *paths) solutions(e *probode.Ensemble) Chart {
 			all = append(all, gap)
 		}
 		s := line(fmt.Sprintf("%d paths", e.N), colours[0], 1, all)
-		s["lineStyle"].(map[string]any)["opacity"] = max(0.08, min(0.5, 8/float64(e.N)))
+		s.Opacity = max(0.08, min(0.5, 8/float64(e.N)))
 		series = append(series, s)
-	} else if e != nil {
-		low, high := points{}, points{}
-		for i, t := range e.T {
-			m, s := e.Mean[k][i], e.SD[k][i]
-			low, high = append(low, [2]float64{t, m - 2*s}), append(high, [2]float64{t, m + 2*s})
+	} else {
+		series = append(series, line("mean", colours[0], 2, joined(e.T, e.Mean[k])))
+		for _, width := range []float64{-2, 2} {
+			edge := floats.AddScaledTo(make([]float64, len(e.T)), e.Mean[k], width, e.SD[k])
+			series = append(series, line("mean ± 2 sd", colours[5], 1.2, joined(e.T, edge)))
 		}
-		series = append(series, line("mean", colours[0], 2, joined(e.T, e.Mean[k])), line("mean ± 2 sd", colours[5], 1.2, low), line("mean ± 2 sd", colours[5], 1.2, high))
 	}
-	if e != nil {
-		series = append(series, dashed(line(classical, colours[1], 1.6, joined(e.T, e.Deterministic[k]))))
-	}
-	exact := points{}
-	for i := 0; f.truth != nil && i < len(f.truth.Times); i += 8 {
-		exact = append(exact, [2]float64{f.truth.Times[i], f.truth.X[i*d+k]})
-	}
-	series = append(series, line("accurate solution", ink, 1.6, exact), upright("cut", pale, 1, f.number("cut"), x))
-	c := newChart("solutions", "Numerical solutions of "+integrable[f.problem].label, 340, t, x, series...)
-	c.Wide = true
-	return c
+	return append(series, dashed(line(classical, colours[1], 1.6, joined(e.T, e.Deterministic[k]))))
 }
 
-// The method at() returns the index of the first grid point at or after the cut.
+// The method at returns the index of the first grid point at or after the cut.
 func (f *paths) at() int {
 	i, _ := slices.BinarySearch(f.ens.T, f.number("cut"))
 	return min(i, len(f.ens.T)-1)
 }
 
-// cut returns the chart of the density of the component at the time of the cut. Densities
-// are drawn relative to their maximum, so that the axis stays the same.
-func (f *paths) cut(k int) Chart {
-	_, x := f.axes(k)
+// cut draws the density of component k at the time of the cut. Densities are drawn
+// relative to their maximum, so that the axis stays the same.
+func (f *paths) cut(v *View, k int, x Axis) {
 	i, d, e := f.at(), len(f.ode.X0), f.ens
 	var values []float64
 	for _, z := range e.Paths {
@@ -320,97 +273,79 @@ func (f *paths) cut(k int) Chart {
 			values = append(values, z[i*d+k])
 		}
 	}
-	var series []map[string]any
+	var series []Series
 	if at, density, err := kde.Line(values, 0, 160); err == nil {
 		floats.Scale(1/slices.Max(density), density)
 		s := line("paths", colours[0], 1.8, joined(at, density))
-		s["areaStyle"] = map[string]any{"opacity": 0.2}
+		s.Filled = true
 		series = append(series, s)
 	}
 	z, height := e.Deterministic[k][i], linear("relative density", 0, 1)
 	series = append(series, dashed(upright(classical, colours[1], 1.6, z, height)), upright("accurate solution", ink, 1.6, z-f.errs[k][i], height))
-	height.max = 1.2
-	return newChart("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, height, series...)
+	height.Max = 1.2
+	v.draw("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, height, series...)
 }
 
-// sizes returns the axis of errors. It has eight decades, which depend only on the
-// problem.
-func (f *paths) sizes(k int, name string) axis {
-	_, x := f.axes(k)
-	top := decade(x.max-x.min, math.Ceil)
-	return axis{name, top * 1e-8, top, true}
-}
-
-// spread returns the chart of error and spread against time.
-func (f *paths) spread(k int) Chart {
-	t, _ := f.axes(k)
-	return newChart("spread", "Error and spread by time", 260, t, f.sizes(k, "size"),
-		line("|error| of the classical solution", colours[1], 1.6, joined(f.ens.T, magnitudes(f.errs[k]))[1:]),
-		line("sd of the paths", colours[0], 1.6, joined(f.ens.T, f.ens.SD[k])[1:]))
-}
-
-func magnitudes(x []float64) []float64 {
-	all := make([]float64, len(x))
-	for i, v := range x {
-		all[i] = math.Abs(v)
+// sizes draws error and spread of component k against time and against the step size. The
+// axes of errors have eight decades, which depend only on the problem.
+func (f *paths) sizes(v *View, k int, t, x Axis) {
+	e, i, h := f.ens, integrable[f.value], f.number("h")
+	top := decade(x.Max-x.Min, math.Ceil)
+	size := points{}
+	for j := 1; j < len(e.T); j++ { // the start has neither error nor spread
+		size = append(size, [2]float64{e.T[j], math.Abs(f.errs[k][j])})
 	}
-	return all
-}
-
-// order returns the chart of error and spread against step size.
-func (f *paths) order(k int) Chart {
-	i := integrable[f.problem]
-	x, y := axis{"step size h", decade(i.least, math.Floor), decade(i.most, math.Ceil), true}, f.sizes(k, "root mean square")
+	v.draw("spread", "Error and spread by time", 260, t, Axis{"size", top * 1e-8, top, true},
+		line("|error| of the classical solution", colours[1], 1.6, size), line("sd of the paths", colours[0], 1.6, joined(e.T, e.SD[k])[1:]))
 	errs, sds := points{}, points{}
 	for _, o := range f.orders {
 		errs, sds = append(errs, [2]float64{o.h, o.error[k]}), append(sds, [2]float64{o.h, o.sd[k]})
 	}
-	h := f.number("h")
-	return newChart("order", "Error and spread by step size", 260, x, y,
+	steps := Axis{"step size h", decade(i.least, math.Floor), decade(i.most, math.Ceil), true}
+	v.draw("order", "Error and spread by step size", 260, steps, Axis{"root mean square", top * 1e-8, top, true},
 		line("error", colours[1], 1.6, errs), line("spread", colours[0], 1.6, sds),
-		dots("error at h", colours[1], 9, points{{h, rms(f.errs[k])}}), dots("spread at h", colours[0], 9, points{{h, rms(f.ens.SD[k])}}))
+		dots("error at h", colours[1], 9, points{{h, rms(f.errs[k])}}), dots("spread at h", colours[0], 9, points{{h, rms(e.SD[k])}}))
 }
 
-func (f *paths) says(k int, numbers map[string]float64) []string {
+func (f *paths) says(v *View, k int) {
 	if f.truth == nil {
-		return []string{"The accurate solution is being computed."}
+		v.say("The accurate solution is being computed.")
+		return
 	}
 	e, i := f.ens, f.at()
-	numbers["mean"], numbers["sd"], numbers["classical"] = e.Mean[k][i], e.SD[k][i], e.Deterministic[k][i]
-	numbers["error"] = f.errs[k][i]
+	mean, sd, z, err := e.Mean[k][i], e.SD[k][i], e.Deterministic[k][i], f.errs[k][i]
+	v.Numbers["mean"], v.Numbers["sd"], v.Numbers["classical"], v.Numbers["error"] = mean, sd, z, err
 	within := 0
-	for j, err := range f.errs[k] { // the start has neither error nor spread
-		if j > 0 && math.Abs(err) <= 2*e.SD[k][j] {
+	for j := 1; j < len(e.T); j++ {
+		if math.Abs(f.errs[k][j]) <= 2*e.SD[k][j] {
 			within++
 		}
 	}
-	name := f.ode.StateName(k)
-	list := []string{
-		fmt.Sprintf("%d paths with %d steps of h = %.4g. At t = %.4g, %s is %.5g ± %.2g in the paths, %.5g in the classical solution, and %.5g in the accurate one.",
-			e.N, len(e.T)-1, f.ens.Grid.H(0), e.T[i], name, e.Mean[k][i], e.SD[k][i], e.Deterministic[k][i], e.Deterministic[k][i]-f.errs[k][i]),
-		fmt.Sprintf("The root mean square over time is %.3g for the error of the classical solution and %.3g for the spread of the paths; the error is at most two standard deviations at %d %% of the times.",
-			rms(f.errs[k]), rms(e.SD[k]), 100*within/(len(e.T)-1)),
-	}
+	v.say("%d paths with %d steps of h = %.4g. At t = %.4g, %s is %.5g ± %.2g in the paths, %.5g in the classical solution, and %.5g in the accurate one.",
+		e.N, len(e.T)-1, e.Grid.H(0), e.T[i], f.ode.StateName(k), mean, sd, z, z-err)
+	v.say("The root mean square over time is %.3g for the error of the classical solution and %.3g for the spread of the paths; the error is at most two standard deviations at %d %% of the times.",
+		rms(f.errs[k]), rms(e.SD[k]), 100*within/(len(e.T)-1))
 	if e.Failed > 0 {
-		list = append(list, fmt.Sprintf("%d paths could not be computed, and all numbers refer to the others. The first failure: %v.", e.Failed, e.Failure))
+		v.say("%d paths could not be computed, and all numbers refer to the others. The first failure: %v.", e.Failed, e.Failure)
 	}
 	if e.N < 20 {
-		list = append(list, fmt.Sprintf("With %d paths, every spread is uncertain by about %.0f %%.", e.N, 100/math.Sqrt(2*float64(e.N-1))))
+		v.say("With %d paths, every spread is uncertain by about %.0f %%.", e.N, 100/math.Sqrt(2*float64(e.N-1)))
 	}
 	if c := f.scale; c != nil {
-		said := fmt.Sprintf("The calibration gives α = %.3g, which is outside the range of the slider.", c.Alpha)
-		if c.Alpha == f.number("alpha") {
-			said = fmt.Sprintf("With the calibrated scale α = %.3g the spread matches the estimated error.", c.Alpha)
-		} else if math.IsNaN(c.Alpha) {
-			said = "The calibration gives no α."
+		switch {
+		case math.IsNaN(c.Alpha):
+			v.say("The calibration gives no α.")
+		case c.Alpha == f.number("alpha"):
+			v.say("With the calibrated scale α = %.3g the spread matches the estimated error.", c.Alpha)
+		default:
+			v.say("The calibration gives α = %.3g, which is outside the range of the slider.", c.Alpha)
 		}
-		list = append(append(list, said), c.Warnings...)
+		v.Says = append(v.Says, c.Warnings...)
 	}
 	if o := f.orders; len(o) > 2 {
 		a, b := o[len(o)-3], o[len(o)-1]
 		slope := func(x, y float64) float64 { return math.Log(x/y) / math.Log(a.h/b.h) }
-		list = append(list, fmt.Sprintf("Over the smallest steps the error falls as h to the power %.2f, and the spread as h to the power %.2f.",
-			slope(a.error[k], b.error[k]), slope(a.sd[k], b.sd[k])))
+		v.say("Over the smallest steps the error falls as h to the power %.2f, and the spread as h to the power %.2f.",
+			slope(a.error[k], b.error[k]), slope(a.sd[k], b.sd[k]))
 	}
-	return list
 }

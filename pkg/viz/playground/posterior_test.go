@@ -28,7 +28,7 @@ import (
 const turn = 20 * time.Millisecond
 
 // until advances a figure until its view is as wanted.
-func until(t *testing.T, f Figure, want func(v View) bool) View {
+func until(t *testing.T, f *Figure, want func(v View) bool) View {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if v := f.Advance(turn); want(v) {
@@ -67,10 +67,11 @@ func TestRunIsSampleRun(t *testing.T) {
 		p.Alpha, p.Mesh = alpha, probode.Uniform(0.1)
 		s := mcmc.Settings{Draws: 30, BurnIn: 20, Thin: 5, Seed: 3}
 		r := newRun(p, s)
-		for !r.advance(time.Millisecond) {
+		work := newTask(r.draw)
+		for !work.advance(time.Millisecond) {
 		}
-		if r.err != nil {
-			t.Fatal(r.err)
+		if work.err != nil {
+			t.Fatal(work.err)
 		}
 		want, err := sample.Run(context.Background(), p, sampler(p), s)
 		if err != nil {
@@ -90,10 +91,9 @@ func TestRunIsSampleRun(t *testing.T) {
 // seeds. Quadrature with 7³ and with 9³ nodes agree to a hundredth of a sd.
 func TestAccurateMoments(t *testing.T) {
 	const problem = "fitzhugh-nagumo"
-	r := accurate(problem)
+	r := accurately(problem)
 	for !r.advance(time.Second) {
 	}
-	accurates[problem] = r // for later tests
 	ctx, p := context.Background(), r.posterior
 	found, err := modes.Find(ctx, p, modes.Settings{Seed: 1})
 	if err != nil {
@@ -154,12 +154,12 @@ func TestAccurateMoments(t *testing.T) {
 // hold its posterior.
 func TestAccurate(t *testing.T) {
 	for name, q := range problems {
-		r := accurate(name)
+		r := accurately(name)
 		for !r.advance(time.Second) {
 		}
 		if !enough(r.summary) {
-			m, rhat := worst(r.summary)
-			t.Errorf("%s: R̂ %v, %v effective draws: want enough to compare means", name, rhat, m.BulkESS)
+			_, ess, rhat := worst(r.summary)
+			t.Errorf("%s: R̂ %v, %v effective draws: want enough to compare means", name, rhat, ess)
 		}
 		c, err := certify.Run(context.Background(), r.posterior, certify.Settings{Seed: 1})
 		if err != nil || !c.Certified(0.1) {
@@ -178,9 +178,9 @@ func TestAccurate(t *testing.T) {
 // single steps, begins again, and leaves no goroutine behind.
 func TestPosteriorFigure(t *testing.T) {
 	before := runtime.NumGoroutine()
-	f := newPosterior().(*posterior)
+	f := opened[*posterior](t, "posterior")
 	begun := func(View) bool { n, _ := f.draws.iterations(); return n > 0 }
-	v := until(t, f, begun)
+	v := until(t, f.Figure, begun)
 	said := strings.Join(v.Says, " ")
 	if v.Done || strings.Contains(said, "±") || !strings.Contains(said, "too few draws") {
 		t.Errorf("with few draws it says %s", said)
@@ -191,13 +191,8 @@ func TestPosteriorFigure(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	count := func() (n int) {
-		for _, c := range f.draws.chains {
-			n += c.iteration
-		}
-		return n
-	}
-	first := f.draws
+	count := func() int { return f.draws.made() }
+	first, work := f.draws, f.work
 	set(map[string]any{"stop": true})
 	n := count()
 	f.Advance(turn)
@@ -214,15 +209,16 @@ func TestPosteriorFigure(t *testing.T) {
 	if f.draws != first {
 		t.Error("another axis begins the draws again")
 	}
-	until(t, f, func(View) bool { return count() > n+1 })
-	set(map[string]any{"h": 0.1})
-	if f.draws == first || !first.over() {
+	until(t, f.Figure, func(View) bool { return count() > n+1 })
+	set(map[string]any{"h": 0.1, "stop": true})
+	if f.Advance(turn); f.draws == first || !work.ended() || count() > 0 && f.draws.posterior.Mesh != probode.Uniform(0.1) {
 		t.Error("another step does not begin the draws again")
 	}
 	second := f.draws
-	until(t, f, begun)
+	set(map[string]any{"stop": false})
+	until(t, f.Figure, begun)
 	set(map[string]any{"reset": true})
-	if f.draws == second {
+	if f.Advance(turn); f.draws == second {
 		t.Error("reset does not begin again")
 	}
 	set(map[string]any{"problem": "lynx-hare"})
@@ -236,18 +232,19 @@ func TestPosteriorFigure(t *testing.T) {
 		}
 	}
 	f.Close()
+	f.exact.stop()
+	delete(accurates, "fitzhugh-nagumo")
 	settled(t, before)
 }
 
 // With enough draws the figure gives means, and a view is JSON.
 func TestPosteriorEnough(t *testing.T) {
-	f := newPosterior().(*posterior)
-	defer f.Close()
+	f := opened[*posterior](t, "posterior")
 	if err := f.Set(map[string]any{"noise": false}); err != nil {
 		t.Fatal(err)
 	}
-	v := until(t, f, func(v View) bool { return strings.Contains(strings.Join(v.Says, " "), "moves the mean") })
-	if len(v.Charts[0].Option["series"].([]map[string]any)) != 5 { // two contours of each, and the latest draws
+	v := until(t, f.Figure, func(v View) bool { return strings.Contains(strings.Join(v.Says, " "), "moves the mean") })
+	if len(v.Charts[0].Series) != 5 { // two contours of each, and the latest draws
 		t.Error("no contours")
 	}
 	if v.Numbers["mean.theta3"] < 3.03 || v.Numbers["mean.theta3"] > 3.1 { // the paper's figure 2
@@ -260,7 +257,7 @@ func TestPosteriorEnough(t *testing.T) {
 	if err := f.Set(map[string]any{"problem": "lynx-hare", "method": "ab1", "h": 0.5, "x": "lynx0"}); err != nil {
 		t.Fatal(err)
 	}
-	if said := says(finished(t, f)); !strings.Contains(said, "lynx0 lies outside of its axis") {
+	if said := says(finished(t, f.Figure)); !strings.Contains(said, "lynx0 lies outside of its axis") {
 		t.Errorf("forward Euler for lynx and hare: %s", said)
 	}
 }

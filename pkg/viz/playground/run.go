@@ -6,48 +6,51 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
 // A run draws from a posterior with four chains, which can be watched. Its draws are
 // those of sample.Run with the same settings.
 type run struct {
-	*task
 	posterior *bayes.Posterior
 	settings  mcmc.Settings
 	chains    []*chain
-	single    bool // pause after each iteration
+	pause     func() // ends the turn of the task if its time is over
 
 	summary diag.Summary // of the first judged draws of each chain
 	judged  int
-	whole   bool // all draws have been made
 
 	outlined [3]int   // number of draws and parameters of outlines
 	outlines []points // contours
 }
 
-// A chain keeps every Thin-th position of one chain, burn-in included. The draws are
-// summarised again whenever their number has grown by a tenth.
-type chain struct {
-	mcmc.Kernel
-	mcmc.Generator
-	run       *run
-	iteration int
-	positions [][]float64
+// newRun prepares a run, which also samples ξ if p has noise. BurnIn must be a multiple
+// of Thin.
+func newRun(p *bayes.Posterior, s mcmc.Settings) *run {
+	s.Workers, s.Chains = 1, 4
+	return &run{posterior: p, settings: s}
 }
 
-func (c *chain) Step(rng *rand.Rand) {
-	c.Kernel.Step(rng)
-	if c.iteration++; c.iteration%c.run.settings.Thin == 0 {
-		c.positions = append(c.positions, slices.Clone(c.Position()))
-		if n := len(c.run.kept()[0]); n >= fewest && 10*n >= 11*c.run.judged {
-			c.run.summarise()
-		}
+// draw makes the draws.
+func (r *run) draw(ctx context.Context) error {
+	r.pause = progress.Pause(ctx)
+	_, err := sample.Run(ctx, r.posterior, watched{sampler(r.posterior), r}, r.settings)
+	if err == nil {
+		r.summarise()
 	}
-	c.run.rest(c.run.single)
+	return err
+}
+
+func sampler(p *bayes.Posterior) sample.Sampler {
+	if p.Alpha > 0 {
+		return sample.PCNWithinGibbs{}
+	}
+	return sample.Deterministic{}
 }
 
 // The type watched is a Sampler whose kernels keep their positions in a run.
@@ -72,26 +75,25 @@ func (w watched) Prepare(ctx context.Context, d *bayes.Density, modes func() (*b
 	return watched{s, w.run}, notes, err
 }
 
-// newRun prepares a run, which also samples ξ if p has noise. BurnIn must be a multiple
-// of Thin.
-func newRun(p *bayes.Posterior, s mcmc.Settings) *run {
-	s.Workers, s.Chains = 1, 4
-	r := &run{posterior: p, settings: s}
-	r.task = newTask(func(ctx context.Context) error {
-		_, err := sample.Run(ctx, p, watched{sampler(p), r}, s)
-		if r.whole = err == nil; r.whole && len(r.kept()[0]) >= fewest {
-			r.summarise()
-		}
-		return err
-	})
-	return r
+// A chain keeps every Thin-th position of one chain, burn-in included. The draws are
+// summarised again whenever their number has grown by a tenth.
+type chain struct {
+	mcmc.Kernel
+	mcmc.Generator
+	run       *run
+	iteration int
+	positions [][]float64
 }
 
-func sampler(p *bayes.Posterior) sample.Sampler {
-	if p.Alpha > 0 {
-		return sample.PCNWithinGibbs{}
+func (c *chain) Step(rng *rand.Rand) {
+	c.Kernel.Step(rng)
+	if c.iteration++; c.iteration%c.run.settings.Thin == 0 {
+		c.positions = append(c.positions, slices.Clone(c.Position()))
+		if n := len(c.run.kept()[0]); 10*n >= 11*c.run.judged {
+			c.run.summarise()
+		}
 	}
-	return sample.Deterministic{}
+	c.run.pause()
 }
 
 // iterations returns the number of iterations that every chain has completed, and the
@@ -109,10 +111,18 @@ func (r *run) iterations() (done, total int) {
 	return done, total
 }
 
-// progress returns the completed share of the run.
-func (r *run) progress() float64 {
+// share returns the completed share of the run.
+func (r *run) share() float64 {
 	done, total := r.iterations()
 	return float64(done) / float64(total)
+}
+
+// made returns the number of iterations of all chains together.
+func (r *run) made() (n int) {
+	for _, c := range r.chains {
+		n += c.iteration
+	}
+	return n
 }
 
 // The method kept returns the draws after burn-in, the same number from each chain.
@@ -121,21 +131,21 @@ func (r *run) kept() [][][]float64 {
 	burnIn := r.settings.BurnIn / r.settings.Thin
 	n := max(0, done/r.settings.Thin-burnIn)
 	all := make([][][]float64, r.settings.Chains)
-	if n == 0 {
-		return all
-	}
-	for i, c := range r.chains {
-		all[i] = c.positions[burnIn : burnIn+n]
+	for i := 0; n > 0 && i < len(all); i++ {
+		all[i] = r.chains[i].positions[burnIn : burnIn+n]
 	}
 	return all
 }
 
-// summarise renews the summary of the draws. It rests after each parameter, because the
-// page would freeze for too long during a whole summary.
+// summarise renews the summary of the draws, unless there are too few. It pauses after
+// each parameter, because the page would freeze for too long during a whole summary.
 func (r *run) summarise() {
-	const most = 500 // draws of a chain
+	const fewest, most = 20, 500 // draws of a chain
 	kept := r.kept()
 	n := len(kept[0])
+	if n < fewest {
+		return
+	}
 	thin := (n + most - 1) / most
 	var summary diag.Summary
 	for i, name := range r.posterior.Names() {
@@ -146,7 +156,7 @@ func (r *run) summarise() {
 			}
 		}
 		summary = append(summary, diag.Summarize([]string{name}, one, nil)...)
-		r.rest(false)
+		r.pause()
 	}
 	r.summary, r.judged = summary, n
 }
@@ -154,60 +164,57 @@ func (r *run) summarise() {
 // These limits say when means are shown: they require R̂ ≤ mostRHat, and at least
 // leastESS effective draws.
 const (
-	mostRHat  = 1.01
-	leastESS  = 400
-	fewestESS = 50 // for contours
-	fewest    = 20 // draws of a chain, for a summary
+	mostRHat = 1.01
+	leastESS = 400
 )
 
-// The function worst returns the parameter with the fewest effective draws, and the
-// largest R̂. An R̂ that is NaN counts as infinite.
-func worst(s diag.Summary) (least diag.Marginal, rhat float64) {
-	least.BulkESS = math.Inf(1)
+// The function worst returns the parameter with the fewest effective draws, their number,
+// and the largest R̂, which may be NaN.
+func worst(s diag.Summary) (name string, ess, rhat float64) {
+	ess = math.Inf(1)
 	for _, m := range s {
-		if ess := min(m.BulkESS, m.TailESS); !(ess >= min(least.BulkESS, least.TailESS)) || least.Name == "" {
-			least = m
+		if n := min(m.BulkESS, m.TailESS); !(n >= ess) {
+			name, ess = m.Name, n
 		}
-		if rhat = max(rhat, m.RHat); rhat != rhat {
-			rhat = math.Inf(1)
-		}
+		rhat = max(rhat, m.RHat)
 	}
-	return least, rhat
+	return name, ess, rhat
 }
 
 // The function enough reports whether means of the draws can be shown.
 func enough(s diag.Summary) bool {
-	if len(s) == 0 {
-		return false
-	}
-	m, rhat := worst(s)
-	return rhat <= mostRHat && min(m.BulkESS, m.TailESS) >= leastESS
+	_, ess, rhat := worst(s)
+	return len(s) > 0 && rhat <= mostRHat && ess >= leastESS
 }
 
-// The method accepted returns the share of the moves of θ, and of those of ξ, that were
-// accepted.
-func (r *run) accepted() (theta, xi float64) {
-	var sum mcmc.Stats
-	for _, c := range r.chains {
-		s := c.Stats()
-		sum.Proposed, sum.Accepted = sum.Proposed+s.Proposed, sum.Accepted+s.Accepted
-		sum.Latent.Proposed, sum.Latent.Accepted = sum.Latent.Proposed+s.Latent.Proposed, sum.Latent.Accepted+s.Latent.Accepted
+// outline returns the contours of parameters i and j around 50 % and 90 % of the draws, or
+// nothing while there are few.
+func (r *run) outline(i, j int) []points {
+	const most, fewest, cells = 1000, 50, 64 // draws, effective draws
+	s, now := r.summary, [3]int{r.judged, i, j}
+	if r.outlined == now {
+		return r.outlines
 	}
-	return sum.Rate(), sum.Latent.Rate()
-}
-
-// The method over reports whether the run has ended, with or without all draws.
-func (r *run) over() bool {
-	select {
-	case <-r.done:
-		return true
-	default:
-		return false
+	r.outlined, r.outlines = now, nil
+	if len(s) == 0 || !(min(s[i].BulkESS, s[j].BulkESS) >= fewest) {
+		return nil
 	}
-}
-
-func (r *run) close() {
-	if r != nil {
-		r.stop()
+	kept := r.kept()
+	each := min(r.judged, len(kept[0])) // the contours change when the summary does
+	thin := (4*each + most - 1) / most
+	var x, y []float64
+	for _, draws := range kept {
+		for k := thin - 1; k < each; k += thin {
+			x, y = append(x, draws[k][i]), append(y, draws[k][j])
+		}
 	}
+	smoother := math.Pow(max(1, float64(len(x))/min(s[i].BulkESS, s[j].BulkESS)), 1./6) // as for that many independent draws
+	g, err := kde.Plane(x, y, smoother, cells)
+	if err != nil {
+		return nil
+	}
+	for _, level := range g.Levels(0.5, 0.9) {
+		r.outlines = append(r.outlines, joined(g.Contour(level)))
+	}
+	return r.outlines
 }

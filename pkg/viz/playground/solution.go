@@ -1,53 +1,66 @@
 package playground
 
 import (
+	"cmp"
 	"context"
-	_ "embed"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A solution holds the observables of a model, computed with a solver and accurately,
-// together with the data.
-type solution struct {
-	curves  []curve // one for each condition and observable
-	says    string  // about the likelihood
-	partial bool    // the solver has failed
-	numbers map[string]float64
-}
-
 // A curve is an observable under a condition.
 type curve struct {
 	observable, condition string
-	t, solver, exact      []float64 // nil if it failed
+	t, solver, exact      []float64 // solver is nil if it failed
 	data                  points
 }
 
-// newSolution solves the equations of all conditions. If only the selected solver
-// fails, newSolution returns the accurate solution, with the reason why the other is
-// missing.
-func newSolution(ctx context.Context, file *model.File, setup probode.Setup, theta []float64) (*solution, error) {
-	list, err := file.Instances()
-	if err != nil {
-		return nil, err
+// solve solves the equations of all conditions with the parameters, the method and the
+// step that the knobs select, and then computes the likelihood. It is no error if the
+// equations cannot be solved.
+func (f *modelFigure) solve(ctx context.Context) error {
+	curves, failure, err := f.solutions(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	s := &solution{numbers: map[string]float64{}}
-	var failed error
+	if f.unsolved = err; err != nil {
+		return nil
+	}
+	f.curves, f.likelihood = curves, ""
+	if f.frame == nil {
+		f.frame = axesOf(curves)
+	}
+	if failure != nil {
+		f.likelihood = "This solver fails, so only the accurate solution is shown: " + failure.Error() + "."
+		return nil
+	}
+	f.likelihood, err = f.compared(ctx) // takes longer
+	if err != nil {
+		f.likelihood = "There is no log-likelihood: " + err.Error() + "."
+	}
+	return ctx.Err()
+}
+
+// solutions returns the curves. If only the selected solver fails, failure is the reason,
+// and the curves are those of the accurate solution.
+func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, err error) {
+	list, err := f.file.Instances()
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, e := range list {
-		p, err := file.ODE(e)
+		p, err := f.file.ODE(e)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		names, observe, err := file.Observables(e)
+		names, observe, err := f.file.Observables(e)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(names) == 0 { // nothing is observed
 			names = p.States
@@ -58,126 +71,91 @@ func newSolution(ctx context.Context, file *model.File, setup probode.Setup, the
 		for i := range times {
 			times[i] = p.Span[0] + (p.Span[1]-p.Span[0])*float64(i)/between
 		}
-		exact, err := observed(ctx, probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-8}}}, p, times, theta, len(names), observe)
-		if err != nil {
-			return nil, err
+		// observed returns the observables by number and time.
+		observed := func(s probode.Setup) ([][]float64, error) {
+			path, err := s.Bind(ctx, p, f.theta, times)
+			if err != nil {
+				return nil, err
+			}
+			d := p.Dim()
+			states := make([]float64, len(times)*d)
+			if err := path.States(ctx, states, f.theta, nil); err != nil {
+				return nil, err
+			}
+			out, row := make([][]float64, len(names)), make([]float64, len(names))
+			for i, t := range times {
+				observe(row, t, states[i*d:(i+1)*d], f.theta)
+				for k, v := range row {
+					out[k] = append(out[k], v)
+				}
+			}
+			return out, nil
 		}
-		solver, err := observed(ctx, setup, p, times, theta, len(names), observe)
-		if err != nil && failed == nil {
-			failed = err
+		exact, err := observed(probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-8}}})
+		if err != nil {
+			return nil, nil, err
+		}
+		solver, err := observed(f.setup())
+		if err != nil {
+			solver, failure = make([][]float64, len(names)), cmp.Or(failure, err)
 		}
 		for k, name := range names {
-			c := curve{observable: name, condition: e.Condition, t: times, exact: exact[k]}
-			if solver != nil {
-				c.solver = solver[k]
-			}
-			for _, m := range file.Models {
+			c := curve{observable: name, condition: e.Condition, t: times, solver: solver[k], exact: exact[k]}
+			for _, m := range f.file.Models {
 				for _, d := range m.Data {
 					if d.Observable == name && d.Condition == e.Condition && d.Time-d.Time == 0 {
 						c.data = append(c.data, [2]float64{d.Time, d.Value})
 					}
 				}
 			}
-			s.curves = append(s.curves, c)
+			curves = append(curves, c)
 		}
 	}
-	if s.partial = failed != nil; s.partial {
-		s.says = "This solver fails, so only the accurate solution is shown: " + failed.Error() + "."
-	}
-	return s, nil
+	return curves, failure, nil
 }
 
-// The function observed returns the observables by number and time.
-func observed(ctx context.Context, s probode.Setup, p *probode.Problem, times, theta []float64, n int, observe func(dst []float64, t float64, x, theta []float64)) ([][]float64, error) {
-	path, err := s.Bind(ctx, p, theta, times)
-	if err != nil {
-		return nil, err
+// The method compared says what the log-likelihood is, both with the solver and with an
+// accurate one.
+func (f *modelFigure) compared(ctx context.Context) (string, error) {
+	if _, n := f.file.Size(); n == 0 {
+		return "The model has no data, so there is no likelihood.", nil
 	}
-	d := p.Dim()
-	states := make([]float64, len(times)*d)
-	if err := path.States(ctx, states, theta, nil); err != nil {
-		return nil, err
-	}
-	out, row := make([][]float64, n), make([]float64, n)
-	for i, t := range times {
-		observe(row, t, states[i*d:(i+1)*d], theta)
-		for k, v := range row {
-			out[k] = append(out[k], v)
-		}
-	}
-	return out, nil
-}
-
-// likelihood says what the log-likelihood is, both with the solver and with an accurate
-// one.
-func (s *solution) likelihood(ctx context.Context, file *model.File, setup probode.Setup, theta []float64) {
-	if s.partial {
-		return
-	}
-	if _, n := file.Size(); n == 0 {
-		s.says = "The model has no data, so there is no likelihood."
-		return
-	}
-	by := model.LikelihoodSettings{Method: setup.Method, StepSize: setup.StepSize(), Workers: 1}
+	setup := f.setup()
+	by := model.LikelihoodSettings{Method: setup.Method, StepSize: setup.StepSize()}
 	if m, ok := setup.Mesh.(probode.Adaptive); ok {
 		by.Tolerance = m.Tolerance
 	}
-	var values [2]float64
-	for i, one := range []model.LikelihoodSettings{by, {Workers: 1}} {
-		l, err := file.LogLikelihood(one)
-		if err == nil {
-			var v *model.Evaluation
-			if v, err = l.At(ctx, theta, false); err == nil {
-				values[i] = v.LogLikelihood
-			}
-		}
-		if err != nil {
-			s.says = "There is no log-likelihood: " + err.Error() + "."
-			return
-		}
+	exact, list, err := f.file.Losses(ctx, f.theta, []model.LikelihoodSettings{by})
+	if err != nil {
+		return "", err
 	}
-	if math.IsInf(values[0]+values[1], 0) {
-		s.says = "There is no log-likelihood: the density of the data is so small that it is rounded to zero."
-		return
+	loss := list[0]
+	if loss.Err != nil {
+		return "", loss.Err
 	}
-	s.numbers["loglikelihood"], s.numbers["loglikelihood.accurate"] = values[0], values[1]
-	s.says = fmt.Sprintf("Log-likelihood %.6g with this solver, %.6g with an accurate one; the difference is %.2g.", values[0], values[1], values[0]-values[1])
+	if math.IsInf(loss.LogLikelihood+exact.LogLikelihood, 0) {
+		return "", errors.New("the density of the data is so small that it is rounded to zero")
+	}
+	f.numbers["loglikelihood"], f.numbers["loglikelihood.accurate"] = loss.LogLikelihood, exact.LogLikelihood
+	return fmt.Sprintf("Log-likelihood %.6g with this solver, %.6g with an accurate one; the difference is %.2g.", loss.LogLikelihood, exact.LogLikelihood, loss.Loss), nil
 }
 
-// forget keeps only the data.
-func (s *solution) forget() {
-	for i := range s.curves {
-		s.curves[i].solver, s.curves[i].exact = nil, nil
-	}
-	s.says, s.numbers = "", nil
-}
-
-// observables returns the names of the observables, each once.
-func (s *solution) observables() (names []string) {
-	for _, c := range s.curves {
-		if !slices.Contains(names, c.observable) {
-			names = append(names, c.observable)
-		}
-	}
-	return names
-}
-
-// axes returns a vertical axis for each observable. It covers the data or, if there are
+// axesOf returns a vertical axis for each observable. It covers the data or, if there are
 // none, the accurate solution, and stays the same while parameters change.
-func (s *solution) axes() (all []axis) {
-	for _, name := range s.observables() {
+func axesOf(curves []curve) (all []Axis) {
+	for _, first := range curves {
+		if slices.ContainsFunc(all, func(a Axis) bool { return a.Name == first.observable }) {
+			continue
+		}
 		low, high := math.Inf(1), math.Inf(-1)
-		for _, c := range s.curves {
-			values := c.exact
-			if c.data != nil {
-				values = nil
-				for _, d := range c.data {
-					values = append(values, d[1])
-				}
+		for _, c := range curves {
+			values := c.data
+			if values == nil {
+				values = joined(c.t, c.exact)
 			}
 			for _, v := range values {
-				if c.observable == name && v-v == 0 {
-					low, high = min(low, v), max(high, v)
+				if c.observable == first.observable && v[1]-v[1] == 0 {
+					low, high = min(low, v[1]), max(high, v[1])
 				}
 			}
 		}
@@ -192,7 +170,7 @@ func (s *solution) axes() (all []axis) {
 			low = margin // the axis begins at 0
 		}
 		unit := tick(high + 2*margin - low)
-		all = append(all, linear(name, unit*math.Floor((low-margin)/unit), unit*math.Ceil((high+margin)/unit)))
+		all = append(all, linear(first.observable, unit*math.Floor((low-margin)/unit), unit*math.Ceil((high+margin)/unit)))
 	}
 	return all
 }
@@ -209,47 +187,41 @@ func tick(length float64) float64 {
 	return unit
 }
 
-// charts returns a chart for each of the first observables.
-func (s *solution) charts(frame []axis) (all []Chart) {
+// draw draws a chart for each of the first observables. If the equations could not be
+// solved, it draws the data only.
+func (f *modelFigure) draw(v *View) {
 	const most = 6 // observables, and conditions of each
-	for i, y := range frame[:min(most, len(frame))] {
-		var series []map[string]any
-		t := axis{name: "time"}
-		n := 0
-		for _, c := range s.curves {
-			if c.observable != y.name || n == most {
+	for i, y := range f.frame[:min(most, len(f.frame))] {
+		var series []Series
+		t, n := linear("time", 0, 0), 0
+		for _, c := range f.curves {
+			if c.observable != y.Name || n == most {
 				continue
 			}
-			t.min, t.max = c.t[0], max(t.max, c.t[len(c.t)-1])
-			label := c.condition
-			if label != "" {
-				label = ", " + label
+			t.Min, t.Max = c.t[0], max(t.Max, c.t[len(c.t)-1])
+			label, colour := "", colours[n%len(colours)]
+			if c.condition != "" {
+				label = ", " + c.condition
 			}
-			if c.solver != nil {
-				series = append(series, line("this solver"+label, colours[n%len(colours)], 3, joined(c.t, c.solver)))
+			if f.unsolved == nil && c.solver != nil {
+				series = append(series, line("this solver"+label, colour, 3, joined(c.t, c.solver)))
 			}
-			if c.exact != nil {
+			if f.unsolved == nil {
 				series = append(series, dashed(line("accurate"+label, ink, 1.2, joined(c.t, c.exact))))
 			}
 			if c.data != nil {
-				series = append(series, dots("data"+label, colours[n%len(colours)], 7, c.data))
+				series = append(series, dots("data"+label, colour, 7, c.data))
 			}
 			n++
 		}
-		all = append(all, newChart(fmt.Sprintf("observable%d", i+1), y.name, 300, t, y, series...))
+		v.draw(fmt.Sprintf("observable%d", i+1), y.Name, 300, t, y, series...)
 	}
-	return all
 }
 
-const (
-	solutionName = "solution.csv"
-	notebookName = "model.ipynb"
-)
-
-// csv returns the curves as a table.
-func (s *solution) csv() []byte {
+// table returns the curves.
+func (f *modelFigure) table() []byte {
 	b := []byte("condition,observable,time,solver,accurate\n")
-	for _, c := range s.curves {
+	for _, c := range f.curves {
 		for i, t := range c.t {
 			by := math.NaN()
 			if c.solver != nil {
@@ -259,27 +231,4 @@ func (s *solution) csv() []byte {
 		}
 	}
 	return b
-}
-
-//go:embed model.ipynb
-var notebookForm string
-
-// notebook returns a notebook that fits the model and certifies the solver that the
-// knobs select.
-func (f *modelFigure) notebook() []byte {
-	mesh := fmt.Sprintf("probode.Uniform(%v)", f.number("h"))
-	if f.text("steps") == "tolerance" {
-		mesh = fmt.Sprintf("probode.Adaptive{Tolerance: probode.Tolerance{Relative: %v}}", f.number("rtol"))
-	}
-	written := "`" + f.written + "`"
-	if strings.Contains(f.written, "`") {
-		written = fmt.Sprintf("%q", f.written)
-	}
-	var fields []string
-	for _, field := range [][2]string{{"name", f.file.Name}, {"written", written}, {"here", fmt.Sprintf("%#v", f.theta)},
-		{"method", f.text("method")}, {"mesh", mesh}, {"threshold", fmt.Sprint(threshold)}} {
-		text, _ := json.Marshal(field[1]) // cannot fail
-		fields = append(fields, "{{"+field[0]+"}}", string(text[1:len(text)-1]))
-	}
-	return []byte(strings.NewReplacer(fields...).Replace(notebookForm))
 }

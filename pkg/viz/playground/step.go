@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	builtin "github.com/probode/probode/pkg/probode/problems"
@@ -16,21 +18,16 @@ import (
 // step is the figure of one step of backward Euler: its exact density, the Gaussian
 // approximation, and the state to which a value of ξ leads.
 type step struct {
-	computed
-	taken *taken
+	*Figure
+	law   *steplaw.Law
+	begin []float64
+	end   []float64   // for the given ξ
+	root  [][]float64 // the columns of L
+	truth []float64
 }
 
-func newStep() Figure {
-	f := &step{}
-	f.computed = computed{problem: "cubic", list: f.controls, show: f.view, failure: "The step cannot be shown", ranged: []string{"h"},
-		begin: func(ctx context.Context) (err error) {
-			f.taken, err = f.step(ctx)
-			return err
-		}}
-	return ready(f)
-}
+func newStep(f *Figure) content { return &step{Figure: f} }
 
-// controls returns the knobs with their usual values for a problem.
 func (*step) controls(name string) knobs {
 	problem := choice("problem", "problem", name, Option{"cubic", "x′ = −x³ from x = 1"}, Option{"fitzhugh-nagumo", "FitzHugh–Nagumo"})
 	solved := choice("linearize", "linearised", "current", Option{"current", "once, as in the paper"}, Option{"newton", "until it is solved (Newton)"})
@@ -46,17 +43,8 @@ func (*step) controls(name string) knobs {
 	return nil
 }
 
-// A taken holds the step that the knobs describe.
-type taken struct {
-	law   *steplaw.Law
-	begin []float64
-	end   []float64   // for the given ξ
-	root  [][]float64 // the columns of L
-	truth []float64
-}
-
-// The method step takes the step.
-func (f *step) step(ctx context.Context) (*taken, error) {
+// compute takes the step that the knobs describe.
+func (f *step) compute(ctx context.Context) error {
 	h := f.number("h")
 	p := &probode.Problem{Name: "the step", X0: []float64{1},
 		F: func(dst []float64, _ float64, x, _ []float64) { dst[0] = -x[0] * x[0] * x[0] },
@@ -65,7 +53,7 @@ func (f *step) step(ctx context.Context) (*taken, error) {
 			jac[0] = -3 * x[0] * x[0]
 		}}
 	xi := []float64{f.number("xi1")}
-	s := &taken{truth: []float64{1 / math.Sqrt(1+2*h)}}
+	s := &step{Figure: f.Figure, truth: []float64{1 / math.Sqrt(1+2*h)}}
 	if f.text("problem") == "fitzhugh-nagumo" {
 		q := *builtin.FitzHughNagumo()
 		q.Name, p, xi = p.Name, &q, append(xi, f.number("xi2"))
@@ -74,11 +62,11 @@ func (f *step) step(ctx context.Context) (*taken, error) {
 		p.Span = [2]float64{0, at + h}
 		path, err := probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.005)}.Bind(ctx, p, p.Theta, []float64{at, at + h})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		states := make([]float64, 4)
 		if err := path.States(ctx, states, p.Theta, nil); err != nil {
-			return nil, err
+			return err
 		}
 		p.X0, s.truth = states[:2], states[2:]
 	}
@@ -90,92 +78,89 @@ func (f *step) step(ctx context.Context) (*taken, error) {
 	}
 	g, err := probode.UniformGrid(p, p.Theta, h)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	solver, err := probode.NewSolver(p, m, g, f.number("alpha"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	z := make([]float64, solver.PathLen())
 	if s.law, err = steplaw.New(solver, 0, append(z[:0], s.begin...), p.Theta); err != nil {
-		return nil, err
+		return err
 	}
 	s.end = slices.Clone(s.law.Mean)
 	for k, size := range xi {
 		unit := make([]float64, len(xi))
 		unit[k] = 1
 		if err := solver.Solve(z, p.Theta, unit); err != nil {
-			return nil, err
+			return err
 		}
 		column := slices.Clone(z[len(s.begin):])
-		for i := range column {
-			column[i] -= s.law.Mean[i]
-			s.end[i] += size * column[i]
-		}
+		floats.Sub(column, s.law.Mean)
+		floats.AddScaled(s.end, size, column)
 		s.root = append(s.root, column)
 	}
-	return s, nil
+	*f = *s
+	return nil
 }
 
-func (f *step) view(v *View) {
-	s := f.taken
-	if s == nil {
+func (f *step) show(v *View) {
+	if f.law == nil || f.failed() {
 		return
 	}
-	v.Says = []string{fmt.Sprintf("From %s, the step with this ξ leads to %s, and the step without noise to %s; the true solution is %s.",
-		vector(s.begin), vector(s.end), vector(s.law.Mean), vector(s.truth))}
-	if n := len(s.law.Roots()); n > 1 {
-		v.Says = append(v.Says, fmt.Sprintf("The equation of this step has %d solutions: the density may have several peaks, and the step without noise may lead to the wrong solution.", n))
+	v.say("From %s, the step with this ξ leads to %s, and the step without noise to %s; the true solution is %s.",
+		vector(f.begin), vector(f.end), vector(f.law.Mean), vector(f.truth))
+	if n := len(f.law.Roots()); n > 1 {
+		v.say("The equation of this step has %d solutions: the density may have several peaks, and the step without noise may lead to the wrong solution.", n)
 	}
-	for k, x := range s.end {
-		v.Numbers[fmt.Sprintf("end%d", k+1)], v.Numbers[fmt.Sprintf("mean%d", k+1)] = x, s.law.Mean[k]
+	for k, x := range f.end {
+		v.Numbers[fmt.Sprintf("end%d", k+1)], v.Numbers[fmt.Sprintf("mean%d", k+1)] = x, f.law.Mean[k]
 	}
-	if len(s.begin) == 1 {
-		f.one(v, s)
+	if len(f.begin) == 1 {
+		f.one(v)
 	} else {
-		f.two(v, s)
+		f.two(v)
 	}
 }
 
 // The method one draws the equation and the density of a step with one component.
-func (f *step) one(v *View, s *taken) {
-	h, mean := f.number("h"), s.law.Mean[0]
+func (f *step) one(v *View) {
+	h, mean := f.number("h"), f.law.Mean[0]
 	eta := 3 * math.Sqrt(f.number("alpha")*h)
 	var r, tangent, exact, gaussian points
-	peak, normalizer := s.law.LogGaussian(s.law.Mean), math.NaN()
-	if m, err := s.law.Moments(); err != nil {
-		v.Says = append(v.Says, "The exact density cannot be normalised: "+err.Error()+".")
+	peak, normalizer := f.law.LogGaussian(f.law.Mean), math.NaN()
+	if m, err := f.law.Moments(); err != nil {
+		v.say("The exact density cannot be normalised: %v.", err)
 	} else {
 		normalizer = m.LogNormalizer
-		sd, exactSD := math.Sqrt(s.law.Cov.At(0, 0)), math.Sqrt(m.Cov.At(0, 0))
+		sd, exactSD := math.Sqrt(f.law.Cov.At(0, 0)), math.Sqrt(m.Cov.At(0, 0))
 		v.Numbers["exact.mean"], v.Numbers["exact.sd"], v.Numbers["sd"] = m.Mean[0], exactSD, sd
-		v.Says = append(v.Says, fmt.Sprintf("The exact density has the mean %.4g and the standard deviation %.3g; the Gaussian approximation has %.4g and %.3g.", m.Mean[0], exactSD, mean, sd))
+		v.say("The exact density has the mean %.4g and the standard deviation %.3g; the Gaussian approximation has %.4g and %.3g.", m.Mean[0], exactSD, mean, sd)
 	}
 	for i := range 301 {
 		at, out := []float64{float64(i)/100 - 1}, []float64{0}
-		s.law.Residual(out, at)
+		f.law.Residual(out, at)
 		r = append(r, [2]float64{at[0], out[0]})
 		tangent = append(tangent, [2]float64{at[0], (at[0] - mean) * (1/h + 3)})
-		exact = append(exact, [2]float64{at[0], math.Exp(s.law.LogDensity(at) - normalizer - peak)})
-		gaussian = append(gaussian, [2]float64{at[0], math.Exp(s.law.LogGaussian(at) - peak)})
+		exact = append(exact, [2]float64{at[0], math.Exp(f.law.LogDensity(at) - normalizer - peak)})
+		gaussian = append(gaussian, [2]float64{at[0], math.Exp(f.law.LogGaussian(at) - peak)})
 	}
 	x, y, z := linear("next state z", -1, 2), linear("discrepancy r(z)", -4, 4), linear("density (the Gaussian’s peak is 1)", 0, 1.5)
-	v.Charts = []Chart{
-		newChart("equation", "The equation of the step: r(z) = 0", 320, x, y, line("r(z)", colours[0], 2, r), line("f linearised", colours[1], 2, tangent),
-			line("± η", pale, 1, points{{x.min, eta}, {x.max, eta}, gap, {x.min, -eta}, {x.max, -eta}}), dots("this ξ", colours[2], 10, points{{s.end[0], 0}})),
-		newChart("density", "The density of the next state", 320, x, z, line("exact", colours[0], 2, exact), line("Gaussian", colours[1], 2, gaussian),
-			upright("true solution", ink, 1, s.truth[0], z), dots("this ξ", colours[2], 10, points{{s.end[0], 0}})),
-	}
+	here := dots("this ξ", colours[2], 10, points{{f.end[0], 0}})
+	v.draw("equation", "The equation of the step: r(z) = 0", 320, x, y, line("r(z)", colours[0], 2, r), line("f linearised", colours[1], 2, tangent),
+		line("± η", pale, 1, points{{x.Min, eta}, {x.Max, eta}, gap, {x.Min, -eta}, {x.Max, -eta}}), here)
+	v.draw("density", "The density of the next state", 320, x, z, line("exact", colours[0], 2, exact), line("Gaussian", colours[1], 2, gaussian),
+		upright("true solution", ink, 1, f.truth[0], z), here)
 }
 
 // The method two draws the density of a step with two components. The next state is z =
 // μ + Lζ, so that the Gaussian approximation of ζ is N(0, I) and the state for ξ is at
 // ζ = ξ.
-func (f *step) two(v *View, s *taken) {
+func (f *step) two(v *View) {
 	const cells, far = 81, 6.
-	mean, l := s.law.Mean, s.root
+	mean, l := f.law.Mean, f.root
 	sd := [2]float64{math.Hypot(l[0][0], l[1][0]), math.Hypot(l[0][1], l[1][1])}
-	v.Says = append(v.Says, fmt.Sprintf("The standard deviations of the Gaussian approximation are %.3g in V and %.3g in R.", sd[0], sd[1]))
+	v.say("The standard deviations of the Gaussian approximation are %.3g in V and %.3g in R.", sd[0], sd[1])
 	g := kde.Surface{X: make([]float64, cells), Z: make([]float64, cells*cells)}
 	for i := range g.X {
 		g.X[i] = far * (2*float64(i)/(cells-1) - 1)
@@ -184,18 +169,18 @@ func (f *step) two(v *View, s *taken) {
 	top, edge := math.Inf(-1), math.Inf(-1)
 	for k := range g.Z {
 		i, j := k%cells, k/cells
-		g.Z[k] = s.law.LogDensity([]float64{mean[0] + l[0][0]*g.X[i] + l[1][0]*g.Y[j], mean[1] + l[0][1]*g.X[i] + l[1][1]*g.Y[j]})
+		g.Z[k] = f.law.LogDensity([]float64{mean[0] + l[0][0]*g.X[i] + l[1][0]*g.Y[j], mean[1] + l[0][1]*g.X[i] + l[1][1]*g.Y[j]})
 		if top = max(top, g.Z[k]); i == 0 || j == 0 || i == cells-1 || j == cells-1 {
 			edge = max(edge, g.Z[k])
 		}
 	}
 	if !(edge < top-8) { // a density of e⁻⁸ of the largest
-		v.Says = append(v.Says, "Part of the exact density lies outside the figure: its contours take only the mass inside into account, so they are too small.")
+		v.say("Part of the exact density lies outside the figure: its contours take only the mass inside into account, so they are too small.")
 	}
 	for k := range g.Z {
 		g.Z[k] = math.Exp(g.Z[k] - top)
 	}
-	var series []map[string]any
+	var series []Series
 	for k, level := range g.Levels(0.5, 0.9) {
 		exact, circle := joined(g.Contour(level)), points{}
 		radius := math.Sqrt(-2 * math.Log(1-[2]float64{0.5, 0.9}[k])) // of N(0, I)
@@ -207,14 +192,14 @@ func (f *step) two(v *View, s *taken) {
 		series = append(series, line("exact", colours[0], width, exact), line("Gaussian", colours[1], width, circle))
 	}
 	det := l[0][0]*l[1][1] - l[1][0]*l[0][1]
-	dv, dr := s.truth[0]-mean[0], s.truth[1]-mean[1]
+	dv, dr := f.truth[0]-mean[0], f.truth[1]-mean[1]
 	truth := [2]float64{(l[1][1]*dv - l[1][0]*dr) / det, (l[0][0]*dr - l[0][1]*dv) / det}
 	series = append(series, dots("true solution", ink, 8, points{truth}), dots("this ξ", colours[2], 10, points{{f.number("xi1"), f.number("xi2")}}))
 	if !(math.Abs(truth[0]) < far && math.Abs(truth[1]) < far) {
-		v.Says = append(v.Says, "The true solution lies outside the figure: the noise is small compared with the error.")
+		v.say("The true solution lies outside the figure: the noise is small compared with the error.")
 	}
 	x, y := linear("ζ, first component", -far, far), linear("ζ, second component", -far, far)
-	v.Charts = []Chart{newChart("plane", "Regions that contain the next state z = μ + Lζ with probability 50 % and 90 %", 400, x, y, series...)}
+	v.draw("plane", "Regions that contain the next state z = μ + Lζ with probability 50 % and 90 %", 400, x, y, series...)
 }
 
 // vector writes the components of a state.

@@ -15,7 +15,7 @@ import (
 // J = −3, Γ = 1/h + 3 and μ = 1 − h/(1 + 3h). The exact density is
 // exp(−½((z − 1)/h + z³)²/η²) with η² = 9αh.
 func TestStepIsBackwardEuler(t *testing.T) {
-	f := newStep()
+	f := opened[*step](t, "step")
 	const h, alpha, xi = 0.5, 0.2, -1.25
 	if err := f.Set(map[string]any{"h": h, "alpha": alpha, "xi1": xi}); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestStepIsBackwardEuler(t *testing.T) {
 // Every knob changes what is shown, and no value within the ranges ends in a fault.
 func TestStepKnobs(t *testing.T) {
 	for _, problem := range []string{"cubic", "fitzhugh-nagumo"} {
-		f := newStep()
+		f := opened[*step](t, "step")
 		if err := f.Set(map[string]any{"problem": problem}); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestStepKnobs(t *testing.T) {
 			}
 		}
 	}
-	if err := newStep().Set(map[string]any{"h": "wide"}); err == nil || !strings.Contains(fmt.Sprint(err), "step size") {
+	if err := opened[*step](t, "step").Set(map[string]any{"h": "wide"}); err == nil || !strings.Contains(fmt.Sprint(err), "step size") {
 		t.Errorf("a step size in words gave %v: want an error that names the knob", err)
 	}
 }

@@ -17,10 +17,9 @@ import (
 type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	turns  chan time.Time // the end of the next turn
-	rests  chan struct{}  // the turn has ended
-	done   chan struct{}  // the work has ended
-	err    error          // of the work, once it has ended
+	turn   chan struct{} // a turn begins or ends
+	done   chan struct{} // the work has ended
+	err    error         // of the work, once it has ended
 
 	pausing sync.Mutex // held during a pause, by one of the goroutines of the work
 	until   time.Time  // the end of the turn
@@ -28,9 +27,8 @@ type task struct {
 
 // newTask prepares work that begins with the first call to advance.
 func newTask(work func(ctx context.Context) error) *task {
-	ctx, cancel := context.WithCancel(context.Background())
-	t := &task{cancel: cancel, turns: make(chan time.Time), rests: make(chan struct{}), done: make(chan struct{})}
-	t.ctx = progress.Pausing(ctx, func() { t.rest(false) })
+	t := &task{turn: make(chan struct{}), done: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
 	go func() {
 		defer close(t.done)
 		defer func() {
@@ -38,8 +36,8 @@ func newTask(work func(ctx context.Context) error) *task {
 				t.err = fmt.Errorf("a fault in the program: %v", v)
 			}
 		}()
-		if t.wait(); ctx.Err() == nil {
-			t.err = work(t.ctx)
+		if t.wait(); t.ctx.Err() == nil {
+			t.err = work(progress.Pausing(t.ctx, func() { t.rest(false) }))
 		}
 	}()
 	return t
@@ -54,7 +52,7 @@ func (t *task) rest(now bool) {
 		return
 	}
 	select {
-	case t.rests <- struct{}{}:
+	case t.turn <- struct{}{}:
 		t.wait()
 	case <-t.ctx.Done():
 	}
@@ -62,31 +60,38 @@ func (t *task) rest(now bool) {
 
 func (t *task) wait() {
 	select {
-	case t.until = <-t.turns:
+	case <-t.turn:
 	case <-t.ctx.Done():
 	}
 }
 
 // advance lets the work run for about the given time, and reports whether it has ended.
-// A nil task counts as ended.
 func (t *task) advance(budget time.Duration) (ended bool) {
-	if t == nil {
-		return true
-	}
+	t.until = time.Now().Add(budget)
 	select {
-	case t.turns <- time.Now().Add(budget):
+	case t.turn <- struct{}{}:
 	case <-t.done:
 		return true
 	}
 	select {
-	case <-t.rests:
+	case <-t.turn:
 		return false
 	case <-t.done:
 		return true
 	}
 }
 
-// stop cancels the work and waits for its end.
+// ended reports whether the work has ended, with or without an error.
+func (t *task) ended() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop cancels the work and waits for its end. A nil task has ended.
 func (t *task) stop() {
 	if t != nil {
 		t.cancel()
