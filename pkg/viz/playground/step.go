@@ -123,7 +123,7 @@ func (f *step) show(v *View) {
 	}
 }
 
-// The method one draws the equation and the density of a step with one component.
+// The method one() draws the equation and the density of a step with one component.
 func (f *step) one(v *View) {
 	h, mean := f.number("h"), f.law.Mean[0]
 	eta := 3 * math.Sqrt(f.number("alpha")*h)
