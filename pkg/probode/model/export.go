@@ -52,8 +52,20 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 			}
 		}
 	}
+	known := map[string]*expr.Node{} // what is not estimated
+	for _, q := range p.Params {
+		if !q.Estimate && !math.IsNaN(q.Nominal) {
+			known[q.ID] = expr.Num(q.Nominal)
+		}
+	}
 	for _, e := range list {
-		if a, b := equations.Entangled(e.events); a != nil {
+		events := slices.Clone(e.events)
+		for i := range events {
+			if at := events[i].Time; at != nil {
+				events[i].Time = at.Substitute(known).Simplify()
+			}
+		}
+		if a, b := equations.Entangled(events); a != nil {
 			return "", fmt.Errorf("model: events %s and %s happen at the same time and depend on each other: PEtab cannot express their order", a.ID, b.ID)
 		}
 	}

@@ -147,3 +147,47 @@ func TestWritePEtabRefusesMissingValues(t *testing.T) {
 		}
 	}
 }
+
+// Events of a model file happen in the order of the file, which PEtab cannot express. Whether
+// they happen at the same time may depend on the values of parameters that are not estimated,
+// or on a condition; events that set different states, and do not use them, have no order.
+func TestWritePEtabRefusesOrder(t *testing.T) {
+	for _, c := range []struct {
+		one, two string
+		ok       bool
+	}{
+		{"time: 2, assignments: {x: 2 * x}", "time: 2, assignments: {x: x + 3}", false},
+		{"time: late, assignments: {x: 2 * x}", "time: 2, assignments: {x: x + 3}", false},
+		{"time: late / 2 + 1, assignments: {x: 2 * x}", "time: early + 1, assignments: {x: x + 3}", false},
+		{"time: late, assignments: {z: x}", "time: 2, assignments: {x: x + 3}", false},
+		{"time: late, assignments: {z: 2 * z}", "time: 2, assignments: {x: x + 3}", true},
+		{"time: late, assignments: {x: 2 * x}", "time: 3, assignments: {x: x + 3}", true},
+		{"time: k, assignments: {x: 2 * x}", "time: 2, assignments: {x: x + 3}", true}, // equal at one value of k only
+		{"time: set, assignments: {x: 2 * x}", "time: 2, assignments: {x: x + 3}", false},
+	} {
+		p, err := Parse("m", []byte(`parameters:
+  - {parameterId: k, nominalValue: 2, lowerBound: 0.1, upperBound: 5}
+  - {parameterId: late, nominalValue: 2}
+  - {parameterId: early, nominalValue: 1}
+  - {parameterId: set, nominalValue: 7}
+odes:
+  - {stateId: x, rightHandSide: -k * x, initialValue: 10}
+  - {stateId: z, rightHandSide: -z, initialValue: 1}
+events:
+  - {eventId: one, `+c.one+`}
+  - {eventId: two, `+c.two+`}
+observables:
+  - {observableId: y, observableFormula: x + z, noiseFormula: 1}
+conditions:
+  - {conditionId: first}
+  - {conditionId: second, set: 2}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.WritePEtab(t.TempDir())
+		if c.ok && err != nil || !c.ok && (err == nil || !strings.Contains(err.Error(), "events one and two happen at the same time and depend on each other: PEtab cannot express their order")) {
+			t.Errorf("%s, and %s: error %v", c.one, c.two, err)
+		}
+	}
+}
