@@ -143,13 +143,17 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 		return nil, "", ctx.Err()
 	}
 	differentiable := NUTS{}.Check(e) == nil
+	few := fmt.Sprintf("are only %d parameters", d)
+	if d == 1 {
+		few = "is only one parameter"
+	}
 	switch {
 	case len(several) > 1 && share >= nearlyNormal && d <= fewParameters:
 		return Deterministic{}, fmt.Sprintf("there are %d nearly Gaussian modes, between which proposals jump", len(several)), nil
 	case len(several) > 1 && d <= mostTempered:
 		return Tempering{}, fmt.Sprintf("there are %d modes, and they are not nearly Gaussian", len(several)), nil
 	case share >= nearlyNormal && d <= fewParameters:
-		return Deterministic{}, fmt.Sprintf("one mode was found, which is nearly Gaussian (draws from the approximation have an effective sample size of %.0f %% of their number), and there are only %d parameters", 100*share, d), nil
+		return Deterministic{}, fmt.Sprintf("one mode was found, which is nearly Gaussian (draws from the approximation have an effective sample size of %.0f %% of their number), and there %s", 100*share, few), nil
 	case share < nearlyNormal && d <= mostTempered && d > 1:
 		return Tempering{}, fmt.Sprintf("one mode was found, which is not Gaussian (draws from an approximation have an effective sample size of %.0f %% of their number), so there may be other regions that no search has found", 100*share), nil
 	case !differentiable:
