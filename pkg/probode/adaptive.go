@@ -89,7 +89,7 @@ func (s *adaptivePath) Clone() Path {
 	return &c
 }
 
-// place builds the grid from the times and events.
+// The method place() builds the grid from the times and events.
 func (s *adaptivePath) place(theta []float64) (err error) {
 	if s.fixed, err = NewGrid(s.p, theta, s.times); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	return nil
 }
 
-// run performs a run at theta, unless the last run was at the same theta.
+// The method run() performs a run at theta, unless the last run was at the same theta.
 func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 	if ctx == nil {
 		return errors.New("probode: the context is nil")

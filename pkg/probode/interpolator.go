@@ -73,7 +73,7 @@ func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	return p, nil
 }
 
-// place finds the grid points and weights for the time with index n.
+// The method place() finds the grid points and weights for the time with index n.
 func (p *Interpolator) place(n int) {
 	t, g := p.times[n], p.g
 	i, ok := g.find(t)
@@ -182,10 +182,10 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	}
 }
 
-// scatter is the transpose of the functions At() and still(). Given the gradient w with
-// respect to the states at all times, it adds the gradient with respect to the states of
-// the path z to dz, and the one with respect to the times of the grid to dt, unless dt is
-// nil.
+// The method scatter() is the transpose of the functions At() and still(). Given the
+// gradient w with respect to the states at all times, it adds the gradient with respect
+// to the states of the path z to dz, and the one with respect to the times of the grid to
+// dt, unless dt is nil.
 func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	if dt != nil && p.slope == nil {
 		p.slope = make([]float64, p.d)
@@ -205,9 +205,9 @@ func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	}
 }
 
-// rate writes P′(tᵢ) = Σ_j (Z_j − Zᵢ) ℓ_j′(tᵢ) to dst, where P is the polynomial that is
-// used at the time with index n. If that time coincides with grid point i, P is the
-// polynomial that is used in the neighbourhood of that point.
+// The method rate() writes P′(tᵢ) = Σ_j (Z_j − Zᵢ) ℓ_j′(tᵢ) to dst, where P is the
+// polynomial that is used at the time with index n. If that time coincides with grid
+// point i, P is the polynomial that is used in the neighbourhood of that point.
 func (p *Interpolator) rate(dst, z []float64, n, i int) {
 	seg := &p.g.seg[p.g.segment(i)]
 	degree := min(p.degree, seg.to-seg.from)

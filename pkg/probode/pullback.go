@@ -176,7 +176,7 @@ func (e *fieldAdjoint) matrices() {
 	}
 }
 
-// jacobian sets jac.
+// The method jacobian() sets jac.
 func (e *fieldAdjoint) jacobian(t float64, x, theta []float64) {
 	if e.diff != nil {
 		e.diff.scale = e.increment / cbrtEps
@@ -247,13 +247,13 @@ func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float
 	return v, t
 }
 
-// value returns λᵀf.
+// The method value() returns λᵀf.
 func (e *fieldAdjoint) value(lambda []float64, t float64, x, theta []float64) float64 {
 	e.p.F(e.f1, t, x, theta)
 	return vector.Dot(lambda, e.f1)
 }
 
-// slope returns λᵀ∂f/∂t.
+// The method slope() returns λᵀ∂f/∂t.
 func (e *fieldAdjoint) slope(lambda []float64, t float64, x, theta []float64) float64 {
 	if e.p.Autonomous {
 		return 0

@@ -167,7 +167,7 @@ func (s *Solver) setScale(power float64) {
 	}
 }
 
-// normals returns n, the number of normal variates for each step.
+// The method normals() returns n, the number of normal variates for each step.
 func (s *Solver) normals() int {
 	if s.scaling == ScaleLocal {
 		return s.d

@@ -259,10 +259,10 @@ func (s *Solver) MoveTo(theta []float64) (err error) {
 	return nil
 }
 
-// row returns row i of a path.
+// The function row() returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// run takes the steps i with from ≤ i < to.
+// The method run() takes the steps i with from ≤ i < to.
 func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	d := s.d
 	switch {

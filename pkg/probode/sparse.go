@@ -144,7 +144,8 @@ func (f *LU) factorizeSparse() bool {
 	return true
 }
 
-// exchange exchanges rows k and p > k, where column k has an element in row p.
+// The method exchange() exchanges rows k and p > k, where column k has an element in row
+// p.
 func (f *LU) exchange(k, p int) {
 	d, w := f.d, f.words
 	rk, rp := f.a[k*d:(k+1)*d], f.a[p*d:(p+1)*d]

@@ -144,7 +144,7 @@ func (l *locatedPath) Clone() Path {
 	return newLocatedPath(l.path.Clone().(*gridPath), l.p, l.first, l.crossings, l.which)
 }
 
-// end returns the grid point just before event n.
+// The method end() returns the grid point just before event n.
 func (l *locatedPath) end(n int) int {
 	g, events := l.path.solver.g, l.path.solver.p.Events
 	for j, m := range g.events {
@@ -155,7 +155,7 @@ func (l *locatedPath) end(n int) int {
 	panic("probode: the time of an event is not a point of the grid")
 }
 
-// trigger returns the trigger that determines the time of event n.
+// The method trigger() returns the trigger that determines the time of event n.
 func (l *locatedPath) trigger(n int) func(t float64, x, theta []float64) float64 {
 	return l.triggers[l.crossings[n].Which[0]].Trigger
 }
@@ -190,9 +190,9 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	return out, nil
 }
 
-// slope returns the derivative of the trigger of event n at the state x, along the
-// direction dx in the state and the direction given by the argument along in (θ, τ), by a
-// central difference.
+// The method slope() returns the derivative of the trigger of event n at the state x,
+// along the direction dx in the state and the direction given by the argument along in
+// (θ, τ), by a central difference.
 func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	p, at, theta := len(l.p.Theta), make([]float64, len(x)), make([]float64, len(l.p.Theta))
 	least := 1e-3 * vector.MaxAbs(l.sizes) // of a component that is 0 throughout
@@ -220,7 +220,7 @@ func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	return sum
 }
 
-// place solves for the times of the events at θ by Newton's method.
+// The method place() solves for the times of the events at θ by Newton's method.
 func (l *locatedPath) place(theta []float64) error {
 	p, count, span := len(l.p.Theta), len(l.crossings), l.p.Span
 	copy(l.at, l.first)

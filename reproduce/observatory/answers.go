@@ -84,8 +84,8 @@ func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) er
 	})
 }
 
-// answer computes the missing answers to one question. It draws from the accurate
-// posterior before it computes the first of them.
+// The method answer() computes the missing answers to one question. It draws from the
+// accurate posterior before it computes the first of them.
 func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[answer]) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior

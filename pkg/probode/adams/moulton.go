@@ -77,7 +77,7 @@ const (
 	// times the largest component of the state. The remaining error is about the square of
 	// the last update, so it is below rounding error.
 	tolerance = 1e-9
-	// iterations is the largest number of updates.
+	// The constant iterations is the largest number of updates.
 	iterations = 25
 )
 
@@ -174,7 +174,7 @@ func (a *moulton) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 	return a.advance(i, dst, theta, xi, scale)
 }
 
-// set computes the coefficients of step i.
+// The method set() computes the coefficients of step i.
 func (a *moulton) set(i int) {
 	h := a.g.H(i)
 	if a.t1 = a.g.Times()[i+1]; a.beta.even && h == a.length {
@@ -275,7 +275,7 @@ func (a *moulton) remember(i int, zi []float64) {
 	a.add(a.known, a.invNext, a.betaPast, i)
 }
 
-// residual sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 9]
+// The method residual() sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 9]
 func (a *moulton) residual(dst, z, fz []float64) {
 	for k := range dst {
 		dst[k] = a.inv*z[k] - a.known[k] - fz[k]
@@ -539,9 +539,9 @@ type reverseMoulton struct {
 	slope      []float64 // gradient with respect to f at the centre
 	none       []float64 // zeros
 
-	// small is the unrolled code of reverseOnce, or nil if there is none for the problem.
-	// It calls pull, which is Problem.Pullback, or a function that returns NaN if
-	// Problem.Pullback is nil.
+	// The field small is the unrolled code of reverseOnce, or nil if there is none for
+	// the problem. It calls pull, which is Problem.Pullback, or a function that returns
+	// NaN if Problem.Pullback is nil.
 	small smallReverse
 	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
 }
@@ -703,7 +703,7 @@ func (a *moulton) reverseOnce(to *probode.Adjoint, i int, x, next, theta, xi, sc
 	return nil
 }
 
-// recall computes the values of f that step i uses.
+// The method recall() computes the values of f that step i uses.
 func (a *moulton) recall(to *probode.Adjoint, i int, theta []float64) {
 	from := max(a.begin, i-len(a.explicit.uniform)+1)
 	for j := from; j <= i; j++ {

@@ -133,7 +133,7 @@ func (m *history) doubled(of probode.Method, dst []float64, i int, x, next, thet
 	return m.local.LocalError(dst, i, x, next, theta)
 }
 
-// slopes holds the derivatives of past values of f, M×d each: df[i mod 8] is the
+// The type slopes holds the derivatives of past values of f, M×d each: df[i mod 8] is the
 // derivative of F_i.
 type slopes struct {
 	diff    *probode.Differentiator
@@ -208,10 +208,10 @@ func (m *history) reverseStart(a *probode.Adjoint, i int, x, next, theta []float
 	return m.start.(probode.Reverser).Reverse(a, i, x, next, theta, nil, nil)
 }
 
-// row returns row i of a path.
+// The function row() returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// part returns row i of xi, or nil if xi is nil.
+// The function part() returns row i of xi, or nil if xi is nil.
 func part(xi []float64, i, d int) []float64 {
 	if xi == nil {
 		return nil

@@ -192,10 +192,10 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 	return ll, nil
 }
 
-// weigh writes the derivatives of the log likelihood with respect to the states to
-// back.weights, and adds its other derivatives with respect to θ to dtheta. It reports
-// whether they are finite. The states and the expected values are those of the last
-// evaluation.
+// The method weigh() writes the derivatives of the log likelihood with respect to the
+// states to back.weights, and adds its other derivatives with respect to θ to dtheta. It
+// reports whether they are finite. The states and the expected values are those of the
+// last evaluation.
 func (r *Part) weigh(dtheta, theta []float64) bool {
 	b, d := r.back, r.x.Problem.Dim()
 	w := d + len(theta)

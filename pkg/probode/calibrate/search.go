@@ -25,7 +25,7 @@ type scan struct {
 // A point is an α and its score.
 type point struct{ alpha, score float64 }
 
-// pilot is the number of paths of a scan.
+// The method pilot() is the number of paths of a scan.
 func (c *calibrator) pilot() int { return max(4, min(100, c.s.Paths/10)) }
 
 // scan computes the score over twelve decades, and extends this range as long as the
@@ -252,8 +252,8 @@ func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, 
 	return paths, jackknife(x)
 }
 
-// jackknife returns the standard error of an estimate from its values x, each computed
-// with one of len(x) parts of the data left out.
+// The function jackknife() returns the standard error of an estimate from its values x,
+// each computed with one of len(x) parts of the data left out.
 func jackknife(x []float64) float64 {
 	m := moments.NewVector(1)
 	for _, v := range x {
@@ -263,8 +263,8 @@ func jackknife(x []float64) float64 {
 	return math.Sqrt((n - 1) / n * m.M2[0])
 }
 
-// vertex returns the position of the vertex of the parabola with the values l, m, r at
-// −h, 0, h, or 0 if the position is not finite.
+// The function vertex() returns the position of the vertex of the parabola with the
+// values l, m, r at −h, 0, h, or 0 if the position is not finite.
 func vertex(h, l, m, r float64) float64 {
 	if v := h / 2 * (l - r) / (l - 2*m + r); !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v

@@ -27,7 +27,7 @@ type link struct {
 	drift               []float64
 }
 
-// link sets l to the link of the step that b has just taken.
+// The method link() sets l to the link of the step that b has just taken.
 func (b *block) link(l *link, before int) {
 	n, w := len(b.z), b.w
 	height := n - w + before
@@ -108,8 +108,8 @@ func (c *chain) smooth() {
 	}
 }
 
-// belief returns the distribution of the normal variates at point i that smooth has
-// computed. It is empty if the distributions are not smoothed.
+// The method belief() returns the distribution of the normal variates at point i that
+// smooth has computed. It is empty if the distributions are not smoothed.
 func (c *chain) belief(i int) belief {
 	if c.smoothed == nil {
 		return belief{}

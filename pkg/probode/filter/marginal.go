@@ -262,7 +262,7 @@ func (m *Marginal) smoothed() []float64 {
 	return x
 }
 
-// observe conditions the filter on the data at grid point i.
+// The method observe() conditions the filter on the data at grid point i.
 func (m *Marginal) observe(run *recording, i int, x []float64) error {
 	if n, ok := m.rows[i]; ok {
 		return m.condition(n, x)
@@ -270,9 +270,10 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 	return nil
 }
 
-// condition replaces the distributions of the blocks by those given row n of the data,
-// one value after another. The mean of each value is known at the state x. For Fenrir
-// these are the distributions of the normal variates, otherwise those of the coordinates.
+// The method condition() replaces the distributions of the blocks by those given row n of
+// the data, one value after another. The mean of each value is known at the state x. For
+// Fenrir these are the distributions of the normal variates, otherwise those of the
+// coordinates.
 func (m *Marginal) condition(n int, x []float64) error {
 	r, d, c, run := &m.row, len(x), len(m.row.Y), m.pass.run
 	m.look(n, x, r)

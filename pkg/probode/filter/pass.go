@@ -92,7 +92,7 @@ func (c *chain) reserve(n int, linked bool) {
 	c.points, c.memory = make([]point, 0, n), make([]float64, 0, n*size)
 }
 
-// keep adds a point.
+// The method keep() adds a point.
 func (c *chain) keep(p point) {
 	p.rows, p.rest, p.first = c.rows, c.next.rest, len(c.memory)
 	c.points = append(c.points, p)
@@ -104,7 +104,7 @@ func (c *chain) keep(p point) {
 	c.memory = append(memory, c.next.a...)
 }
 
-// recall restores the distribution at point i.
+// The method recall() restores the distribution at point i.
 func (c *chain) recall(i int) {
 	p := &c.points[i]
 	c.rows = p.rows
@@ -112,7 +112,7 @@ func (c *chain) recall(i int) {
 	copy(c.r[:len(c.z)*c.rows], own[copy(c.z, own):])
 }
 
-// residual returns what block.white was at point i.
+// The method residual() returns what block.white was at point i.
 func (c *chain) residual(i int) []float64 {
 	p := &c.points[i]
 	return c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac):][:c.w]
@@ -185,10 +185,10 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 	return err
 }
 
-// volume returns Σ log det S^{1/2}.
+// The method volume() returns Σ log det S^{1/2}.
 func (s *recording) volume() float64 { return s.logDet + math.Log(s.det) }
 
-// disperse computes the predicted covariance, with the noise of the step.
+// The method disperse() computes the predicted covariance, with the noise of the step.
 func (s *recording) disperse() {
 	s.diffuse()
 	for k, b := range s.blocks[:s.distinct()] {
@@ -219,8 +219,8 @@ func (s *recording) diffuse() {
 	}
 }
 
-// keep stores the distributions at grid point i, after a step of length h or after an
-// event. The argument x is the state at which f was linearised.
+// The method keep() stores the distributions at grid point i, after a step of length h or
+// after an event. The argument x is the state at which f was linearised.
 func (s *recording) keep(i int, h float64, x []float64) error {
 	if s.pass.observe != nil {
 		if err := s.pass.observe(s, i, x); err != nil {
@@ -323,7 +323,8 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	return out, nil
 }
 
-// reach returns the scale on which component c of x is varied for differences.
+// The function reach() returns the scale on which component c of x is varied for
+// differences.
 func reach(x []float64, c int) float64 {
 	return cmp.Or(max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x)), 1e-3)
 }

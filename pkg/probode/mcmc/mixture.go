@@ -123,7 +123,7 @@ func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	return p
 }
 
-// mixture is the proposal of AdaptiveMixture.
+// The type mixture is the proposal of AdaptiveMixture.
 type mixture struct {
 	burnIn, n int  // iterations during which it learns, and those made so far
 	centred   bool // the mean is known

@@ -170,7 +170,7 @@ func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// workspace allocates the memory of the kernel.
+// The method workspace() allocates the memory of the kernel.
 func (k *NUTS) workspace(d int) {
 	vector := func() []float64 { return make([]float64, d) }
 	point := func() draw { return draw{z: vector(), g: vector()} }
@@ -193,7 +193,7 @@ func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	return logp, err
 }
 
-// leap takes a leapfrog step, in whitened coordinates, and returns H.
+// The method leap() takes a leapfrog step, in whitened coordinates, and returns H.
 func (k *NUTS) leap(s *phase, step float64) float64 {
 	floats.AddScaled(s.p, step/2, s.g)
 	floats.AddScaled(s.z, step, s.p)
@@ -291,7 +291,7 @@ func (k *NUTS) Step(rng *rand.Rand) {
 	k.adapt()
 }
 
-// count counts the iteration.
+// The method count() counts the iteration.
 func (k *NUTS) count(moved bool) {
 	k.stats.Proposed++
 	if moved {
@@ -382,7 +382,7 @@ func (k *NUTS) adapt() {
 	}
 }
 
-// acceptance returns the mean probability of acceptance along the path.
+// The method acceptance() returns the mean probability of acceptance along the path.
 func (p *path) acceptance() float64 { return p.accept / float64(max(1, p.leaps)) }
 
 // Position returns the position of the chain. The slice is valid until the next Step.

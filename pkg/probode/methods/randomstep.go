@@ -169,7 +169,7 @@ func (s *randomStep) with(theta []float64, c float64) []float64 {
 	return s.theta
 }
 
-// factor returns H/h for step i.
+// The method factor() returns H/h for step i.
 func (s *randomStep) factor(i int, xi, scale []float64) (float64, error) {
 	if xi == nil {
 		return 1, nil

@@ -23,8 +23,8 @@ func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }
 
-// likelihood returns the distribution of the row as a likelihood of package bayes, with
-// own as its parameters.
+// The method likelihood() returns the distribution of the row as a likelihood of package
+// bayes, with own as its parameters.
 func (r *row) likelihood(own []bayes.Value) bayes.Likelihood {
 	of := r.distribution.likelihood(r.scale, own)
 	if r.limit == nil {
@@ -34,7 +34,7 @@ func (r *row) likelihood(own []bayes.Value) bayes.Likelihood {
 	return bayes.Censored{Of: of.(bayes.Cumulative), Limit: limit}
 }
 
-// likelihood returns the distribution without a limit of quantification.
+// The method likelihood() returns the distribution without a limit of quantification.
 func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {
@@ -170,8 +170,8 @@ func (s Scale) linear(u float64) float64 {
 	return u
 }
 
-// slope returns the derivative of the value on the linear scale with respect to the
-// value on the scale s. The derivative is taken where the former is v.
+// The method slope() returns the derivative of the value on the linear scale with respect
+// to the value on the scale s. The derivative is taken where the former is v.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:

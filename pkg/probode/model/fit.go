@@ -481,7 +481,8 @@ func (b *box) steep() float64 {
 	return b.unit
 }
 
-// coordinates converts coordinates of the search to coordinates of the surface.
+// The method coordinates() converts coordinates of the search to coordinates of the
+// surface.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
 	for i := range f.boxes {

@@ -124,11 +124,11 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 	return nil
 }
 
-// claim computes the claimed error of x and stores it in the argument other, which holds
-// the states that are compared with x. A difference may happen to be small where it
-// changes sign. So the claim uses all recent differences and all components: no component
-// is assumed to have a much smaller relative error than the others. The argument first
-// holds the initial state.
+// The function claim() computes the claimed error of x and stores it in the argument
+// other, which holds the states that are compared with x. A difference may happen to be
+// small where it changes sign. So the claim uses all recent differences and all
+// components: no component is assumed to have a much smaller relative error than the
+// others. The argument first holds the initial state.
 func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
@@ -186,7 +186,7 @@ func newRecentMax(d int) *recentMax {
 	return &recentMax{make([]float64, d), make([]float64, d), make([]float64, d)}
 }
 
-// shift begins a new period.
+// The method shift() begins a new period.
 func (r *recentMax) shift() {
 	r[0], r[1], r[2] = r[2], r[0], r[1]
 	clear(r[0])
@@ -242,8 +242,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 	}
 }
 
-// excess returns the largest ratio of an error to the permitted error, and its index. The
-// argument first holds the initial state.
+// The method excess() returns the largest ratio of an error to the permitted error, and
+// its index. The argument first holds the initial state.
 func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
 	d := len(first)
 	peak := make([]float64, d)

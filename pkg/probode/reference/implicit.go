@@ -12,7 +12,7 @@ import (
 // this keeps the weights small (Bader & Deuflhard 1983).
 var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
 
-// linear holds the workspace of the linearly implicit rule.
+// The type linear holds the workspace of the linearly implicit rule.
 type linear struct {
 	fj    *probode.Linearizer
 	jac   *probode.Matrix

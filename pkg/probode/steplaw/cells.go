@@ -137,8 +137,8 @@ func (c *division) findBox() error {
 	return ErrImproper
 }
 
-// edge is how far the log density must fall from its maximum to the edges of the box. The
-// density outside is about e⁻⁵⁰ times the maximum.
+// The constant edge is how far the log density must fall from its maximum to the edges of
+// the box. The density outside is about e⁻⁵⁰ times the maximum.
 const edge = 50
 
 // sideLevel returns the largest log density on a side of the box, and raises

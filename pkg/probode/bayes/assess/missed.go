@@ -24,11 +24,13 @@ const (
 	// The constant starts is the number of draws at which missedAround starts Metropolis
 	// moves. It proposes two moves from each.
 	starts = 400
-	// unreached is a difference in log density. A point counts as not reached if its log
-	// density is below the lowest log density of the draws by more than this difference.
+	// The constant unreached is a difference in log density. A point counts as not
+	// reached if its log density is below the lowest log density of the draws by more
+	// than this difference.
 	unreached = 5
-	// negligible is a difference in log density. A move to a point whose log density is
-	// below the lowest log density of the draws by this much is practically never accepted.
+	// The constant negligible is a difference in log density. A move to a point whose log
+	// density is below the lowest log density of the draws by this much is practically
+	// never accepted.
 	negligible = 30
 )
 
@@ -145,7 +147,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	return floats.Sum(shares), cmp.Or(err, s.ctx.Err())
 }
 
-// unvisited describes a mode without draws.
+// The type unvisited describes a mode without draws.
 type unvisited struct {
 	size  float64 // the shift that it would cause in the mean or sd of a parameter, in units of the threshold
 	theta []float64

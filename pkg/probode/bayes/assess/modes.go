@@ -19,8 +19,8 @@ import (
 // mass. A mode of the reference posterior is missed if its counterpart has less than a
 // tenth of its mass.
 
-// found holds the modes that the posterior has at each step, and the modes of the
-// reference posterior.
+// The type found holds the modes that the posterior has at each step, and the modes of
+// the reference posterior.
 type found struct {
 	steps     []pairing    // one for each step; without modes where the search failed
 	reference *bayes.Modes // nil if the search failed
@@ -159,8 +159,8 @@ func weighty(modes []ModeShare) (out []ModeShare) {
 	return out
 }
 
-// visit stores the share of the draws in each mode. If the chains have mixed, these
-// shares also become the masses of the modes.
+// The method visit() stores the share of the draws in each mode. If the chains have
+// mixed, these shares also become the masses of the modes.
 func (f *pairing) visit(visited []float64, mixed bool) {
 	for k := range visited {
 		if k < len(f.own) && !f.own[k].Missed {

@@ -35,11 +35,11 @@ const (
 	// be too slow. With fewer parameters, the random walk works well for most shapes of
 	// the posterior.
 	manyParameters = 5
-	// patience is the time limit for sampling the first posterior if Settings.MaxTime is
-	// zero, counted from the beginning of Run.
+	// The constant patience is the time limit for sampling the first posterior if
+	// Settings.MaxTime is zero, counted from the beginning of Run.
 	patience = 4 * time.Minute
-	// explored is the number of iterations of the random walk for each draw at which the
-	// solvers are compared.
+	// The constant explored is the number of iterations of the random walk for each draw
+	// at which the solvers are compared.
 	explored = 10
 )
 

@@ -99,7 +99,7 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	return k
 }
 
-// score computes the normal score of x by bisection.
+// The function score() computes the normal score of x by bisection.
 func score(d bayes.Distribution, x float64) float64 {
 	low, high := -8., 8.
 	for range 60 {
@@ -112,7 +112,7 @@ func score(d bayes.Distribution, x float64) float64 {
 	return (low + high) / 2
 }
 
-// quantile is the inverse of score.
+// The function quantile() is the inverse of score.
 func quantile(d bayes.Distribution, z float64) float64 { return d.Quantile(distuv.UnitNormal.CDF(z)) }
 
 // The method place() returns the parameters at the scores z, and the log density of the
@@ -138,12 +138,12 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 	return theta, prior
 }
 
-// probe solves the equations with both setups at the point that is t standard deviations
-// from the mode in the given direction. As in a sampler, the density under a setup is
-// zero where that setup fails. So the failure of one setup matters only where the density
-// under the other setup is not negligible. Failure does not matter at points where the
-// solution itself ceases to exist, for example because it grows without bound in finite
-// time.
+// The method probe() solves the equations with both setups at the point that is t
+// standard deviations from the mode in the given direction. As in a sampler, the density
+// under a setup is zero where that setup fails. So the failure of one setup matters only
+// where the density under the other setup is not negligible. Failure does not matter at
+// points where the solution itself ceases to exist, for example because it grows without
+// bound in finite time.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)

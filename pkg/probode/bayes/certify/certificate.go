@@ -105,8 +105,8 @@ type AtMode struct {
 const (
 	// limitD is the D above which nothing is certified.
 	limitD = 0.5
-	// vanished is a distance in standard deviations. If a climb covers this distance or
-	// more, the reference is taken to have no mode where the climb began.
+	// The constant vanished is a distance in standard deviations. If a climb covers this
+	// distance or more, the reference is taken to have no mode where the climb began.
 	vanished = 5
 	// noDifference is the D below which two setups differ only by rounding errors.
 	noDifference = 1e-12

@@ -42,7 +42,8 @@ func (c *Certifier) Seconds(s probode.Setup) float64 {
 	return all[2]
 }
 
-// header returns a certificate for a Setup; the certificate contains no modes yet.
+// The method header() returns a certificate for a Setup; the certificate contains no
+// modes yet.
 func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	coarse = coarse.Or(c.p.Setup)
 	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference)}

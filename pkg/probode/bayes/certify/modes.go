@@ -160,7 +160,7 @@ func (c *Certifier) AddMode(from []float64) {
 	c.modes = append(c.modes, m)
 }
 
-// reach climbs from a point to a mode, unless it has done so before.
+// The method reach() climbs from a point to a mode, unless it has done so before.
 func (c *Certifier) reach(from []float64) anchor {
 	if i := slices.IndexFunc(c.climbed, func(m anchor) bool { return slices.Equal(m.From, from) }); i >= 0 {
 		return c.climbed[i]

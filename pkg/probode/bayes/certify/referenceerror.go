@@ -98,9 +98,9 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 	return err
 }
 
-// discrepancy returns D between the expected data of two setups. The Fisher information
-// is taken at the values of the finer setup, which is the setup of x. Relative
-// differences that rounding can explain are ignored.
+// The method discrepancy() returns D between the expected data of two setups. The Fisher
+// information is taken at the values of the finer setup, which is the setup of x.
+// Relative differences that rounding can explain are ignored.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	return shape.Discrepancy(x.surface.DataAt(finer, theta), expected, finer, rounding)
 }

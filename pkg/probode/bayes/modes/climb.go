@@ -34,7 +34,7 @@ func (c *climb) with(e *bayes.Density) *shape.Surface {
 	return c.s
 }
 
-// absorb adds the counts of o to the counts of c, and frees the memory of o.
+// The method absorb() adds the counts of o to the counts of c, and frees the memory of o.
 func (c *climb) absorb(o *climb) {
 	c.found += o.found
 	c.from = append(c.from, o.from...)
@@ -60,7 +60,7 @@ func (c *climb) hopeless(highest float64) bool {
 	return 2*c.Gain < share*(highest-lowest-c.Value)
 }
 
-// polish climbs to the maximum with accurate derivatives.
+// The method polish() climbs to the maximum with accurate derivatives.
 func (c *climb) polish(e *bayes.Density) {
 	s := c.with(e)
 	s.Forward, s.Draws = false, 256
@@ -75,7 +75,8 @@ func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }
 
-// unite removes each search that is near a higher one, which takes over its counts.
+// The function unite() removes each search that is near a higher one, which takes over
+// its counts.
 func unite(climbs []*climb) []*climb {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb

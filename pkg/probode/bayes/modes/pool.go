@@ -50,8 +50,8 @@ func (q *search) close() {
 	}
 }
 
-// work returns the number of steps that the solvers have taken, divided by the number in
-// one solution of all equations.
+// The method work() returns the number of steps that the solvers have taken, divided by
+// the number in one solution of all equations.
 func (q *search) work() float64 {
 	steps := 0
 	for _, e := range q.all {

@@ -15,9 +15,9 @@ import (
 // basin is small, but the density along a coordinate line through the first mode reveals
 // it.
 
-// scanned holds probabilities; the density is evaluated at the corresponding quantiles of
-// the prior. Most are in the middle, which suits uniform priors; two are far out, which
-// suits priors with long tails.
+// The variable scanned holds probabilities; the density is evaluated at the corresponding
+// quantiles of the prior. Most are in the middle, which suits uniform priors; two are far
+// out, which suits priors with long tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
 // scan evaluates the density along each coordinate line through the highest end point,
@@ -62,7 +62,7 @@ type summit struct {
 	low, high float64 // neighbouring values of the coordinate
 }
 
-// sharpen improves the summit by golden-section search on both sides.
+// The method sharpen() improves the summit by golden-section search on both sides.
 func (s *summit) sharpen(e *bayes.Density) {
 	const times = 8
 	u := slices.Clone(s.u)

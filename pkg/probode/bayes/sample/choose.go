@@ -189,10 +189,10 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	return diag.Kish([][]float64{weights})
 }
 
-// elsewhere estimates the mass of the posterior far from the given modes, in units of the
-// mass of their Gaussian approximations: the mean likelihood of draws from the prior that
-// lie outside a wide ellipsoid around each mode. It sees plateaus and broad modes, but not
-// narrow ones. It is zero if no mode has a Gaussian approximation.
+// The function elsewhere() estimates the mass of the posterior far from the given modes,
+// in units of the mass of their Gaussian approximations: the mean likelihood of draws
+// from the prior that lie outside a wide ellipsoid around each mode. It sees plateaus and
+// broad modes, but not narrow ones. It is zero if no mode has a Gaussian approximation.
 func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	d := e.Dim()
 	wide := math.Sqrt(4 * float64(d+8)) // radius in standard deviations: 6 for one parameter, 9.6 for 15
@@ -303,7 +303,7 @@ type candidate struct {
 	cost float64
 }
 
-// candidates lists setups with grids of different tolerances.
+// The function candidates() lists setups with grids of different tolerances.
 func candidates() (all []candidate) {
 	for _, tolerance := range []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7} {
 		mesh := probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}, MaxSteps: 20_000}
@@ -341,10 +341,10 @@ func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (p
 	return points
 }
 
-// extremes returns points at which chains may arrive, and at which the likelihood is not
-// negligible: points that differ from the highest mode in one coordinate, which is near an
-// end of the support of its prior, and draws around the modes, as wide as their Shape.
-// Parameters with unbounded priors have no such ends.
+// The function extremes() returns points at which chains may arrive, and at which the
+// likelihood is not negligible: points that differ from the highest mode in one
+// coordinate, which is near an end of the support of its prior, and draws around the
+// modes, as wide as their Shape. Parameters with unbounded priors have no such ends.
 func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (points [][]float64, err error) {
 	const negligible = 200 // below the log-likelihood at the mode: other parameters may make up for less
 	e, err := bayes.NewDensity(ctx, p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))

@@ -151,7 +151,7 @@ func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	return d
 }
 
-// delayed is the kernel of DelayedAcceptance.
+// The type delayed is the kernel of DelayedAcceptance.
 type delayed struct {
 	*state
 	pcn       *pcn // moves ξ; nil without noise

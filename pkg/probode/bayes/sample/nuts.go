@@ -57,7 +57,8 @@ func (s NUTS) Check(d *bayes.Density) error {
 	return differentiable(s, d, s.Setup)
 }
 
-// differentiable returns an error if the path of the setup has no derivatives.
+// The function differentiable() returns an error if the path of the setup has no
+// derivatives.
 func differentiable(s Sampler, d *bayes.Density, by probode.Setup) error {
 	e, err := solvedBy(d, by)
 	if err != nil {
@@ -84,9 +85,9 @@ func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 	return d.With(by)
 }
 
-// gradient writes the gradient at (u, xi) to grad and, unless it is nil, to dxi, and
-// returns the log density. If the steps are chosen anew at every θ, they are chosen at u
-// and held fixed while the gradient is computed. theta is workspace.
+// The function gradient() writes the gradient at (u, xi) to grad and, unless it is nil,
+// to dxi, and returns the log density. If the steps are chosen anew at every θ, they are
+// chosen at u and held fixed while the gradient is computed. theta is workspace.
 func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, error) {
 	e.Constrain(theta, u)
 	defer e.Hold(theta)()
@@ -145,7 +146,7 @@ func shapeAt(e *bayes.Density) func(u []float64) mat.Symmetric {
 	}
 }
 
-// nuts is the kernel of NUTS, on the natural scale.
+// The type nuts is the kernel of NUTS, on the natural scale.
 type nuts struct {
 	mcmc.NUTS
 	natural

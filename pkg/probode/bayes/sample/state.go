@@ -48,12 +48,12 @@ type chance interface {
 	// draw draws ξ from p(ξ).
 	draw(dst []float64, rng *rand.Rand)
 
-	// perturb writes a perturbed copy of xi to dst, by a rule that is reversible for
-	// p(ξ).
+	// The method perturb() writes a perturbed copy of xi to dst, by a rule that is
+	// reversible for p(ξ).
 	perturb(dst, xi []float64, beta float64, rng *rand.Rand)
 }
 
-// random is the implementation of chance that is used outside tests.
+// The type random is the implementation of chance that is used outside tests.
 type random struct{}
 
 func (random) accept(logRatio float64, rng *rand.Rand) bool {

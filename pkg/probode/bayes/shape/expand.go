@@ -230,8 +230,8 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 	return slopes, curvatures
 }
 
-// inform sets dst to the Fisher information of the data, plus the curvatures of the
-// priors. kinks says whether the expected values at kinks contribute.
+// The method inform() sets dst to the Fisher information of the data, plus the curvatures
+// of the priors. kinks says whether the expected values at kinks contribute.
 func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
 	dst.Zero()
 	for i := range s.parts {

@@ -7,13 +7,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// slack is the smallest damping if the density has kinks. If there are few kinks, some
-// directions have no curvature; the damping then prevents steps of more than ten standard
-// deviations.
+// The constant slack is the smallest damping if the density has kinks. If there are few
+// kinks, some directions have no curvature; the damping then prevents steps of more than
+// ten standard deviations.
 const slack = 1e-2
 
-// sharpest is the final width of the hyperbolas that replace the absolute values. If the
-// maximum lies at a kink, the result is about this far from the kink.
+// The constant sharpest is the final width of the hyperbolas that replace the absolute
+// values. If the maximum lies at a kink, the result is about this far from the kink.
 const sharpest = 1e-10
 
 // bentStep returns the step d to the maximum of the expansion, with its kinks and within
@@ -158,7 +158,7 @@ func (p *Point) Flatten(normal []float64) {
 	}
 }
 
-// bend adds the kinks of the data to p.
+// The method bend() adds the kinks of the data to p.
 func (s *Surface) bend(p *Point) {
 	for i := range s.parts {
 		part := &s.parts[i]

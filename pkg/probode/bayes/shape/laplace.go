@@ -18,8 +18,8 @@ import (
 // d (d + 1) values, and their rounding error is divided by laplaceStep only.
 const laplaceStep = 0.01
 
-// flat is the standard deviation, on the unconstrained scale, above which a direction is
-// regarded as having no curvature.
+// The constant flat is the standard deviation, on the unconstrained scale, above which a
+// direction is regarded as having no curvature.
 const flat = 10
 
 // Laplace returns the covariance of the Gaussian approximation at the mode p.X: the

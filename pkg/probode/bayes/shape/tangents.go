@@ -80,8 +80,8 @@ func (s *Surface) Gradients(e *bayes.Density) bool {
 	return s.sloped && s.Smooth(e).Differentiable()
 }
 
-// lend returns the derivatives of the locations computed by another method, or nil if
-// that method does not predict the same data.
+// The method lend() returns the derivatives of the locations computed by another method,
+// or nil if that method does not predict the same data.
 func (s *Surface) lend(directions []float64) [][]float64 {
 	lent, err := s.e.With(Lender)
 	if err != nil {

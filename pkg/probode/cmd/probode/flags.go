@@ -137,8 +137,8 @@ func needs(flags *flag.FlagSet, why string, names ...string) error {
 	return nil
 }
 
-// groups are the headings under which the help lists the flags of a command that has many.
-// A flag that no group names is listed in the last group.
+// The variable groups holds the headings under which the help lists the flags of a command
+// that has many. A flag that no group names is listed in the last group.
 var groups = []struct {
 	title string
 	names []string

@@ -295,7 +295,7 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 	return nil, fmt.Errorf("-condition %s: the data have %s", text.Clip(condition), strings.Join(names, ", "))
 }
 
-// title returns the name of the model as the flags give it.
+// The method title() returns the name of the model as the flags give it.
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
 
 // checkCounts checks the numbers of iterations and chains. Their product must fit into an

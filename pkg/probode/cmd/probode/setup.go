@@ -103,8 +103,9 @@ func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	return all, err
 }
 
-// ladder returns the setups to compare. Without -steps, -rtol and -atol, the step sizes
-// are h, h/2, h/4 and h/8, where h is -step or, without -step, the step size of base.
+// The method ladder() returns the setups to compare. Without -steps, -rtol and -atol, the
+// step sizes are h, h/2, h/4 and h/8, where h is -step or, without -step, the step size
+// of base.
 func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	all, err := s.setups(base)
 	if err != nil || s.stepped() {

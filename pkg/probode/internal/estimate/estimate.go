@@ -61,8 +61,8 @@ type summary struct {
 	influence      func(y float64) (center, log float64)
 }
 
-// summary returns the centre and the spread of the draws x with the given weights; nil
-// means equal weights.
+// The method summary() returns the centre and the spread of the draws x with the given
+// weights; nil means equal weights.
 func (by Measure) summary(x, weights []float64) summary {
 	if by == Moments {
 		m, v := stat.PopMeanVariance(x, weights)
@@ -149,7 +149,7 @@ func (q weightedQuantiles) at(p float64) float64 {
 	return q.x[k-1] + (p-q.p[k-1])/(q.p[k]-q.p[k-1])*(q.x[k]-q.x[k-1])
 }
 
-// slope returns 1/f at the p-quantile, or NaN if there are too few draws.
+// The method slope() returns 1/f at the p-quantile, or NaN if there are too few draws.
 func (q weightedQuantiles) slope(p float64) float64 {
 	z := distuv.UnitNormal.Quantile(p)
 	phi := distuv.UnitNormal.Prob(z)
@@ -161,10 +161,10 @@ func (q weightedQuantiles) slope(p float64) float64 {
 	return math.NaN()
 }
 
-// part summarises the draws x[c][k] for which in[c][k] is 1, with weights w. If the
-// argument in is nil, it uses all draws; if w is nil, the weights are equal. It also
-// returns the influence of draw k of chain c, multiplied by the weight of the draw and
-// divided by the share of the part.
+// The method part() summarises the draws x[c][k] for which in[c][k] is 1, with weights w.
+// If the argument in is nil, it uses all draws; if w is nil, the weights are equal. It
+// also returns the influence of draw k of chain c, multiplied by the weight of the draw
+// and divided by the share of the part.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {

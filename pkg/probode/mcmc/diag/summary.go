@@ -104,8 +104,9 @@ func Kish(logWeights [][]float64) float64 {
 	return kish
 }
 
-// weights returns the weights of the draws, which sum to 1, and Kish's factor. Without
-// weights it returns nil and 1. If the weights cannot be normalised, the factor is NaN.
+// The function weights() returns the weights of the draws, which sum to 1, and Kish's
+// factor. Without weights it returns nil and 1. If the weights cannot be normalised, the
+// factor is NaN.
 func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
@@ -128,7 +129,7 @@ func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	return w, 1 / (float64(len(all)) * squares)
 }
 
-// weigh fills in the values that depend on the weights of the draws x.
+// The method weigh() fills in the values that depend on the weights of the draws x.
 func (m *Marginal) weigh(x, weights [][]float64) {
 	type weighted struct{ x, w float64 }
 	var all []weighted
@@ -190,8 +191,8 @@ func (s Summary) String() string {
 	return text.Table(rows, text.First)
 }
 
-// format writes the value v with as many decimals as three significant digits of the
-// standard deviation have.
+// The method format() writes the value v with as many decimals as three significant
+// digits of the standard deviation have.
 func (m Marginal) format(v float64) string {
 	if !(m.SD > 1e-5 && m.SD < 1e6 && math.Abs(v) < 1e6) {
 		return fmt.Sprintf("%.4g", v)

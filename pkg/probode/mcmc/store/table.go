@@ -39,7 +39,7 @@ type table struct {
 	names                               []string // of the columns, as the caller gave them
 }
 
-// body returns the number of bytes after the line of column names.
+// The method body() returns the number of bytes after the line of column names.
 func (t *table) body() int64 { return t.size - t.headSize }
 
 // get returns the value of a field in the header, or "" if there is none.
@@ -92,7 +92,7 @@ func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*tab
 // maxFirst is larger than the number of bytes in the first line of any file of draws.
 const maxFirst = 200
 
-// line processes one line of the file.
+// The method line() processes one line of the file.
 func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) error) (err error) {
 	t.size += int64(len(line))
 	content, comment := bytes.CutPrefix(bytes.TrimSuffix(line, []byte("\n")), []byte("# "))
@@ -139,7 +139,7 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 	return nil
 }
 
-// field stores the content of a comment line.
+// The method field() stores the content of a comment line.
 func (t *table) field(content string) error {
 	key, value, ok := strings.Cut(content, " = ")
 	if !ok || !printable(content) {

@@ -236,9 +236,9 @@ func (n *Node) with(args []*Node) *Node {
 	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args)}
 }
 
-// postorder returns all nodes of the roots without repetitions. Arguments come before the
-// nodes that use them. It does not recurse, because expressions may be nested more deeply
-// than the stack allows.
+// The function postorder() returns all nodes of the roots without repetitions. Arguments
+// come before the nodes that use them. It does not recurse, because expressions may be
+// nested more deeply than the stack allows.
 func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
 
 // postorderBut is like postorder, but it omits the nodes in done and all nodes below
