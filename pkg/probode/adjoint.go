@@ -245,7 +245,7 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	scale := s.scale
 	if s.scaling == ScaleLocal {
 		// With ScaleLocal, the noise was added after the step of the method. The
-		// gradients of the method need the state before that.
+		// gradients of the method need the state before the noise was added.
 		if xi != nil {
 			r.Noise(xi, scale)
 			copy(r.clean, next)

@@ -347,8 +347,8 @@ func (g *Grid) Index(times []float64) ([]int, error) {
 }
 
 // The method near() returns the largest distance from grid point i at which a time is
-// regarded as equal to it: 10⁻⁹ of a step, plus two rounding errors of the time and two
-// of the grid.
+// regarded as equal to that point: 10⁻⁹ of a step, plus two rounding errors of the time
+// and two of the grid.
 func (g *Grid) near(i int) float64 {
 	h := math.Inf(1)
 	for j := max(0, i-1); j <= min(i, len(g.t)-2); j++ {

@@ -20,9 +20,9 @@ const (
 	// which the Solver was made. The noise is thus the same multiple of the local error
 	// in each step. With α = 1, the standard deviation of the accumulated noise is at
 	// least the sum of the local errors if these all have the same sign. ScaleLocal works
-	// for any method, and α has no unit. Its spread agrees better with the actual errors
-	// than that of ScaleStep: see docs/calibration.md. It costs three classical solves
-	// before the first path.
+	// for any method, and α has no unit. The spread of its paths agrees better with the
+	// actual errors than the spread of paths with ScaleStep: see docs/calibration.md. It
+	// costs three classical solves before the first path.
 	ScaleLocal
 )
 

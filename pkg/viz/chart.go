@@ -202,7 +202,7 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 			})
 		}
 		nx, ny := p.counts()
-		// ECharts may choose finer ticks than those of the picture.
+		// ECharts may choose finer ticks than the static picture has.
 		widest := 0.0
 		for _, t := range panel.Y.ticks(lim.y0, lim.y1, 2*ny) {
 			widest = max(widest, float64(typeface(tickSize, false).Width(t.Label)/px))

@@ -116,7 +116,8 @@ const (
 	DashDotted
 )
 
-// The method lengths() returns the strokes and gaps in pixels, or nil for a solid line.
+// The method lengths() returns the lengths of the strokes and gaps in pixels, or nil for
+// a solid line.
 func (d Dash) lengths() []float64 {
 	switch d {
 	case Dashed:

@@ -171,8 +171,8 @@ func step(lo, hi float64, n int) float64 {
 }
 
 // The method ticks() returns about n labelled ticks, or fewer, and unlabelled ones
-// between them, for an axis with limits lo and hi. At most nine times as many ticks as
-// the labelled ones are returned in total.
+// between them, for an axis with limits lo and hi. In total it returns at most nine times
+// as many ticks as labelled ones.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)

@@ -26,12 +26,12 @@ var (
 
 const (
 	// The constant threshold is the largest shift of a parameter, in standard
-	// deviations, that does not matter. If D is below smallD, no parameter shifts by
-	// more than that to first order, not even a noise scale.
+	// deviations, that does not matter. If D is below smallD, no parameter shifts by more
+	// than the threshold to first order, not even a noise scale.
 	threshold = 0.1
 	smallD    = threshold / math.Sqrt2
-	// The end of a search counts as a further answer if its log-likelihood is below
-	// that of the best end by at most the constant near. Two ends count as one if their
+	// The end of a search counts as a further answer if its log-likelihood is lower than
+	// at the best end by at most the constant near. Two ends count as one if their
 	// log-likelihoods differ by less than the constant same.
 	near = 10
 	same = 0.01

@@ -190,8 +190,8 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 // The method spread() returns the standard deviation of the logarithm of each estimated
 // parameter over the data sets in which search i did not get stuck. It also returns the
 // number of data sets in which the search did get stuck. A search is stuck if it failed,
-// or if one of these logarithms is farther from the truth than its limit, if there is
-// one.
+// or if limits are given and one of these logarithms differs from the truth by more than
+// its limit.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {

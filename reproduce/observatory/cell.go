@@ -63,7 +63,7 @@ type row struct {
 
 func (r *row) key() string { return strings.Join([]string{r.Problem, r.Method, r.Size, r.Rule}, "|") }
 
-// The method cell() names the cell of a row.
+// The method cell() returns a name for the cell to which the row belongs.
 func (r *row) cell() string { return r.Problem + " " + r.Method + " " + r.Size }
 
 // The method judged() reports whether the row has a verdict.
@@ -235,8 +235,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 		return err
 	}
 	out.Seconds = math.Inf(1)
-	// The time is that of the fastest of several runs, because other programs use the
-	// machine and the first run is slower.
+	// The time is the shortest of several runs, because other programs use the machine
+	// and the first run is slower.
 	for spent, n := 0., 0; n < 4 || n < 200 && spent < 0.02; n++ {
 		begin := time.Now()
 		if err := solve(); err != nil {

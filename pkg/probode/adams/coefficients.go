@@ -32,8 +32,8 @@ func MoultonCoefficients(s int) (next float64, past []float64) {
 	return b[0], b[1:]
 }
 
-// The constant most is the largest number of nodes for which all integers below are exact
-// as float64.
+// The constant most is the largest number of nodes for which float64 represents all
+// integers of the computation exactly.
 const most = 12
 
 // adams returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, for the Lagrange polynomials ℓ_j of the n

@@ -320,7 +320,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 			subtract(next, z, 1, a.u)
 			return nil
 		}
-		// From here on, jac and fc are those at the trial state; lu is still the one at z.
+		// From here on, jac and fc hold J and f at the trial state, but lu still holds
+		// the factors at z.
 		var left float64
 		for lambda = min(1, 4*lambda); ; lambda /= 2 {
 			subtract(next, z, lambda, a.u)

@@ -6,9 +6,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A history is the part that the steppers of the multistep methods share: the values F_i,
+// A history holds what the steppers of all multistep methods need: the values F_i,
 // F_{i−1}, … of the current segment, and the classical Runge–Kutta method, which takes
-// the first steps, for which too few earlier values exist.
+// the first steps because too few earlier values exist there.
 type history struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -195,8 +195,8 @@ func (m *history) reverseSum(c float64, beta []float64, i int, lambda []float64)
 	}
 }
 
-// reverseSlope propagates gradients back through F_i, once this has been done for all
-// steps that use it.
+// reverseSlope propagates gradients back through F_i. It must be called after gradients
+// have been propagated back through all steps that use F_i.
 func (m *history) reverseSlope(a *probode.Adjoint, i int, x, theta []float64) {
 	a.Field(a.X, m.backRow(i), m.g.Times()[i], 0, x, theta)
 	clear(m.backRow(i))

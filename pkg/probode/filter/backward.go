@@ -14,7 +14,7 @@ import (
 // u: see block. A step replaces the variates before it, together with the variates of its
 // noise, by an orthogonal transformation of all of them. Some of the new ones are the
 // normal variates after the step, others are known from the residual of the equation, and
-// the rest does not matter after the step. So the normal variates before the step are a
+// the others have no effect after the step. So the normal variates before the step are a
 // linear function of the new ones, and no matrix has to be inverted.
 
 // A link expresses the normal variates u before a step or an event as u = drift/s + Aᵀ(v,
@@ -64,7 +64,7 @@ func unknown(n int) belief {
 
 // The method back() writes the distribution before a step or an event to dst, given the
 // one after it. If after.factor is nil, it computes only the mean; then after.mean may
-// have the values of w behind those of v.
+// hold the values of v followed by the values of w.
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
 	for k := range dst.mean {

@@ -30,11 +30,11 @@ type block struct {
 	growth   float64   // ratio^{q+1/2}
 	pred     []float64 // predicted mean
 	hjac     []float64 // J in the coordinates of the step
-	// The factor of the predicted covariance has the rows of the noise of the step in
-	// top, with the stride len(z), and below them those of R in tail, with the stride
-	// rows. More columns, if they are used, start as the identity in tail and zero in
-	// top. They become the coefficients of the normal variates u before the step in terms
-	// of those after it.
+	// The factor of the predicted covariance consists of two matrices: top holds the rows
+	// for the noise of the step, with the stride len(z), and tail holds the rows of R,
+	// with the stride rows. Further columns, if they are used, start as the identity in
+	// tail and as zero in top. They become the coefficients that express the normal
+	// variates u before the step by the variates after it.
 	top, tail []float64
 	fresh     []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
 	v         []float64 // factor of the residual, in its first w rows, with the stride len(z)
@@ -186,8 +186,8 @@ func (b *block) reduce(linked bool) {
 }
 
 // The method condition() computes the covariance after the step, given that the residual
-// is zero. In top, the factor of the joint covariance of the residual and of the other
-// coordinates at the end of the step remains. For linked, see reduce.
+// is zero. It leaves in top the factor of the joint covariance of the residual and of the
+// other coordinates at the end of the step. For linked, see reduce.
 func (b *block) condition(linked bool) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	columns := n
@@ -264,7 +264,7 @@ func (b *block) update(f []float64) {
 	b.arrive()
 }
 
-// The method arrive() makes the mean at the end of the step the mean of the block.
+// The method arrive() stores the mean at the end of the step as the mean of the block.
 func (b *block) arrive() {
 	copy(b.z, b.pred)
 	rescale(b.z, b.w, 1/b.ratio)

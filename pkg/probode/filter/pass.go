@@ -112,7 +112,7 @@ func (c *chain) recall(i int) {
 	copy(c.r[:len(c.z)*c.rows], own[copy(c.z, own):])
 }
 
-// The method residual() returns what block.white was at point i.
+// The method residual() returns the value that block.white had at point i.
 func (c *chain) residual(i int) []float64 {
 	p := &c.points[i]
 	return c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac):][:c.w]

@@ -547,8 +547,8 @@ func (b *bdf) checkGrid() error {
 	return nil
 }
 
-// A bdfTangent holds the derivatives of the past states, M×d each. Those of the state
-// at grid point i are in row i mod 8.
+// A bdfTangent holds the derivatives of the past states, M×d each. The derivatives of the
+// state at grid point i are in row i mod 8.
 type bdfTangent struct {
 	past [bdfWindow][]float64
 	psi  []float64

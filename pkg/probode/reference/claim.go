@@ -66,8 +66,9 @@ func checkpoints(start float64, times []float64) []float64 {
 	return out
 }
 
-// The method twice() integrates along c twice. It takes the accurate result as the
-// solution, and its difference from the looser one as a measure of its error.
+// The method twice() integrates twice over the points of the schedule c. It takes the
+// accurate result as the solution, and its difference from the looser one as a measure of
+// its error.
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)

@@ -4,8 +4,8 @@ package reference
 // more than eight rows its weights would multiply rounding errors by hundreds.
 var explicitSubsteps = []int{2, 4, 6, 8, 10, 12, 14, 16}
 
-// A rule is an extrapolation method of one family, with the current state of its control
-// of order and step size.
+// A rule is an extrapolation method of one family, with the current state of its order
+// and step-size control.
 type rule struct {
 	family  family
 	n       []int     // numbers of substeps of the rows

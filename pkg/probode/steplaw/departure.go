@@ -37,8 +37,9 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
-// The method departure() returns how far each step is from its Gaussian approximation, as
-// defined in Draws. It is NaN, from 0/0, for a step without a chain.
+// The method departure() returns how far the distribution of each step is from its
+// Gaussian approximation, as defined in Draws. It is NaN, from 0/0, for a step without a
+// chain.
 func (t *tally) departure() []float64 {
 	out := make([]float64, len(t.states))
 	d := len(t.sum) / len(t.states)

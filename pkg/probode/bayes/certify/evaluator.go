@@ -29,7 +29,7 @@ type cache struct {
 }
 
 // The method clone() returns an evaluator for another goroutine. The clone is used only
-// for log likelihoods, and shares those that are known with x.
+// for log likelihoods, and shares the known values with x.
 func (x *evaluator) clone() *evaluator {
 	density := x.density.Clone()
 	density.Bind(x.ctx)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A point counts only if its log density has fallen by less than this limit from its
-// value at the mode.
+// The density at a point is not negligible if its logarithm has fallen by less than this
+// limit from the value at the mode.
 const fallen = 8
 
 // A probe is a point on a line through a mode, t standard deviations from it, with the
@@ -20,8 +20,8 @@ type probe struct {
 	failed       bool // both setups fail, although the density of the prior is positive
 }
 
-// The method counts() reports whether the density of either setup is large enough to
-// count.
+// The method counts() reports whether the density under at least one setup is not
+// negligible.
 func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
 
 // The method differs() reports whether the log densities differ by 1 or more.

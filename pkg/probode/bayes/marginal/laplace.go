@@ -13,8 +13,8 @@ import (
 //
 //	s² = (y − m) / ∂ log p(y | m)/∂m,
 //
-// which is the variance of y for Poisson, negative binomial and binomial distributions. So
-// the mode is that of a model with these Gaussian errors, and
+// which is the variance of y for Poisson, negative binomial and binomial distributions.
+// So the mode is the same as in a model with these Gaussian errors, and
 //
 //	log p(Y | Z) ≈ log p(Y | X) − Σ log N(y; m, s²) + log p_s(Y | Z)
 //

@@ -42,8 +42,9 @@ func (c *climb) absorb(o *climb) {
 }
 
 // The method hopeless() reports whether a climb is so low and so slow that it would need
-// very many more steps to reach a height at which an end point counts. "Very many" means
-// a hundred if the climb has already taken many steps, and more if it has taken few.
+// very many more steps to reach a height at which an end point would be kept. "Very many"
+// means a hundred if the climb has already taken many steps, and more if it has taken
+// few.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false
@@ -69,8 +70,8 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// The function near() reports whether two searches are close to each other in the metric
-// of each.
+// The function near() reports whether two searches are close to each other, both in the
+// metric of the one and in the metric of the other.
 func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }

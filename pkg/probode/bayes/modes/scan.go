@@ -23,8 +23,8 @@ var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0
 // scan evaluates the density along each coordinate line through the highest end point,
 // unless it has done so for this point before. It returns searches that begin at the
 // highest summits that are separated from the end point by a valley. Their number is
-// limited by the argument most. It leaves out summits that are not above the highest draw
-// from the prior, because they are not better starts.
+// limited by the argument most. It leaves out summits whose density does not exceed the
+// highest density at the draws from the prior, because they are not better starts.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {

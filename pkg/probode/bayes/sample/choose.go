@@ -78,8 +78,8 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	if err != nil {
 		return nil, err
 	}
-	// Where an explicit method is unstable on a grid that was frozen at the mode, the posterior
-	// would seem to end.
+	// In a region where an explicit method is unstable on a grid that was frozen at the
+	// mode, the posterior would seem to vanish.
 	far, err := extremes(ctx, p, found)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	return plan, err
 }
 
-// The function fitting returns the sampler for a posterior with known modes, and the
+// The function fitting() returns the sampler for a posterior with known modes, and the
 // reason.
 func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, string, error) {
 	e, err := bayes.NewDensity(ctx, q)
@@ -246,8 +246,8 @@ func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square f
 
 // accurateEnough returns p with the cheapest setup, among several, whose D is at most a
 // tenth of matters at the modes and at most half of matters around them, and which is
-// stable at the points far. It also describes the error in words. The result is nil if
-// there is no such setup; the description then says why.
+// stable at the points in the argument far. It also describes the error in words. The
+// result is nil if there is no such setup; the description then says why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64, far [][]float64) (*bayes.Posterior, string, error) {
 	best := found.Highest()
 	if best.U == nil {
@@ -314,8 +314,8 @@ func candidates() (all []candidate) {
 	return all
 }
 
-// pointsAround returns the modes that count, followed by draws from their Gaussian
-// approximations, on the natural scale.
+// pointsAround returns the modes that the function heavy() selects, followed by draws
+// from their Gaussian approximations, on the natural scale.
 func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 	for _, m := range heavy(found) {
 		points = append(points, m.Theta)
@@ -326,8 +326,8 @@ func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 	return append(points, drawsAround(e, found, nearDraws, probode.Stream(0x64726177))...)
 }
 
-// drawsAround returns n draws around each mode that counts, as wide as its Shape, except for
-// those outside the support of the prior.
+// drawsAround returns n draws around each mode that the function heavy() selects, with
+// its Shape as their covariance, except for draws outside the support of the prior.
 func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (points [][]float64) {
 	u := make([]float64, e.Dim())
 	for _, m := range heavy(found) {
@@ -341,7 +341,7 @@ func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (p
 	return points
 }
 
-// The function extremes() returns points at which chains may arrive, and at which the
+// The function extremes() returns points that chains may reach, and at which the
 // likelihood is not negligible: points that differ from the highest mode in one
 // coordinate, which is near an end of the support of its prior, and draws around the
 // modes, as wide as their Shape. Parameters with unbounded priors have no such ends.
@@ -411,7 +411,7 @@ func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes i
 	return r, nil
 }
 
-// The method measure returns two numbers: the largest D at the modes, and the largest D
+// The method measure() returns two numbers: the largest D at the modes, and the largest D
 // at the other points. It is infinite where e cannot be solved.
 func (r *ruler) measure(ctx context.Context, e *bayes.Density) (at, near float64) {
 	defer e.Bind(ctx)()

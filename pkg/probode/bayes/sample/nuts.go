@@ -76,8 +76,8 @@ func differentiable(s Sampler, d *bayes.Density, by probode.Setup) error {
 	return nil
 }
 
-// solvedBy returns the density d with another setup, the argument by. If by is zero, it
-// returns d itself.
+// solvedBy returns the density d with the setup given by the argument `by`. If `by` is
+// zero, it returns d itself.
 func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 	if by.Equal(probode.Setup{}) {
 		return d, nil

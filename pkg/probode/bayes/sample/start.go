@@ -69,9 +69,9 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 	return found, nil
 }
 
-// The function starts returns the starting points of the chains, and a note for the user.
-// If a mode has no Gaussian approximation, the chains start at draws from the prior or,
-// if loose is true and the mode has a Shape, around the mode.
+// The function starts() returns the starting points of the chains, and a note for the
+// user. If a mode has no Gaussian approximation, the chains start at draws from the prior
+// or, if loose is true and the mode has a Shape, around the mode.
 func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
 	heavy := heavy(found)
 	spread := 2.

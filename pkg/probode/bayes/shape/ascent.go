@@ -44,8 +44,8 @@ type Ascent struct {
 	damping float64
 	// rest estimates, from the changes in the gradient, the difference between the
 	// negative second derivatives and the Fisher information. If corrected is true, rest
-	// is added to the information: the last rise is then predicted better with this
-	// correction than without it.
+	// is added to the information: this is so if the last rise would have been predicted
+	// better with this correction than without it.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one

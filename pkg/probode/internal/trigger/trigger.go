@@ -31,9 +31,10 @@ const (
 	// If a condition becomes true again and again within this fraction of the span, the
 	// times at which it does so are assumed to accumulate.
 	close = 1e-10
-	// The constant repeats is the number of such times after which a run ends.
+	// The constant repeats is the number of such times after which a run ends with an
+	// error.
 	repeats = 3
-	// The constant chain is the largest number of jumps at one time.
+	// The constant chain is the largest permitted number of jumps at one time.
 	chain = 1000
 )
 
