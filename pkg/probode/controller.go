@@ -194,9 +194,9 @@ func (c *controller) locate(i int) (bool, error) {
 	return true, err
 }
 
-// The method grid() returns the grid of the last run for p at θ. Here p and θ are those
-// of the run, or p is a problem in which the events that the run located have known
-// times.
+// The method grid() returns the grid of the last run for p at θ. Here p and θ are the
+// problem and the parameters of the run, or p is a copy of the problem in which the
+// events that the run located have known times.
 func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	g, err := NewGrid(p, theta, slices.Clone(c.times))
 	if err != nil {
@@ -227,8 +227,8 @@ func (c *controller) notice() {
 
 // The method first() returns the length of the first step: a hundredth of the time in
 // which the state would double, with the state and its slope measured in units of the
-// tolerance [HNW93, §II.4]. If f changes sooner, the step is shorter. No event lies
-// between the current time and end.
+// tolerance [HNW93, §II.4]. If f(t, x) changes within that time because of its dependence
+// on t, the step is shorter. No event lies between the current time and end.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)

@@ -62,7 +62,8 @@ func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	}
 	p := &Interpolator{g: g, d: s.d, degree: s.m.Order() + 1, times: times, first: make([]int, len(times)), weights: make([][]float64, len(times))}
 	for n, t := range times {
-		// near is two rounding errors of t plus two of the grid. It is added to 10⁻⁹ h.
+		// The variable near allows for two rounding errors of t and two of the grid
+		// times, in addition to 10⁻⁹ h.
 		near, last := 4*epsilon*math.Abs(t), len(g.t)-1
 		if !(t >= g.t[0]-g.near(0)-near && t <= g.t[last]+g.near(last)+near) || math.IsInf(t, 0) {
 			return nil, fmt.Errorf("%s: time %g is outside the span [%g, %g]", s.p.Title(), t, g.t[0], g.t[last])
@@ -184,8 +185,8 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 
 // The method scatter() is the transpose of the functions At() and still(). Given the
 // gradient w with respect to the states at all times, it adds the gradient with respect
-// to the states of the path z to dz, and the one with respect to the times of the grid to
-// dt, unless dt is nil.
+// to the states of the path z to dz, and the gradient with respect to the times of the
+// grid to dt, unless dt is nil.
 func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	if dt != nil && p.slope == nil {
 		p.slope = make([]float64, p.d)

@@ -222,9 +222,10 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 	}
 }
 
-// The method at() returns λᵀf at theta1, and the time at which it was computed. If an end
-// of the segment depends on θ, that time is the one at the same relative position in the
-// segment, so that a condition on t in F is evaluated on the same side of the event.
+// The method at() returns λᵀf at theta1, and the time for which it was computed. If an
+// end of the segment depends on θ, this is the time that has the same relative position
+// in the segment as t, so that a condition on t in F is evaluated on the same side of the
+// event.
 func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
 	w := e.p.window
 	if w == nil {

@@ -28,9 +28,10 @@ var errOtherEvents = errors.New("other events happen than at the θ for which th
 // grid.
 
 // The method located() returns a copy of p in which the events with triggers happen as
-// they did in a run; the times of those that happened at crossings are additional
-// parameters, which follow those of p. It also returns these crossings and a map from the
-// number of an event of the copy to the triggers that become positive at that event.
+// they did in a run; the times of the events that happened at crossings are additional
+// parameters, which follow the parameters of p. It also returns these crossings and a map
+// from the number of an event of the copy to the triggers that become positive at that
+// event.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64

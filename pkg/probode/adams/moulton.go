@@ -120,7 +120,7 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return a, nil
 }
 
-// A moulton is the Stepper of the implicit methods. All three linearisations apply
+// The type moulton is the Stepper of the implicit methods. All three linearisations apply
 // Newton's method to r(z) = 0, since r has the Jacobian Γ:
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
@@ -213,7 +213,7 @@ func (a *moulton) addNoise(dst, xi, scale []float64) {
 	a.jac.AddMul(dst, 1, a.v)
 }
 
-// advance takes a step that prepare has set up.
+// advance takes a step that the method prepare() has set up.
 func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	if a.lin == Newton {
 		return a.solveNewton(next, theta, xi, scale)
@@ -282,7 +282,7 @@ func (a *moulton) residual(dst, z, fz []float64) {
 	}
 }
 
-// solveNewton sets next to the solution of r(z) = 0 plus noise.
+// solveNewton stores the solution of r(z) = 0, plus noise, in next.
 //
 // An update is halved until it brings r closer to zero, as measured by the next update
 // with the same Γ [Deuflhard 2004, §3.3]; this prevents the iteration from ending at a
@@ -303,7 +303,7 @@ func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	return nil
 }
 
-// iterate sets next to the solution of r(z) = 0.
+// iterate stores the solution of r(z) = 0 in next.
 func (a *moulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
 	start := largest(z)
@@ -336,7 +336,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 			}
 		}
 		// After such a final update, the remaining error is the update multiplied by the
-		// rate of convergence, left/size; 1e-8 × small is below rounding error.
+		// rate of convergence, left/size. It is at most 1e-8 × small, which is below
+		// rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil

@@ -221,8 +221,8 @@ func (r *Part) weigh(dtheta, theta []float64) bool {
 }
 
 // The method scores() writes the derivatives of the log probability of row n with respect
-// to the expected values of the row to dst, and adds those with respect to parameters of
-// the likelihood to dtheta. It reports whether they are finite.
+// to the expected values of the row to dst, and adds its derivatives with respect to
+// parameters of the likelihood to dtheta. It reports whether they are finite.
 func (r *Part) scores(dst, dtheta []float64, n int) bool {
 	c := len(r.errors)
 	clear(dst)

@@ -56,8 +56,9 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 			s.best = i
 		}
 	}
-	// The width says on which side the maximum lies, even when the score does not, as
-	// when the noise is below the rounding errors of the path or no path can be computed.
+	// The sign of width shows on which side the maximum lies, even where the score does
+	// not, for example where the noise is below the rounding errors of the path, or where
+	// no path can be computed.
 	const most = 94 * perDecade // to 1e100, and 1e-100
 	for i := n + 1; i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
 		c.total++

@@ -118,7 +118,7 @@ func (c *chain) residual(i int) []float64 {
 	return c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac):][:c.w]
 }
 
-// The method stored() returns the link to point i from the one before.
+// The method stored() returns the link to point i from the point before it.
 func (c *chain) stored(i int) link {
 	p, before := &c.points[i], c.points[i-1].rows
 	own := c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac)+c.w:]
@@ -290,8 +290,8 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 }
 
 // slopes returns, by central differences, the derivatives of the coordinates after the events
-// at time t with respect to each component of the state before them, or nil for a component that is certain. The
-// argument x is the state after the events.
+// at time t with respect to each component of the state before them, or nil for a
+// component whose value is certain. The argument x is the state after the events.
 func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	before := append([]float64(nil), s.x...)
 	s.state(before)

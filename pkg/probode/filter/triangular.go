@@ -23,10 +23,10 @@ func triangularize(a []float64, stride, rows, n, columns int) {
 	}
 }
 
-// The function reflect() applies the Householder reflection that makes the elements of
-// column c in the rows from, …, to−1 of tail zero, and the one in row c of top negative,
-// so that the factor of a covariance is unique. It changes these rows, in the columns c,
-// …, end−1.
+// The function reflect() applies the Householder reflection that sets the elements of
+// column c in the rows from, …, to−1 of tail to zero, and makes the element in row c of
+// top negative, so that the factor of a covariance is unique. It changes these rows, in
+// the columns c, …, end−1.
 func reflect(top []float64, stride int, tail []float64, below, c, from, to, end int) {
 	v := tail[c*below+from : c*below+to]
 	head := top[c*stride+c]

@@ -123,8 +123,8 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 	return b, b.checkGrid()
 }
 
-// A bdf is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is z = γ h
-// f(t_{i+1}, ψ + z). That is the equation of an implicit method with one stage that
+// The type bdf is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is z =
+// γ h f(t_{i+1}, ψ + z). That is the equation of an implicit method with one stage that
 // starts at ψ, and is solved as such.
 type bdf struct {
 	*implicit // solves the equation of the current step; its table contains γ

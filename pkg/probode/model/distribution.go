@@ -171,7 +171,8 @@ func (s Scale) linear(u float64) float64 {
 }
 
 // The method slope() returns the derivative of the value on the linear scale with respect
-// to the value on the scale s. The derivative is taken where the former is v.
+// to the value on the scale s. The derivative is taken where the value on the linear
+// scale is v.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:

@@ -159,8 +159,8 @@ func (p *File) Size() (parameters, measurements int) {
 	return len(p.estimated()), measurements
 }
 
-// The function better() defines the order of optima: the best come first, and those of
-// failed searches last. Equally good optima are in the order of their starts.
+// The function better() defines the order of optima: the best come first, and the optima
+// of failed searches come last. Equally good optima are in the order of their starts.
 func better(a, b Optimum) int {
 	switch {
 	case a.Err == nil && b.Err == nil && a.value() != b.value():

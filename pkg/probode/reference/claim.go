@@ -16,8 +16,8 @@ const (
 	coarsest = 1e-4
 	// The constant looser is the tolerance of the looser integration divided by the
 	// tolerance of the accurate one. With this ratio, the error of the looser integration
-	// is much larger than that of the accurate one, and is therefore nearly equal to the
-	// difference between the two.
+	// is much larger than the error of the accurate one, and is therefore nearly equal to
+	// the difference between the two results.
 	looser = 16.0
 	// The constant looserStiff is the same ratio for implicit steps, whose errors depend
 	// less on the tolerance.
@@ -199,8 +199,8 @@ func (r *recentMax) add(k int, v float64) float64 {
 	return max(r[0][k], r[1][k], r[2][k])
 }
 
-// The function global() repeats the integration with smaller and smaller tolerances for
-// each step until the global error is as small as s requires.
+// The function global() repeats the integration with ever smaller tolerances per step
+// until the global error is as small as s requires.
 func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	local := s
 	local.Relative, local.Absolute = min(s.Relative/10, coarsest), scaled(s.Absolute, 0.1)

@@ -221,7 +221,8 @@ func (e *integration) distance(j int, H, part float64) float64 {
 
 // The method size() returns the size of component k with which errors are compared: its
 // absolute value x or, without an absolute tolerance, a number that is not zero unless
-// all states are. The argument largest is the largest absolute value of all components.
+// all states are zero. The argument largest is the largest absolute value of all
+// components.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {
 		// A component that has been zero so far has no size of its own.

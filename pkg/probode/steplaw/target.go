@@ -100,9 +100,9 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.fbase, s.FCenter)
 	}
 	// A singular J gives a pivot that is not zero but a rounding error: it is the
-	// difference of two terms, and its size is 10⁻¹⁶ times theirs, or 10⁻⁸ times theirs
-	// if J is approximated by differences. A pivot is trusted if it is larger than this
-	// rounding error by a factor of at least 10⁴ or 10², respectively.
+	// difference of two terms, and it is smaller than these by a factor of 10¹⁶, or of
+	// 10⁸ if J is approximated by differences. A pivot is trusted if it is larger than
+	// this rounding error by a factor of at least 10⁴ or 10², respectively.
 	least := 1e-12
 	if g.p.FJ == nil {
 		least = 1e-6

@@ -16,9 +16,9 @@ import (
 
 // Weights and k̂ contain no information about regions without draws. So this file checks
 // whether the draws that represent the reference posterior miss a part of it: a mode that
-// another search has found, or a region in which the solver of these draws fails but the
-// reference does not. A distant mode that is too small to have draws may still change a
-// mean or an sd.
+// another search has found, or a region in which the solver used for these draws fails
+// but the reference does not. A distant mode that is too small to have draws may still
+// change a mean or an sd.
 
 const (
 	// The constant starts is the number of draws at which missedAround starts Metropolis
@@ -175,8 +175,8 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// The method moved() returns the larger of the shifts of the mean and of the sd that a
-// mode of small mass at x would cause, in units of the threshold.
+// The method moved() returns the shift that a mode of small mass at x would cause, of the
+// mean or of the sd, whichever is larger, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold

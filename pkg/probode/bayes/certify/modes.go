@@ -37,8 +37,8 @@ type Certifier struct {
 	found    [][]float64 // modes that a search with the reference has found
 }
 
-// An anchor is a mode of the reference's posterior and the expansion at this mode; at is
-// nil if the expansion failed.
+// An anchor is a mode of the reference's posterior and the expansion at this mode; the
+// field at is nil if the expansion failed.
 type anchor struct {
 	AtMode
 	at *expansion

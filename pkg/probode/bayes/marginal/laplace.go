@@ -80,7 +80,7 @@ func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m fl
 }
 
 // The method settled() reports whether the expansion is at the mode x, or whether the
-// mode counts as not found. If neither is the case, it moves the expansion to x.
+// search for the mode is given up. If neither is the case, it moves the expansion to x.
 func (p *path) settled(e *expansion, x, theta []float64) bool {
 	d := len(x) / len(p.data.T)
 	same := true

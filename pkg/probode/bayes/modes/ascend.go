@@ -122,7 +122,7 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 
 // ascend runs searches, given the known end points. In each round, every search takes a
 // few steps. Between rounds, searches that have met are merged, and a search is stopped
-// if it leads to a point where an earlier search has ended, or would take too long.
+// if it leads to a point where an earlier search has ended, or if it would take too long.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
 	const rounds, each = 25, 3
 	all := len(climbs)

@@ -109,7 +109,8 @@ func (s *state) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepFit stores the expected values of the last evaluation as those at the current θ.
+// keepFit stores the expected values of the last evaluation as the expected values at the
+// current θ.
 func (s *state) keepFit() { copy(s.fit, s.e.Expected()) }
 
 // moveTheta makes a Metropolis–Hastings move of θ with ξ fixed and reports

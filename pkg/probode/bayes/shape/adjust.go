@@ -77,8 +77,8 @@ func (s *Surface) unsolved() (free []int) {
 	return free
 }
 
-// The method unmoved() returns the log density at x without a new solve, for the states
-// of the last one.
+// The method unmoved() returns the log density at x without a new solve, from the states
+// that the last solve computed.
 func (s *Surface) unmoved(x []float64) float64 {
 	sum := s.place(x)
 	for i := range s.parts {

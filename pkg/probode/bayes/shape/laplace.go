@@ -75,10 +75,10 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 // laplace does the work of Laplace for f = −log density; slopes returns gradients of the
 // log density, or is nil.
 //
-// The columns of w are the axes, which are not known in advance. The first axes are those
-// of metric, a first guess of the second derivatives; without a metric they are multiples
-// of the unit vectors. Then they are repeatedly replaced by the principal axes of the
-// result, until f is about ½|z|² in their coordinates z.
+// The columns of w are the axes, which are not known in advance. The first axes are the
+// axes of metric, a first guess of the second derivatives; without a metric they are
+// multiples of the unit vectors. Then they are repeatedly replaced by the principal axes
+// of the result, until f is about ½|z|² in their coordinates z.
 func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
 	f0 := f([][]float64{u})[0]

@@ -102,9 +102,9 @@ func (s *Source) Fill(dst []float64) {
 // signed integer. It tests 0 ≤ j + inside−1 < 2 inside−1 in one comparison.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
-// The function reject() returns the normal variate for the word u, whose point is near
-// the edge of its strip. If the point is above the density, later words replace u. reject
-// also returns the state after the last word used.
+// The function reject() returns the normal variate for a word u whose point is near the
+// edge of its strip. If the point is above the density, reject uses later words of the
+// generator instead of u. It also returns the state after the last word used.
 func reject(hi, lo, u uint64) (uint64, uint64, float64) {
 	uniform := func() float64 {
 		hi, lo = next(hi, lo)

@@ -28,8 +28,8 @@ const (
 )
 
 const (
-	// If a condition becomes true again and again within this fraction of the span, the
-	// times at which it does so are assumed to accumulate.
+	// If a condition becomes true several times in succession, each time within this
+	// fraction of the span after the last, the times are assumed to accumulate.
 	close = 1e-10
 	// The constant repeats is the number of such times after which a run ends with an
 	// error.

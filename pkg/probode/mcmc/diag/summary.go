@@ -163,7 +163,7 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 
 	// Each sorted draw is placed at the sum of the weights before it plus half its own
 	// weight. These places are scaled so that the first is 0 and the last is 1. With
-	// equal weights the result is that of Quantile.
+	// equal weights the result is the same as with Quantile.
 	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.x, b.x) })
 	first, last := all[0].w/2, all[len(all)-1].w/2
 	at := func(p float64) float64 {

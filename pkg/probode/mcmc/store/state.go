@@ -26,7 +26,7 @@ type state struct {
 	density []float64
 
 	// The last two fields, turn and now, hold everything on which the rest of the chain
-	// depends, recorded at two times: now when the state was saved, and turn a few
+	// depends, at two times: now was recorded when the state was saved, and turn a few
 	// milliseconds earlier; the iterations between the two are replayed. If there are no
 	// such iterations, turn is empty.
 	turn, now []byte
