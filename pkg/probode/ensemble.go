@@ -350,7 +350,7 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 		defer close(tickets)
 		for i := range n {
 			// Without this check, once the context has ended, select would still start
-			// more work half of the time.
+			// more work in half of the cases.
 			if inner.Err() != nil {
 				return
 			}

@@ -183,7 +183,7 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	}
 }
 
-// The method scatter() is the transpose of the functions At() and still(). Given the
+// The method scatter() applies the transpose of the functions At() and still(). Given the
 // gradient w with respect to the states at all times, it adds the gradient with respect
 // to the states of the path z to dz, and the gradient with respect to the times of the
 // grid to dt, unless dt is nil.

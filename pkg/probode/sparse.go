@@ -67,8 +67,8 @@ func (f *LU) read(c float64, j *Matrix) int {
 	return n
 }
 
-// factorizeSparse does what factorizeDense does, for the matrix and the pattern that read
-// has stored.
+// factorizeSparse does what factorizeDense does, for the matrix and the pattern that the
+// method read() has stored.
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
 	for k := range d {

@@ -219,7 +219,8 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		grid++
 	}
 	for _, key := range order {
-		// The wheel scrolls the page; with shift it zooms.
+		// The mouse wheel scrolls the page; with the Shift key pressed, it zooms the
+		// chart.
 		v.zooms = append(v.zooms, zoom{
 			DataZoom:         opts.DataZoom{Type: "inside", XAxisIndex: links[key], FilterMode: "none"},
 			ZoomOnMouseWheel: "shift",

@@ -312,7 +312,8 @@ func keep(x, y []float64, xlog, ylog bool) (kx, ky []float64, dropped int) {
 	return kx, ky, dropped
 }
 
-// The function pieces() calls f with the ends [i, j) of every run of x and y without NaN.
+// The function pieces() calls f with the ends [i, j) of every stretch of x and y that
+// contains no NaN.
 func pieces(x, y []float64, f func(i, j int)) {
 	start := -1
 	for i := range x {

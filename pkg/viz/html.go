@@ -15,8 +15,8 @@ import (
 var source string
 
 // The variable loader is the script without comments and indentation, joined into one
-// line so that it takes less space in a notebook. Every figure contains it, because no
-// figure knows whether there are others. The statements of the script must end with
+// line so that it takes less space in a notebook. Every figure contains it, because it
+// may be the only figure on the page. The statements of the script must end with
 // semicolons, so that they can be joined into one line.
 var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, ""), "\n", " ")
 

@@ -142,7 +142,7 @@ func glyph(m Marker, c color.Color, size float64) draw.GlyphStyle {
 	return s
 }
 
-// For each panel, tiles returns a plot, which is nil if the panel is blank, and the
+// For each panel, tiles() returns a plot, which is nil if the panel is blank, and the
 // part of the canvas on which it is drawn.
 func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvases [][]draw.Canvas) {
 	t = draw.Tiles{

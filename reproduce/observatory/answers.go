@@ -44,7 +44,7 @@ type answer struct {
 
 func (a *answer) key() string { return fmt.Sprintf("%s|%s|%g", a.Question, a.Remedy, a.Step) }
 
-// compare computes the difference between the draws and those from the accurate
+// compare computes the difference between the draws and draws from the accurate
 // posterior.
 func (a *answer) compare(accurate, got *mcmc.Chains) {
 	as, gs := accurate.Summary(), got.Summary()

@@ -161,8 +161,8 @@ func (r *Part) forward() bool {
 	return !exact || len(r.back.moved) <= backwardWork
 }
 
-// differentiateForward does the same as differentiate, but leaves out the derivatives in
-// ξ. It uses derivatives along the parameters.
+// differentiateForward does the same as differentiate(), but leaves out the derivatives
+// in ξ. It uses derivatives along the parameters.
 func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Tangential)

@@ -184,8 +184,8 @@ func (x *Experiment) pick() ([]int, error) {
 	case namesakes == 0 && columns == d:
 		return inOrder, nil
 	}
-	// Taking the first state instead could, for example, compare observed infected people
-	// with susceptible ones.
+	// If the first state were used instead, the observed infected people could, for
+	// example, be compared with the susceptible ones.
 	return nil, fmt.Errorf("the column %q of the data is none of the states %s: want the name of a state in Data.Names, or an Observe that says what is observed", stranger, strings.Join(x.Problem.States, ", "))
 }
 

@@ -74,7 +74,7 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 }
 
 // The method tangents() writes the derivative of expected value i in direction k to
-// dst[i*m+k]. It sets err, as evaluate does. In Work, each direction is counted as one
+// dst[i*m+k]. It sets err, as evaluate() does. In Work, each direction is counted as one
 // more solution, except for problems whose θ does not change in that direction.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]

@@ -25,7 +25,7 @@ type scan struct {
 // A point is an α and its score.
 type point struct{ alpha, score float64 }
 
-// The method pilot() is the number of paths of a scan.
+// The method pilot() returns the number of paths of a scan.
 func (c *calibrator) pilot() int { return max(4, min(100, c.s.Paths/10)) }
 
 // scan computes the score over twelve decades, and extends this range as long as the
@@ -205,15 +205,15 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 	}, -reach, 0, reach, tol, 60)
 }
 
-// The method errors() returns two estimates of the standard error of log α*: the
-// jackknife over groups of paths gives the one, and the jackknife over ten blocks of time
-// gives the other. It uses the variances at three values of log α that are delta apart.
-// It leaves out each group or block in turn and searches for the optimum again. It does
-// not take the vertex of a parabola through the score, because this vertex may lie
-// anywhere if the score is flat or has kinks, for example if a few paths are far from the
-// others. If a group of paths is left out, it searches only within a factor of about two.
-// The omitted block of time may contain nearly all of the error, and α* may then change
-// by orders of magnitude, so the search covers a wider range.
+// The method errors() returns two standard errors of log α*, one from the jackknife over
+// groups of paths and one from the jackknife over ten blocks of time. It uses the
+// variances at three values of log α that are delta apart. It leaves out each group or
+// block in turn and searches for the optimum again. It does not take the vertex of a
+// parabola through the score, because this vertex may lie anywhere if the score is flat
+// or has kinks, for example if a few paths are far from the others. If a group of paths
+// is left out, it searches only within a factor of about two. The omitted block of time
+// may contain nearly all of the error, and α* may then change by orders of magnitude, so
+// the search covers a wider range.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()

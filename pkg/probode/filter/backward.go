@@ -12,9 +12,9 @@ import (
 //
 // The error at a grid point is a linear function of independent standard normal variates
 // u: see block. A step replaces the variates before it, together with the variates of its
-// noise, by an orthogonal transformation of all of them. Some of the new ones are the
-// normal variates after the step, others are known from the residual of the equation, and
-// the others have no effect after the step. So the normal variates before the step are a
+// noise, by an orthogonal transformation of all of them. Some of the new variates are the
+// normal variates after the step, some are known from the residual of the equation, and
+// the rest have no effect after the step. So the normal variates before the step are a
 // linear function of the new ones, and no matrix has to be inverted.
 
 // A link expresses the normal variates u before a step or an event as u = drift/s + Aᵀ(v,

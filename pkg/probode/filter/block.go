@@ -10,11 +10,11 @@ import (
 // filter uses. Their equation x′ = f or x″ = f has the order m, so the state of the block
 // consists of z₀ for m = 1, and of z₀ and z₁ for m = 2.
 //
-// The coordinates are the Nordsieck coordinates for a step length of unit. The error of z
+// The coordinates are the Nordsieck coordinates for steps of length unit. The error of z
 // is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so its covariance
-// is κ² unit^{2q+1} RᵀR. The columns of R begin with the highest derivative, see columns.
-// In this order the transition and the factor of the noise are upper triangular, and so
-// is R, although it may have fewer rows than columns.
+// is κ² unit^{2q+1} RᵀR. The columns of R begin with the highest derivative: see the
+// field columns. In this order the transition and the factor of the noise are upper
+// triangular, and so is R, although it may have fewer rows than columns.
 type block struct {
 	q, w, m int
 	unit    float64
@@ -66,7 +66,7 @@ func (b *block) measure(unit float64) {
 }
 
 // The method level() returns the factor by which coordinate j must be multiplied to get
-// the state. The coordinates are those for a step length of unit.
+// the state. The coordinates refer to steps of length unit.
 func (b *block) level(j int, unit float64) float64 {
 	if j < b.w {
 		return 1

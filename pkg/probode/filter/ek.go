@@ -279,7 +279,7 @@ func (e *engine) condition(k int, linked bool) {
 	b.rows = first.rows
 }
 
-// A stepper is the Stepper of EK.
+// The type stepper is the Stepper of EK.
 type stepper struct {
 	*engine
 	g        *probode.Grid

@@ -19,8 +19,9 @@ type pass struct {
 	joint                 bool // all components are in one block
 	kept, linked          bool // the points are kept, with their links
 
-	// observe, if not nil, is called when the filter has arrived at grid point i, before
-	// the distribution there is stored. The argument x is the prediction of the state.
+	// The function observe(), if not nil, is called when the filter has arrived at grid
+	// point i, before the distribution there is stored. The argument x is the prediction
+	// of the state.
 	observe func(run *recording, i int, x []float64) error
 
 	run *recording // made by Stepper

@@ -66,7 +66,7 @@ func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length flo
 	return r, nil
 }
 
-// The method primitive() is P with P″(r) = exp(−r²/2ℓ²).
+// The method primitive() returns the value of a function P with P″(r) = exp(−r²/2ℓ²).
 func (r *regression) primitive(x float64) float64 {
 	u := x / (math.Sqrt2 * r.length)
 	return r.length*math.Sqrt(math.Pi/2)*x*math.Erf(u) + r.length*r.length*math.Exp(-u*u)
@@ -204,7 +204,7 @@ func (s *stepper) begin(i int, x []float64) *table {
 	return s.tables[s.from]
 }
 
-// h returns the mean length of the steps of the segment.
+// The method h() returns the mean length of the steps of the segment.
 func (s *stepper) h() float64 {
 	t := s.g.Times()
 	return (t[s.to] - t[s.from]) / float64(s.to-s.from)

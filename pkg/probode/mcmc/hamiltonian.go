@@ -155,7 +155,7 @@ func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	return startError(x[:d], k.logp, err)
 }
 
-// The method whiten() sets z from x.
+// The method whiten() computes z from x.
 func (k *Hamiltonian) whiten() {
 	d, l := len(k.Mean), k.Learned
 	copy(k.z, k.x)

@@ -108,7 +108,7 @@ func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 	return e.direct(s, lambda)
 }
 
-// The method slopes() sets g from mu.
+// The method slopes() computes g from mu.
 func (e *reverseStages) slopes(s *implicit) {
 	clear(e.g)
 	for i, row := range s.table.a {
@@ -247,7 +247,7 @@ func (b *bdf) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []flo
 	return nil
 }
 
-// The method spread() is the transpose of combine(), applied to mu.
+// The method spread() applies the transpose of combine() to mu.
 func (e *bdfReverse) spread(w *[bdfWindow]float64, i, n int) {
 	const mask = bdfWindow - 1
 	for k, v := range e.mu {

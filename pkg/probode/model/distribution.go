@@ -159,7 +159,7 @@ func (s Scale) of(v float64) float64 {
 	return v
 }
 
-// The method linear() is the inverse of the method of.
+// The method linear() is the inverse of the method of().
 func (s Scale) linear(u float64) float64 {
 	switch s {
 	case Log:
@@ -183,8 +183,8 @@ func (s Scale) slope(v float64) float64 {
 	return 1
 }
 
-// readDistribution reads the name of a distribution, which must be in the list among.
-// An empty name means normal.
+// readDistribution reads the name of a distribution, which must be in the list given by
+// the argument among. An empty name means normal.
 func readDistribution(s *source.File, line int, v string, among ...noiseDistribution) noiseDistribution {
 	if v == "" {
 		return normalNoise

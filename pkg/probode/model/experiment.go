@@ -27,8 +27,8 @@ type Instance struct {
 	rows []row // sorted by time; rows at the same time are in the order of the file
 }
 
-// A system is the initial value problem of a model at one condition. It starts at the
-// time at which the model starts.
+// A system is the initial value problem of a model under one condition. It starts at the
+// start time of the model.
 type system struct {
 	states []string
 

@@ -547,13 +547,13 @@ func (f *search) rough(e *end) {
 	e.Evaluations, e.Err = f.evaluations, f.ctx.Err()
 }
 
-// begin sets the point at which the search begins. For every second drawn start, the
-// search begins at the best of several points, because the likelihood may be almost
-// constant over a large part of the box, and no search leaves that part. An example is an
-// oscillator observed with an unknown scale: where it does not oscillate, the best scale
-// is often zero. The other searches begin at e.from, because the best of several points
-// is more often near a broad local optimum. If the likelihood cannot be computed at any
-// of these points, more points are drawn.
+// begin sets the point at which the search begins. For every second start that is drawn
+// at random, the search begins at the best of several points, because the likelihood may
+// be almost constant over a large part of the box, and no search leaves that part. An
+// example is an oscillator observed with an unknown scale: where it does not oscillate,
+// the best scale is often zero. The other searches begin at e.from, because the best of
+// several points is more often near a broad local optimum. If the likelihood cannot be
+// computed at any of these points, more points are drawn.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A layered parameter has a prior that depends on other parameters through formulas, or a
-// separate value in each condition, or both, as in a model of a population. It is written
-// in non-centred form. The estimated parameter is a score z whose prior does not depend
-// on other parameters, and the layered parameter is a formula in z, for example
+// A layered parameter has a prior that depends on other parameters through formulas, or
+// has a separate value in each condition, or both, as in a population model. It is
+// written in non-centred form. The estimated parameter is a score z whose prior does not
+// depend on other parameters, and the layered parameter is a formula in z, for example
 //
 //	CL = exp(location + scale × z),   z ~ N(0, 1).
 //

@@ -44,8 +44,8 @@ func (m *Model) newIndex(params map[string]bool) *index {
 	return ix
 }
 
-// The type lowering contains the equations of a model at one condition while the function
-// lower() derives them.
+// The type lowering contains the equations of a model under one condition while the
+// function lower() derives them.
 type lowering struct {
 	*index
 	system
@@ -59,8 +59,8 @@ type lowering struct {
 	steadyAsked bool
 }
 
-// The method lower() derives the equations of the model at condition c. If pre is not
-// nil, preequilibration at the condition pre comes first.
+// The method lower() derives the equations of the model under condition c. If pre is not
+// nil, preequilibration under the condition pre comes first.
 func (ix *index) lower(c, pre *condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
 		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*row{}}

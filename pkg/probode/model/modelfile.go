@@ -126,7 +126,8 @@ func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	return r.expand(line, key, e)
 }
 
-// The method finish() is like expand, but it fails if the formula is a condition.
+// The method finish() does the same as expand(), but it fails if the formula is a
+// condition.
 func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	if e = r.expand(line, key, e); e.Boolean() {
 		r.Failf(line, "%s is a condition: want a number", key)

@@ -175,8 +175,9 @@ type side struct {
 
 // The method side() computes the profile of coordinate k in one direction, until it is
 // below the threshold. From each point the next one is predicted by the expansion there,
-// and then the other coordinates are maximised. Steps are chosen so that √drop, which is
-// linear for a Gaussian likelihood, rises by a fifth of its threshold.
+// and then the log-likelihood is maximised over the other coordinates. Steps are chosen
+// so that √drop, which is linear for a Gaussian likelihood, rises by a fifth of its
+// threshold.
 func (f *search) side(from []float64, k int, sign, threshold float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
@@ -276,9 +277,10 @@ func (f *search) around(x []float64, value float64) *shape.Ascent {
 	return a
 }
 
-// The method constrained() maximises with coordinate k at the given distance from the
-// last point. The result left is the rise that is still possible, according to the
-// expansion; it is infinite if the prediction is too far from the maximum.
+// The method constrained() maximises the log-likelihood with coordinate k held at the
+// given distance from the last point. The result left is the rise that is still possible,
+// according to the expansion; it is infinite if the prediction is too far from the
+// maximum.
 func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a *shape.Ascent, left float64) {
 	const (
 		most = 40 // steps

@@ -62,7 +62,7 @@ func (r *rule) radius() float64 {
 	return norm
 }
 
-// The method rate() is the progress of a rule, in units of time per call of f.
+// The method rate() returns the progress of a rule, in units of time per call of f.
 func (r *rule) rate() float64 { return r.natural / r.work[r.k] }
 
 // The method use() switches to the given family, if that is possible, and reports whether

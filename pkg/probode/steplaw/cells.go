@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A division is a box in ζ that is divided into cells, with the exact distribution on
-// them. In ζ the distribution has a width of about 1 if the approximation is
-// reasonable. Densities are relative to e^top.
+// A division is a box in ζ that is divided into cells, together with the exact
+// distribution on these cells. If the Gaussian approximation is reasonable, the
+// distribution has a width of about 1 in ζ. Densities are relative to e^top.
 type division struct {
 	s          *Law
 	lo, hi     []float64 // the box

@@ -205,8 +205,9 @@ func (x *sampler) searches(i int) bool {
 	return k < n && k*steps/n == m
 }
 
-// The method search() checks whether the density of step i can be normalised, because the
-// chain cannot detect that it cannot. If not, the whole ensemble fails.
+// The method search() checks whether the density of step i can be normalised. The chain
+// would not detect a density that cannot be normalised. If there is one, the whole
+// ensemble fails.
 func (x *sampler) search(i int, state, theta, scale []float64) error {
 	s, err := newLaw(x, x.p, x.g, i, state, theta, scale)
 	if err != nil {

@@ -297,7 +297,7 @@ func sourced(f *runtime.Func) bool {
 	return !strings.HasSuffix(name, "-fm") && !strings.HasSuffix(name, "[...]") && !strings.HasPrefix(name, "reflect.")
 }
 
-// The function key() is the hash of everything that a result depends on.
+// The function key() returns the hash of everything that a result depends on.
 func key(name string, inputs any, compute *runtime.Func, t string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %s %s\n%s\n", name, library(), t, literal.Of(inputs))

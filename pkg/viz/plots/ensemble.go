@@ -28,8 +28,8 @@ func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 			return nil
 		}
 		l.Name = fmt.Sprintf("%d paths", n)
-		// Together the paths look about equally dark, however many there are, and a
-		// single path can still be seen.
+		// With this opacity the paths together look about equally dark, whatever their
+		// number, and a single path can still be seen.
 		l.Opacity = max(0.05, min(0.6, 8/math.Sqrt(float64(n))/3))
 		return []viz.Layer{l}
 	})

@@ -109,7 +109,8 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	rng := probode.Stream(s.s.Chains.Seed, 0x6c6f7374)
 	to := make([][]float64, 2*len(u))
 	for i := range to {
-		// Differences between two draws have the shape of the posterior [ter Braak 2006].
+		// The distribution of the difference between two draws has the shape of the
+		// posterior [ter Braak 2006].
 		a, b := u[rng.IntN(len(u))], u[rng.IntN(len(u))]
 		to[i] = make([]float64, n)
 		for k := range to[i] {

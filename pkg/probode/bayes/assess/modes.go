@@ -130,8 +130,8 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 		out.own[k].Phantom = again.Modes[k].Mass > listed && matched[k] < counterpart*again.Modes[k].Mass
 	}
 	out.own = append(out.own, missed...)
-	// Steps are compared at their counterparts of the first mode of the reference
-	// posterior.
+	// Steps are compared with each other at one mode each: the counterpart of the first
+	// mode of the reference posterior.
 	if end := again.Ends[own]; end >= 0 {
 		out.first = again.Modes[end].Theta
 	}

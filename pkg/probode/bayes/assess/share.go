@@ -128,10 +128,10 @@ func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
 
-// The method weighted() gives the draws y of the accurate posterior weights for the
-// posterior at step i. The argument raw holds log weights that have already been
-// computed, or is nil. Let q be the posterior of the draws. Then the effects of step i
-// are the differences between q and the reference minus the differences between q and
+// The method weighted() computes weights with which the draws y of the accurate posterior
+// represent the posterior at step i. The argument raw holds log weights that have already
+// been computed, or is nil. Let q be the posterior of the draws. Then the effects of step
+// i are the differences between q and the reference minus the differences between q and
 // step i. The former are already known from the weights of y.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])

@@ -22,9 +22,9 @@ import (
 // parameter has a line, on which this parameter changes and the others take the values
 // that the Gaussian approximation expects. Another line, the diagonal, leads towards the
 // largest differences on these lines. On each line the means of both densities are
-// computed by quadrature. Draws from the prior reveal differences that lie on none of
-// these lines; each draw represents an equal share of the mass of the prior. For d
-// parameters all of this takes at most 50 + 20 d solves, counting both setups.
+// computed by quadrature. Draws from the prior reveal differences away from all of these
+// lines; each draw represents an equal share of the mass of the prior. For d parameters
+// all of this takes at most 50 + 20 d solves, counting both setups.
 //
 // At most draws from a wide prior the likelihood is negligible, and at some of them an
 // accurate reference takes a minute. So shape.Lender solves the equations first, and the
@@ -112,7 +112,7 @@ func score(d bayes.Distribution, x float64) float64 {
 	return (low + high) / 2
 }
 
-// The function quantile() is the inverse of score.
+// The function quantile() is the inverse of score().
 func quantile(d bayes.Distribution, z float64) float64 { return d.Quantile(distuv.UnitNormal.CDF(z)) }
 
 // The method place() returns the parameters at the scores z, and the log density of the

@@ -127,7 +127,8 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 
 // The function suspect() checks a mode at which both setups predict the same data: either
 // both are exact, or both have stepped over the same pulse. It compares the reference
-// with many equal steps, and returns an error if no parameter affects the expected data.
+// with a solution with many equal steps, and returns an error if no parameter affects the
+// expected data.
 func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {

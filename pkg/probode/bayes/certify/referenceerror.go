@@ -13,8 +13,8 @@ import (
 )
 
 // This file measures the accuracy of the reference itself. OwnError compares it with a
-// more accurate Setup. Unseen compares it with many equal steps, which detect short
-// pulses of f that error control may step over, whatever its tolerance.
+// more accurate Setup. Unseen compares it with a solution with many equal steps, which
+// detect short pulses of f that error control may step over, whatever its tolerance.
 
 const (
 	// The reference must agree with a solution that takes ManySteps equal steps over the

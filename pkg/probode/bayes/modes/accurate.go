@@ -18,9 +18,9 @@ import (
 // posteriors are nearly the same. So the search uses the Radau method, and the accurate
 // solver is used only to climb from the modes that were found.
 
-// findByLender does the same as find for a posterior with an accurate solver. If the two
-// solvers do not agree at the modes, or if the search with the Radau method fails, there
-// is another search with the accurate solver.
+// findByLender does the same as find(), for a posterior with an accurate solver. If the
+// two solvers do not agree at the modes, or if the search with the Radau method fails,
+// there is another search with the accurate solver.
 func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	out, err := find(ctx, p.SolvedBy(shape.Lender), s)
 	agree := false

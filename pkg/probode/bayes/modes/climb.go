@@ -70,8 +70,8 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// The function near() reports whether two searches are close to each other, both in the
-// metric of the one and in the metric of the other.
+// The function near() reports whether two searches are close to each other in the metrics
+// of both.
 func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }

@@ -83,8 +83,8 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 }
 
 // The method hold() makes the smooth densities of s use the grids that error control
-// chooses at theta, until release is called. A worker that created its density later
-// would choose a grid of its own, so hold creates the densities of all workers in
+// chooses at theta, until release() is called. A worker that created its density later
+// would choose a grid of its own, so hold() creates the densities of all workers in
 // advance.
 func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (release func()) {
 	for len(q.all) < cmp.Or(q.s.Workers, runtime.GOMAXPROCS(0)) {

@@ -103,8 +103,8 @@ func (q *search) values(ctx context.Context, points [][]float64, of func(e *baye
 	return out, err
 }
 
-// The method gradients() does what values does for gradients, which are NaN where they
-// cannot be computed.
+// The method gradients() does for gradients what the method values() does for values;
+// gradients are NaN where they cannot be computed.
 func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([][]float64, error) {
 	out := make([][]float64, len(points))
 	err := q.each(ctx, len(points), nil, func(e *bayes.Density, i int) error {

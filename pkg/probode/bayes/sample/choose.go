@@ -191,8 +191,9 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 
 // The function elsewhere() estimates the mass of the posterior far from the given modes,
 // in units of the mass of their Gaussian approximations: the mean likelihood of draws
-// from the prior that lie outside a wide ellipsoid around each mode. It sees plateaus and
-// broad modes, but not narrow ones. It is zero if no mode has a Gaussian approximation.
+// from the prior that lie outside a wide ellipsoid around each mode. It detects plateaus
+// and broad modes, but not narrow ones. It is zero if no mode has a Gaussian
+// approximation.
 func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	d := e.Dim()
 	wide := math.Sqrt(4 * float64(d+8)) // radius in standard deviations: 6 for one parameter, 9.6 for 15

@@ -179,7 +179,7 @@ func (k *hamiltonian) noise(x []float64) {
 	}
 }
 
-// The method target() is the Target of the kernel.
+// The method target() serves as the Target of the kernel.
 func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	d, n := len(k.theta), len(k.mean)
 	k.noise(x)

@@ -34,7 +34,8 @@ type NUTS struct {
 	// Accept is the mean probability of acceptance; zero means 0.8.
 	Accept float64
 
-	// mean and cov describe the Gaussian approximation at a mode, which Prepare finds.
+	// The fields mean and cov describe the Gaussian approximation at a mode, which
+	// Prepare finds.
 	mean []float64
 	cov  mat.Symmetric
 }

@@ -135,7 +135,7 @@ func (k *pcn) Step(rng *rand.Rand) {
 	k.moveXi()
 }
 
-// moveXi makes a move of ξ. On every other call it moves θ together with ξ.
+// moveXi makes a move of ξ. On every second call it moves θ together with ξ.
 func (k *pcn) moveXi() {
 	if k.joint != nil {
 		k.turn = 1 - k.turn

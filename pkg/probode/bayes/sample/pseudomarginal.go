@@ -124,7 +124,7 @@ type pseudoMarginal struct {
 	kept  []float64 // U at the position; aux of the estimator holds U′
 
 	// These fields are used while the number of particles may change. n is the number of
-	// iterations so far. The first count elements of pairs are absolute differences
+	// iterations so far. The first `count` elements of pairs are absolute differences
 	// between two estimates log p̂.
 	n, count int
 	pairs    [pairs]float64

@@ -107,7 +107,8 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	return q, nil
 }
 
-// build does what posterior does, but leaves α at zero if it is to be calibrated.
+// build does what the method posterior() does, but leaves α at zero if it is to be
+// calibrated.
 func (m *model) build() (*bayes.Posterior, error) {
 	if err := m.checkCounts(0, 1); err != nil {
 		return nil, err

@@ -167,7 +167,8 @@ func (r *sampleRun) parse(args []string) error {
 }
 
 // prepare builds the posterior, and finds its modes, around which the chains start. If
-// the command chooses the solver and the sampler, prepare chooses them.
+// the user leaves the choice of the solver and the sampler to the command, prepare()
+// chooses them.
 func (r *sampleRun) prepare(ctx context.Context) (err error) {
 	if r.sampler.Target().Noisy() {
 		r.p, err = r.model.posterior(ctx)

@@ -21,10 +21,9 @@ func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
 // State returns hi and lo such that Seed(hi, lo) restores the current state.
 func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
 
-// The generator multiplies its state by a and adds c. Each of these numbers is two words
-// long. Two steps
-// together multiply by a² and add (a + 1)c. The constant dxsm is the multiplier in the
-// output of the generator.
+// The generator multiplies its state by a and adds c. Each of these numbers consists of
+// two 64-bit words. Two steps together multiply by a² and add (a + 1)c. The constant dxsm
+// is the multiplier in the output of the generator.
 const (
 	aHi, aLo   = 2549297995355413924, 4865540595714422341
 	cHi, cLo   = 6364136223846793005, 1442695040888963407

@@ -191,8 +191,8 @@ func (s Summary) String() string {
 	return text.Table(rows, text.First)
 }
 
-// The method format() writes the value v with as many decimals as three significant
-// digits of the standard deviation have.
+// The method format() writes the value v with the number of decimals that three
+// significant digits of the standard deviation need.
 func (m Marginal) format(v float64) string {
 	if !(m.SD > 1e-5 && m.SD < 1e6 && math.Abs(v) < 1e6) {
 		return fmt.Sprintf("%.4g", v)

@@ -88,8 +88,8 @@ func clip(key, a, b string) *mismatch {
 	return &mismatch{text.Clip(key), text.Clip(a), text.Clip(b)}
 }
 
-// roundingHint returns a remark for two files that differ in a computed number, if the
-// programs or the processors with which they were begun round differently.
+// roundingHint returns a remark for two files that differ in a computed number, if they
+// were begun by programs, or on processors, that differ in how they round.
 func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""

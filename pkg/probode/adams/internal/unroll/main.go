@@ -64,11 +64,11 @@ func matrix(d int, pattern string) string { return list(d*d, pattern) }
 // elements a0, a1, … and a vector with elements x0, x1, …
 func product(d int, a, x string) string { return products(d, d, 1, a, x) }
 
-// The function transposed() is like product, with the transpose of the matrix.
+// The function transposed() is like product(), but it uses the transpose of the matrix.
 func transposed(d int, a, x string) string { return products(d, 1, d, a, x) }
 
-// The function products() is like product, but for a matrix whose element (i, k) has the
-// index i × row + k × column.
+// The function products() is like product(), but for a matrix whose element (i, k) has
+// the index i × row + k × column.
 func products(d, row, column int, a, x string) string {
 	rows := make([]string, d)
 	for i := range rows {

@@ -174,7 +174,8 @@ func log(a []*Node) *Node {
 	return node(opDiv, node(opLn, a[0]), node(opLn, a[1]))
 }
 
-// The function root() is the a[0]-th root of a[1] or, with one argument, its square root.
+// The function root() builds the a[0]-th root of a[1] or, with one argument, its square
+// root.
 func root(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opSqrt, a[0])
@@ -188,8 +189,8 @@ func root(a []*Node) *Node {
 	return node(opPow, a[1], recip(a[0]))
 }
 
-// The function heaviside() is 0 for a negative argument, ½ for 0, and 1 for a positive
-// one.
+// The function heaviside() builds an expression that is 0 for a negative argument, ½ for
+// 0, and 1 for a positive one.
 func heaviside(a []*Node) *Node {
 	return node(opAdd, Num(0.5), node(opMul, Num(0.5), node(opSign, a[0])))
 }

@@ -69,7 +69,7 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 // of that case.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
-// The method margin() returns Margin of n or, if the argument not is true, of the
+// The method margin() returns Margin of n or, if the argument `not` is true, of the
 // negation of n.
 func (n *Node) margin(not bool) (*Node, bool) {
 	op, args := n.Operator()

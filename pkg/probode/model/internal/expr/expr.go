@@ -241,7 +241,7 @@ func (n *Node) with(args []*Node) *Node {
 // nested more deeply than the stack allows.
 func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
 
-// postorderBut is like postorder, but it omits the nodes in done and all nodes below
+// postorderBut is like postorder(), but it omits the nodes in done and all nodes below
 // them.
 func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	type frame struct {
@@ -281,8 +281,8 @@ func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
 	return rebuildAll([]*Node{n}, f)[0]
 }
 
-// rebuildAll is like rebuild for several expressions. It rebuilds a shared part only
-// once.
+// rebuildAll does what rebuild() does, for several expressions. It rebuilds a shared part
+// only once.
 func rebuildAll(list []*Node, f func(m *Node, args []*Node) *Node) []*Node {
 	done := map[*Node]*Node{}
 	var args []*Node

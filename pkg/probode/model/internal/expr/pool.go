@@ -72,8 +72,8 @@ func (p *pool) adopt(list ...*Node) []*Node {
 	})
 }
 
-// commute is like intern for a sum or product. The operands may be in any order; the pool
-// keeps the order that it saw first.
+// The method commute() does what intern() does, for a sum or a product. The operands may
+// be in any order; the pool keeps the order that it saw first.
 func (p *pool) commute(n *Node) *Node {
 	ids := make([]int32, len(n.args))
 	for i, a := range n.args {

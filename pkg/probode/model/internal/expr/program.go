@@ -298,8 +298,8 @@ type run struct {
 // when its operands are computed. The method schedule() takes all ready instructions with
 // one code. This can make further instructions with the same code ready, and schedule
 // takes those too. Then it continues with another code, always the one with the most
-// ready instructions, so the runs are few and long. The instructions that the argument
-// early marks come first; ahead is the number of runs that they form.
+// ready instructions, so the runs are few and long. The instructions that are marked in
+// the argument early come first; ahead is the number of runs that they form.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)
