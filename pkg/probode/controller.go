@@ -228,7 +228,8 @@ func (c *controller) notice() {
 // The method first() returns the length of the first step: a hundredth of the time in
 // which the state would double, with the state and its slope measured in units of the
 // tolerance [HNW93, §II.4]. If f(t, x) changes within that time because of its dependence
-// on t, the step is shorter. No event lies between the current time and end.
+// on t, the step is shorter. No event lies between the current time and the time given by
+// the argument end.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)
@@ -253,7 +254,7 @@ func (c *controller) first(end float64) float64 {
 	return onset.Step(func(dst []float64, t float64) { c.p.F(dst, t, c.x, c.theta) }, t, min(h, end-t), unit)
 }
 
-// The method reach() takes steps until t is equal to end.
+// The method reach() takes steps until t is equal to the argument end.
 func (c *controller) reach(ctx context.Context, end, h, before float64) (float64, float64, error) {
 	rejected := 0
 	for {
@@ -417,9 +418,10 @@ func (c *controller) worst(local []float64) float64 {
 	return c.set.Tolerance.worst(local, c.x, c.next, c.peak, (c.g.t[n]-c.g.t[n-1])/(c.p.Span[1]-c.p.Span[0]))
 }
 
-// The method worst() returns the largest of the local errors of a step from x to next in
-// units of the tolerance. The argument peak holds the largest absolute value of each
-// component up to x, and part is the length of the step as a fraction of the span.
+// The method worst() returns the largest of the local errors of a step from the state x
+// to the state next, in units of the tolerance. The argument peak holds the largest
+// absolute value of each component up to x, and part is the length of the step as a
+// fraction of the span.
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {

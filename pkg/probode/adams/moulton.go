@@ -282,7 +282,7 @@ func (a *moulton) residual(dst, z, fz []float64) {
 	}
 }
 
-// solveNewton stores the solution of r(z) = 0, plus noise, in next.
+// solveNewton stores the solution of r(z) = 0, plus noise, in the argument next.
 //
 // An update is halved until it brings r closer to zero, as measured by the next update
 // with the same Γ [Deuflhard 2004, §3.3]; this prevents the iteration from ending at a
@@ -303,7 +303,7 @@ func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	return nil
 }
 
-// iterate stores the solution of r(z) = 0 in next.
+// iterate stores the solution of r(z) = 0 in the argument next.
 func (a *moulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
 	start := largest(z)

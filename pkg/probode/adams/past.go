@@ -109,8 +109,8 @@ func (m *history) Restore(i int, src []float64) {
 	}
 }
 
-// The method versus() writes to dst the difference between the state next and the result
-// of the implicit formula c for step i, with f evaluated at next.
+// The method versus() writes to dst the difference between the state in the argument next
+// and the result of the implicit formula c for step i, with f evaluated at that state.
 func (m *history) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)

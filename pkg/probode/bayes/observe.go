@@ -75,7 +75,8 @@ func (e *Density) checkObserve() error {
 			e.bind(r, theta)
 			d := r.x.Problem.Dim()
 			dst, changed := make([]float64, len(r.errors)), make([]float64, len(r.errors))
-			// look calls Observe at the given states, which are stored one after another.
+			// The function look() calls Observe at the given states, which are stored one
+			// after another.
 			look := func(times, states []float64) error {
 				for n, t := range times {
 					x := states[n*d : (n+1)*d]

@@ -214,8 +214,8 @@ func (q *spline) fit(theta []float64) bool {
 	d, n := q.p.Dim(), len(q.c)
 	lin, jac := probode.NewLinearizer(q.p), q.p.NewJacobian()
 	x, f := make([]float64, d), make([]float64, d)
-	// system returns the criterion at c and, if they are needed, half of its gradient and
-	// the Fisher information.
+	// The function system() returns the criterion at c and, if they are needed, half of
+	// its gradient and the Fisher information.
 	system := func(c []float64, grad []float64, info *mat.SymBandDense) (sum float64) {
 		add := func(r, weight float64, at int, row []float64) {
 			sum += weight * r * r

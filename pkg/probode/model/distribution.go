@@ -24,7 +24,7 @@ func numbers(freedom, noise *expr.Node) []*expr.Node {
 }
 
 // The method likelihood() returns the distribution of the row as a likelihood of package
-// bayes, with own as its parameters.
+// bayes, whose parameters are those in the argument own.
 func (r *row) likelihood(own []bayes.Value) bayes.Likelihood {
 	of := r.distribution.likelihood(r.scale, own)
 	if r.limit == nil {

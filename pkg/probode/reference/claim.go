@@ -51,8 +51,8 @@ const (
 	checks = 12
 )
 
-// checkpoints returns further times between start and the last element of times, inside
-// wide gaps.
+// checkpoints returns further times between the time start and the last element of times,
+// inside wide gaps.
 func checkpoints(start float64, times []float64) []float64 {
 	var out []float64
 	width := (times[len(times)-1] - start) / checks

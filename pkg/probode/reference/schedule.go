@@ -53,8 +53,8 @@ func newSchedule(p *probode.Problem, theta []float64, g *probode.Grid, index []i
 	return c
 }
 
-// The method follow() integrates over the points of the schedule c, and stores in out the
-// states at those points that c.index lists.
+// The method follow() integrates over the points of the schedule c, and stores in the
+// argument out the states at those points that c.index lists.
 func (e *integration) follow(c *schedule, out []float64) error {
 	e.problem.Initial(e.x, e.theta)
 	if !vector.Finite(e.x) {

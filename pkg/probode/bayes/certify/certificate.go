@@ -112,9 +112,10 @@ const (
 	noDifference = 1e-12
 	// The constants beyond and noticed are limits for a shift that is found away from the
 	// mode. The shift replaces the bound if it is at least as large as the constant
-	// noticed, and exceeds the bound by more than a factor, the constant beyond.
+	// noticed, and exceeds the bound by more than the factor given by the constant
+	// beyond.
 	beyond, noticed = 1.5, 0.01
-	// minor is a mass. Modes with this mass or less are ignored.
+	// The constant minor is a mass. Modes with this mass or less are ignored.
 	minor = 0.01
 )
 

@@ -29,8 +29,8 @@ const (
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
-	// room returns the number of searches, at most one group, that fit within a fraction
-	// of the work of a run.
+	// The function room() returns the number of searches, at most one group, that fit
+	// within a fraction of the work of a run.
 	room := func(share float64) int {
 		if !q.free {
 			return group

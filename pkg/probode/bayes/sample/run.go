@@ -185,8 +185,8 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 const grace = 100 * time.Millisecond
 
 // The method guarded() returns a context for the chains; it ends when ctx ends or when a
-// chain panics. It also sets j.late, the context of the solves, which ends later by the
-// time grace.
+// chain panics. It also sets j.late, the context of the solves, which ends later, after
+// the time given by the constant grace.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))

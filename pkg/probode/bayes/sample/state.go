@@ -41,7 +41,8 @@ type state struct {
 // use an implementation that takes all branches.
 type chance interface {
 	// accept decides on a move. The probability of acceptance is min(1, eʳ) with r =
-	// logRatio, or zero if r is NaN. It always uses the same number of random numbers.
+	// logRatio, or zero if r is NaN. The method always uses the same number of random
+	// numbers.
 	accept(logRatio float64, rng *rand.Rand) bool
 
 	// draw draws ξ from p(ξ).

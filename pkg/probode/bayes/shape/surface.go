@@ -63,8 +63,9 @@ type Surface struct {
 	exact     bool      // the last derivatives are those of a path
 	lent      bool      // of another method
 
-	// The field last is the point at which Value last solved the equations. by is the
-	// Density that did so, and work is the result of its method Work after that call.
+	// The field last is the point at which Value last solved the equations. The field by
+	// is the Density that did so, and work is the result of its method Work after that
+	// call.
 	last []float64
 	by   *bayes.Density
 	work int

@@ -30,7 +30,8 @@ type solving struct {
 // The method set() reports whether the flag was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
-// The method by() returns base with the method and the noise that the flags give.
+// The method by() returns the setup base with the method and the noise that the flags
+// give.
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	switch s.noise {
 	case "":
@@ -59,9 +60,9 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 // The method stepped() reports whether the flags give a list of step sizes or tolerances.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
-// The method setups() returns base with the method, the noise and the steps that the
-// flags give. There is one setup for each step size or tolerance, or a single one if the
-// flags give neither.
+// The method setups() returns the setup base with the method, the noise and the steps
+// that the flags give. There is one setup for each step size or tolerance, or a single
+// one if the flags give neither.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err

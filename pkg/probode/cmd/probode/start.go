@@ -84,7 +84,7 @@ func undetermined(start string) string {
 
 // startsAt returns starts of chains at the given points. It returns nil if chains can
 // start around the modes, that is, if there are no points or if the best mode has a
-// Gaussian shape; found is nil if no modes were found.
+// Gaussian shape; the argument found is nil if no modes were found.
 func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Rand) []float64 {
 	if from == nil || found != nil && found.Highest().Cov != nil {
 		return nil

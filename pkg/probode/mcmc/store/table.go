@@ -57,9 +57,9 @@ const everything = -1
 
 // scan reads a file of draws, which need not be complete. It reads at most the given
 // number of bytes after the line of column names, or all of them if that number is the
-// constant everything. If row is not nil, scan calls it for each draw, with the line of
-// the file that contains the draw. If there is an error, scan also returns what it has
-// read up to that point.
+// constant everything. If the function row() is not nil, scan() calls it for each draw,
+// with the line of the file that contains the draw. If there is an error, scan also
+// returns what it has read up to that point.
 func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*table, error) {
 	t := new(table)
 	r := bufio.NewReaderSize(in, 1<<16)

@@ -132,7 +132,7 @@ func (r series) node() *Node {
 }
 
 // The method binary() reads operands joined by operators that bind at least as tightly as
-// level.
+// the argument level says.
 func (p *parser) binary(level int) (*Node, error) {
 	start := p.tok.pos
 	first, err := p.unary(level)

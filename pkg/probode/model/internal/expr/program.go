@@ -299,7 +299,7 @@ type run struct {
 // one code. This can make further instructions with the same code ready, and schedule
 // takes those too. Then it continues with another code, always the one with the most
 // ready instructions, so the runs are few and long. The instructions that are marked in
-// the argument early come first; ahead is the number of runs that they form.
+// the argument early come first; the result ahead is the number of runs that they form.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)
