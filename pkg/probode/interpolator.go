@@ -9,12 +9,12 @@ import (
 
 // Between the grid points a path is the polynomial through neighbouring points. With q+1
 // points, where q is the order of the method, its error of O(h^{q+1}) falls faster than
-// the O(h^q) of the points themselves. But the error constants of Runge–Kutta methods are
-// so small that with practical steps the error of the interpolation would dominate. One
-// more point is enough for all methods up to order 4. A path then has the order of its
-// method at every time, and steps need not end at the observation times. Hermite
-// interpolation needs fewer points, but it also needs f at each of them, and on a stiff
-// problem f multiplies the error of a state by the stiffness.
+// the O(h^q) error of the points themselves. But the error constants of Runge–Kutta
+// methods are so small that with practical steps the error of the interpolation would
+// dominate. One more point is enough for all methods up to order 4. A path then has the
+// order of its method at every time, and steps need not end at the observation times.
+// Hermite interpolation needs fewer points, but it also needs f at each of them, and on a
+// stiff problem f multiplies the error of a state by the stiffness.
 
 // An Interpolator gives paths at times that need not be grid points. Its value at time t
 // is the Lagrange polynomial

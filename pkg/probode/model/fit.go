@@ -516,9 +516,9 @@ const (
 	// ≤ flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
 	// Let b be the log-likelihood at the end of the best search. A search that ended
-	// below b − reach is not refined. One that ended between b − reach and b − nearBest
-	// continues for only a few iterations after it was refined. These are enough at an
-	// optimum, but not on a long ridge.
+	// below b − reach is not refined. A search that ended between b − reach and b −
+	// nearBest continues for only a few iterations after it was refined. These are enough
+	// at an optimum, but not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the model's value if the absolute residual, in
 	// units of the noise scale, is less than the constant met.

@@ -176,8 +176,8 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// The method moved() returns the shift that a mode of small mass at x would cause, of the
-// mean or of the sd, whichever is larger, in units of the threshold.
+// The method moved() returns the larger of the two shifts, of the mean and of the sd,
+// that a mode of small mass at x would cause, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold

@@ -184,9 +184,10 @@ func (k *look) side(direction []float64, sign float64) line {
 	return out
 }
 
-// The method along() returns the line on which parameter i changes and the others follow,
-// and the direction of the line. The result towards is the largest effect on the line,
-// with a minus sign if it occurs at smaller values of the parameter.
+// The method along() returns the line on which parameter i changes and the others follow
+// as the Gaussian approximation expects, and the direction of the line. The result
+// towards is the largest effect on the line, with a minus sign if it occurs at smaller
+// values of the parameter.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)

@@ -19,7 +19,7 @@ const leastMass = 0.01
 
 // The function heavy() returns the first mode, and each other mode whose Mass is above
 // leastMass. If the highest mode has no Gaussian approximation, there are no masses, and
-// heavy returns this mode only.
+// heavy() returns only this mode.
 func heavy(m *bayes.Modes) []*bayes.Mode {
 	if best := m.Highest(); best.Cov == nil {
 		return []*bayes.Mode{best}

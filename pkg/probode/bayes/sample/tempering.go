@@ -90,8 +90,8 @@ func newNatural(e *bayes.Density) natural {
 	return natural{e, make([]float64, e.Dim()), make([]float64, e.Dim())}
 }
 
-// init calls the function init() of a kernel at the unconstrained point that corresponds
-// to x.
+// The method init() calls the function that initialises a kernel, at the unconstrained
+// point that corresponds to x.
 func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *rand.Rand) error) error {
 	u := make([]float64, len(x))
 	if err := n.e.Unconstrain(u, x); err != nil {
