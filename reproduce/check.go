@@ -101,7 +101,7 @@ func (s *study) update() error {
 	return nil
 }
 
-// picture writes the figure that the README shows.
+// The method picture() writes the figure that the README shows.
 func (s *study) picture(t *table) error {
 	f, err := s.fig1Figure(t, 100)
 	if err != nil {
@@ -185,7 +185,7 @@ func compare(got, want, rules *table, quick bool) []string {
 	return lines
 }
 
-// unit returns the unit of the tolerance of a column.
+// The method unit() returns the unit of the tolerance of a column.
 func (c rule) unit(t *table, got, want []string) float64 {
 	v := func(row []string, column string) float64 { return number(row[t.column(column)]) }
 	both := func(f func(row []string) float64) float64 { return math.Hypot(f(got), f(want)) }

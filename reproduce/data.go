@@ -16,7 +16,8 @@ import (
 //go:embed data.csv
 var builtInData string
 
-// sigma is the standard deviation of the errors, which the experiments take as known.
+// The constant sigma is the standard deviation of the errors, which the experiments take
+// as known.
 const sigma = 0.1
 
 func (s *study) loadData() (err error) {

@@ -234,8 +234,8 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 
 func short(v float64) string { return strconv.FormatFloat(v, 'f', 5, 64) }
 
-// limits returns the range of x after dropping a thousandth of the values at each end and
-// adding a margin.
+// The function limits() returns the range of x after dropping a thousandth of the values
+// at each end and adding a margin.
 func limits(x []float64) (lo, hi float64) {
 	x = slices.Sorted(slices.Values(x))
 	lo, hi = x[len(x)/1000], x[len(x)-1-len(x)/1000]
@@ -243,8 +243,8 @@ func limits(x []float64) (lo, hi float64) {
 	return lo - margin, hi + margin
 }
 
-// intervals draws the table of figure 2: a row of panels for each method, with a panel for
-// each parameter.
+// The function intervals() draws the table of figure 2: a row of panels for each method,
+// with a panel for each parameter.
 func intervals(t *table, titles map[string]string) viz.Figure {
 	f := viz.Figure{Title: "Posteriors against the step size", Columns: 3, Width: 1100, Height: 620}
 	truth := map[string]float64{"theta1": 0.2, "theta2": 0.2, "theta3": 3}

@@ -35,7 +35,7 @@ func (s *section) missing(t *table, column, why string) {
 	}
 }
 
-// claim adds a statement from the paper, and the result that tests it.
+// The method claim() adds a statement from the paper, and the result that tests it.
 func (s *section) claim(paper, here string, holds bool) {
 	verdict := "bad"
 	if holds {

@@ -29,7 +29,7 @@ func (u setup) String() string {
 
 var linearisations = []adams.Linearization{adams.Current, adams.Predictor, adams.Newton}
 
-// setups returns AB with the given numbers of steps, and AM with all
+// The function setups() returns AB with the given numbers of steps, and AM with all
 // linearisations.
 func setups(ab, am []int) []setup {
 	var out []setup
@@ -83,8 +83,8 @@ func newSolver(p *probode.Problem, m probode.Method, h, alpha float64) (*probode
 
 func fhn() *probode.Problem { return problems.FitzHughNagumo() }
 
-// halvings returns the reference on the grid with step 0.1 × 2⁻ⁿ, which contains the
-// grids of all larger steps of that form.
+// The function halvings() returns the reference on the grid with step 0.1 × 2⁻ⁿ, which
+// contains the grids of all larger steps of that form.
 func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error) {
 	g, err := probode.UniformGrid(p, nil, 0.1/math.Exp2(float64(n)))
 	if err != nil {

@@ -51,8 +51,8 @@ func (s *study) dataName() string {
 	return html.EscapeString(s.dataFile)
 }
 
-// flags returns the flags that differ from their defaults, so that the printed command
-// reproduces the numbers.
+// The method flags() returns the flags that differ from their defaults, so that the
+// printed command reproduces the numbers.
 func (s *study) flags() string {
 	var b strings.Builder
 	if s.seed != 1 {

@@ -45,7 +45,7 @@ func (t *table) add(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// column returns the index of a column.
+// The method column() returns the index of a column.
 func (t *table) column(name string) int {
 	for i, h := range t.header {
 		if h == name {
@@ -70,7 +70,7 @@ func (t *table) where(key ...string) *table {
 	return out
 }
 
-// floats returns a column as numbers.
+// The method floats() returns a column as numbers.
 func (t *table) floats(name string) []float64 {
 	c := t.column(name)
 	out := make([]float64, len(t.rows))
@@ -95,7 +95,7 @@ func (t *table) distinct(name string) []string {
 	return out
 }
 
-// number returns the value of a cell, or NaN if it is not a number.
+// The function number() returns the value of a cell, or NaN if it is not a number.
 func number(cell string) float64 {
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil {
@@ -104,7 +104,8 @@ func number(cell string) float64 {
 	return v
 }
 
-// cell formats a number as it appears in tables, so that it can be used to look up rows.
+// The function cell() formats a number as it appears in tables, so that it can be used to
+// look up rows.
 func cell(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
 // save writes the table to the output directory.

@@ -77,9 +77,9 @@ func build(out string) error {
 	return program(filepath.Join(out, "program.js"), texts["worker.js"])
 }
 
-// program writes the script that holds the program and its worker. The first line of the
-// script is a hash of both. If a script with this hash already exists, it is not written
-// again.
+// The function program() writes the script that holds the program and its worker. The
+// first line of the script is a hash of both. If a script with this hash already exists,
+// it is not written again.
 func program(path, worker string) error {
 	wasm, err := compiled()
 	if err != nil {
@@ -119,8 +119,9 @@ func program(path, worker string) error {
 	return os.WriteFile(path, []byte(content), 0o644)
 }
 
-// hot lists the packages in which the compiler inlines functions. In all other packages
-// inlining is turned off, which makes the compressed program a tenth smaller.
+// The variable hot lists the packages in which the compiler inlines functions. In all
+// other packages inlining is turned off, which makes the compressed program a tenth
+// smaller.
 var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
 
 // The function compiled() returns the program, without the paths of source files and

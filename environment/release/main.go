@@ -73,7 +73,7 @@ func versionOf(changelog string) (string, error) {
 	return string(found[1]), nil
 }
 
-// release builds the archives and their checksums.
+// The function release() builds the archives and their checksums.
 func release(ctx context.Context, version, out string, targets []string) error {
 	for _, t := range targets {
 		if !slices.Contains(everywhere, t) {
@@ -118,7 +118,7 @@ func release(ctx context.Context, version, out string, targets []string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// program returns the files in the archive for a system.
+// The function program() returns the files in the archive for a system.
 func program(ctx context.Context, version, system, arch, name string) ([]file, error) {
 	data, err := build(ctx, version, system, arch)
 	if err != nil {
@@ -127,8 +127,8 @@ func program(ctx context.Context, version, system, arch, name string) ([]file, e
 	return read([]file{{name, data, 0o755}}, "LICENSE", "README.md", "CHANGELOG.md")
 }
 
-// playground returns the files of the page with the live figures. It needs the copy of
-// ECharts that environment/lab fetches.
+// The function playground() returns the files of the page with the live figures. It needs
+// the copy of ECharts that environment/lab fetches.
 func playground(ctx context.Context) ([]file, error) {
 	const folder = "environment/playground/built/"
 	if text, err := exec.CommandContext(ctx, "go", "run", "./environment/playground").CombinedOutput(); err != nil {
@@ -177,8 +177,8 @@ type file struct {
 	mode int64
 }
 
-// epoch is the modification time of every file in an archive, the earliest that zip can
-// store.
+// The variable epoch is the modification time of every file in an archive, the earliest
+// that zip can store.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func tarball(folder string, files []file) ([]byte, error) {

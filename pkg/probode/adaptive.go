@@ -89,7 +89,7 @@ func (s *adaptivePath) Clone() Path {
 	return &c
 }
 
-// place builds the grid from the times and events.
+// The method place() builds the grid from the times and events.
 func (s *adaptivePath) place(theta []float64) (err error) {
 	if s.fixed, err = NewGrid(s.p, theta, s.times); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	return nil
 }
 
-// run performs a run at theta, unless the last run was at the same theta.
+// The method run() performs a run at theta, unless the last run was at the same theta.
 func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 	if ctx == nil {
 		return errors.New("probode: the context is nil")
@@ -159,8 +159,8 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 	return g.Bind(ctx, Setup{Method: s.m}, s.p, theta, s.times)
 }
 
-// holdLocated returns the Path on the grid of the last run, which was at theta and has
-// located the times of events.
+// holdLocated returns the Path on the grid of the last run. That run was performed at
+// theta, and located the times of the events.
 func (s *adaptivePath) holdLocated(ctx context.Context, theta []float64) (Path, error) {
 	q, crossings, which := s.p.located(s.c.watch.Fired)
 	at := slices.Clone(theta)

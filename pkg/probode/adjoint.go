@@ -64,8 +64,9 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 	return s.gradient(g, w, nil, z, theta, xi)
 }
 
-// gradient does what Gradient does, for a function that also depends on the times of the
-// grid points; the argument times is the gradient with respect to these times, or nil.
+// The method gradient() does what Gradient does, for a function that also depends on the
+// times of the grid points; the argument times is the gradient with respect to these
+// times, or nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
 		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, and θ and its gradient have lengths %d and %d: want %d for the first two and %d for the others", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
@@ -233,7 +234,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 	return nil
 }
 
-// step propagates gradients back through step i of segment j.
+// The method step() propagates gradients back through step i of segment j.
 func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	s := r.s
 	x, next := row(z, i, s.d), row(z, i+1, s.d)
@@ -244,7 +245,7 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	scale := s.scale
 	if s.scaling == ScaleLocal {
 		// With ScaleLocal, the noise was added after the step of the method. The
-		// gradients of the method need the state before that.
+		// gradients of the method need the state before the noise was added.
 		if xi != nil {
 			r.Noise(xi, scale)
 			copy(r.clean, next)
@@ -306,8 +307,8 @@ func (r *reverseRun) pass(j int, times []float64) {
 	}
 }
 
-// jump propagates gradients back through the jump of event j; x is the state before the
-// event. If the event has no JumpPullback, central differences take its place.
+// The method jump() propagates gradients back through the jump of event j; x is the state
+// before the event. If the event has no JumpPullback, central differences take its place.
 func (r *reverseRun) jump(j int, x, theta []float64) {
 	s := r.s
 	e := s.g.events[j]

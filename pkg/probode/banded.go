@@ -56,7 +56,7 @@ func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	return true
 }
 
-// solveBanded applies exchanges and eliminations in their original order. An exchange
+// solveBanded applies exchanges and eliminations in their original order. A row exchange
 // did not move the multipliers of earlier columns, because that would have widened the
 // band.
 func (f *LU) solveBanded(b []float64) {
@@ -95,7 +95,7 @@ func (f *LU) narrow() bool { return f.banded && f.low <= 2 && f.up-f.low <= 2 }
 func (f *LU) factorizeNarrow(c float64, j *Matrix) bool {
 	d, src, w := f.d, j.A, 5
 	if j.Lower != 2 || j.Upper != 2 {
-		// The storage of row i is not read before row i−2 is written.
+		// Row i is read from this storage before row i−2 of the factors is written to it.
 		src, w = f.a, narrowStride
 		clear(src)
 		for i, q := 0, 2-j.Lower; i < d; i, q = i+1, q+w {

@@ -28,7 +28,7 @@ func (p *Problem) checkSteps(h float64) error {
 	return nil
 }
 
-// fits returns an error if a path does not fit in memory.
+// The method fits() returns an error if a path does not fit in memory.
 func (p *Problem) fits(g *Grid, n Noise) error {
 	d := p.Dim()
 	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", g.Steps(), d), g.Steps()+1, d+n.Normals); err != nil {

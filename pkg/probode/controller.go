@@ -156,8 +156,8 @@ func (c *controller) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// happen applies the jumps of the events whose triggers have become true at the current
-// time.
+// The method happen() applies the jumps of the events whose triggers have become true at
+// the current time.
 func (c *controller) happen(cause int) error {
 	if c.watch == nil {
 		return nil
@@ -194,8 +194,9 @@ func (c *controller) locate(i int) (bool, error) {
 	return true, err
 }
 
-// grid returns the grid of the last run for p at θ. Here p and θ are those of the run, or
-// p is a problem in which the events that the run located have known times.
+// The method grid() returns the grid of the last run for p at θ. Here p and θ are the
+// problem and the parameters of the run, or p is a copy of the problem in which the
+// events that the run located have known times.
 func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	g, err := NewGrid(p, theta, slices.Clone(c.times))
 	if err != nil {
@@ -211,13 +212,13 @@ func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	return g, nil
 }
 
-// skip passes over a step of length zero.
+// The method skip() passes over a step of length zero.
 func (c *controller) skip() {
 	c.local = append(c.local, make([]float64, len(c.x))...)
 	c.orders = append(c.orders, 0)
 }
 
-// notice updates the largest absolute value of each component.
+// The method notice() updates the largest absolute value of each component.
 func (c *controller) notice() {
 	for k, v := range c.x {
 		if v = math.Abs(v); v > c.peak[k] {
@@ -228,8 +229,9 @@ func (c *controller) notice() {
 
 // The method first() returns the length of the first step: a hundredth of the time in
 // which the state would double, with the state and its slope measured in units of the
-// tolerance [HNW93, §II.4]. If f changes sooner, the step is shorter. No event lies
-// between the current time and end.
+// tolerance [HNW93, §II.4]. If f(t, x) changes within that time because of its dependence
+// on t, the step is shorter. No event lies between the current time and the time given by
+// the argument end.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)
@@ -254,7 +256,7 @@ func (c *controller) first(end float64) float64 {
 	return onset.Step(func(dst []float64, t float64) { c.p.F(dst, t, c.x, c.theta) }, t, min(h, end-t), unit)
 }
 
-// reach takes steps until t is equal to end.
+// The method reach() takes steps until t is equal to the argument end.
 func (c *controller) reach(ctx context.Context, end, h, before float64) (float64, float64, error) {
 	rejected := 0
 	for {
@@ -381,8 +383,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 	}
 }
 
-// reason returns an error that says why even the shortest step from t fails. The argument
-// err is the error of the last step, if it failed.
+// The method reason() returns an error that says why even the shortest step from t fails.
+// The argument err is the error of the last step, if it failed.
 func (c *controller) reason(err error, t, to float64) error {
 	for _, at := range [2]float64{t, to} {
 		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {
@@ -395,7 +397,7 @@ func (c *controller) reason(err error, t, to float64) error {
 	return errTooShort
 }
 
-// try takes step i and returns its error in units of the tolerance.
+// The method try() takes step i and returns its error in units of the tolerance.
 func (c *controller) try(i int) (float64, error) {
 	c.tried++
 	if err := c.step.Step(c.next, i, c.x, c.theta, nil, nil); err != nil {
@@ -420,9 +422,10 @@ func (c *controller) worst(local []float64) float64 {
 	return c.set.Tolerance.worst(local, c.x, c.next, c.peak, (c.g.t[n]-c.g.t[n-1])/(c.p.Span[1]-c.p.Span[0]))
 }
 
-// The method worst() returns the largest of the local errors of a step from x to next in
-// units of the tolerance. The argument peak holds the largest absolute value of each
-// component up to x, and part is the length of the step as a fraction of the span.
+// The method worst() returns the largest of the local errors of a step from the state x
+// to the state next, in units of the tolerance. The argument peak holds the largest
+// absolute value of each component up to x, and part is the length of the step as a
+// fraction of the span.
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {

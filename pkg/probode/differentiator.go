@@ -120,7 +120,7 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 		return // nothing moves
 	}
 	if w := e.p.window; w != nil && zero(dtheta) {
-		// The events do not move here, so t must not cross them.
+		// The event times are fixed here, so t must not be moved across them.
 		if t := e.t + eps*dt; t > w.now.to || t < w.now.from {
 			eps = -eps
 		}
@@ -178,9 +178,9 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 	}
 }
 
-// reach returns the factor by which a movement must be multiplied so that the component
-// with the largest relative change changes by its own absolute value. The factor is +Inf
-// if nothing moves.
+// The method reach() returns the factor by which a movement must be multiplied so that
+// the component with the largest relative change changes by its own absolute value. The
+// factor is +Inf if nothing moves.
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {
@@ -201,8 +201,8 @@ func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	return 1 / most
 }
 
-// field evaluates f at the point moved by eps times (dt, dx, dtheta), and writes it to
-// dst.
+// The method field() evaluates f at the point moved by eps times (dt, dx, dtheta), and
+// writes it to dst.
 func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64, dt float64) {
 	restore := e.move(eps, dx, dtheta)
 	x, theta := e.x1, e.theta1
@@ -216,9 +216,9 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 	restore.back(e.p)
 }
 
-// move sets x1 and theta1. F is called only inside a segment. If an end of the segment
-// depends on θ, move sets it to its time at theta1, so that a condition on t in F is
-// still evaluated on the same side of the event.
+// The method move() sets x1 and theta1. F is called only inside a segment. If an end of
+// the segment depends on θ, the method move() sets it to its time at theta1, so that a
+// condition on t in F is still evaluated on the same side of the event.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	copy(e.theta1, e.theta)
 	for k, v := range dtheta {
@@ -246,7 +246,7 @@ func (w *window) move(theta []float64) {
 	}
 }
 
-// moved holds the segment as it was before move changed it.
+// The type moved holds the segment as it was before the method move() changed it.
 type moved struct {
 	now segment
 	ok  bool

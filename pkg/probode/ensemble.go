@@ -183,7 +183,7 @@ func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gat
 	return g, nil
 }
 
-// solver returns the Solver that s asks for, on its grid at θ.
+// The method solver() returns the Solver that s asks for, on its grid at θ.
 func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, []float64, error) {
 	theta, err := p.Parameters(s.Theta)
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, [
 	return solver, theta, solver.MoveTo(theta)
 }
 
-// fits returns an error if the ensemble does not fit in memory.
+// The method fits() returns an error if the ensemble does not fit in memory.
 func (g *gathering) fits() error {
 	rows, d := 0, g.solver.d
 	if g.KeepPaths {
@@ -223,7 +223,7 @@ func (g *gathering) fits() error {
 	return memory.Check(fmt.Sprintf("the paths of %d workers", workers), workers, g.solver.PathLen()+g.solver.NoiseLen())
 }
 
-// classical computes the solution without noise.
+// The method classical() computes the solution without noise.
 func (g *gathering) classical() error {
 	z := make([]float64, g.solver.PathLen())
 	err := g.solver.Solve(z, g.theta, nil)
@@ -315,7 +315,8 @@ func (g *gathering) finish(ctx context.Context, err error) (*Ensemble, error) {
 	return e, err
 }
 
-// series turns rows of d components into one time series for each component.
+// The function series() turns rows of d components into one time series for each
+// component.
 func series(rows []float64, d int) [][]float64 {
 	out := make([][]float64, d)
 	for k := range out {
@@ -349,7 +350,7 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 		defer close(tickets)
 		for i := range n {
 			// Without this check, once the context has ended, select would still start
-			// more work half of the time.
+			// more work in half of the cases.
 			if inner.Err() != nil {
 				return
 			}

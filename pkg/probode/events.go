@@ -65,7 +65,8 @@ func (e *Event) title(k int) string {
 	return fmt.Sprintf("event %d", k+1)
 }
 
-// triggers returns the events of p that have a Trigger, or nil if there are none.
+// The method triggers() returns the events of p that have a Trigger, or nil if there are
+// none.
 func (p *Problem) triggers() *trigger.Watch {
 	var list []trigger.Condition
 	for k := range p.Events {

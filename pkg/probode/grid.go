@@ -28,11 +28,11 @@ type Grid struct {
 	when   []*mark // the same in the order of Problem.Events
 	moving bool
 
-	// local holds the sizes of the local errors of the classical path, N×d, on grids of an
-	// error-controlled run or of a Setup with ScaleLocal. The fields tol and orders are
-	// set only on grids of error-controlled runs: tol is the tolerance of the run, and
-	// orders holds the orders that a Chooser has chosen for the steps, or is nil if it
-	// chose none.
+	// The field local holds the sizes of the local errors of the classical path, N×d, on
+	// grids of an error-controlled run or of a Setup with ScaleLocal. The fields tol and
+	// orders are set only on grids of error-controlled runs: tol is the tolerance of the
+	// run, and orders holds the orders that a Chooser has chosen for the steps, or is nil
+	// if it chose none.
 	local  []float64
 	tol    *Tolerance
 	orders []uint8
@@ -59,7 +59,7 @@ type mark struct {
 // maxSteps is a bound on the number of steps of a grid.
 const maxSteps = 1 << 30
 
-// epsilon is the spacing of floating-point numbers at 1.
+// The constant epsilon is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52
 
 // NewGrid returns the grid for p at θ, or at Problem.Theta if θ is nil, with points at
@@ -346,8 +346,9 @@ func (g *Grid) Index(times []float64) ([]int, error) {
 	return index, nil
 }
 
-// near returns the largest distance from grid point i at which a time is regarded as
-// equal to it: 10⁻⁹ of a step, plus two rounding errors of the time and two of the grid.
+// The method near() returns the largest distance from grid point i at which a time is
+// regarded as equal to that point: 10⁻⁹ of a step, plus two rounding errors of the time
+// and two of the grid.
 func (g *Grid) near(i int) float64 {
 	h := math.Inf(1)
 	for j := max(0, i-1); j <= min(i, len(g.t)-2); j++ {
@@ -381,8 +382,8 @@ func (g *Grid) find(t float64) (int, bool) {
 	return i, true
 }
 
-// segment returns the index of the segment of grid point i; the first point of an event
-// belongs to the earlier segment.
+// The method segment() returns the index of the segment of grid point i; the first point
+// of an event belongs to the earlier segment.
 func (g *Grid) segment(i int) int {
 	return sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to >= i })
 }
@@ -420,13 +421,13 @@ func (g *Grid) End(i int) float64 {
 	return min(max(g.t[i+1], now.from), now.to)
 }
 
-// order sorts the events by time.
+// The method order() sorts the events by time.
 func (g *Grid) order() {
 	g.events = append(g.events[:0], g.when...)
 	slices.SortStableFunc(g.events, func(a, b *mark) int { return cmp.Compare(a.time, b.time) })
 }
 
-// place returns the time at which the event with index j divides the span.
+// The method place() returns the time at which the event with index j divides the span.
 func (g *Grid) place(j int) float64 {
 	return min(max(g.events[j].time, g.span[0]), g.span[1])
 }
@@ -492,7 +493,7 @@ func (g *Grid) move(theta []float64) error {
 	return nil
 }
 
-// clone returns a copy that can be moved to another θ independently.
+// The method clone() returns a copy that can be moved to another θ independently.
 func (g *Grid) clone() *Grid {
 	if !g.moving {
 		return g

@@ -9,12 +9,12 @@ import (
 
 // Between the grid points a path is the polynomial through neighbouring points. With q+1
 // points, where q is the order of the method, its error of O(h^{q+1}) falls faster than
-// the O(h^q) of the points themselves. But the error constants of Runge–Kutta methods are
-// so small that with practical steps the error of the interpolation would dominate. One
-// more point is enough for all methods up to order 4. A path then has the order of its
-// method at every time, and steps need not end at the observation times. Hermite
-// interpolation needs fewer points, but it also needs f at each of them, and on a stiff
-// problem f multiplies the error of a state by the stiffness.
+// the O(h^q) error of the points themselves. But the error constants of Runge–Kutta
+// methods are so small that with practical steps the error of the interpolation would
+// dominate. One more point is enough for all methods up to order 4. A path then has the
+// order of its method at every time, and steps need not end at the observation times.
+// Hermite interpolation needs fewer points, but it also needs f at each of them, and on a
+// stiff problem f multiplies the error of a state by the stiffness.
 
 // An Interpolator gives paths at times that need not be grid points. Its value at time t
 // is the Lagrange polynomial
@@ -62,7 +62,8 @@ func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	}
 	p := &Interpolator{g: g, d: s.d, degree: s.m.Order() + 1, times: times, first: make([]int, len(times)), weights: make([][]float64, len(times))}
 	for n, t := range times {
-		// near is two rounding errors of t plus two of the grid. It is added to 10⁻⁹ h.
+		// The variable near allows for two rounding errors of t and two of the grid
+		// times, in addition to 10⁻⁹ h.
 		near, last := 4*epsilon*math.Abs(t), len(g.t)-1
 		if !(t >= g.t[0]-g.near(0)-near && t <= g.t[last]+g.near(last)+near) || math.IsInf(t, 0) {
 			return nil, fmt.Errorf("%s: time %g is outside the span [%g, %g]", s.p.Title(), t, g.t[0], g.t[last])
@@ -73,7 +74,7 @@ func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	return p, nil
 }
 
-// place finds the grid points and weights for the time with index n.
+// The method place() finds the grid points and weights for the time with index n.
 func (p *Interpolator) place(n int) {
 	t, g := p.times[n], p.g
 	i, ok := g.find(t)
@@ -182,10 +183,10 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	}
 }
 
-// scatter is the transpose of the functions At() and still(). Given the gradient w with
-// respect to the states at all times, it adds the gradient with respect to the states of
-// the path z to dz, and the one with respect to the times of the grid to dt, unless dt is
-// nil.
+// The method scatter() applies the transpose of the functions At() and still(). Given the
+// gradient w with respect to the states at all times, it adds the gradient with respect
+// to the states of the path z to dz, and the gradient with respect to the times of the
+// grid to dt, unless dt is nil.
 func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	if dt != nil && p.slope == nil {
 		p.slope = make([]float64, p.d)
@@ -205,9 +206,9 @@ func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	}
 }
 
-// rate writes P′(tᵢ) = Σ_j (Z_j − Zᵢ) ℓ_j′(tᵢ) to dst, where P is the polynomial that is
-// used at the time with index n. If that time coincides with grid point i, P is the
-// polynomial that is used in the neighbourhood of that point.
+// The method rate() writes P′(tᵢ) = Σ_j (Z_j − Zᵢ) ℓ_j′(tᵢ) to dst, where P is the
+// polynomial that is used at the time with index n. If that time coincides with grid
+// point i, P is the polynomial that is used in the neighbourhood of that point.
 func (p *Interpolator) rate(dst, z []float64, n, i int) {
 	seg := &p.g.seg[p.g.segment(i)]
 	degree := min(p.degree, seg.to-seg.from)

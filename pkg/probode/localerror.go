@@ -51,7 +51,7 @@ func (m Doubled) Stepper(p *Problem, g *Grid) (Stepper, error) {
 	return &doubled{step, errs}, err
 }
 
-// doubled is the Stepper of the method Doubled.
+// The type doubled is the Stepper of the method Doubled.
 type doubled struct {
 	Stepper
 	*doubling

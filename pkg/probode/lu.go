@@ -151,7 +151,8 @@ func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	return true
 }
 
-// subtract subtracts l times top from row; both vectors have the same length.
+// subtract subtracts l times the vector top from the vector row; both have the same
+// length.
 func subtract(row []float64, l float64, top []float64) {
 	row = row[:len(top)]
 	q := 0

@@ -6,9 +6,9 @@ import "fmt"
 // and the factors of Γ = cI − J with partial pivoting, for real and for complex c.
 //
 // gonum has no LU factorisation of banded matrices, and its dense LU factorisation
-// allocates and is slow for the two or three dimensions of most models. Here only the New
-// functions allocate, dimensions up to four have code without loops, and the zeros of a
-// dense matrix cost almost nothing.
+// allocates memory and is slow for the two or three dimensions of most models. Here only
+// NewDense, NewBanded, NewLU and NewComplexLU allocate memory, there is code without
+// loops for up to four dimensions, and the zeros of a dense matrix cost almost nothing.
 
 // A Matrix is a d×d matrix in row-major order. In a dense matrix, element (i, j) is
 // A[i*D+j]. A banded matrix stores only the elements with −Lower ≤ j−i ≤ Upper: element

@@ -68,7 +68,7 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	return f.run(ctx, p, m, theta, times, true)
 }
 
-// run returns the grid of the run at theta. If the argument local is true,
+// The method run() returns the grid of the run at theta. If the argument local is true,
 // the grid also contains the local errors, which scale noise. Computing them can take as
 // long as the run.
 func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {

@@ -2,8 +2,8 @@ package probode
 
 import "errors"
 
-// This file is the interface to methods. Everything that works with one Method works with
-// all of them, whether they belong to this module or not: ensembles, calibration,
+// This file defines the interface to methods. Everything that works with one Method works
+// with all of them, whether they belong to this module or not: ensembles, calibration,
 // samplers, and assessments of the solver's error.
 
 // A Method solves initial value problems step by step. Its values are plain data.

@@ -79,8 +79,8 @@ func newGridPath(s *Solver, times []float64) (*gridPath, error) {
 	return &gridPath{solver: s, at: at, times: times, z: make([]float64, s.PathLen())}, nil
 }
 
-// follow binds the solver to ctx, so that a solve ends when ctx ends. It does nothing if
-// ctx is the context of the last solve, because binding takes time.
+// The method follow() binds the solver to ctx, so that a solve ends when ctx ends. It
+// does nothing if ctx is the context of the last solve, because binding takes time.
 func (g *gridPath) follow(ctx context.Context) {
 	done := ctx.Done()
 	if done == g.done {

@@ -176,7 +176,7 @@ func (e *fieldAdjoint) matrices() {
 	}
 }
 
-// jacobian sets jac.
+// The method jacobian() sets jac.
 func (e *fieldAdjoint) jacobian(t float64, x, theta []float64) {
 	if e.diff != nil {
 		e.diff.scale = e.increment / cbrtEps
@@ -222,9 +222,10 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 	}
 }
 
-// The method at() returns λᵀf at theta1, and the time at which it was computed. If an end
-// of the segment depends on θ, that time is the one at the same relative position in the
-// segment, so that a condition on t in F is evaluated on the same side of the event.
+// The method at() returns λᵀf at theta1, and the time for which it was computed. If an
+// end of the segment depends on θ, this is the time that has the same relative position
+// in the segment as t, so that a condition on t in F is evaluated on the same side of the
+// event.
 func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
 	w := e.p.window
 	if w == nil {
@@ -247,13 +248,13 @@ func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float
 	return v, t
 }
 
-// value returns λᵀf.
+// The method value() returns λᵀf.
 func (e *fieldAdjoint) value(lambda []float64, t float64, x, theta []float64) float64 {
 	e.p.F(e.f1, t, x, theta)
 	return vector.Dot(lambda, e.f1)
 }
 
-// slope returns λᵀ∂f/∂t.
+// The method slope() returns λᵀ∂f/∂t.
 func (e *fieldAdjoint) slope(lambda []float64, t float64, x, theta []float64) float64 {
 	if e.p.Autonomous {
 		return 0

@@ -159,7 +159,8 @@ func (r *rungeKutta) Step(dst []float64, i int, x, theta, xi, scale []float64) e
 	return nil
 }
 
-// embedded is a rungeKutta whose tableau has weights for an estimate of the error.
+// The type embedded is a rungeKutta whose tableau has weights for an estimate of the
+// error.
 type embedded struct {
 	*rungeKutta
 	last []float64 // f at the end of the step
@@ -280,7 +281,7 @@ type term struct {
 	c     float64 // times h
 }
 
-// terms returns the coefficients that are not zero, times h.
+// The function terms() returns the coefficients that are not zero, times h.
 func terms(a []float64, h float64) (list []term) {
 	for m, c := range a {
 		if c != 0 {
@@ -325,7 +326,7 @@ func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) 
 	return to, nil
 }
 
-// sum sets dst to x plus the terms.
+// The method sum() sets dst to x plus the terms.
 func (r *rungeKutta) sum(dst, x []float64, list []term) {
 	switch len(list) {
 	case 0:

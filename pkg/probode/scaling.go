@@ -20,9 +20,9 @@ const (
 	// which the Solver was made. The noise is thus the same multiple of the local error
 	// in each step. With α = 1, the standard deviation of the accumulated noise is at
 	// least the sum of the local errors if these all have the same sign. ScaleLocal works
-	// for any method, and α has no unit. Its spread agrees better with the actual errors
-	// than that of ScaleStep: see docs/calibration.md. It costs three classical solves
-	// before the first path.
+	// for any method, and α has no unit. The spread of its paths agrees better with the
+	// actual errors than the spread of paths with ScaleStep: see docs/calibration.md. It
+	// costs three classical solves before the first path.
 	ScaleLocal
 )
 
@@ -153,8 +153,8 @@ func (s *Solver) scaleAt(i int) {
 	}
 }
 
-// setScale sets the scale √α h^p of each normal; power is h^p. The scale of a component
-// that is constant is 0.
+// setScale sets the scale √α h^p of each normal variate; the argument power is h^p. The
+// scale of a component that is constant is 0.
 func (s *Solver) setScale(power float64) {
 	v := math.Sqrt(s.alpha) * power
 	for k := range s.scale {
@@ -167,7 +167,7 @@ func (s *Solver) setScale(power float64) {
 	}
 }
 
-// normals returns n, the number of normal variates for each step.
+// The method normals() returns n, the number of normal variates for each step.
 func (s *Solver) normals() int {
 	if s.scaling == ScaleLocal {
 		return s.d

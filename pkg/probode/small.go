@@ -7,8 +7,9 @@ import "math"
 // as elimination unless the terms of a determinant nearly cancel; in that case the caller
 // uses elimination with pivoting.
 
-// cancels is the smallest allowed ratio of a determinant to the sum of the magnitudes of
-// its terms. With this limit, at most seven of the 53 bits of the determinant are lost.
+// The constant cancels is the smallest allowed ratio of a determinant to the sum of the
+// magnitudes of its terms. With this limit, at most seven of the 53 bits of the
+// determinant are lost.
 const cancels = 1. / 128
 
 // inverse2 sets inv to (cI − J)⁻¹ and reports whether there is one. It never uses

@@ -259,10 +259,10 @@ func (s *Solver) MoveTo(theta []float64) (err error) {
 	return nil
 }
 
-// row returns row i of a path.
+// The function row() returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// run takes the steps i with from ≤ i < to.
+// The method run() takes the steps i with from ≤ i < to.
 func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	d := s.d
 	switch {
@@ -351,8 +351,8 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	return nil
 }
 
-// advance takes one step, or several if the Stepper is a Runner, but no step beyond end.
-// It returns the index of the next step, or of the step that failed.
+// advance takes one step, or several if the Stepper is a Runner, but no step beyond the
+// argument end. It returns the index of the next step, or of the step that failed.
 func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, error) {
 	if r, ok := s.step.(Runner); ok && (s.fixed || xi == nil) && r.Runs() {
 		const most = 32 // steps between two checks of the context

@@ -85,8 +85,8 @@ func crowded(a []float64, limit int) bool {
 	return n > limit
 }
 
-// factorizeSparse does what factorizeDense does, for the matrix and the pattern that read
-// has stored.
+// factorizeSparse does what factorizeDense does, for the matrix and the pattern that the
+// method read() has stored.
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
 	for k := range d {
@@ -162,7 +162,8 @@ func (f *LU) factorizeSparse() bool {
 	return true
 }
 
-// exchange exchanges rows k and p > k, where column k has an element in row p.
+// The method exchange() exchanges rows k and p > k, where column k has an element in row
+// p.
 func (f *LU) exchange(k, p int) {
 	d, w := f.d, f.words
 	rk, rp := f.a[k*d:(k+1)*d], f.a[p*d:(p+1)*d]

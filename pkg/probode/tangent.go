@@ -107,7 +107,8 @@ func (s *Solver) runTangents(z, dz, theta, dtheta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// differences does the same as SolveTangents for a method that is not Differentiable.
+// The method differences() does the same as SolveTangents for a method that is not
+// Differentiable.
 func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	rows := make([]float64, len(dz))
 	err := Differences(z, rows, theta, dtheta, func(z, theta []float64) error { return s.Solve(z, theta, xi) })
@@ -184,8 +185,8 @@ func newTangentRun(s *Solver, m int) *tangentRun {
 // cbrtEps is ε^{1/3}, the increment at which the errors of central differences balance.
 const cbrtEps = 6.055454452393343e-06
 
-// start sets the derivatives of the initial state and of the event times, by central
-// differences if the problem does not give them.
+// The method start() sets the derivatives of the initial state and of the event times, by
+// central differences if the problem does not give them.
 func (w *tangentRun) start(theta []float64) {
 	d := w.s.d
 	clear(w.marks)
@@ -234,8 +235,8 @@ func (w *tangentRun) store(i, d int) {
 	}
 }
 
-// step updates the derivatives after step i with the normal variates xi; xi is nil if the
-// step had none.
+// The method step() updates the derivatives after step i with the normal variates xi; xi
+// is nil if the step had none.
 func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	s := w.s
 	if s.g.t[i] == s.g.t[i+1] {
@@ -282,8 +283,8 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	return nil
 }
 
-// ends returns the derivatives, in direction m, of the times at which a segment begins
-// and ends.
+// The method ends() returns the derivatives, in direction m, of the times at which a
+// segment begins and ends.
 func (w *tangentRun) ends(seg, m int) (from, to float64) {
 	if seg > 0 {
 		from = w.marks[(seg-1)*w.M+m]
@@ -306,8 +307,8 @@ func (w *tangentRun) times(dst []float64, m int) {
 	}
 }
 
-// jump updates the derivatives after event j, which changes the state x at time t to the
-// state at grid point i+1.
+// The method jump() updates the derivatives after event j, which changes the state x at
+// time t to the state at grid point i+1.
 func (w *tangentRun) jump(j, i int, x, theta []float64, t float64) {
 	s := w.s
 	e := s.g.events[j]

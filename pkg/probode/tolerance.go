@@ -37,7 +37,7 @@ func (t Tolerance) check(d int) error {
 	return nil
 }
 
-// size returns the permitted error of component k, whose values at the ends of a step are
+// The method size() returns the permitted error of component k, whose values at the ends of a step are
 // a and b, and whose absolute value has been at most peak so far. The argument top is the
 // largest absolute value of any component so far.
 func (t *Tolerance) size(k int, a, b, peak, top float64) float64 {

@@ -28,9 +28,10 @@ var errOtherEvents = errors.New("other events happen than at the θ for which th
 // grid.
 
 // The method located() returns a copy of p in which the events with triggers happen as
-// they did in a run; the times of those that happened at crossings are additional
-// parameters, which follow those of p. It also returns these crossings and a map from the
-// number of an event of the copy to the triggers that become positive at that event.
+// they did in a run; the times of the events that happened at crossings are additional
+// parameters, which follow the parameters of p. It also returns these crossings and a map
+// from the number of an event of the copy to the triggers that become positive at that
+// event.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64
@@ -144,7 +145,7 @@ func (l *locatedPath) Clone() Path {
 	return newLocatedPath(l.path.Clone().(*gridPath), l.p, l.first, l.crossings, l.which)
 }
 
-// end returns the grid point just before event n.
+// The method end() returns the grid point just before event n.
 func (l *locatedPath) end(n int) int {
 	g, events := l.path.solver.g, l.path.solver.p.Events
 	for j, m := range g.events {
@@ -155,7 +156,7 @@ func (l *locatedPath) end(n int) int {
 	panic("probode: the time of an event is not a point of the grid")
 }
 
-// trigger returns the trigger that determines the time of event n.
+// The method trigger() returns the trigger that determines the time of event n.
 func (l *locatedPath) trigger(n int) func(t float64, x, theta []float64) float64 {
 	return l.triggers[l.crossings[n].Which[0]].Trigger
 }
@@ -190,9 +191,9 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	return out, nil
 }
 
-// slope returns the derivative of the trigger of event n at the state x, along the
-// direction dx in the state and the direction given by the argument along in (θ, τ), by a
-// central difference.
+// The method slope() returns the derivative of the trigger of event n at the state x,
+// along the direction dx in the state and the direction given by the argument along in
+// (θ, τ), by a central difference.
 func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	p, at, theta := len(l.p.Theta), make([]float64, len(x)), make([]float64, len(l.p.Theta))
 	least := 1e-3 * vector.MaxAbs(l.sizes) // of a component that is 0 throughout
@@ -220,7 +221,7 @@ func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	return sum
 }
 
-// place solves for the times of the events at θ by Newton's method.
+// The method place() solves for the times of the events at θ by Newton's method.
 func (l *locatedPath) place(theta []float64) error {
 	p, count, span := len(l.p.Theta), len(l.crossings), l.p.Span
 	copy(l.at, l.first)

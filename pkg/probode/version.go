@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// release is the version of a release archive, which the linker sets: see
+// The variable release is the version of a release archive, which the linker sets: see
 // environment/release. Other builds find their version in the build information.
 var release string
 

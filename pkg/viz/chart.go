@@ -108,7 +108,7 @@ type (
 	}
 )
 
-// interactive is a chart of go-echarts in which these options replace those of
+// The type interactive is a chart of go-echarts in which these options replace those of
 // go-echarts.
 type interactive struct {
 	charts.BaseConfigurationVisitor
@@ -140,8 +140,8 @@ func (v *interactive) VisitToolbox(opts.Toolbox) any {
 
 func (v *interactive) Visit(chart map[string]any) { delete(chart, "color") }
 
-// series returns the series of all panels, with every kth path or point, and with the new
-// names of those series that were thinned.
+// The method series() returns the series of all panels, with every kth path or point, and
+// with the new names of those series that were thinned.
 func (p *page) series(every int, names map[string]string) []series {
 	var out []series
 	grid := 0
@@ -165,7 +165,7 @@ func (p *page) series(every int, names map[string]string) []series {
 	return out
 }
 
-// chart returns the option of one page with these series.
+// The method chart() returns the option of one page with these series.
 func (p *page) chart(series []series, names map[string]string) map[string]any {
 	c := charts.NewLine()
 	c.ChartID = "figure" // otherwise it is random; HTML uses an id of its own
@@ -202,7 +202,7 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 			})
 		}
 		nx, ny := p.counts()
-		// ECharts may choose finer ticks than those of the picture.
+		// ECharts may choose finer ticks than the static picture has.
 		widest := 0.0
 		for _, t := range panel.Y.ticks(lim.y0, lim.y1, 2*ny) {
 			widest = max(widest, float64(typeface(tickSize, false).Width(t.Label)/px))
@@ -219,7 +219,8 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		grid++
 	}
 	for _, key := range order {
-		// The wheel scrolls the page; with shift it zooms.
+		// The mouse wheel scrolls the page; with the Shift key pressed, it zooms the
+		// chart.
 		v.zooms = append(v.zooms, zoom{
 			DataZoom:         opts.DataZoom{Type: "inside", XAxisIndex: links[key], FilterMode: "none"},
 			ZoomOnMouseWheel: "shift",
@@ -288,9 +289,10 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	return x
 }
 
-// splits returns the number of parts to request so that ECharts draws a linear axis with
-// the same ticks as the picture. ECharts divides the span by that number and rounds to 1,
-// 2, 3, 5 or 10 times a power of ten. If no number fits, ECharts chooses the ticks.
+// The function splits() returns the number of parts to request so that ECharts draws a
+// linear axis with the same ticks as the picture. ECharts divides the span by that number
+// and rounds to 1, 2, 3, 5 or 10 times a power of ten. If no number fits, ECharts chooses
+// the ticks.
 func splits(lo, hi float64, n int) int {
 	d := step(lo, hi, n)
 	for s := 1; s <= 2*n; s++ {
@@ -453,7 +455,7 @@ func scatter(k look, data json.RawMessage, size float64) series {
 	return s
 }
 
-// precision writes numbers rounded to 1e-4 of the length of their axis.
+// The type precision writes numbers rounded to 1e-4 of the length of their axis.
 type precision struct {
 	panel Panel
 	lim   box
@@ -542,7 +544,7 @@ func appendRounded(b []byte, v, length float64, log bool) []byte {
 	return b
 }
 
-// icon returns the sample of a layer in the legend.
+// The method icon() returns the sample of a layer in the legend.
 func (k look) icon() string {
 	switch {
 	case k.area:

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// dashes are the styles that the curves of a comparison get in turn.
+// The variable dashes holds the styles that the curves of a comparison get in turn.
 var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 
 // Curves returns a panel with several curves that differ in colour, dash and marker, and

@@ -53,8 +53,8 @@ type Layer interface {
 	painted(color.NRGBA) Layer
 }
 
-// look holds the properties that the legend and the renderers need, for a layer of any
-// kind. Its colour includes the opacity.
+// The type look holds the properties that the legend and the renderers need, for a layer
+// of any kind. Its colour includes the opacity.
 type look struct {
 	name   string
 	color  color.Color
@@ -118,7 +118,8 @@ const (
 	DashDotted
 )
 
-// lengths returns the strokes and gaps in pixels, or nil for a solid line.
+// The method lengths() returns the lengths of the strokes and gaps in pixels, or nil for
+// a solid line.
 func (d Dash) lengths() []float64 {
 	switch d {
 	case Dashed:
@@ -321,7 +322,8 @@ func keep(x, y []float64, xlog, ylog bool) (kx, ky []float64, dropped int) {
 	return kx, ky, dropped
 }
 
-// pieces calls f with the ends [i, j) of every run of x and y without NaN.
+// The function pieces() calls f with the ends [i, j) of every stretch of x and y that
+// contains no NaN.
 func pieces(x, y []float64, f func(i, j int)) {
 	start := -1
 	for i := range x {
@@ -342,8 +344,8 @@ func pieces(x, y []float64, f func(i, j int)) {
 // length of an axis or its margin.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
-// tiny is the smallest value on a logarithmic axis; below it, the margin would
-// underflow.
+// The constant tiny is the smallest value on a logarithmic axis; below it, the margin
+// would underflow.
 const tiny = 1e-280
 
 func or(v, usual float64) float64 {
@@ -353,8 +355,8 @@ func or(v, usual float64) float64 {
 	return v
 }
 
-// fade returns c with its opacity multiplied by the argument opacity, where zero stands
-// for the default opacity. If c is nil, it returns nil.
+// The function fade() returns c with its opacity multiplied by the argument opacity,
+// where zero stands for the default opacity. If c is nil, it returns nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {
 		return nil

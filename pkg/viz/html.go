@@ -14,10 +14,10 @@ import (
 //go:embed loader.js
 var source string
 
-// loader is the script without comments and indentation, joined into one line so that it
-// takes less space in a notebook. Every figure contains it, because no figure knows
-// whether there are others. The statements of the script must end with semicolons, so
-// that they can be joined into one line.
+// The variable loader is the script without comments and indentation, joined into one
+// line so that it takes less space in a notebook. Every figure contains it, because it
+// may be the only figure on the page. The statements of the script must end with
+// semicolons, so that they can be joined into one line.
 var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, ""), "\n", " ")
 
 // HTML returns a fragment of a page, or the output of a notebook cell, that shows the
@@ -69,7 +69,7 @@ func HTML(g Graphic) (string, error) {
 	return b.String(), nil
 }
 
-// alt describes the figure for those who cannot see it.
+// The method alt() describes the figure for those who cannot see it.
 func (p *page) alt() string {
 	var parts []string
 	add := func(s string) {

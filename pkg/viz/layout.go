@@ -17,8 +17,8 @@ func (f Figure) pages() ([]*page, int, error) {
 	return ps, 0, err
 }
 
-// layout prepares figures that replace each other: they have the same panels, axes and
-// legend.
+// The function layout() prepares figures that replace each other: they have the same
+// panels, axes and legend.
 func layout(fs []Figure, selector int) ([]*page, error) {
 	if len(fs[0].Panels) == 0 {
 		return nil, errors.New("viz: a figure without panels")
@@ -95,7 +95,7 @@ func (p Panel) prepared() (Panel, error) {
 	return p, nil
 }
 
-// limit finds the limits of each panel's axes over all pages.
+// The function limit() finds the limits of each panel's axes over all pages.
 func limit(ps []*page) error {
 	n := len(ps[0].Panels)
 	limits := make([]box, n)
@@ -131,7 +131,7 @@ func limit(ps []*page) error {
 	return nil
 }
 
-// paint gives every layer its colour and returns the legend.
+// The function paint() gives every layer its colour and returns the legend.
 func paint(ps []*page) []look {
 	var legend []look
 	at := map[string]int{}

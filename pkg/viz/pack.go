@@ -46,7 +46,7 @@ func pack(option []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 }
 
-// columns replaces all lists of points by packed columns.
+// The function columns() replaces all lists of points by packed columns.
 func columns(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -74,9 +74,9 @@ func typeface(size float64, bold bool) text.Style {
 	}
 }
 
-// limits returns the ends of an axis for data in [lo, hi]: the ends that the user has
-// set, or 4 % beyond the data. Data that start at zero, such as counts and densities,
-// get no margin there.
+// The method limits() returns the ends of an axis for data in [lo, hi]: the ends that the
+// user has set, or 4 % beyond the data. Data that start at zero, such as counts and
+// densities, get no margin there.
 func (a Axis) limits(lo, hi float64) (float64, float64) {
 	given := a.Min != 0 || a.Max != 0
 	switch {
@@ -147,7 +147,7 @@ func titleHeight(title string, size float64) float64 {
 	return size * (1 + lineHeight*float64(strings.Count(title, "\n")))
 }
 
-// counts returns how many ticks fit on each axis of a panel.
+// The method counts() returns how many ticks fit on each axis of a panel.
 func (p *page) counts() (nx, ny int) {
 	w := (p.Width - 2*margin) / p.cols
 	h := (p.Height - int(p.header) - p.selector) / p.rows
@@ -157,8 +157,8 @@ func (p *page) counts() (nx, ny int) {
 // maxTicks limits the labelled ticks of an axis, however large the figure is.
 const maxTicks = 24
 
-// step returns the distance between ticks, which is 1, 2 or 5 times 10ᵏ, for at most n
-// ticks over [lo, hi].
+// The function step() returns the distance between ticks, which is 1, 2 or 5 times 10ᵏ,
+// for at most n ticks over [lo, hi].
 func step(lo, hi float64, n int) float64 {
 	raw := (hi - lo) / float64(max(n, 1))
 	unit := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -170,9 +170,9 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// ticks returns about n labelled ticks, or fewer, and unlabelled ones between them, for
-// an axis with limits lo and hi. At most nine times as many ticks as the labelled ones
-// are returned in total.
+// The method ticks() returns about n labelled ticks, or fewer, and unlabelled ones
+// between them, for an axis with limits lo and hi. In total it returns at most nine times
+// as many ticks as labelled ones.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)
@@ -213,7 +213,7 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 	return ts
 }
 
-// number formats a multiple of d.
+// The function number() formats a multiple of d.
 func number(v, d float64) string {
 	if v == 0 || math.Abs(v) < 1e-9*d {
 		return "0"
@@ -225,7 +225,7 @@ func number(v, d float64) string {
 	return strconv.FormatFloat(v, 'f', max(0, digits), 64)
 }
 
-// power formats m × 10ᵉ.
+// The function power() formats m × 10ᵉ.
 func power(m, e int) string {
 	if e >= -3 && e <= 3 {
 		return strconv.FormatFloat(float64(m)*math.Pow(10, float64(e)), 'f', max(0, -e), 64)

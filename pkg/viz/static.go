@@ -89,7 +89,7 @@ func (p *page) draw(c draw.Canvas) {
 	}
 }
 
-// key draws the symbol of a layer beside its name in the legend.
+// The method key() draws the symbol of a layer beside its name in the legend.
 func (k look) key(c draw.Canvas, at vg.Point) {
 	w := vg.Length(keyWidth) * px
 	if k.area {
@@ -142,7 +142,7 @@ func glyph(m Marker, c color.Color, size float64) draw.GlyphStyle {
 	return s
 }
 
-// For each panel, tiles returns a plot, which is nil if the panel is blank, and the
+// For each panel, tiles() returns a plot, which is nil if the panel is blank, and the
 // part of the canvas on which it is drawn.
 func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvases [][]draw.Canvas) {
 	t = draw.Tiles{
@@ -182,8 +182,8 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvase
 	return plots, t, canvases
 }
 
-// plot returns panel i as a plot with about nx ticks on the horizontal axis and ny on the
-// vertical axis, or fewer.
+// The method plot() returns panel i as a plot with about nx ticks on the horizontal axis
+// and ny on the vertical axis, or fewer.
 func (p *page) plot(i, nx, ny int) *plot.Plot {
 	panel, lim := p.Panels[i], p.limits[i]
 	q := plot.New()
@@ -207,7 +207,7 @@ func (p *page) plot(i, nx, ny int) *plot.Plot {
 	return q
 }
 
-// grid draws faint lines at the labelled ticks, under the data.
+// The type grid draws faint lines at the labelled ticks, under the data.
 type grid struct{}
 
 func (grid) Plot(c draw.Canvas, p *plot.Plot) {
@@ -225,7 +225,7 @@ func (grid) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// layers draws the layers of a panel.
+// The type layers draws the layers of a panel.
 type layers struct {
 	panel Panel
 	lim   box
@@ -256,7 +256,7 @@ func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 // labelRoom is the height of an axis label, including the space around it.
 const labelRoom = (labelSize + 6) * px
 
-// labels draws the axis labels outside the tick labels.
+// The method labels() draws the axis labels outside the tick labels.
 func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	out := vg.Length(0)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
@@ -270,7 +270,7 @@ func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y - p.X.Tick.Length - p.X.Tick.Label.Height("0") - 5*px}, ls.panel.X.Label)
 }
 
-// end returns the last point of the line.
+// The method end() returns the last point of the line.
 func (l Line) end() (x, y float64, ok bool) {
 	for i := len(l.X) - 1; i >= 0; i-- {
 		if !math.IsNaN(l.X[i]) && !math.IsNaN(l.Y[i]) {
@@ -373,7 +373,7 @@ func (ls layers) band(c *draw.Canvas, k look, b Band, at func(x, y float64) vg.P
 	})
 }
 
-// bars returns the error bars as one broken line.
+// The method bars() returns the error bars as one broken line.
 func (p Points) bars(ylog bool) (x, y []float64) {
 	for i := range p.X {
 		lo := p.Y[i] - p.Err[i]
@@ -386,7 +386,7 @@ func (p Points) bars(ylog bool) (x, y []float64) {
 	return x, y
 }
 
-// ends returns the ends of the guide in a panel with the given limits.
+// The method ends() returns the ends of the guide in a panel with the given limits.
 func (r Guide) ends(b box) (x, y [2]float64) {
 	if r.Horizontal {
 		return [2]float64{b.x0, b.x1}, [2]float64{r.At, r.At}

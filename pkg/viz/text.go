@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// scripts draws a line of text. It draws superscript and subscript characters as ordinary
-// characters that are smaller and raised or lowered. The font of the pictures, Liberation
-// Sans, has only some superscripts and subscripts; others, such as ⁰, ⁹ and ⁻, would be
-// omitted silently.
+// The type scripts draws a line of text. It draws superscript and subscript characters as
+// ordinary characters that are smaller and raised or lowered. The font of the pictures,
+// Liberation Sans, has only some superscripts and subscripts; others, such as ⁰, ⁹ and ⁻,
+// would be omitted silently.
 type scripts struct{ text.Plain }
 
 var handler text.Handler = scripts{text.Plain{Fonts: font.DefaultCache}}

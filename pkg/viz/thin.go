@@ -20,8 +20,8 @@ const maxRun = 2400
 // maxMarkers is the largest number of markers of one layer. ECharts is slow with more.
 const maxMarkers = 6000
 
-// thinning returns k such that the chart has about maxVertices vertices, or fewer, if
-// only every kth path and every kth point is drawn.
+// The function thinning() returns k such that the chart has about maxVertices vertices,
+// or fewer, if only every kth path and every kth point is drawn.
 func thinning(ps []*page) int {
 	total := 0
 	for _, p := range ps {
@@ -111,8 +111,8 @@ func nth(x []float64, k int) []float64 {
 	return y
 }
 
-// thin shortens a very long curve. It keeps the lowest and the highest of each run of
-// neighbouring values, so every spike remains.
+// The function thin() shortens a very long curve. It keeps the lowest and the highest of
+// each run of neighbouring values, so every spike remains.
 func thin(x, y []float64) (tx, ty []float64) {
 	if len(x) <= maxRun {
 		return x, y
@@ -134,7 +134,8 @@ func thin(x, y []float64) (tx, ty []float64) {
 	return tx, ty
 }
 
-// thin shortens a very long band: each run of values is replaced by its hull.
+// The method thin() shortens a very long band: each run of values is replaced by its
+// hull.
 func (b Band) thin() Band {
 	if len(b.X) <= maxRun {
 		return b
@@ -192,7 +193,8 @@ func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	return sx, sy
 }
 
-// distance returns the distance of the point (x, y) from the segment from 0 to (u, v).
+// The function distance() returns the distance of the point (x, y) from the segment from
+// 0 to (u, v).
 func distance(x, y, u, v float64) float64 {
 	n := u*u + v*v
 	f := 0.0
@@ -202,7 +204,7 @@ func distance(x, y, u, v float64) float64 {
 	return math.Hypot(x-f*u, y-f*v)
 }
 
-// scale maps the values of an axis to the screen.
+// The type scale maps the values of an axis to the screen.
 type scale struct {
 	lo, hi, pixels float64
 	log            bool

@@ -26,12 +26,12 @@ var (
 
 const (
 	// The constant threshold is the largest shift of a parameter, in standard
-	// deviations, that does not matter. If D is below smallD, no parameter shifts by
-	// more than that to first order, not even a noise scale.
+	// deviations, that does not matter. If D is below smallD, no parameter shifts by more
+	// than the threshold to first order, not even a noise scale.
 	threshold = 0.1
 	smallD    = threshold / math.Sqrt2
-	// The end of a search counts as a further answer if its log-likelihood is below
-	// that of the best end by at most the constant near. Two ends count as one if their
+	// The end of a search counts as a further answer if its log-likelihood is lower than
+	// at the best end by at most the constant near. Two ends count as one if their
 	// log-likelihoods differ by less than the constant same.
 	near = 10
 	same = 0.01
@@ -109,8 +109,8 @@ func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// judge computes what it can about a problem within the time limit. Time that one part
-// of the work does not use is available to the next part.
+// The function judge() computes what it can about a problem within the time limit. Time
+// that one part of the work does not use is available to the next part.
 func judge(ctx context.Context, file string, limit time.Duration) *result {
 	clock := &budget{ctx, used(), limit}
 	r := &result{Name: nameOf(file)}
@@ -196,8 +196,8 @@ func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float
 	return points
 }
 
-// settings returns the settings of a method with a relative tolerance. As in most
-// programs, there is no separate limit on the length of the steps.
+// The function settings() returns the settings of a method with a relative tolerance. As
+// in most programs, there is no separate limit on the length of the steps.
 func settings(name string, tolerance float64) model.LikelihoodSettings {
 	method, err := methods.Parse(name)
 	if err != nil {
@@ -206,9 +206,9 @@ func settings(name string, tolerance float64) model.LikelihoodSettings {
 	return model.LikelihoodSettings{Method: method, Tolerance: probode.Tolerance{Relative: tolerance}, MaxStep: math.Inf(1)}
 }
 
-// lose measures the losses of all methods at a point, and stops when the share of the
-// time given by the argument until is used up. It reports whether the accurate
-// log-likelihood was computed.
+// The method lose() measures the losses of all methods at a point, and stops when the
+// share of the time given by the argument until is used up. It reports whether the
+// accurate log-likelihood was computed.
 func (r *result) lose(p *model.File, theta []float64, clock *budget, until float64) bool {
 	r.Methods = nil
 	var all []model.LikelihoodSettings
@@ -309,7 +309,8 @@ func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until 
 // certificate is not near a mode.
 const notNear = "the best point is not near a mode of the posterior"
 
-// certificate returns the reason why a tolerance is not certified, or "" if it is.
+// The function certificate() returns the reason why a tolerance is not certified, or ""
+// if it is.
 func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance float64, s certify.Settings) string {
 	set := settings(name, tolerance)
 	setup := probode.Setup{Method: set.Method, Mesh: probode.Adaptive{Tolerance: set.Tolerance, MaxSteps: 1e6}} // as many steps as for the losses

@@ -109,7 +109,7 @@ func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration)
 
 func nameOf(file string) string { return filepath.Base(filepath.Dir(file)) }
 
-// results reads the results in a folder, in the order of their names.
+// The function results() reads the results in a folder, in the order of their names.
 func results(out string) (list []*result, err error) {
 	files, err := filepath.Glob(filepath.Join(out, "*.json"))
 	if err != nil {

@@ -78,7 +78,7 @@ func writeMarkdown(name string, list []*result) error {
 // leastD and mostD are the limits of D in the figure.
 const leastD, mostD = 1e-6, 1e4
 
-// figure draws D against the tolerance, with a panel for each method.
+// The function figure() draws D against the tolerance, with a panel for each method.
 func figure(list []*result) viz.Figure {
 	f := viz.Figure{Columns: len(methodNames), Height: 420}
 	for k, name := range methodNames {
@@ -109,7 +109,7 @@ func header() []string {
 	return append(h, "CPU s", "why not")
 }
 
-// rows returns the rows of the table.
+// The function rows() returns the rows of the table.
 func rows(list []*result) (out [][]string) {
 	for _, r := range list {
 		row := []string{r.Name, "", "", ""}
@@ -138,8 +138,8 @@ func logLikelihood(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// cell returns the tolerance that is enough, in the notation that is explained in the
-// constant named about.
+// The method cell() returns the tolerance that is enough, in the notation that is
+// explained in the constant named about.
 func (b *byMethod) cell() string {
 	var s string
 	switch {
@@ -156,8 +156,8 @@ func (b *byMethod) cell() string {
 	return s
 }
 
-// reasons returns the reasons why something is missing. A reason that applies to several
-// methods is given only once.
+// The method reasons() returns the reasons why something is missing. A reason that
+// applies to several methods is given only once.
 func (r *result) reasons() string {
 	var list []string
 	if r.Problem != "" {

@@ -71,14 +71,14 @@ type study struct {
 type search struct {
 	name  string
 	truth bool // it begins at the true parameters
-	// diffusions holds a κ² for each climb. Each climb begins where the one before ended.
-	// κ² is a parameter in the last climb, and fixed in the others.
+	// The field diffusions holds a κ² for each climb. Each climb begins where the one
+	// before ended. κ² is a parameter in the last climb, and fixed in the others.
 	diffusions []float64
 	dalton     bool
 }
 
-// falling is a schedule of diffusion tempering [Beck et al. 2024]. The diffusion that fits
-// the solution is about 10⁴.
+// The variable falling is a schedule of diffusion tempering [Beck et al. 2024]. The
+// diffusion that fits the solution is about 10⁴.
 var falling = []float64{1e12, 1e10, 1e8, 1e6}
 
 // The elements of searches are the rows of the table.
@@ -128,7 +128,8 @@ func compute(ctx context.Context, searches []search, sets int, seed uint64) (*st
 	return s, nil
 }
 
-// model returns the model of the data. Its priors are so wide that they hardly matter.
+// The function model() returns the model of the data. Its priors are so wide that they
+// hardly matter.
 func model(p *probode.Problem, data *bayes.Data) bayes.Model {
 	m := bayes.Model{Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(noise)}}}}}
 	for _, name := range p.Params {
@@ -137,8 +138,8 @@ func model(p *probode.Problem, data *bayes.Data) bayes.Model {
 	return m
 }
 
-// estimate returns the parameters at which the search ends. It is an error if the density
-// is zero where a climb begins, or cannot be computed there.
+// The method estimate() returns the parameters at which the search ends. It is an error
+// if the density is zero where a climb begins, or cannot be computed there.
 func (w search) estimate(ctx context.Context, m bayes.Model, from []float64) ([]float64, error) {
 	if w.diffusions == nil {
 		return climb(ctx, &bayes.Posterior{Model: m, Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Through(0.025)}}, from)
@@ -162,7 +163,7 @@ func (w search) estimate(ctx context.Context, m bayes.Model, from []float64) ([]
 	return from[:len(from)-1], nil // without κ²
 }
 
-// climb returns the parameters at the end of a climb.
+// The function climb() returns the parameters at the end of a climb.
 func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, error) {
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
@@ -186,10 +187,11 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 	return theta, nil
 }
 
-// spread returns the standard deviation of the logarithm of each estimated parameter
-// over the data sets in which search i did not get stuck. It also returns the number of
-// data sets in which the search did get stuck. A search is stuck if it failed, or if
-// one of these logarithms is farther from the truth than its limit, if there is one.
+// The method spread() returns the standard deviation of the logarithm of each estimated
+// parameter over the data sets in which search i did not get stuck. It also returns the
+// number of data sets in which the search did get stuck. A search is stuck if it failed,
+// or if limits are given and one of these logarithms differs from the truth by more than
+// its limit.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {

@@ -44,7 +44,7 @@ type answer struct {
 
 func (a *answer) key() string { return fmt.Sprintf("%s|%s|%g", a.Question, a.Remedy, a.Step) }
 
-// compare computes the difference between the draws and those from the accurate
+// compare computes the difference between the draws and draws from the accurate
 // posterior.
 func (a *answer) compare(accurate, got *mcmc.Chains) {
 	as, gs := accurate.Summary(), got.Summary()
@@ -84,8 +84,8 @@ func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) er
 	})
 }
 
-// answer computes the missing answers to one question. It draws from the accurate
-// posterior before it computes the first of them.
+// The method answer() computes the missing answers to one question. It draws from the
+// accurate posterior before it computes the first of them.
 func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[answer]) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior

@@ -63,13 +63,14 @@ type row struct {
 
 func (r *row) key() string { return strings.Join([]string{r.Problem, r.Method, r.Size, r.Rule}, "|") }
 
-// cell names the cell of a row.
+// The method cell() returns a name for the cell to which the row belongs.
 func (r *row) cell() string { return r.Problem + " " + r.Method + " " + r.Size }
 
 // The method judged() reports whether the row has a verdict.
 func (r *row) judged() bool { return r.Status == "ok" && r.Rule != "none" && r.Points > 0 }
 
-// components returns the mean squares of the components for which they are known.
+// The method components() returns the mean squares of the components for which they are
+// known.
 func (r *row) components() []float64 {
 	var out []float64
 	for s := range strings.SplitSeq(r.Each, ";") {
@@ -80,7 +81,7 @@ func (r *row) components() []float64 {
 	return out
 }
 
-// observe computes the cells that are missing.
+// The method observe() computes the cells that are missing.
 func (o *observatory) observe(ctx context.Context, cells *ledger[row]) error {
 	err := o.each(len(o.subjects), func(i int) error {
 		t, err := newTruth(ctx, &o.subjects[i], o.others, o.seed)
@@ -128,8 +129,8 @@ type cell struct {
 	level   int // of three
 }
 
-// mesh returns the mesh of a cell, and the text that describes the mesh in the column
-// named size.
+// The method mesh() returns the mesh of a cell, and the text that describes the mesh in
+// the column named size.
 func (c *cell) mesh() (probode.Mesh, string) {
 	if c.entrant.tols != nil {
 		tol := c.entrant.tols[c.level]
@@ -156,13 +157,13 @@ func (c *cell) known(cells *ledger[row]) bool {
 	return true
 }
 
-// rules returns the rules that the method of the cell can use.
+// The method rules() returns the rules that the method of the cell can use.
 func (c *cell) rules() []rule {
 	return slices.DeleteFunc(slices.Clone(c.o.rules), func(r rule) bool { return c.entrant.blind && r.scaling == probode.ScaleLocal })
 }
 
-// budget is the largest number of evaluations of f and J, times the number of components,
-// for one rule of a cell.
+// The constant budget is the largest number of evaluations of f and J, times the number
+// of components, for one rule of a cell.
 const budget = 1.5e7
 
 // compute measures a cell and returns one row for each rule. A numerical failure is
@@ -198,7 +199,7 @@ func oneLine(err error) string {
 	return text
 }
 
-// cost measures the classical solution.
+// The method cost() measures the classical solution.
 func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	p := c.t.p
 	var f, j atomic.Int64
@@ -234,8 +235,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 		return err
 	}
 	out.Seconds = math.Inf(1)
-	// The time is that of the fastest of several runs, because other programs use the
-	// machine and the first run is slower.
+	// The time is the shortest of several runs, because other programs use the machine
+	// and the first run is slower.
 	for spent, n := 0., 0; n < 4 || n < 200 && spent < 0.02; n++ {
 		begin := time.Now()
 		if err := solve(); err != nil {

@@ -117,5 +117,5 @@ func (v *verdict) meanSquare() (mean float64, band [2]float64) {
 	return mean, [2]float64{mean * math.Exp(-2*rel), mean * math.Exp(2*rel)}
 }
 
-// levels are the levels of the central intervals of row.Coverage.
+// The variable levels holds the levels of the central intervals of row.Coverage.
 var levels = []float64{0.5, 0.68, 0.9, 0.95}

@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 	return o.run(ctx, *only)
 }
 
-// run computes what is missing and writes the page.
+// The method run() computes what is missing and writes the page.
 func (o *observatory) run(ctx context.Context, only string) error {
 	if err := o.settle(); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (o *observatory) run(ctx context.Context, only string) error {
 	return o.writePage(cells.rows, answers.rows)
 }
 
-// settle creates the folder of the results. It refuses a folder that contains results
-// from other settings.
+// The method settle() creates the folder of the results. It refuses a folder that
+// contains results from other settings.
 func (o *observatory) settle() error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err

@@ -26,7 +26,7 @@ var pageText string
 //go:embed chooser.js
 var chooserScript string
 
-// mark marks a number as good or bad.
+// The function mark() marks a number as good or bad.
 func mark(ok bool) string {
 	if ok {
 		return "+"
@@ -100,7 +100,8 @@ func rulesTable(standings []standing) string {
 	return p.String()
 }
 
-// honesty draws the coverage of the rules, and the sorted root mean squares of their cells.
+// The function honesty() draws the coverage of the rules, and the sorted root mean
+// squares of their cells.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
 	square := viz.Panel{Title: "standardised error, sorted", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
@@ -227,7 +228,7 @@ func cellsTable(rows []row) string {
 	return p.String()
 }
 
-// cells returns the answer as a row of a table on the page.
+// The method cells() returns the answer as a row of a table on the page.
 func (a *answer) cells() []string {
 	line := []string{a.Question, fmt.Sprintf("%.4g", a.Step), a.Remedy}
 	if a.Status != "ok" {

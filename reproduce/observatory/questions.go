@@ -34,7 +34,7 @@ type question struct {
 	step    float64 // the coarsest; half and a quarter of it are used as well
 }
 
-// solver is the method with which the coarse posteriors are computed.
+// The variable solver is the method with which the coarse posteriors are computed.
 var solver = adams.Moulton{Steps: 1}
 
 // The accurate posterior is computed with RK4. Its steps are shorter than the coarsest
@@ -88,8 +88,8 @@ func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *
 	}
 }
 
-// elimination describes the concentration of a drug after a bolus, with Michaelis–Menten
-// elimination, c′ = −v c/(k + c).
+// The function elimination() describes the concentration of a drug after a bolus, with
+// Michaelis–Menten elimination, c′ = −v c/(k + c).
 func elimination() *probode.Problem {
 	return &probode.Problem{
 		Name: "Michaelis–Menten elimination", States: []string{"c"}, Params: []string{"v_m", "k_m"}, Autonomous: true,
@@ -142,8 +142,8 @@ var questions = append([]question{
 		times: []float64{0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100}, observe: gaussian(0.01, 0, 1, 2, 3, 4), step: 2},
 }, ofRodeo...)
 
-// model returns the posterior of q with its simulated data, computed with RK4 at small
-// steps.
+// The method model() returns the posterior of q with its simulated data, computed with
+// RK4 at small steps.
 func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, error) {
 	p := q.truth()
 	x, err := reference.Solve(ctx, p, q.times, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-12}})
@@ -166,8 +166,8 @@ type remedy struct {
 	name   string
 	noise  *rule          // the rule that chooses α; nil for no noise
 	method probode.Method // of the coarse posterior; nil for solver
-	// sampler returns the sampler, and may change the model; the argument fine is the
-	// accurate model.
+	// The function sampler() returns the sampler, and may change the model; the argument
+	// fine is the accurate model.
 	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
 

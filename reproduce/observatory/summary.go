@@ -13,7 +13,7 @@ type brief struct {
 	Paper  spread `csv:"paper_"`
 }
 
-// summary returns a brief for each cell.
+// The function summary() returns a brief for each cell.
 func summary(rows []row) []brief {
 	var out []brief
 	at := map[string]int{}
@@ -63,8 +63,8 @@ type standing struct {
 	se             float64 // median over cells of both relative standard errors of α* together
 }
 
-// stand returns the standing of a rule. Methods that cannot use every rule are left out, so
-// that all rules are judged in the same cells.
+// The function stand() returns the standing of a rule. Methods that cannot use every rule
+// are left out, so that all rules are judged in the same cells.
 func stand(rows []row, rule string) standing {
 	s := standing{rule: rule}
 	var components float64

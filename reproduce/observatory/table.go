@@ -20,7 +20,7 @@ import (
 // array. A field that is a struct stands for all columns of that struct, with the tag as
 // a prefix.
 
-// places returns the columns of a row and their values.
+// The function places() returns the columns of a row and their values.
 func places(row reflect.Value, prefix string) (names []string, at []reflect.Value) {
 	for i := range row.NumField() {
 		field, tag := row.Field(i), row.Type().Field(i).Tag.Get("csv")
@@ -64,7 +64,7 @@ func encode[T any](rows []T, digits int) []byte {
 	return b.Bytes()
 }
 
-// record returns the cells of a row.
+// The function record() returns the cells of a row.
 func record[T any](row *T, digits int) []string {
 	var line []string
 	_, at := places(reflect.ValueOf(row).Elem(), "")
@@ -162,8 +162,8 @@ func (l *ledger[T]) add(rows ...T) error {
 	return l.save()
 }
 
-// arrange sorts the rows by the numbers that the function place() returns, and removes the
-// rows for which one of these numbers is negative.
+// The method arrange() sorts the rows by the numbers that the function place() returns,
+// and removes the rows for which one of these numbers is negative.
 func (l *ledger[T]) arrange(place func(*T) []float64) error {
 	l.rows = slices.DeleteFunc(l.rows, func(r T) bool { return slices.Min(place(&r)) < 0 })
 	slices.SortStableFunc(l.rows, func(a, b T) int { return slices.Compare(place(&a), place(&b)) })

@@ -78,7 +78,7 @@ func (t *truth) coarsest() error {
 	return fmt.Errorf("%s: the error of AM1 is above 10 %% even with %d steps: want a shorter span", t.p.Name, most)
 }
 
-// solver returns a solver without noise on a grid that contains the times.
+// The method solver() returns a solver without noise on a grid that contains the times.
 func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) (*probode.Solver, error) {
 	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(context.Background(), t.p, t.p.Theta, t.times)
 	if err != nil {

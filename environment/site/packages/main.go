@@ -41,7 +41,7 @@ type symbol struct {
 	Name, Anchor, Text string
 }
 
-// listed is the part of the output of go list that is needed here.
+// The type listed is the part of the output of go list that is needed here.
 type listed struct {
 	Dir, ImportPath, Name              string
 	GoFiles, TestGoFiles, XTestGoFiles []string

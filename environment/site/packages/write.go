@@ -115,7 +115,7 @@ func (w *writer) export(names []string) {
 	}
 }
 
-// contents lists what the package exports.
+// The method contents() lists what the package exports.
 func (w *writer) contents() {
 	if len(w.local) == 0 {
 		return

@@ -12,12 +12,12 @@ import (
 	"sync"
 )
 
-// fallback is the assumed memory of a machine that does not report its memory. Absurdly
-// large sizes exceed it, but sizes that are merely large do not.
+// The constant fallback is the assumed memory of a machine that does not report its
+// memory. Absurdly large sizes exceed it, but sizes that are merely large do not.
 const fallback = 64 << 30
 
-// limit returns the number of bytes that this process can use: the memory of the machine
-// or of its control group, or GOMEMLIMIT if that is less.
+// The function limit() returns the number of bytes that this process can use: the memory of
+// the machine or of its control group, or GOMEMLIMIT if that is less.
 var limit = sync.OnceValue(func() float64 {
 	least := float64(fallback)
 	if v, ok := field("/proc/meminfo", "MemTotal:"); ok {
@@ -33,7 +33,7 @@ var limit = sync.OnceValue(func() float64 {
 	return min(least, float64(debug.SetMemoryLimit(-1)))
 })
 
-// field returns the number that follows a name at the beginning of a line.
+// The function field() returns the number that follows a name at the beginning of a line.
 func field(file, name string) (float64, bool) {
 	f, err := os.Open(file)
 	if err != nil {

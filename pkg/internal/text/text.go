@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// clipped is the largest number of characters of a user's input that a message repeats.
+// The constant clipped is the largest number of characters of a user's input that a
+// message repeats.
 const clipped = 80
 
 // Clip returns s in a form that is safe in a message: printable (see [Printable]), and

@@ -32,12 +32,14 @@ func MoultonCoefficients(s int) (next float64, past []float64) {
 	return b[0], b[1:]
 }
 
-// most is the largest number of nodes for which all integers below are exact as float64.
+// The constant most is the largest number of nodes for which float64 represents all
+// integers of the computation exactly.
 const most = 12
 
 // adams returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, for the Lagrange polynomials ℓ_j of the n
-// nodes that begin with first and decrease by 1. The nodes are in units of the step, and
-// the current time is 0: first is 0 for an explicit method and 1 for an implicit one.
+// nodes that begin with the argument first and decrease by 1. The nodes are in units of
+// the step, and the current time is 0, so the argument first is 0 for an explicit method
+// and 1 for an implicit one.
 func adams(n, first int) []float64 {
 	if n > most {
 		panic("adams: the number of nodes of an Adams method is more than 12")

@@ -10,11 +10,11 @@ import (
 
 // The code in this file takes all Adams–Moulton steps of a segment in one call, in up to
 // three dimensions, and also in four if the steps are linearised at the current state.
-// The arithmetic of such a step takes only a few nanoseconds, but it would take several
-// times as long if functions passed vectors to each other. So the loops for up to three
-// dimensions keep everything in local variables between the calls of FJ. They perform the
-// same operations as the code in moulton.go, in the same order, so the resulting path is
-// identical to the last bit.
+// The arithmetic of such a step takes only a few nanoseconds; with calls of functions
+// that pass vectors to each other, a step would take several times as long. So the loops
+// for up to three dimensions keep everything in local variables between the calls of FJ.
+// They perform the same operations as the code in moulton.go, in the same order, so the
+// resulting path is identical to the last bit.
 
 // Runs reports whether Run can be used: it requires a uniform grid and a problem with few
 // dimensions and a dense FJ, and cannot be used with Predictor.

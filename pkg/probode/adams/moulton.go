@@ -77,7 +77,7 @@ const (
 	// times the largest component of the state. The remaining error is about the square of
 	// the last update, so it is below rounding error.
 	tolerance = 1e-9
-	// iterations is the largest number of updates.
+	// The constant iterations is the largest number of updates.
 	iterations = 25
 )
 
@@ -120,7 +120,7 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return a, nil
 }
 
-// A moulton is the Stepper of the implicit methods. All three linearisations apply
+// The type moulton is the Stepper of the implicit methods. All three linearisations apply
 // Newton's method to r(z) = 0, since r has the Jacobian Γ:
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
@@ -174,7 +174,7 @@ func (a *moulton) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 	return a.advance(i, dst, theta, xi, scale)
 }
 
-// set computes the coefficients of step i.
+// The method set() computes the coefficients of step i.
 func (a *moulton) set(i int) {
 	h := a.g.H(i)
 	if a.t1 = a.g.Times()[i+1]; a.beta.even && h == a.length {
@@ -213,7 +213,7 @@ func (a *moulton) addNoise(dst, xi, scale []float64) {
 	a.jac.AddMul(dst, 1, a.v)
 }
 
-// advance takes a step that prepare has set up.
+// advance takes a step that the method prepare() has set up.
 func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	if a.lin == Newton {
 		return a.solveNewton(next, theta, xi, scale)
@@ -275,14 +275,14 @@ func (a *moulton) remember(i int, zi []float64) {
 	a.add(a.known, a.invNext, a.betaPast, i)
 }
 
-// residual sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 9]
+// The method residual() sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 9]
 func (a *moulton) residual(dst, z, fz []float64) {
 	for k := range dst {
 		dst[k] = a.inv*z[k] - a.known[k] - fz[k]
 	}
 }
 
-// solveNewton sets next to the solution of r(z) = 0 plus noise.
+// solveNewton stores the solution of r(z) = 0, plus noise, in the argument next.
 //
 // An update is halved until it brings r closer to zero, as measured by the next update
 // with the same Γ [Deuflhard 2004, §3.3]; this prevents the iteration from ending at a
@@ -303,7 +303,7 @@ func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	return nil
 }
 
-// iterate sets next to the solution of r(z) = 0.
+// iterate stores the solution of r(z) = 0 in the argument next.
 func (a *moulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
 	start := largest(z)
@@ -320,7 +320,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 			subtract(next, z, 1, a.u)
 			return nil
 		}
-		// From here on, jac and fc are those at the trial state; lu is still the one at z.
+		// From here on, jac and fc hold J and f at the trial state, but lu still holds
+		// the factors at z.
 		var left float64
 		for lambda = min(1, 4*lambda); ; lambda /= 2 {
 			subtract(next, z, lambda, a.u)
@@ -335,7 +336,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 			}
 		}
 		// After such a final update, the remaining error is the update multiplied by the
-		// rate of convergence, left/size; 1e-8 × small is below rounding error.
+		// rate of convergence, left/size. It is at most 1e-8 × small, which is below
+		// rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil
@@ -539,9 +541,9 @@ type reverseMoulton struct {
 	slope      []float64 // gradient with respect to f at the centre
 	none       []float64 // zeros
 
-	// small is the unrolled code of reverseOnce, or nil if there is none for the problem.
-	// It calls pull, which is Problem.Pullback, or a function that returns NaN if
-	// Problem.Pullback is nil.
+	// The field small is the unrolled code of reverseOnce, or nil if there is none for
+	// the problem. It calls pull, which is Problem.Pullback, or a function that returns
+	// NaN if Problem.Pullback is nil.
 	small smallReverse
 	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
 }
@@ -703,7 +705,7 @@ func (a *moulton) reverseOnce(to *probode.Adjoint, i int, x, next, theta, xi, sc
 	return nil
 }
 
-// recall computes the values of f that step i uses.
+// The method recall() computes the values of f that step i uses.
 func (a *moulton) recall(to *probode.Adjoint, i int, theta []float64) {
 	from := max(a.begin, i-len(a.explicit.uniform)+1)
 	for j := from; j <= i; j++ {

@@ -6,9 +6,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A history is the part that the steppers of the multistep methods share: the values F_i,
+// A history holds what the steppers of all multistep methods need: the values F_i,
 // F_{i−1}, … of the current segment, and the classical Runge–Kutta method, which takes
-// the first steps, for which too few earlier values exist.
+// the first steps because too few earlier values exist there.
 type history struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -109,8 +109,8 @@ func (m *history) Restore(i int, src []float64) {
 	}
 }
 
-// The method versus() writes to dst the difference between the state next and the result
-// of the implicit formula c for step i, with f evaluated at next.
+// The method versus() writes to dst the difference between the state in the argument next
+// and the result of the implicit formula c for step i, with f evaluated at that state.
 func (m *history) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)
@@ -133,7 +133,7 @@ func (m *history) doubled(of probode.Method, dst []float64, i int, x, next, thet
 	return m.local.LocalError(dst, i, x, next, theta)
 }
 
-// slopes holds the derivatives of past values of f, M×d each: df[i mod 8] is the
+// The type slopes holds the derivatives of past values of f, M×d each: df[i mod 8] is the
 // derivative of F_i.
 type slopes struct {
 	diff    *probode.Differentiator
@@ -195,8 +195,8 @@ func (m *history) reverseSum(c float64, beta []float64, i int, lambda []float64)
 	}
 }
 
-// reverseSlope propagates gradients back through F_i, once this has been done for all
-// steps that use it.
+// reverseSlope propagates gradients back through F_i. It must be called after gradients
+// have been propagated back through all steps that use F_i.
 func (m *history) reverseSlope(a *probode.Adjoint, i int, x, theta []float64) {
 	a.Field(a.X, m.backRow(i), m.g.Times()[i], 0, x, theta)
 	clear(m.backRow(i))
@@ -208,10 +208,10 @@ func (m *history) reverseStart(a *probode.Adjoint, i int, x, next, theta []float
 	return m.start.(probode.Reverser).Reverse(a, i, x, next, theta, nil, nil)
 }
 
-// row returns row i of a path.
+// The function row() returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// part returns row i of xi, or nil if xi is nil.
+// The function part() returns row i of xi, or nil if xi is nil.
 func part(xi []float64, i, d int) []float64 {
 	if xi == nil {
 		return nil

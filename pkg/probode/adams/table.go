@@ -82,7 +82,7 @@ func segments(g *probode.Grid) (list []segment) {
 }
 
 // evenAt reports whether step i is as long as the earlier steps that it uses. It ignores
-// steps that begin before the grid point with the index first.
+// steps that begin before the grid point whose index is the argument first.
 func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {

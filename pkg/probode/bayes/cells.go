@@ -117,9 +117,9 @@ func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	}
 }
 
-// estimate writes the gradient of the log probability of y to g, and the information to
-// f. The information is the mean, over draws, of the outer product of the gradient with
-// itself. It reports whether the draws are all y.
+// The method estimate() writes the gradient of the log probability of y to g, and the
+// information to f. The information is the mean, over draws, of the outer product of the
+// gradient with itself. It reports whether all draws are equal to y.
 func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *rand.Rand) (same bool) {
 	q := len(g)
 	ys := make([]float64, draws)
@@ -150,8 +150,8 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 	return same
 }
 
-// inform writes the information about m and about the unknown numbers of the likelihood
-// to c, and reports whether it has a closed form.
+// The method inform() writes the information about m and about the unknown numbers of the
+// likelihood to c, and reports whether it has a closed form.
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
 	full := l.scratch()
@@ -170,7 +170,7 @@ func (c *Cell) inform(l *columnErrors, m float64) bool {
 	return !slices.ContainsFunc(c.Information, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// width returns the step for differences in m. Near m = 0 the step is small
+// The method width() returns the step for differences in m. Near m = 0 the step is small
 // only if no density exists for m < 0. Otherwise the difference over such a small step
 // would consist of rounding errors.
 func (l *columnErrors) width(y, m, spread float64) float64 {
@@ -183,8 +183,8 @@ func (l *columnErrors) width(y, m, spread float64) float64 {
 	return h
 }
 
-// gradient writes the derivatives of log p(y | m, own) with respect to m and the unknown
-// numbers of the likelihood, and reports whether they are finite.
+// The method gradient() writes the derivatives of log p(y | m, own) with respect to m and
+// the unknown numbers of the likelihood, and reports whether they are finite.
 func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	if l.exact != nil {
 		if lp := l.LogProb(y, m, l.own); math.IsNaN(lp) || math.IsInf(lp, 0) {
@@ -223,7 +223,8 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	return !slices.ContainsFunc(dst, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) })
 }
 
-// bend sets the kink of the cell, and removes the slope of the kink from the score.
+// The method bend() sets the kink of the cell, and removes the slope of the kink from the
+// score.
 func (c *Cell) bend(l *columnErrors, y, m, spread float64) {
 	by, ok := l.Likelihood.(Kinked)
 	if !ok {

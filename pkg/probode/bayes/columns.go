@@ -47,8 +47,8 @@ func (l *columnErrors) count() int {
 	return n
 }
 
-// scratch returns a matrix of zeros with one row for m and one for each number of Own. It
-// is valid until the next call.
+// The method scratch() returns a matrix of zeros with one row for m and one for each
+// number of Own. It is valid until the next call.
 func (l *columnErrors) scratch() []float64 {
 	n := 1 + len(l.own)
 	if l.zeros == nil {

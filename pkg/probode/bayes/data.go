@@ -118,8 +118,8 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 				row[i] = math.NaN()
 				continue
 			}
-			// ParseFloat also accepts the Go notations 1_000 and 0x1p3, which are
-			// mistakes in a table.
+			// ParseFloat also accepts the Go notations 1_000 and 0x1p3, which can only be
+			// mistakes in a data table.
 			if row[i], err = strconv.ParseFloat(cell, 64); err != nil || strings.ContainsAny(cell, "_xX") {
 				return nil, fmt.Errorf("data: line %d, column %q: %s is not a number", line, header[c], quoted(cell))
 			}

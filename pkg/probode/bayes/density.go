@@ -515,7 +515,7 @@ func panicked(err error) bool {
 	return errors.As(err, &p)
 }
 
-// bind stores in a part the elements of θ that the part uses.
+// The method bind() stores in a part the elements of θ that the part uses.
 func (e *Density) bind(r *Part, theta []float64) {
 	for k, i := range r.param {
 		if i >= 0 {
@@ -547,8 +547,8 @@ func (r *Part) logLikelihood(theta []float64) float64 {
 	return sum
 }
 
-// row returns the log probability of row n of the data given the state at its time, and
-// writes the expected values of the row to r.fit.
+// The method row() returns the log probability of row n of the data given the state at
+// its time, and writes the expected values of the row to r.fit.
 func (r *Part) row(n int, theta []float64) float64 {
 	d, c := r.x.Problem.Dim(), len(r.errors)
 	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]

@@ -161,8 +161,8 @@ func (r *Part) forward() bool {
 	return !exact || len(r.back.moved) <= backwardWork
 }
 
-// differentiateForward does the same as differentiate, but leaves out the derivatives in
-// ξ. It uses derivatives along the parameters.
+// differentiateForward does the same as differentiate(), but leaves out the derivatives
+// in ξ. It uses derivatives along the parameters.
 func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Tangential)
@@ -192,10 +192,10 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 	return ll, nil
 }
 
-// weigh writes the derivatives of the log likelihood with respect to the states to
-// back.weights, and adds its other derivatives with respect to θ to dtheta. It reports
-// whether they are finite. The states and the expected values are those of the last
-// evaluation.
+// The method weigh() writes the derivatives of the log likelihood with respect to the
+// states to back.weights, and adds its other derivatives with respect to θ to dtheta. It
+// reports whether they are finite. The states and the expected values are those of the
+// last evaluation.
 func (r *Part) weigh(dtheta, theta []float64) bool {
 	b, d := r.back, r.x.Problem.Dim()
 	w := d + len(theta)
@@ -221,8 +221,8 @@ func (r *Part) weigh(dtheta, theta []float64) bool {
 }
 
 // The method scores() writes the derivatives of the log probability of row n with respect
-// to the expected values of the row to dst, and adds those with respect to parameters of
-// the likelihood to dtheta. It reports whether they are finite.
+// to the expected values of the row to dst, and adds its derivatives with respect to
+// parameters of the likelihood to dtheta. It reports whether they are finite.
 func (r *Part) scores(dst, dtheta []float64, n int) bool {
 	c := len(r.errors)
 	clear(dst)

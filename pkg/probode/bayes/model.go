@@ -129,8 +129,8 @@ type Experiment struct {
 	Errors []Likelihood
 }
 
-// title returns the name by which messages refer to the experiment; i is its number in
-// the model.
+// The method title() returns the name by which messages refer to the experiment; i is its
+// number in the model.
 func (x *Experiment) title(i int) string {
 	if x.Name != "" {
 		return fmt.Sprintf("experiment %q", x.Name)
@@ -150,8 +150,8 @@ func (p *Posterior) Format(theta []float64) string {
 	return out
 }
 
-// index returns the position of the parameter with the given name, or −1 if there is
-// none.
+// The method index() returns the position of the parameter with the given name, or −1 if
+// there is none.
 func (p *Posterior) index(name string) int {
 	return slices.IndexFunc(p.Params, func(q Param) bool { return q.Name == name })
 }
@@ -184,8 +184,8 @@ func (x *Experiment) pick() ([]int, error) {
 	case namesakes == 0 && columns == d:
 		return inOrder, nil
 	}
-	// Taking the first state instead could, for example, compare observed infected people
-	// with susceptible ones.
+	// If the first state were used instead, the observed infected people could, for
+	// example, be compared with the susceptible ones.
 	return nil, fmt.Errorf("the column %q of the data is none of the states %s: want the name of a state in Data.Names, or an Observe that says what is observed", stranger, strings.Join(x.Problem.States, ", "))
 }
 
@@ -271,7 +271,8 @@ func (x *Experiment) param(k int) string {
 	return x.Problem.ParamName(k)
 }
 
-// alpha returns the noise scale, which is either a known value or a parameter.
+// The method alpha() returns the noise scale, which is either a known value or a
+// parameter.
 func (p *Posterior) alpha() Value {
 	if p.AlphaParam != "" {
 		return Unknown(p.AlphaParam)

@@ -15,12 +15,12 @@ import (
 // reveal the mistake, unless the model has a function Observe, which refers to parameters
 // by index. So Observe is called with changed parameters.
 
-// untouched is the value of dst before watch calls Observe: a NaN that no arithmetic
-// produces.
+// The variable untouched is the value of dst before watch calls Observe: a NaN that no
+// arithmetic produces.
 var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
 
-// watch calls Observe and reports whether it returned, since it may panic at an unusual
-// state or parameter.
+// The method watch() calls Observe and reports whether it returned, since it may panic at
+// an unusual state or parameter.
 func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	for k := range dst {
@@ -30,8 +30,8 @@ func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	return
 }
 
-// probes is the number of draws from the prior at which Observe is called to find the
-// effect of a parameter that no part of the model names.
+// The constant probes is the number of draws from the prior at which Observe is called to
+// find the effect of a parameter that no part of the model names.
 const probes = 100
 
 // checkObserve returns an error if a parameter is not used, or if an Observe leaves a
@@ -75,7 +75,8 @@ func (e *Density) checkObserve() error {
 			e.bind(r, theta)
 			d := r.x.Problem.Dim()
 			dst, changed := make([]float64, len(r.errors)), make([]float64, len(r.errors))
-			// look calls Observe at the given states, which are stored one after another.
+			// The function look() calls Observe at the given states, which are stored one
+			// after another.
 			look := func(times, states []float64) error {
 				for n, t := range times {
 					x := states[n*d : (n+1)*d]

@@ -90,7 +90,8 @@ func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error
 }
 
 // predictAt predicts new data at the given times, from solutions at up to 1000 draws. The
-// first 20 solutions are also compared with the expected values of the data in chains.
+// first 20 solutions are also compared with the expected values of the data that the
+// chains contain.
 func (e *Density) predictAt(ctx context.Context, times []float64, chains *mcmc.Chains, rng *rand.Rand) ([]*Prediction, error) {
 	const most, compared = 1000, 20
 	fine, err := e.atTimes(ctx, times)

@@ -214,7 +214,7 @@ func (t transform) to(u float64) (theta, logJacobian float64) {
 	return t.hi - (t.hi-t.lo)*share, logJacobian
 }
 
-// slope returns dθ/du.
+// The method slope() returns dθ/du.
 func (t transform) slope(u float64) float64 {
 	_, log := t.to(u)
 	if math.IsInf(t.lo, -1) && !math.IsInf(t.hi, 1) {

@@ -73,9 +73,9 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 	return out
 }
 
-// tangents writes the derivative of expected value i in direction k to dst[i*m+k]. It
-// sets err, as evaluate does. In Work, each direction is counted as one more solution,
-// except for problems whose θ does not change in that direction.
+// The method tangents() writes the derivative of expected value i in direction k to
+// dst[i*m+k]. It sets err, as evaluate() does. In Work, each direction is counted as one
+// more solution, except for problems whose θ does not change in that direction.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -131,8 +131,8 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	}
 }
 
-// slope writes the derivatives, along (dx, dtheta), of the expected values of a row, at
-// intervals of stride elements.
+// The method slope() writes the derivatives, along (dx, dtheta), of the expected values
+// of a row, at intervals of stride elements.
 func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
 	r.row0 = row
 	c := len(r.errors)

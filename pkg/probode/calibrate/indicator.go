@@ -45,8 +45,8 @@ func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Error
 	if err := fine.Solve(y, theta, nil); err != nil {
 		return nil, err
 	}
-	// If the method is exact, the difference consists of a few rounding errors, relative
-	// to the largest state.
+	// If the method is exact, the difference consists of a few rounding errors of numbers
+	// as large as the largest state.
 	rounding := make([]float64, d)
 	for i, v := range z {
 		rounding[i%d] = max(rounding[i%d], 8*epsilon*math.Abs(v))
@@ -63,5 +63,5 @@ func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Error
 	return e, nil
 }
 
-// epsilon is the spacing of floating-point numbers at 1.
+// The constant epsilon is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52

@@ -205,7 +205,7 @@ func (c *calibrator) choose(est *Errors) {
 // gigabyte, at eight bytes each.
 const maxKept = 512 << 20 / 8
 
-// warn appends the warnings about the errors. They apply to any noise scale.
+// The method warn() appends the warnings about the errors. They apply to any noise scale.
 func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if share := c.lost(); share > 0.5 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the error of the classical solution is %.0f %% of the standard deviation of the state over time, so alpha* = %.3g means little: take a smaller step", 100*share, out.Alpha))
@@ -323,8 +323,9 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	return rest.M2
 }
 
-// thin returns n such that standard errors are computed from every n-th point in the
-// score. A few thousand points remain; neighbours in time add little information.
+// The method thin() returns n such that standard errors are computed from every n-th
+// point in the score. A few thousand points remain; neighbours in time add little
+// information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
 	if d := c.d; n > 1 && n%d == 0 { // a multiple of d would select one component only
@@ -333,8 +334,8 @@ func (c *calibrator) thin() int {
 	return n
 }
 
-// groups divides the paths 0, …, n−1 into groups and returns the moments of each group
-// at the points in the score. It returns false if a path failed.
+// The method groups() divides the paths 0, …, n−1 into groups and returns the moments of
+// each group at the points in the score. It returns false if a path failed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough

@@ -25,7 +25,7 @@ type scan struct {
 // A point is an α and its score.
 type point struct{ alpha, score float64 }
 
-// pilot is the number of paths of a scan.
+// The method pilot() returns the number of paths of a scan.
 func (c *calibrator) pilot() int { return max(4, min(100, c.s.Paths/10)) }
 
 // scan computes the score over twelve decades, and extends this range as long as the
@@ -56,8 +56,9 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 			s.best = i
 		}
 	}
-	// The width says on which side the maximum lies, even when the score does not, as
-	// when the noise is below the rounding errors of the path or no path can be computed.
+	// The sign of width shows on which side the maximum lies, even where the score does
+	// not, for example where the noise is below the rounding errors of the path, or where
+	// no path can be computed.
 	const most = 94 * perDecade // to 1e100, and 1e-100
 	for i := n + 1; i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
 		c.total++
@@ -204,15 +205,15 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 	}, -reach, 0, reach, tol, 60)
 }
 
-// The method errors() returns two standard errors of log α*, computed by the jackknife
-// over groups of paths and over ten blocks of time. It uses the variances at three values
-// of log α that are delta apart. It leaves out each group or block in turn and searches
-// for the optimum again. It does not take the vertex of a parabola through the score,
-// because this vertex may lie anywhere if the score is flat or has kinks, for example if
-// a few paths are far from the others. If a group of paths is left out, it searches only
-// within a factor of about two. The omitted block of time may contain nearly all of the
-// error, and α* may then change by orders of magnitude, so the search covers a wider
-// range.
+// The method errors() returns two standard errors of log α*, one from the jackknife over
+// groups of paths and one from the jackknife over ten blocks of time. It uses the
+// variances at three values of log α that are delta apart. It leaves out each group or
+// block in turn and searches for the optimum again. It does not take the vertex of a
+// parabola through the score, because this vertex may lie anywhere if the score is flat
+// or has kinks, for example if a few paths are far from the others. If a group of paths
+// is left out, it searches only within a factor of about two. The omitted block of time
+// may contain nearly all of the error, and α* may then change by orders of magnitude, so
+// the search covers a wider range.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()
@@ -252,8 +253,8 @@ func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, 
 	return paths, jackknife(x)
 }
 
-// jackknife returns the standard error of an estimate from its values x, each computed
-// with one of len(x) parts of the data left out.
+// The function jackknife() returns the standard error of an estimate from its values x,
+// each computed with one of len(x) parts of the data left out.
 func jackknife(x []float64) float64 {
 	m := moments.NewVector(1)
 	for _, v := range x {
@@ -263,8 +264,8 @@ func jackknife(x []float64) float64 {
 	return math.Sqrt((n - 1) / n * m.M2[0])
 }
 
-// vertex returns the position of the vertex of the parabola with the values l, m, r at
-// −h, 0, h, or 0 if the position is not finite.
+// The function vertex() returns the position of the vertex of the parabola with the
+// values l, m, r at −h, 0, h, or 0 if the position is not finite.
 func vertex(h, l, m, r float64) float64 {
 	if v := h / 2 * (l - r) / (l - 2*m + r); !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v

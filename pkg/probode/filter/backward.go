@@ -12,9 +12,9 @@ import (
 //
 // The error at a grid point is a linear function of independent standard normal variates
 // u: see block. A step replaces the variates before it, together with the variates of its
-// noise, by an orthogonal transformation of all of them. Some of the new ones are the
-// normal variates after the step, others are known from the residual of the equation, and
-// the rest does not matter after the step. So the normal variates before the step are a
+// noise, by an orthogonal transformation of all of them. Some of the new variates are the
+// normal variates after the step, some are known from the residual of the equation, and
+// the rest have no effect after the step. So the normal variates before the step are a
 // linear function of the new ones, and no matrix has to be inverted.
 
 // A link expresses the normal variates u before a step or an event as u = drift/s + Aᵀ(v,
@@ -27,7 +27,7 @@ type link struct {
 	drift               []float64
 }
 
-// link sets l to the link of the step that b has just taken.
+// The method link() sets l to the link of the step that b has just taken.
 func (b *block) link(l *link, before int) {
 	n, w := len(b.z), b.w
 	height := n - w + before
@@ -63,8 +63,8 @@ func unknown(n int) belief {
 }
 
 // The method back() writes the distribution before a step or an event to dst, given the
-// one after it. If after.factor is nil, it computes only the mean; then after.mean may
-// have the values of w behind those of v.
+// distribution after it. If after.factor is nil, it computes only the mean; then
+// after.mean may hold the values of v followed by the values of w.
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
 	for k := range dst.mean {
@@ -108,8 +108,8 @@ func (c *chain) smooth() {
 	}
 }
 
-// belief returns the distribution of the normal variates at point i that smooth has
-// computed. It is empty if the distributions are not smoothed.
+// The method belief() returns the distribution of the normal variates at point i that
+// smooth has computed. It is empty if the distributions are not smoothed.
 func (c *chain) belief(i int) belief {
 	if c.smoothed == nil {
 		return belief{}

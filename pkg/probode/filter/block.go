@@ -10,11 +10,11 @@ import (
 // filter uses. Their equation x′ = f or x″ = f has the order m, so the state of the block
 // consists of z₀ for m = 1, and of z₀ and z₁ for m = 2.
 //
-// The coordinates are the Nordsieck coordinates for a step length of unit. The error of z
+// The coordinates are the Nordsieck coordinates for steps of length unit. The error of z
 // is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so its covariance
-// is κ² unit^{2q+1} RᵀR. The columns of R begin with the highest derivative, see columns.
-// In this order the transition and the factor of the noise are upper triangular, and so
-// is R, although it may have fewer rows than columns.
+// is κ² unit^{2q+1} RᵀR. The columns of R begin with the highest derivative: see the
+// field columns. In this order the transition and the factor of the noise are upper
+// triangular, and so is R, although it may have fewer rows than columns.
 type block struct {
 	q, w, m int
 	unit    float64
@@ -30,11 +30,11 @@ type block struct {
 	growth   float64   // ratio^{q+1/2}
 	pred     []float64 // predicted mean
 	hjac     []float64 // J in the coordinates of the step
-	// The factor of the predicted covariance has the rows of the noise of the step in
-	// top, with the stride len(z), and below them those of R in tail, with the stride
-	// rows. More columns, if they are used, start as the identity in tail and zero in
-	// top. They become the coefficients of the normal variates u before the step in terms
-	// of those after it.
+	// The factor of the predicted covariance consists of two matrices: top holds the rows
+	// for the noise of the step, with the stride len(z), and tail holds the rows of R,
+	// with the stride rows. Further columns, if they are used, start as the identity in
+	// tail and as zero in top. They become the coefficients that express the normal
+	// variates u before the step by the variates after it.
 	top, tail []float64
 	fresh     []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
 	v         []float64 // factor of the residual, in its first w rows, with the stride len(z)
@@ -57,16 +57,16 @@ func newBlock(q, w, m int, noise []float64) *block {
 	return b
 }
 
-// errors returns the column of R for coordinate j.
+// The method errors() returns the column of R for coordinate j.
 func (b *block) errors(j int) []float64 { return b.r[b.columns[j]*b.rows:][:b.rows] }
 
-// measure sets the unit of the coordinates.
+// The method measure() sets the unit of the coordinates.
 func (b *block) measure(unit float64) {
 	b.unit, b.root = unit, math.Pow(unit, float64(b.q)+0.5)
 }
 
-// level returns the factor by which coordinate j must be multiplied to get the state. The
-// coordinates are those for a step length of unit.
+// The method level() returns the factor by which coordinate j must be multiplied to get
+// the state. The coordinates refer to steps of length unit.
 func (b *block) level(j int, unit float64) float64 {
 	if j < b.w {
 		return 1
@@ -74,7 +74,7 @@ func (b *block) level(j int, unit float64) float64 {
 	return 1 / unit
 }
 
-// weight returns the factor of f in z_m for steps of length h.
+// The method weight() returns the factor of f in z_m for steps of length h.
 func (b *block) weight(h float64) float64 {
 	if b.m == 1 {
 		return h
@@ -96,8 +96,8 @@ func (b *block) predict(h float64) {
 	shift(b.pred, b.q, b.w)
 }
 
-// observe sets the factor of the residual, given the factor of the coordinates for the
-// step length h.
+// The method observe() sets the factor of the residual, given the factor of the
+// coordinates for the step length h.
 func (b *block) observe(factor []float64) {
 	d, n := b.m*b.w, len(b.z)
 	for k := range b.w {
@@ -111,7 +111,7 @@ func (b *block) observe(factor []float64) {
 	}
 }
 
-// whiten multiplies a residual by the inverse of its factor.
+// The method whiten() multiplies a residual by the inverse of its factor.
 func (b *block) whiten(r []float64) {
 	n := len(b.z)
 	for k := range r {
@@ -134,8 +134,8 @@ func (b *block) likeliest(r []float64) float64 {
 	return vector.Dot(r, r) / float64(b.w)
 }
 
-// disperse sets the rows of the predicted covariance, with noise that is multiplied by
-// sigma.
+// The method disperse() sets the rows of the predicted covariance, with noise that is
+// multiplied by sigma.
 func (b *block) disperse(sigma float64) {
 	n, own := len(b.z), b.w*b.rows // the columns of z_l, which follow those of z_{l+1}, have own elements
 	copy(b.top, b.fresh)
@@ -185,9 +185,9 @@ func (b *block) reduce(linked bool) {
 	}
 }
 
-// condition computes the covariance after the step, given that the residual is zero. In
-// top, the factor of the joint covariance of the residual and of the other coordinates at
-// the end of the step remains. For linked, see reduce.
+// The method condition() computes the covariance after the step, given that the residual
+// is zero. It leaves in top the factor of the joint covariance of the residual and of the
+// other coordinates at the end of the step. For linked, see reduce.
 func (b *block) condition(linked bool) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	columns := n
@@ -221,7 +221,7 @@ func (b *block) condition(linked bool) {
 	}
 }
 
-// settle sets R to the rows of the predicted factor from the given row on.
+// The method settle() sets R to the rows of the predicted factor from the given row on.
 func (b *block) settle(first int) {
 	n := len(b.z)
 	b.rows = n - first
@@ -264,13 +264,13 @@ func (b *block) update(f []float64) {
 	b.arrive()
 }
 
-// arrive makes the mean at the end of the step the mean of the block.
+// The method arrive() stores the mean at the end of the step as the mean of the block.
 func (b *block) arrive() {
 	copy(b.z, b.pred)
 	rescale(b.z, b.w, 1/b.ratio)
 }
 
-// innovation writes the residual of the prediction to dst.
+// The method innovation() writes the residual of the prediction to dst.
 func (b *block) innovation(dst, f []float64) {
 	d, weight := b.m*b.w, b.weight(b.h)
 	for k := range b.w {

@@ -67,10 +67,10 @@ func (e *engine) cubature(t float64, theta []float64) {
 	}
 }
 
-// pair computes f at two points on opposite sides of the predicted mean, in the direction s
-// of the coordinates of block k. It returns their distance from the mean in units of s.
-// Where the given distance is so small that rounding errors would dominate, it uses a larger
-// one; f is then practically linear between the points.
+// The method pair() computes f at two points on opposite sides of the predicted mean, in
+// the direction s of the coordinates of block k. It returns their distance from the mean
+// in units of s. Where the given distance is so small that rounding errors would
+// dominate, it uses a larger one; f is then practically linear between the points.
 func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) float64 {
 	var most float64
 	b, part := e.blocks[k], e.parts[k]

@@ -84,7 +84,7 @@ func (m EK) String() string {
 // Order returns q.
 func (m EK) Order() int { return m.Q }
 
-// order returns the order of the differential equation.
+// The method order() returns the order of the differential equation.
 func (m EK) order() int {
 	if m.SecondOrder {
 		return 2
@@ -176,7 +176,8 @@ func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	return e, nil
 }
 
-// width returns the number of components in each block if the process has n components.
+// The method width() returns the number of components in each block if the process has n
+// components.
 func (m EK) width(n int) int {
 	switch {
 	case m.Jacobian == Zero:
@@ -215,7 +216,7 @@ func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	return nil
 }
 
-// state writes the means of the blocks to x.
+// The method state() writes the means of the blocks to x.
 func (e *engine) state(x []float64) {
 	for k, b := range e.blocks {
 		for j, c := range e.parts[k] {
@@ -263,7 +264,8 @@ func (e *engine) distinct() int {
 	return len(e.blocks)
 }
 
-// condition computes the covariance of block k after a step: see block.condition.
+// The method condition() computes the covariance of block k after a step: see
+// block.condition.
 func (e *engine) condition(k int, linked bool) {
 	if k < e.distinct() {
 		e.blocks[k].condition(linked)
@@ -277,7 +279,7 @@ func (e *engine) condition(k int, linked bool) {
 	b.rows = first.rows
 }
 
-// A stepper is the Stepper of EK.
+// The type stepper is the Stepper of EK.
 type stepper struct {
 	*engine
 	g        *probode.Grid
@@ -345,8 +347,8 @@ func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 	return nil
 }
 
-// wander propagates the error e of the mean over the step. The normal variates xi may be
-// nil.
+// The method wander() propagates the error e of the mean over the step. The normal
+// variates xi may be nil.
 func (b *block) wander(e, xi, scale []float64) {
 	rescale(e, b.w, b.ratio)
 	shift(e, b.q, b.w)

@@ -55,8 +55,8 @@ type Marginal struct {
 	own, earlier []belief // of each block
 	wide, toward []float64
 
-	// For DALTON: the number of values, and their log density minus that of values that
-	// are predicted exactly.
+	// For DALTON: the number of values, and their log density minus the log density that
+	// they would have if they were predicted exactly.
 	values int
 	fit    float64
 	x      []float64
@@ -231,7 +231,8 @@ func (m *Marginal) Work() int {
 // distribution of the solution according to the last pass. At each time with data it
 // calls the function visit(). At that moment m.x holds the state, and m.own holds, for
 // each block, the distribution of the standard normal variates of that block. The
-// function visit() may replace these distributions, for example by those given the data.
+// function visit() may replace these distributions, for example by their distributions
+// conditional on the data.
 func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	run := m.pass.run
 	last := len(run.chains[0].points) - 1
@@ -283,7 +284,7 @@ func (m *Marginal) smoothed() []float64 {
 	return x
 }
 
-// observe conditions the filter on the data at grid point i.
+// The method observe() conditions the filter on the data at grid point i.
 func (m *Marginal) observe(run *recording, i int, x []float64) error {
 	if n, ok := m.rows[i]; ok {
 		return m.condition(n, x)
@@ -291,9 +292,10 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 	return nil
 }
 
-// condition replaces the distributions of the blocks by those given row n of the data,
-// one value after another. The mean of each value is known at the state x. For Fenrir
-// these are the distributions of the normal variates, otherwise those of the coordinates.
+// The method condition() conditions the distributions of the blocks on row n of the data,
+// one value after another. The mean of each value is known at the state x. For Fenrir the
+// distributions of the normal variates are conditioned, otherwise the distributions of
+// the coordinates.
 func (m *Marginal) condition(n int, x []float64) error {
 	r, d, c, run := &m.row, len(x), len(m.row.Y), m.pass.run
 	m.look(n, x, r)
@@ -347,7 +349,8 @@ func (m *Marginal) condition(n int, x []float64) error {
 }
 
 // update conditions block k on a value with the error sd. The value differs from its mean
-// by the given residual, and seen is its derivative with respect to the normal variates.
+// by the given residual, and seen is the derivative of the value with respect to the
+// normal variates.
 func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	b, n, rows := m.pass.run.blocks[k], len(m.pass.run.blocks[k].z), len(seen)
 	own, next := &m.own[k], &m.pass.run.chains[k].next

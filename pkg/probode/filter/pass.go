@@ -19,8 +19,9 @@ type pass struct {
 	joint                 bool // all components are in one block
 	kept, linked          bool // the points are kept, with their links
 
-	// observe, if not nil, is called when the filter has arrived at grid point i, before
-	// the distribution there is stored. The argument x is the prediction of the state.
+	// The function observe(), if not nil, is called when the filter has arrived at grid
+	// point i, before the distribution there is stored. The argument x is the prediction
+	// of the state.
 	observe func(run *recording, i int, x []float64) error
 
 	run *recording // made by Stepper
@@ -93,7 +94,7 @@ func (c *chain) reserve(n int, linked bool) {
 	c.points, c.memory = make([]point, 0, n), make([]float64, 0, n*size)
 }
 
-// keep adds a point.
+// The method keep() adds a point.
 func (c *chain) keep(p point) {
 	p.rows, p.rest, p.first = c.rows, c.next.rest, len(c.memory)
 	c.points = append(c.points, p)
@@ -105,7 +106,7 @@ func (c *chain) keep(p point) {
 	c.memory = append(memory, c.next.a...)
 }
 
-// recall restores the distribution at point i.
+// The method recall() restores the distribution at point i.
 func (c *chain) recall(i int) {
 	p := &c.points[i]
 	c.rows = p.rows
@@ -113,13 +114,13 @@ func (c *chain) recall(i int) {
 	copy(c.r[:len(c.z)*c.rows], own[copy(c.z, own):])
 }
 
-// residual returns what block.white was at point i.
+// The method residual() returns the value that block.white had at point i.
 func (c *chain) residual(i int) []float64 {
 	p := &c.points[i]
 	return c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac):][:c.w]
 }
 
-// The method stored() returns the link to point i from the one before.
+// The method stored() returns the link to point i from the point before it.
 func (c *chain) stored(i int) link {
 	p, before := &c.points[i], c.points[i-1].rows
 	own := c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac)+c.w:]
@@ -186,10 +187,10 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 	return err
 }
 
-// volume returns Σ log det S^{1/2}.
+// The method volume() returns Σ log det S^{1/2}.
 func (s *recording) volume() float64 { return s.logDet + math.Log(s.det) }
 
-// disperse computes the predicted covariance, with the noise of the step.
+// The method disperse() computes the predicted covariance, with the noise of the step.
 func (s *recording) disperse() {
 	s.diffuse()
 	for k, b := range s.blocks[:s.distinct()] {
@@ -220,8 +221,8 @@ func (s *recording) diffuse() {
 	}
 }
 
-// keep stores the distributions at grid point i, after a step of length h or after an
-// event. The argument x is the state at which f was linearised.
+// The method keep() stores the distributions at grid point i, after a step of length h or
+// after an event. The argument x is the state at which f was linearised.
 func (s *recording) keep(i int, h float64, x []float64) error {
 	s.last = i
 	if s.pass.observe != nil {
@@ -302,8 +303,8 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 }
 
 // slopes returns, by central differences, the derivatives of the coordinates after the events
-// at time t with respect to each component of the state before them, or nil for a component that is certain. The
-// argument x is the state after the events.
+// at time t with respect to each component of the state before them, or nil for a
+// component whose value is certain. The argument x is the state after the events.
 func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	before := append([]float64(nil), s.x...)
 	s.state(before)
@@ -335,8 +336,8 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	return out, nil
 }
 
-// reach returns the scale on which component c of x is varied for differences, or 0 if x is
-// zero.
+// The function reach() returns the scale on which component c of x is varied for
+// differences, or 0 if x is zero.
 func reach(x []float64, c int) float64 {
 	return max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x))
 }

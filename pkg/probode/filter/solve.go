@@ -197,9 +197,9 @@ func (s *Solution) describe() {
 	}
 }
 
-// spread writes the mean and the standard deviation of the components of the state that
-// belong to chain n. They follow from the current distribution of its block, and from the
-// distribution of its normal variates, unless that is empty.
+// The method spread() writes the mean and the standard deviation of the components of the
+// state that belong to chain n. They follow from the current distribution of its block,
+// and from the distribution of its normal variates, unless that is empty.
 func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 	b := s.run.blocks[n]
 	for j, k := range s.run.parts[n] {
@@ -292,7 +292,8 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 	}
 }
 
-// normals appends n normal variates with the given standard deviation to v.
+// The function normals() appends n normal variates with the given standard deviation to
+// v.
 func normals(v []float64, n int, sd float64, rng *rand.Rand) []float64 {
 	for range n {
 		v = append(v, sd*rng.NormFloat64())

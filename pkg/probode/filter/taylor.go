@@ -27,8 +27,9 @@ type taylor struct {
 	g     []float64 // f at the points
 }
 
-// chebyshev holds points in [−1, 1] or [0, 1] and, for each of the first coefficients of
-// the polynomial through values at these points, the weights of the values.
+// The type chebyshev holds points in [−1, 1] or [0, 1] and, for each of the first
+// coefficients of the polynomial through values at these points, the weights of the
+// values.
 type chebyshev struct {
 	points  []float64
 	weights [][]float64
@@ -124,8 +125,9 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	return nil
 }
 
-// try computes the coordinates for an interval of length tau. It returns an estimate of
-// their relative errors in a step of length h, from the last coefficients of f.
+// The method try() computes the coordinates for an interval of length tau. It returns an
+// estimate of their relative errors in a step of length h, from the last coefficients of
+// f.
 func (s *taylor) try(c *chebyshev, tau, h, t float64, x, theta []float64) float64 {
 	d := len(x)
 	clear(s.z)

@@ -23,9 +23,10 @@ func triangularize(a []float64, stride, rows, n, columns int) {
 	}
 }
 
-// reflect applies the Householder reflection that makes the elements of column c in the
-// rows from, …, to−1 of tail zero, and the one in row c of top negative, so that the
-// factor of a covariance is unique. It changes these rows, in the columns c, …, end−1.
+// The function reflect() applies the Householder reflection that sets the elements of
+// column c in the rows from, …, to−1 of tail to zero, and makes the element in row c of
+// top negative, so that the factor of a covariance is unique. It changes these rows, in
+// the columns c, …, end−1.
 func reflect(top []float64, stride int, tail []float64, below, c, from, to, end int) {
 	v := tail[c*below+from : c*below+to]
 	head := top[c*stride+c]
@@ -109,7 +110,8 @@ func add(dst []float64, c float64, x []float64) {
 	}
 }
 
-// length returns the Euclidean norm, also where squares are too small or too large.
+// The function length() returns the Euclidean norm, also where squares are too small or
+// too large.
 func length(x []float64) float64 {
 	if square := vector.Dot(x, x); square > 1e-280 && square < 1e280 {
 		return math.Sqrt(square)

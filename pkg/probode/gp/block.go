@@ -52,8 +52,8 @@ func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &block{stepper: s, f: make([]float64, s.d)}, nil
 }
 
-// root returns the rows of a square root of the covariance of the states after the first,
-// conditional on all derivatives.
+// The method root() returns the rows of a square root of the covariance of the states
+// after the first, conditional on all derivatives.
 func (r *regression) root() [][]float64 {
 	var root cholesky
 	var known [][]float64

@@ -66,19 +66,19 @@ func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length flo
 	return r, nil
 }
 
-// primitive is P with P″(r) = exp(−r²/2ℓ²).
+// The method primitive() returns the value of a function P with P″(r) = exp(−r²/2ℓ²).
 func (r *regression) primitive(x float64) float64 {
 	u := x / (math.Sqrt2 * r.length)
 	return r.length*math.Sqrt(math.Pi/2)*x*math.Erf(u) + r.length*r.length*math.Exp(-u*u)
 }
 
-// slopes returns the covariance of two derivatives.
+// The method slopes() returns the covariance of two derivatives.
 func (r *regression) slopes(t, u float64) float64 {
 	x := (t - u) / r.length
 	return math.Exp(-x * x / 2)
 }
 
-// states returns the covariance of two states.
+// The method states() returns the covariance of two states.
 func (r *regression) states(t, u float64) float64 {
 	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
 }
@@ -96,8 +96,8 @@ func (r *regression) observe() {
 	r.chol = r.chol.add(c, 1)
 }
 
-// state returns L⁻¹c for the covariances c of the state at t with the derivatives that are
-// known.
+// The method state() returns L⁻¹c for the covariances c of the state at t with the
+// derivatives that are known.
 func (r *regression) state(t float64) []float64 {
 	scale := math.Sqrt2 * r.length
 	c := make([]float64, len(r.chol))
@@ -109,8 +109,8 @@ func (r *regression) state(t float64) []float64 {
 	return c
 }
 
-// weights returns L⁻ᵀc for a vector c as returned by state. The conditional mean of the
-// state, minus the initial state, is the sum of weights times derivatives.
+// The method weights() returns L⁻ᵀc for a vector c as returned by state. The conditional
+// mean of the state, minus the initial state, is the sum of weights times derivatives.
 func (r *regression) weights(c []float64) []float64 {
 	w := slices.Clone(c)
 	for i := len(w) - 1; i >= 0; i-- {
@@ -204,13 +204,14 @@ func (s *stepper) begin(i int, x []float64) *table {
 	return s.tables[s.from]
 }
 
-// h returns the mean length of the steps of the segment.
+// The method h() returns the mean length of the steps of the segment.
 func (s *stepper) h() float64 {
 	t := s.g.Times()
 	return (t[s.to] - t[s.from]) / float64(s.to-s.from)
 }
 
-// mean sets dst to the first state plus h times the weighted sum of the rows.
+// The method mean() sets dst to the first state plus h times the weighted sum of the
+// rows.
 func (s *stepper) mean(dst, weights []float64) {
 	copy(dst, s.first)
 	h := s.h()

@@ -167,7 +167,7 @@ func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, 
 	return fitKernel(t, y)
 }
 
-// process is the mesh of a posterior of GaussianProcess.
+// The type process is the mesh of a posterior of GaussianProcess.
 type process struct {
 	Settings
 	field *probode.Problem
@@ -253,7 +253,7 @@ func (q *path) Clone() probode.Path {
 func (q *path) NoiseLen() int { return len(q.x) }
 func (q *path) Work() int     { return len(q.times) }
 
-// normals returns the part of ξ that belongs to component k.
+// The method normals() returns the part of ξ that belongs to component k.
 func (q *path) normals(xi []float64, k int) *mat.VecDense {
 	n := len(q.times)
 	return mat.NewVecDense(n, xi[k*n:(k+1)*n])

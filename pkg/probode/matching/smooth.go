@@ -81,8 +81,8 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	if err != nil {
 		return nil, err
 	}
-	// The penalty grows slowly, because the spline then needs few steps from the data to
-	// a solution of the equation.
+	// The penalty is increased by factors of ten, because the spline then needs only a
+	// few steps on the way from a fit of the data to a solution of the equation.
 	for q.lambda = min(1, s.Lambda); q.lambda < s.Lambda; q.lambda *= 10 {
 		q.fit(start)
 	}
@@ -106,7 +106,8 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	return &Smoothing{Theta: found.X, Misfit: q.misfit(), spline: q}, nil
 }
 
-// A spline is a cubic spline for each component, with what is needed to fit it.
+// A spline holds a cubic spline for each component, together with the data and the nodes
+// that are needed to fit it.
 type spline struct {
 	p      *probode.Problem
 	lambda float64
@@ -161,8 +162,8 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 	return q, nil
 }
 
-// basis uses the Cox–de Boor recursion to compute the four basis functions that are not
-// zero at t, their derivatives, and the index of the first of them.
+// The method basis() uses the Cox–de Boor recursion to compute the four basis functions
+// that are not zero at t, their derivatives, and the index of the first of them.
 func (q *spline) basis(t float64) (at int, b, db [4]float64) {
 	i, _ := slices.BinarySearch(q.knots, t)
 	for i = min(max(i, 4), len(q.knots)-4) - 1; i+5 < len(q.knots) && q.knots[i+1] <= t; i++ {
@@ -206,14 +207,15 @@ func (q *spline) misfit() (sum float64) {
 // fitSteps is the largest number of steps in one fit of the spline.
 const fitSteps = 200
 
-// Starting from the current coefficients, fit finds those for θ by the Gauss–Newton
-// method with Levenberg–Marquardt damping. It reports whether it has found a minimum.
+// Starting from the current coefficients, fit finds the coefficients for θ by the
+// Gauss–Newton method with Levenberg–Marquardt damping. It reports whether it has found a
+// minimum.
 func (q *spline) fit(theta []float64) bool {
 	d, n := q.p.Dim(), len(q.c)
 	lin, jac := probode.NewLinearizer(q.p), q.p.NewJacobian()
 	x, f := make([]float64, d), make([]float64, d)
-	// system returns the criterion at c and, if they are needed, half of its gradient and
-	// the Fisher information.
+	// The function system() returns the criterion at c and, if they are needed, half of
+	// its gradient and the Fisher information.
 	system := func(c []float64, grad []float64, info *mat.SymBandDense) (sum float64) {
 		add := func(r, weight float64, at int, row []float64) {
 			sum += weight * r * r

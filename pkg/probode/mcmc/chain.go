@@ -62,8 +62,9 @@ func NewChain(index int, s Settings) *Chain {
 	return c
 }
 
-// stream returns the random numbers of one chain. PCG streams with adjacent seeds are not
-// independent, so the seed and the number of the chain are scrambled first.
+// The function stream() returns the random numbers of one chain. PCG streams with
+// adjacent seeds are not independent, so the seed and the number of the chain are
+// scrambled first.
 func stream(seed uint64, chain int) *rand.PCG {
 	mix := func(z uint64) uint64 { return streams.Mix(z + streams.Gamma) }
 	hi := mix(seed)
@@ -155,13 +156,13 @@ func (c *Chain) Counts() (burnIn, after Stats) {
 	return c.burnIn, c.kernel.Stats().plus(-1, c.burnIn)
 }
 
-// stats returns the counts of moves in all iterations.
+// The method stats() returns the counts of moves in all iterations.
 func (c *Chain) stats() Stats {
 	burnIn, after := c.Counts()
 	return burnIn.plus(1, after)
 }
 
-// step performs one iteration and reports whether it ends with a draw.
+// The method step() performs one iteration and reports whether it ends with a draw.
 func (c *Chain) step() bool {
 	c.kernel.Step(c.rng)
 	if c.Interrupted() {
@@ -202,7 +203,8 @@ func (c *Chain) advance(done <-chan struct{}, until int) {
 	}
 }
 
-// keep adds the current position, and the quantities generated there, to the draws.
+// The method keep() adds the current position, and the quantities generated there, to the
+// draws.
 func (c *Chain) keep() {
 	x := c.kernel.Position()
 	if len(c.quantity) > 0 {

@@ -117,7 +117,7 @@ func (c *Chains) String() string {
 	return b.String()
 }
 
-// length returns the number of draws of a chain.
+// The method length() returns the number of draws of a chain.
 func (c *Chains) length() int {
 	if len(c.Draws) == 0 {
 		return 0

@@ -23,7 +23,8 @@ const (
 	manyDeep  = 0.05
 )
 
-// hamiltonian returns the summary, or false if the draws do not come from NUTS.
+// The method hamiltonian() returns the summary, or false if the draws do not come from
+// NUTS.
 func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
 	at := map[string]int{}
 	for _, name := range NUTSQuantities() {
@@ -81,7 +82,7 @@ func (h hamiltonian) String() string {
 	return fmt.Sprintf("NUTS: %.3g leapfrog steps per draw, mean acceptance %.2f, %d divergent paths, E-BFMI at least %.2f", h.leaps, h.accept, h.divergent, h.bfmi)
 }
 
-// warn passes on warnings.
+// The method warn() passes on warnings.
 func (h hamiltonian) warn(warn func(string, ...any)) {
 	if h.divergent > 0 {
 		warn("%d of %d paths were divergent: the leapfrog steps are too long for a narrow part of the posterior, which the draws may not represent; increase Accept, use more informative priors, or reparametrise, for example with a non-centred parametrisation of a hierarchical model", h.divergent, h.draws)

@@ -106,12 +106,12 @@ func (t *tuning) update(accept, longest float64) {
 	t.mean += 2 / (t.n + 1) * (t.log - t.mean)
 }
 
-// leaps returns the number of steps, at least fewest, with which a path is most efficient.
-// The standard deviation σ of ΔH is proportional to the square of the step length, and the
-// mean probability a of acceptance is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna &
-// Stuart 2013]. The cost of a path is proportional to the number of steps. The number of
-// effective draws is nearly proportional to a³: where few paths are accepted, these are
-// seldom the ones that lead out of a tail.
+// The method leaps() returns the number of steps, at least fewest, with which a path is
+// most efficient. The standard deviation σ of ΔH is proportional to the square of the
+// step length, and the mean probability a of acceptance is erfc(σ/√8) [Beskos, Pillai,
+// Roberts, Sanz-Serna & Stuart 2013]. The cost of a path is proportional to the number of
+// steps. The number of effective draws is nearly proportional to a³: where few paths are
+// accepted, these are seldom the ones that lead out of a tail.
 func (t *tuning) leaps(fewest int) int {
 	best, most := fewest, 0.
 	for n := fewest; n <= mostLeaps; n++ {
@@ -155,7 +155,7 @@ func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	return startError(x[:d], k.logp, err)
 }
 
-// whiten sets z from x.
+// The method whiten() computes z from x.
 func (k *Hamiltonian) whiten() {
 	d, l := len(k.Mean), k.Learned
 	copy(k.z, k.x)
@@ -165,7 +165,7 @@ func (k *Hamiltonian) whiten() {
 	k.white.to(k.z[:l], k.y[:l])
 }
 
-// place sets x to the point with the whitened coordinates z.
+// The method place() sets x to the point with the whitened coordinates z.
 func (k *Hamiltonian) place(x, z []float64) {
 	d, l := len(k.Mean), k.Learned
 	copy(x, z)
@@ -188,7 +188,8 @@ func (k *Hamiltonian) evaluate(force, z []float64) (float64, error) {
 	return logp, err
 }
 
-// energy returns H for the position z, with the log density logp, and the momentum p.
+// The method energy() returns H for the position z, with the log density logp, and the
+// momentum p.
 func (k *Hamiltonian) energy(z, p []float64, logp float64) float64 {
 	rest := z[len(k.Mean):]
 	return floats.Dot(p, p)/2 + floats.Dot(rest, rest)/2 - logp
@@ -242,8 +243,8 @@ func (k *Hamiltonian) turning() float64 {
 	return min(mostTurns, k.turns/float64(k.BurnIn-k.learn.until))
 }
 
-// move proposes a path of several steps, or only a rotation if there are no steps, and
-// returns the probability of accepting it.
+// The method move() proposes a path of several steps, or only a rotation if there are no
+// steps, and returns the probability of accepting it.
 func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	k.stats.Proposed++
 	copy(k.q, k.z)
@@ -276,8 +277,8 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	return math.Exp(min(0, ratio))
 }
 
-// follow moves (q, p) along a path, and returns the log density at its end. It stops
-// early if the path reaches a point at which the density is zero or undefined.
+// The method follow() moves (q, p) along a path, and returns the log density at its end.
+// It stops early if the path reaches a point at which the density is zero or undefined.
 func (k *Hamiltonian) follow(steps int, size float64) (logp float64, err error) {
 	if !k.known {
 		k.evaluate(k.force, k.z)

@@ -75,7 +75,7 @@ type modeAtWork struct {
 	logDet, weight float64 // log det L
 }
 
-// whiten sets dst to L⁻¹(x − m) and returns its squared length.
+// The method whiten() sets dst to L⁻¹(x − m) and returns its squared length.
 func (g *modeAtWork) whiten(dst, x []float64) float64 {
 	var square float64
 	for i := range dst {
@@ -89,7 +89,7 @@ func (g *modeAtWork) whiten(dst, x []float64) float64 {
 	return square
 }
 
-// place sets dst to at + s L z.
+// The method place() sets dst to at + s L z.
 func (g *modeAtWork) place(dst, at, z []float64, s float64) {
 	for i := range dst {
 		v := 0.0
@@ -100,7 +100,7 @@ func (g *modeAtWork) place(dst, at, z []float64, s float64) {
 	}
 }
 
-// jumping is the proposal of ModeJumping.
+// The type jumping is the proposal of ModeJumping.
 type jumping struct {
 	modes []*modeAtWork
 	size  []float64 // log s of each mode
@@ -121,8 +121,8 @@ func (p *jumping) nearest(x []float64) int {
 	return at
 }
 
-// density returns the log density with which the draw move proposes x, up to a
-// constant.
+// The method density() returns the log density with which the draw move proposes x, up to
+// a constant.
 func (p *jumping) density(x []float64) float64 {
 	n := float64(len(x))
 	var sum float64

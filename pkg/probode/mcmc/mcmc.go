@@ -208,7 +208,7 @@ func (m Moves) plus(sign int, n Moves) Moves {
 	return Moves{m.Proposed + sign*n.Proposed, m.Accepted + sign*n.Accepted, m.Failed + sign*n.Failed}
 }
 
-// plus returns s + sign × t.
+// The method plus() returns s + sign × t.
 func (s Stats) plus(sign int, t Stats) Stats {
 	return Stats{s.Moves.plus(sign, t.Moves), s.Latent.plus(sign, t.Latent)}
 }

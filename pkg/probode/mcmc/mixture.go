@@ -123,7 +123,7 @@ func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	return p
 }
 
-// mixture is the proposal of AdaptiveMixture.
+// The type mixture is the proposal of AdaptiveMixture.
 type mixture struct {
 	burnIn, n int  // iterations during which it learns, and those made so far
 	centred   bool // the mean is known
@@ -281,9 +281,9 @@ func (p *mixture) learn() {
 	cov := mat.NewSymDense(d, nil)
 	// A line move that is accepted at the rate 0.44 has a size of 2.38 conditional
 	// standard deviations of the target. The mean of the log sizes over all lines is used
-	// with full weight. The deviation of one line from this mean has a weight that grows
-	// with the number of moves tried along that line; otherwise the noise in about twenty
-	// sizes would spoil a good shape.
+	// with full weight. The deviation of the log size of one line from this mean has a
+	// weight that grows with the number of moves tried along that line; otherwise the
+	// noise in about twenty sizes would spoil a good shape.
 	before := make([]float64, d)
 	var common float64
 	for _, l := range p.logLine {

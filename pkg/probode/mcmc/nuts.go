@@ -170,7 +170,7 @@ func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// workspace allocates the memory of the kernel.
+// The method workspace() allocates the memory of the kernel.
 func (k *NUTS) workspace(d int) {
 	vector := func() []float64 { return make([]float64, d) }
 	point := func() draw { return draw{z: vector(), g: vector()} }
@@ -193,7 +193,7 @@ func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	return logp, err
 }
 
-// leap takes a leapfrog step, in whitened coordinates, and returns H.
+// The method leap() takes a leapfrog step, in whitened coordinates, and returns H.
 func (k *NUTS) leap(s *phase, step float64) float64 {
 	floats.AddScaled(s.p, step/2, s.g)
 	floats.AddScaled(s.z, step, s.p)
@@ -291,7 +291,7 @@ func (k *NUTS) Step(rng *rand.Rand) {
 	k.adapt()
 }
 
-// count counts the iteration.
+// The method count() counts the iteration.
 func (k *NUTS) count(moved bool) {
 	k.stats.Proposed++
 	if moved {
@@ -302,7 +302,7 @@ func (k *NUTS) count(moved bool) {
 	}
 }
 
-// The method take sets d to the position of s.
+// The method take() sets d to the position of s.
 func (k *NUTS) take(d *draw, s *phase, energy float64) {
 	copy(d.z, s.z)
 	copy(d.g, s.g)
@@ -311,7 +311,7 @@ func (k *NUTS) take(d *draw, s *phase, energy float64) {
 
 // build extends the path at one end by 2^depth leapfrog steps. It describes the added
 // part in t, whose fields first and last are then the momenta after the first and the
-// last of these steps. If the part makes a U-turn or is divergent, build stops early
+// last of these steps. If the part makes a U-turn or is divergent, build() stops early
 // and returns false.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {
@@ -343,10 +343,10 @@ func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	return goes
 }
 
-// The function straight reports whether a path makes no U-turn. The first part of the
-// path has the momenta outer and inner at its ends and the given sum of momenta; r is
-// the second part, which begins where the first one ends. The test is applied to the
-// whole path, and to each part together with the nearest point of the other part.
+// The function straight() reports whether a path makes no U-turn. The first part of the
+// path has the momenta outer and inner at its ends and the given sum of momenta; r is the
+// second part, which begins where the first one ends. The test is applied to the whole
+// path, and to each part together with the nearest point of the other part.
 func straight(outer, inner, sum []float64, r *tree) bool {
 	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
 	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&
@@ -382,7 +382,7 @@ func (k *NUTS) adapt() {
 	}
 }
 
-// acceptance returns the mean probability of acceptance along the path.
+// The method acceptance() returns the mean probability of acceptance along the path.
 func (p *path) acceptance() float64 { return p.accept / float64(max(1, p.leaps)) }
 
 // Position returns the position of the chain. The slice is valid until the next Step.

@@ -79,7 +79,8 @@ type record struct {
 // The method wants() reports whether the record will keep the next draw.
 func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
 
-// add offers a draw, which may be nil if the method wants() returns false.
+// The method add() offers a draw to the record; the draw may be nil if the method wants()
+// returns false.
 func (r *record) add(x []float64) {
 	if r.wants() {
 		r.mu.Lock()

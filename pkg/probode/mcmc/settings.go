@@ -143,5 +143,6 @@ func (s Settings) WithDefaults() (Settings, error) {
 // for a list of them to fit into memory.
 const MaxChains = 1_000_000
 
-// iterations returns the number of iterations after which a chain has n draws.
+// The method iterations() returns the number of iterations after which a chain has n
+// draws.
 func (s *Settings) iterations(n int) int { return s.BurnIn + n*s.Thin }

@@ -46,7 +46,7 @@ func (a *Archive) Err() error {
 // does not store a part of the state but recomputes it from the rest.
 func (a *Archive) Reading() bool { return a.reading }
 
-// word writes or reads 64 bits.
+// The method word() writes or reads 64 bits.
 func (a *Archive) word(v *uint64) {
 	if !a.reading {
 		a.buf = binary.LittleEndian.AppendUint64(a.buf, *v)

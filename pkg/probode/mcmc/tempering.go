@@ -141,8 +141,8 @@ func (k *Tempering) Step(rng *rand.Rand) {
 	}
 }
 
-// move makes a Metropolis move of a replica. It reports whether the move was accepted, and
-// whether the target could not be evaluated.
+// The method move() makes a Metropolis move of a replica. It reports whether the move was
+// accepted, and whether the target could not be evaluated.
 func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 	if r.beta == 0 && k.Draw != nil {
 		k.Draw(k.y, rng)

@@ -209,7 +209,7 @@ func pileUp(x []float64) (end, share float64) {
 	return end, share
 }
 
-// list joins names, and shortens a long list.
+// The function list() joins names, and shortens a long list.
 func list(names []string) string {
 	const most = 6
 	if len(names) > most+1 {

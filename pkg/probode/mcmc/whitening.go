@@ -66,7 +66,7 @@ func (w *whitening) to(z, x []float64) {
 	floats.Div(z, w.scale)
 }
 
-// gradient converts a gradient in x to the gradient in z.
+// The method gradient() converts a gradient in x to the gradient in z.
 func (w *whitening) gradient(g []float64) {
 	if w.factor != nil {
 		blas64.Trmv(blas.Trans, w.factor.RawTriangular(), vectorOf(g))

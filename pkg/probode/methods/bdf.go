@@ -85,8 +85,8 @@ func (m BDF) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(m.top()) - 0.5, Quiet: m.start()}
 }
 
-// start returns the number of steps that must be taken by another method before a formula
-// of fixed order can be used.
+// The method start() returns the number of steps that must be taken by another method
+// before a formula of fixed order can be used.
 func (m BDF) start() int {
 	if m.top() == 1 {
 		return 0
@@ -123,8 +123,8 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 	return b, b.checkGrid()
 }
 
-// A bdf is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is z = γ h
-// f(t_{i+1}, ψ + z). That is the equation of an implicit method with one stage that
+// The type bdf is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is z =
+// γ h f(t_{i+1}, ψ + z). That is the equation of an implicit method with one stage that
 // starts at ψ, and is solved as such.
 type bdf struct {
 	*implicit // solves the equation of the current step; its table contains γ
@@ -162,8 +162,8 @@ type bdf struct {
 // bdfWindow is a power of two that is larger than the number of states that a step uses.
 const bdfWindow = 8
 
-// jump is the ratio of successive steps, 1 + √2, above which BDF2 is unstable if all
-// steps grow by that ratio [HNW93, §III.5].
+// The constant jump is the ratio of successive steps, 1 + √2, above which BDF2 is
+// unstable if all steps grow by that ratio [HNW93, §III.5].
 const jump = 1 + math.Sqrt2
 
 func (b *bdf) row(i int) []float64 { return b.past[i&(bdfWindow-1)] }
@@ -179,7 +179,7 @@ func (b *bdf) Start(i int, _, _ []float64) error {
 	return nil
 }
 
-// origin returns the earliest grid point whose state step i uses.
+// The method origin() returns the earliest grid point whose state step i uses.
 func (b *bdf) origin(i int) int {
 	if b.uniform || b.first == 0 {
 		return b.begin
@@ -192,7 +192,7 @@ func (b *bdf) origin(i int) int {
 	return b.begin
 }
 
-// order returns the order of step i, or 0 for a starting step.
+// The method order() returns the order of step i, or 0 for a starting step.
 func (b *bdf) order(i int) int {
 	switch seen := i - b.origin(i); {
 	case seen < b.first:
@@ -209,7 +209,7 @@ func (b *bdf) order(i int) int {
 // The method quiet() reports whether step i carries no noise.
 func (b *bdf) quiet(i int) bool { return b.begin == 0 && i < b.method.start() }
 
-// place computes the nodes of step i: nodes[j] is (t_{i+1} − t_{i+1−j})/h, for as many
+// The method place() computes the nodes of step i: nodes[j] is (t_{i+1} − t_{i+1−j})/h, for as many
 // states as the step may use.
 func (b *bdf) place(i int) {
 	b.rows = 0
@@ -281,7 +281,7 @@ func combine(dst []float64, rows *[bdfWindow][]float64, w *[bdfWindow]float64, i
 	}
 }
 
-// set computes the coefficients and ψ of step i, which has the order k.
+// The method set() computes the coefficients and ψ of step i, which has the order k.
 func (b *bdf) set(i int) {
 	b.coefficients(i)
 	combine(b.psi, &b.past, &b.known, i, b.k)
@@ -302,7 +302,7 @@ func (b *bdf) form(i int, gamma float64) {
 	b.table.a[0][0], b.table.modes[0].re = gamma, 1/gamma
 }
 
-// center evaluates f and J at (t_{i+1}, y) and factorises Γ.
+// The method center() evaluates f and J at (t_{i+1}, y) and factorises Γ.
 func (b *bdf) center(y, theta []float64) error {
 	b.eval.FJ(b.f0, b.jac, b.t, y, theta)
 	if !b.factorize() {
@@ -405,8 +405,8 @@ func (b *bdf) solveFrom(y, theta []float64) error {
 	return b.iterate(b.z, &b.eq)
 }
 
-// forecast sets dst to the value at t_{i+1} of the polynomial through the last n
-// states, or through fewer if there are fewer, and returns their number.
+// The method forecast() sets dst to the value at t_{i+1} of the polynomial through the
+// last n states, or through fewer if there are fewer, and returns their number.
 func (b *bdf) forecast(dst []float64, i, n int) int {
 	n = min(n, i-b.origin(i)+1)
 	b.extrapolate(&b.guess, n, false)
@@ -448,8 +448,9 @@ func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	return b.doubling.LocalError(dst, i, x, next, theta)
 }
 
-// estimate writes to dst the error estimate for order k in step i. If there are too few
-// states for that order, it uses the highest order for which there are enough.
+// The method estimate() writes to dst the error estimate for order k in step i. If there
+// are too few states for that order, it uses the highest order for which there are
+// enough.
 func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	n := b.from
 	if k == b.k {
@@ -580,8 +581,8 @@ func (b *bdf) checkGrid() error {
 	return nil
 }
 
-// A bdfTangent holds the derivatives of the past states, M×d each. Those of the state
-// at grid point i are in row i mod 8.
+// A bdfTangent holds the derivatives of the past states, M×d each. The derivatives of the
+// state at grid point i are in row i mod 8.
 type bdfTangent struct {
 	past [bdfWindow][]float64
 	psi  []float64

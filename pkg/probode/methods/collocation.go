@@ -32,8 +32,8 @@ type mode struct {
 	left, right []complex128
 }
 
-// newCollocation returns the method with nodes c. The error estimate uses gamma; zero
-// stands for the real eigenvalue.
+// newCollocation returns the method with nodes c. The error estimate uses the argument
+// gamma, where zero stands for the real eigenvalue.
 func newCollocation(gamma float64, modes []mode, a [][]float64, b, c []float64) *collocation {
 	n := len(c)
 	k := &collocation{stages: n, a: a, b: b, c: c, modes: modes, gamma: gamma, d: make([]float64, n), e: make([]float64, n)}

@@ -126,8 +126,8 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	return probode.ErrNewton
 }
 
-// tangent solves the equations for the derivatives, which are linear, and corrects the
-// solution once for rounding errors.
+// The method tangent() solves the equations for the derivatives, which are linear, and
+// corrects the solution once for rounding errors.
 func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 	if !e.factorize(s, s.z) {
 		return probode.ErrSingular

@@ -89,7 +89,7 @@ func newImplicit(p *probode.Problem, g *probode.Grid, table *collocation) (*impl
 	return s, nil
 }
 
-// stage returns the part of v that belongs to stage j.
+// The method stage() returns the part of v that belongs to stage j.
 func (s *implicit) stage(v []float64, j int) []float64 { return v[j*s.d : (j+1)*s.d] }
 
 func (s *implicit) Start(int, []float64, []float64) error { return nil }
@@ -208,11 +208,12 @@ func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
 // A system is a set of equations that iterate() can solve: the equations of the stages,
 // or of their derivatives.
 type system interface {
-	// residual writes the residual of z into r.
+	// The method residual() writes the residual of z into r.
 	residual(s *implicit, r, z []float64)
-	// jacobian computes the Jacobian of s again, at a point nearer to the solution.
+	// The method jacobian() computes the Jacobian of s again, at a point nearer to the
+	// solution.
 	jacobian(s *implicit, z []float64)
-	// base returns the vector with which the size of z is compared.
+	// The method base() returns the vector with which the size of z is compared.
 	base() []float64
 }
 
@@ -333,9 +334,9 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
-// norms returns the largest element of the update u in two units. The first result, named
-// each, is relative to the size of the same component; the second, named all, is relative
-// to the size of the largest component.
+// The method norms() returns the largest element of the update u in two units. The first
+// result, named each, is relative to the size of the same component; the second, named
+// all, is relative to the size of the largest component.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
 	// Comparisons are much faster than max, which treats NaN and −0 separately.

@@ -52,7 +52,8 @@ func plain() []namedMethod {
 	}
 }
 
-// variants returns the linearisations of am0 to am4, and the orders of ek0, ek1 and ckf.
+// The function variants() returns the linearisations of am0 to am4, and the orders of
+// ek0, ek1 and ckf.
 func variants() (list []namedMethod) {
 	for s := range 5 {
 		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {

@@ -87,7 +87,7 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 }
 
 // The function scaled() returns the problem whose field is f multiplied by c, where c is
-// a further parameter after those of p.
+// a further parameter after the parameters of p.
 func scaled(p *probode.Problem) *probode.Problem {
 	q, n := *p, len(p.Theta)
 	q.Theta = append(append([]float64(nil), p.Theta...), 1)
@@ -169,7 +169,7 @@ func (s *randomStep) with(theta []float64, c float64) []float64 {
 	return s.theta
 }
 
-// factor returns H/h for step i.
+// The method factor() returns H/h for step i.
 func (s *randomStep) factor(i int, xi, scale []float64) (float64, error) {
 	if xi == nil {
 		return 1, nil

@@ -67,7 +67,7 @@ func (s *implicit) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []f
 	return nil
 }
 
-// state returns the state at stage j of a step from x.
+// The method state() returns the state at stage j of a step from x.
 func (s *implicit) state(x []float64, j int) []float64 {
 	for k, v := range s.stage(s.z, j) {
 		s.at[k] = x[k] + v
@@ -108,7 +108,7 @@ func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 	return e.direct(s, lambda)
 }
 
-// slopes sets g from mu.
+// The method slopes() computes g from mu.
 func (e *reverseStages) slopes(s *implicit) {
 	clear(e.g)
 	for i, row := range s.table.a {
@@ -122,7 +122,7 @@ func (e *reverseStages) slopes(s *implicit) {
 	}
 }
 
-// residual sets r to dⱼ λ + Jⱼᵀ gⱼ − μⱼ.
+// The method residual() sets r to dⱼ λ + Jⱼᵀ gⱼ − μⱼ.
 func (e *reverseStages) residual(s *implicit, lambda []float64) {
 	e.slopes(s)
 	for j, d := range s.table.d {
@@ -247,7 +247,7 @@ func (b *bdf) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []flo
 	return nil
 }
 
-// spread is the transpose of combine(), applied to mu.
+// The method spread() applies the transpose of combine() to mu.
 func (e *bdfReverse) spread(w *[bdfWindow]float64, i, n int) {
 	const mask = bdfWindow - 1
 	for k, v := range e.mu {

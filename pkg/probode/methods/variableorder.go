@@ -10,9 +10,9 @@ import "math"
 // 1.4 for the higher one. The step is increased only if it becomes longer by at least a
 // tenth (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
-// The function longer() returns the factor by which to multiply the step so that an error
-// of the given size becomes one, if the error is proportional to h^q. The factor is
-// divided by the safety factor bias.
+// The function longer() returns the factor for the step length that changes an error of
+// the given size to one, if the error is proportional to h^q. The factor is divided by
+// the safety factor bias.
 func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }

@@ -113,7 +113,7 @@ func (o *observable) formulas() []*expr.Node {
 	return append([]*expr.Node{o.formula}, numbers(o.freedom, o.noise)...)
 }
 
-// symbols returns the names in its formulas.
+// The method symbols() returns the names in its formulas.
 func (o *observable) symbols() (names []string) {
 	for _, n := range o.formulas() {
 		names = append(names, n.Symbols()...)

@@ -23,8 +23,8 @@ func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }
 
-// likelihood returns the distribution of the row as a likelihood of package bayes, with
-// own as its parameters.
+// The method likelihood() returns the distribution of the row as a likelihood of package
+// bayes, whose parameters are those in the argument own.
 func (r *row) likelihood(own []bayes.Value) bayes.Likelihood {
 	of := r.distribution.likelihood(r.scale, own)
 	if r.limit == nil {
@@ -34,7 +34,7 @@ func (r *row) likelihood(own []bayes.Value) bayes.Likelihood {
 	return bayes.Censored{Of: of.(bayes.Cumulative), Limit: limit}
 }
 
-// likelihood returns the distribution without a limit of quantification.
+// The method likelihood() returns the distribution without a limit of quantification.
 func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {
@@ -159,7 +159,7 @@ func (s Scale) of(v float64) float64 {
 	return v
 }
 
-// The method linear() is the inverse of the method of.
+// The method linear() is the inverse of the method of().
 func (s Scale) linear(u float64) float64 {
 	switch s {
 	case Log:
@@ -170,8 +170,9 @@ func (s Scale) linear(u float64) float64 {
 	return u
 }
 
-// slope returns the derivative of the value on the linear scale with respect to the
-// value on the scale s. The derivative is taken where the former is v.
+// The method slope() returns the derivative of the value on the linear scale with respect
+// to the value on the scale s. The derivative is taken where the value on the linear
+// scale is v.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:
@@ -182,8 +183,8 @@ func (s Scale) slope(v float64) float64 {
 	return 1
 }
 
-// readDistribution reads the name of a distribution, which must be in the list among.
-// An empty name means normal.
+// readDistribution reads the name of a distribution, which must be in the list given by
+// the argument among. An empty name means normal.
 func readDistribution(s *source.File, line int, v string, among ...noiseDistribution) noiseDistribution {
 	if v == "" {
 		return normalNoise

@@ -81,8 +81,8 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 }
 
 // dose reads a dose. Without a duration it is an event that adds the amount to the state.
-// With a duration it is an infusion. From each of its times on, until the duration has
-// passed, amount/duration is added to the right-hand side of the state's equation.
+// With a duration it is an infusion. For the given duration after each of its times,
+// amount/duration is added to the right-hand side of the state's equation.
 func (r *modelReader) dose(n *source.Node, m *Model) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")

@@ -27,8 +27,8 @@ type Instance struct {
 	rows []row // sorted by time; rows at the same time are in the order of the file
 }
 
-// A system is the initial value problem of a model at one condition. It starts at the
-// time at which the model starts.
+// A system is the initial value problem of a model under one condition. It starts at the
+// start time of the model.
 type system struct {
 	states []string
 
@@ -39,10 +39,10 @@ type system struct {
 	rates   []*expr.Node
 	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
-	// switches are the times, as formulas of parameters, at which a condition in the
-	// right-hand sides changes; no step should cross such a time. The field unlocated
-	// contains the conditions that depend on states, or nonlinearly on the time. The
-	// times at which they change are not known before the equations are solved.
+	// The field switches holds the times, as formulas of parameters, at which a condition
+	// in the right-hand sides changes; no step should cross such a time. The field
+	// unlocated contains the conditions that depend on states, or nonlinearly on the
+	// time. The times at which they change are not known before the equations are solved.
 	switches  []*expr.Node
 	unlocated []*expr.Node
 }

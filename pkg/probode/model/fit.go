@@ -160,8 +160,8 @@ func (p *File) Size() (parameters, measurements int) {
 	return len(p.estimated()), measurements
 }
 
-// The function better() defines the order of optima: the best come first, and those of
-// failed searches last. Equally good optima are in the order of their starts.
+// The function better() defines the order of optima: the best come first, and the optima
+// of failed searches come last. Equally good optima are in the order of their starts.
 func better(a, b Optimum) int {
 	switch {
 	case a.Err == nil && b.Err == nil && a.value() != b.value():
@@ -482,7 +482,8 @@ func (b *box) steep() float64 {
 	return b.unit
 }
 
-// coordinates converts coordinates of the search to coordinates of the surface.
+// The method coordinates() converts coordinates of the search to coordinates of the
+// surface.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
 	for i := range f.boxes {
@@ -516,9 +517,9 @@ const (
 	// ≤ flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
 	// Let b be the log-likelihood at the end of the best search. A search that ended
-	// below b − reach is not refined. One that ended between b − reach and b − nearBest
-	// continues for only a few iterations after it was refined. These are enough at an
-	// optimum, but not on a long ridge.
+	// below b − reach is not refined. A search that ended between b − reach and b −
+	// nearBest continues for only a few iterations after it was refined. These are enough
+	// at an optimum, but not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the model's value if the absolute residual, in
 	// units of the noise scale, is less than the constant met.
@@ -547,13 +548,13 @@ func (f *search) rough(e *end) {
 	e.Evaluations, e.Err = f.evaluations, f.ctx.Err()
 }
 
-// begin sets the point at which the search begins. For every second drawn start, the
-// search begins at the best of several points, because the likelihood may be almost
-// constant over a large part of the box, and no search leaves that part. An example is an
-// oscillator observed with an unknown scale: where it does not oscillate, the best scale
-// is often zero. The other searches begin at e.from, because the best of several points
-// is more often near a broad local optimum. If the likelihood cannot be computed at any
-// of these points, more points are drawn.
+// begin sets the point at which the search begins. For every second start that is drawn
+// at random, the search begins at the best of several points, because the likelihood may
+// be almost constant over a large part of the box, and no search leaves that part. An
+// example is an oscillator observed with an unknown scale: where it does not oscillate,
+// the best scale is often zero. The other searches begin at e.from, because the best of
+// several points is more often near a broad local optimum. If the likelihood cannot be
+// computed at any of these points, more points are drawn.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1

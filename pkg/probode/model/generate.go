@@ -138,7 +138,7 @@ func (g *generator) problem(name string) string {
 	return b.String()
 }
 
-// event writes event k of the problem. Switches are numbered before events.
+// The method event() writes event k of the problem. Switches are numbered before events.
 func (g *generator) event(b *strings.Builder, k int) {
 	e := g.q.Events[k]
 	fmt.Fprintf(b, "{Name: %q, SeenAfter: %v", e.Name, e.SeenAfter)
@@ -199,10 +199,10 @@ func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
 	fmt.Fprintf(b, "%s}", g.gradient(values, "weight", "lambda", false))
 }
 
-// gradient returns statements that add the derivatives of a weighted sum of expressions
-// to the slice dtheta and to the slice whose name is dx, and that return the derivative
-// with respect to t. If check is true and a derivative is NaN, the statements add
-// nothing and return NaN.
+// The method gradient() returns statements that add the derivatives of a weighted sum of
+// expressions to the slice dtheta and to the slice whose name is dx, and that return the
+// derivative with respect to t. If check is true and a derivative is NaN, the statements
+// add nothing and return NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.e.states {

@@ -101,8 +101,8 @@ func init() {
 	}
 }
 
-// latexName returns the LaTeX of an ID. The part after the first _ becomes a subscript.
-// The ID of the observable is removed from the name of a placeholder.
+// latexName returns the LaTeX code for an ID. The part after the first _ becomes a
+// subscript. The ID of the observable is removed from the name of a placeholder.
 func latexName(id string) string {
 	if id == expr.Time {
 		return "t"

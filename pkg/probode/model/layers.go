@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A layered parameter has a prior that depends on other parameters through formulas, or a
-// separate value in each condition, or both, as in a model of a population. It is written
-// in non-centred form. The estimated parameter is a score z whose prior does not depend
-// on other parameters, and the layered parameter is a formula in z, for example
+// A layered parameter has a prior that depends on other parameters through formulas, or
+// has a separate value in each condition, or both, as in a population model. It is
+// written in non-centred form. The estimated parameter is a score z whose prior does not
+// depend on other parameters, and the layered parameter is a formula in z, for example
 //
 //	CL = exp(location + scale × z),   z ~ N(0, 1).
 //
@@ -25,7 +25,7 @@ type layered struct {
 	formula *expr.Node // in terms of score(ID); nil if the prior consists of numbers
 }
 
-// score returns the name of the score of a parameter.
+// The function score() returns the name of the score of a parameter.
 func score(id string) string { return id + "_score" }
 
 // scoreMedians contains the priors that can depend on other parameters, each with the
@@ -33,7 +33,8 @@ func score(id string) string { return id + "_score" }
 var scoreMedians = map[string]float64{"normal": 0, "logNormal": 0, "laplace": 0, "logLaplace": 0, "cauchy": 0,
 	"halfNormal": 0.6744897501960817, "halfCauchy": 1, "exponential": math.Ln2}
 
-// layer reads the prior of a parameter, and keeps the parameter if it is layered.
+// The method layer() reads the prior of a parameter, and keeps the parameter if it is
+// layered.
 func (r *modelReader) layer(n *source.Node, p *Parameter) (kept bool) {
 	l := layered{each: n.Flag("perCondition")}
 	typ, text := n.Word("objectivePriorType"), n.Word("objectivePriorParameters")

@@ -384,8 +384,8 @@ func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, 
 	return d, err
 }
 
-// value returns the contribution of a part at a relative tolerance, or at the tolerance
-// of the settings if relative is zero.
+// The method value() returns the contribution of a part at a relative tolerance, or at
+// the tolerance of the settings if relative is zero.
 func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
 	v = InstanceValue{Model: q.e.model.Name, Condition: q.e.Condition, Preequilibration: q.e.preequilibration,
 		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
@@ -488,9 +488,9 @@ func (r *row) impossible(m float64, own []float64) string {
 	return ""
 }
 
-// spread returns the size of the errors around m: the standard deviation of counts or,
-// for other distributions, the standard deviation or scale, which is the last element of
-// own.
+// The method spread() returns the size of the errors around m: the standard deviation of
+// counts or, for other distributions, the standard deviation or scale, which is the last
+// element of own.
 func (r *row) spread(m float64, own []float64) float64 {
 	switch r.distribution {
 	case poissonNoise:

@@ -54,7 +54,7 @@ func (nothing) Open(name string) (fs.File, error) {
 	return nil, errors.New("a model given as text cannot read other files: write the table itself below “data: |”")
 }
 
-// files reads a problem from files.
+// The type files reads a problem from files.
 type files struct{ *source.Files }
 
 func (f *files) load(name string) (p *File, err error) {

@@ -44,8 +44,8 @@ func (m *Model) newIndex(params map[string]bool) *index {
 	return ix
 }
 
-// The type lowering contains the equations of a model at one condition while the function
-// lower() derives them.
+// The type lowering contains the equations of a model under one condition while the
+// function lower() derives them.
 type lowering struct {
 	*index
 	system
@@ -59,8 +59,8 @@ type lowering struct {
 	steadyAsked bool
 }
 
-// The method lower() derives the equations of the model at condition c. If pre is not
-// nil, preequilibration at the condition pre comes first.
+// The method lower() derives the equations of the model under condition c. If pre is not
+// nil, preequilibration under the condition pre comes first.
 func (ix *index) lower(c, pre *condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
 		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*row{}}
@@ -237,7 +237,7 @@ func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	return n.Substitute(by)
 }
 
-// event writes an event in terms of time, states and parameters.
+// The method event() writes an event in terms of time, states and parameters.
 func (l *lowering) event(e equations.Event) equations.Event {
 	jumps := make([]equations.Jump, len(e.Jumps))
 	for i, j := range e.Jumps {
@@ -260,8 +260,8 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	return e
 }
 
-// row writes a measurement in terms of time, states and parameters. Rows of one
-// observable with the same parameters share their formulas.
+// The method row() writes a measurement in terms of time, states and parameters. Rows of
+// one observable with the same parameters share their formulas.
 func (l *lowering) row(index int) row {
 	d := &l.m.Data[index]
 	key := d.Observable
@@ -316,7 +316,8 @@ func (l *lowering) isModels(id string) bool {
 	return l.index.states[id] != nil || l.constants[id] != nil || l.assignments[id] != nil || l.params[id]
 }
 
-// placeholders adds the values of placeholders such as observableParameter1_id.
+// The function placeholders() adds the values of placeholders such as
+// observableParameter1_id.
 func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.Node) {
 	for i, v := range values {
 		by[placeholder(prefix, i+1, id)] = v

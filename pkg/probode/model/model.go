@@ -62,7 +62,7 @@ type observable struct {
 	noise    *expr.Node // see noiseDistribution; nil for Poisson
 	freedom  *expr.Node // see noiseDistribution; nil for all but Student
 
-	// limit is the lower limit of quantification, which is a number (see
+	// The field limit is the lower limit of quantification, which is a number (see
 	// [bayes.Censored]). It is nil if there is none.
 	limit *expr.Node
 

@@ -107,7 +107,7 @@ func (r *modelReader) id(line int, what, v string) string {
 	return v
 }
 
-// name returns the ID under a key.
+// The method name() returns the ID under a key.
 func (r *modelReader) name(n *source.Node, key string) string {
 	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
 	if v == r.time || v == expr.Time {
@@ -116,12 +116,12 @@ func (r *modelReader) name(n *source.Node, key string) string {
 	return v
 }
 
-// formula reads the formula under a key, which must not be absent.
+// The method formula() reads the formula under a key, which must not be absent.
 func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
 	return r.finish(n.LineOf(key), key, r.File.Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
 }
 
-// condition reads the condition under a key, which must not be absent.
+// The method condition() reads the condition under a key, which must not be absent.
 func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	line, text := n.LineOf(key), n.Must("an entry", key)
 	e, err := expr.Parse(text, r.callables...)
@@ -134,7 +134,8 @@ func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	return r.expand(line, key, e)
 }
 
-// The method finish() is like expand, but it fails if the formula is a condition.
+// The method finish() does the same as expand(), but it fails if the formula is a
+// condition.
 func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	if e = r.expand(line, key, e); e.Boolean() {
 		r.Failf(line, "%s is a condition: want a number", key)
@@ -189,8 +190,8 @@ func (r *modelReader) functions(list []*source.Node) {
 	}
 }
 
-// parameter reads a parameter, whose key estimate says whether it is estimated. Without
-// this key, the parameter is estimated if it has a bound or a prior.
+// The method parameter() reads a parameter, whose key estimate says whether it is
+// estimated. Without this key, the parameter is estimated if it has a bound or a prior.
 //
 // A layered parameter is kept for addLayers.
 func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {

@@ -162,7 +162,7 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 	return c, nil
 }
 
-// symbols adds the names on which the states of a system depend.
+// The method symbols() adds the names on which the states of a system depend.
 func (s *system) symbols(to map[string]bool) {
 	add := func(list ...*expr.Node) {
 		for _, name := range expr.SymbolsOf(list...) {
@@ -180,8 +180,8 @@ func (s *system) symbols(to map[string]bool) {
 	}
 }
 
-// system converts s to a Problem over one unit of time. If c.pre is not nil, the Problem
-// begins with the steady state of c.pre.
+// The method system() converts s to a Problem over one unit of time. If c.pre is not nil,
+// the Problem begins with the steady state of c.pre.
 func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 	d, n, start := len(s.states), len(c.params), c.e.model.start
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
@@ -307,8 +307,9 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	return dt
 }
 
-// start sets the initial state of q and the derivatives of this state. If q begins with a
-// steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
+// The method start() sets the initial state of q and the derivatives of this state. If q
+// begins with a steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x*
+// ∂x*/∂θ.
 func (c *compiledInstance) start(q *probode.Problem, s *system) error {
 	d, n := len(s.states), len(c.params)
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
@@ -467,8 +468,8 @@ func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta
 	}, err
 }
 
-// jump returns an event with its Jump and JumpPullback. If two jumps set the same state,
-// the later one takes effect.
+// The method jump() returns an event with its Jump and JumpPullback. If two jumps set the
+// same state, the later one takes effect.
 func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event, err error) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {

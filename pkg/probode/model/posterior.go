@@ -310,7 +310,7 @@ func (w *writer) column(r *row) int {
 	return k
 }
 
-// observe sets Observe and ObserveSlopes.
+// The method observe() sets Observe and ObserveSlopes.
 func (w *writer) observe() error {
 	inputs := append(append([]string{expr.Time}, w.e.states...), w.params...)
 	formulas := make([]*expr.Node, len(w.columns))

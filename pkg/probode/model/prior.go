@@ -25,8 +25,8 @@ type family struct {
 	of    func(a, b float64) cumulative
 }
 
-// cumulative is a distribution with a cumulative distribution function, which truncation
-// needs.
+// The type cumulative is a distribution with a cumulative distribution function, which
+// truncation needs.
 type cumulative interface {
 	bayes.Distribution
 	CDF(x float64) float64
@@ -75,7 +75,7 @@ func familyNamed(name string) family {
 // The method one() reports whether the priors of the family have a single parameter.
 func (f *family) one() bool { return !strings.Contains(f.form, ";") }
 
-// prior reads the parameters of a prior that belongs to the family.
+// The method prior() reads the parameters of a prior that belongs to the family.
 func (f *family) prior(params []string) (Prior, error) {
 	q := Prior{Type: f.name}
 	want := 2

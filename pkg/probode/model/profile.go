@@ -173,10 +173,11 @@ type side struct {
 	err  error
 }
 
-// side computes the profile of coordinate k in one direction, until it is below the
-// threshold. From each point the next one is predicted by the expansion there, and then the
-// other coordinates are maximised. Steps are chosen so that √drop, which is linear for a
-// Gaussian likelihood, rises by a fifth of its threshold.
+// The method side() computes the profile of coordinate k in one direction, until it is
+// below the threshold. From each point the next one is predicted by the expansion there,
+// and then the log-likelihood is maximised over the other coordinates. Steps are chosen
+// so that √drop, which is linear for a Gaussian likelihood, rises by a fifth of its
+// threshold.
 func (f *search) side(from []float64, k int, sign, threshold float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
@@ -276,9 +277,10 @@ func (f *search) around(x []float64, value float64) *shape.Ascent {
 	return a
 }
 
-// The method constrained() maximises with coordinate k at the given distance from the
-// last point. The result left is the rise that is still possible, according to the
-// expansion; it is infinite if the prediction is too far from the maximum.
+// The method constrained() maximises the log-likelihood with coordinate k held at the
+// given distance from the last point. The result left is the rise that is still possible,
+// according to the expansion; it is infinite if the prediction is too far from the
+// maximum.
 func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a *shape.Ascent, left float64) {
 	const (
 		most = 40 // steps
@@ -310,7 +312,7 @@ func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a
 	return a, left
 }
 
-// profile joins the two halves of a profile.
+// The method profile() joins the two halves of a profile.
 func (f *fitting) profile(name string, k int, from []float64, below, above side) ProfileLikelihood {
 	linear := f.boxes[k].linear
 	p := ProfileLikelihood{Parameter: name, Lower: linear(below.end), Upper: linear(above.end), LowerOpen: below.open, UpperOpen: above.open, Err: below.err}

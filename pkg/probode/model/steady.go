@@ -51,8 +51,8 @@ func (r *steadyFinder) failed() error {
 	return r.err
 }
 
-// state returns the steady state at θ, and its derivatives if slopes is set. If no steady
-// state is found, all numbers are NaN.
+// The method state() returns the steady state at θ, and its derivatives if the argument
+// slopes is set. If no steady state is found, all numbers are NaN.
 func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

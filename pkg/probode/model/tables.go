@@ -249,5 +249,6 @@ func isPlaceholder(name, observable string) bool {
 	return at != nil && name[at[1]:] == observable
 }
 
-// placeholder returns the name by which formulas refer to the n-th parameter of a row.
+// The function placeholder() returns the name by which formulas refer to the n-th
+// parameter of a row.
 func placeholder(prefix string, n int, id string) string { return prefix + strconv.Itoa(n) + "_" + id }

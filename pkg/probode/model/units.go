@@ -77,8 +77,8 @@ func (m *Model) checkUnits() {
 	}
 }
 
-// terms appends the terms of a sum to out, as text without their signs. Numbers are left
-// out.
+// The function terms() appends the terms of a sum to out, as text without their signs.
+// Numbers are left out.
 func terms(n *expr.Node, out []string) []string {
 	if n == nil {
 		return out

@@ -90,7 +90,7 @@ func (e *mapping) formula(key string, n *expr.Node) {
 	}
 }
 
-// file returns the text of the model file.
+// The method file() returns the text of the model file.
 func (w *yamlWriter) file(name string) ([]byte, error) {
 	m := w.m
 	if err := w.constants(); err != nil {

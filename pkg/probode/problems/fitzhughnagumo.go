@@ -39,7 +39,7 @@ func fitzHughNagumoF(dst []float64, _ float64, x, theta []float64) {
 }
 
 // fitzHughNagumoFJ is called in the innermost loop of inference. That is why it divides
-// only once and checks bounds first.
+// only once, and checks the bounds of slices first.
 func fitzHughNagumoFJ(f, jac []float64, _ float64, x, theta []float64) {
 	_, _, _, _ = f[1], jac[3], x[1], theta[2]
 	v, r := x[0], x[1]

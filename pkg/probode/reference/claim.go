@@ -16,8 +16,8 @@ const (
 	coarsest = 1e-4
 	// The constant looser is the tolerance of the looser integration divided by the
 	// tolerance of the accurate one. With this ratio, the error of the looser integration
-	// is much larger than that of the accurate one, and is therefore nearly equal to the
-	// difference between the two.
+	// is much larger than the error of the accurate one, and is therefore nearly equal to
+	// the difference between the two results.
 	looser = 16.0
 	// The constant looserStiff is the same ratio for implicit steps, whose errors depend
 	// less on the tolerance.
@@ -51,8 +51,8 @@ const (
 	checks = 12
 )
 
-// checkpoints returns further times between start and the last element of times, inside
-// wide gaps.
+// checkpoints returns further times between the time start and the last element of times,
+// inside wide gaps.
 func checkpoints(start float64, times []float64) []float64 {
 	var out []float64
 	width := (times[len(times)-1] - start) / checks
@@ -66,8 +66,9 @@ func checkpoints(start float64, times []float64) []float64 {
 	return out
 }
 
-// The method twice() integrates along c twice. It takes the accurate result as the
-// solution, and its difference from the looser one as a measure of its error.
+// The method twice() integrates twice over the points of the schedule c. It takes the
+// accurate result as the solution, and its difference from the looser one as a measure of
+// its error.
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
@@ -124,11 +125,11 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 	return nil
 }
 
-// claim computes the claimed error of x and stores it in the argument other, which holds
-// the states that are compared with x. A difference may happen to be small where it
-// changes sign. So the claim uses all recent differences and all components: no component
-// is assumed to have a much smaller relative error than the others. The argument first
-// holds the initial state.
+// The function claim() computes the claimed error of x and stores it in the argument
+// other, which holds the states that are compared with x. A difference may happen to be
+// small where it changes sign. So the claim uses all recent differences and all
+// components: no component is assumed to have a much smaller relative error than the
+// others. The argument first holds the initial state.
 func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
@@ -186,7 +187,7 @@ func newRecentMax(d int) *recentMax {
 	return &recentMax{make([]float64, d), make([]float64, d), make([]float64, d)}
 }
 
-// shift begins a new period.
+// The method shift() begins a new period.
 func (r *recentMax) shift() {
 	r[0], r[1], r[2] = r[2], r[0], r[1]
 	clear(r[0])
@@ -198,8 +199,8 @@ func (r *recentMax) add(k int, v float64) float64 {
 	return max(r[0][k], r[1][k], r[2][k])
 }
 
-// The function global() repeats the integration with smaller and smaller tolerances for
-// each step until the global error is as small as s requires.
+// The function global() repeats the integration with ever smaller tolerances per step
+// until the global error is as small as s requires.
 func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	local := s
 	local.Relative, local.Absolute = min(s.Relative/10, coarsest), scaled(s.Absolute, 0.1)
@@ -242,8 +243,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 	}
 }
 
-// excess returns the largest ratio of an error to the permitted error, and its index. The
-// argument first holds the initial state.
+// The method excess() returns the largest ratio of an error to the permitted error, and
+// its index. The argument first holds the initial state.
 func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
 	d := len(first)
 	peak := make([]float64, d)

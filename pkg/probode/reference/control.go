@@ -40,7 +40,7 @@ func (e *integration) restart() {
 	}
 }
 
-// reach takes steps up to target, which is grid point i + 1.
+// The method reach() takes steps up to target, which is grid point i + 1.
 func (e *integration) reach(target float64, i int) error {
 	span := e.p.Span[1] - e.p.Span[0]
 	for {

@@ -4,8 +4,8 @@ package reference
 // more than eight rows its weights would multiply rounding errors by hundreds.
 var explicitSubsteps = []int{2, 4, 6, 8, 10, 12, 14, 16}
 
-// A rule is an extrapolation method of one family, with the current state of its control
-// of order and step size.
+// A rule is an extrapolation method of one family, with the current state of its order
+// and step-size control.
 type rule struct {
 	family  family
 	n       []int     // numbers of substeps of the rows
@@ -37,9 +37,10 @@ func (e *integration) newExplicit(run int) *rule {
 	return r
 }
 
-// midpoint takes a step of length H with the midpoint rule in n substeps. It writes the
-// increment of x into dst, and the increment with a final smoothing step (Gragg 1965)
-// into smooth. Since n is even, the errors of both have only even powers of h.
+// The method midpoint() takes a step of length H with the midpoint rule in n substeps. It
+// writes the increment of x into dst, and the increment with a final smoothing step
+// (Gragg 1965) into smooth. Since n is even, the errors of both increments have only even
+// powers of h.
 func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	h := H / float64(n)
 	prev := e.prev

@@ -87,8 +87,9 @@ func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop
 	return e
 }
 
-// watch returns a copy of the problem whose functions keep t inside the segment between
-// events, count calls, and return NaN once the context has ended, which ends the step.
+// The method watch() returns a copy of the problem whose functions keep t inside the
+// segment between events, count calls, and return NaN once the context has ended, which
+// ends the step.
 func (e *integration) watch() *probode.Problem {
 	p := e.problem
 	q := *p
@@ -113,7 +114,8 @@ func (e *integration) watch() *probode.Problem {
 	return &q
 }
 
-// run follows c. If a function of the problem panics, it returns the panic as an error.
+// The method run() follows c. If a function of the problem panics, it returns the panic
+// as an error.
 func (e *integration) run(c *schedule, out []float64) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -138,8 +140,9 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 	}
 }
 
-// row adds row j, which begins with T_{j,1}, to the scheme for a step H. Then tab[0] is
-// T_{j,j}, and tab[1] is T_{j,j−1}. It reports whether all numbers are finite.
+// The method row() adds row j, which begins with T_{j,1}, to the scheme for a step H.
+// Then tab[0] is T_{j,j}, and tab[1] is T_{j,j−1}. It reports whether all numbers are
+// finite.
 func (e *integration) row(j int, H float64) bool {
 	n := e.rule.n
 	if e.rule.family == implicit {
@@ -166,12 +169,12 @@ func extrapolate(tab [][]float64, n []int, j int) {
 	}
 }
 
-// distance returns the largest component of the estimated error of a step H, divided by
-// the permitted error, which is the tolerance times the argument part. The estimate is
-// T_{j,j} − T_{j,j−1} and, with the explicit rule, the difference between the results
-// with and without smoothing if that is larger. For smooth f that difference is much
-// smaller. If f is not smooth, for example f = −sign(x), all rows may agree to the last
-// bit on a wrong result, but the results with and without smoothing do not agree.
+// The method distance() returns the largest component of the estimated error of a step H,
+// divided by the permitted error, which is the tolerance times the argument part. The
+// estimate is T_{j,j} − T_{j,j−1} and, with the explicit rule, the difference between the
+// results with and without smoothing if that is larger. For smooth f that difference is
+// much smaller. If f is not smooth, for example f = −sign(x), all rows may agree to the
+// last bit on a wrong result, but the results with and without smoothing do not agree.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
@@ -216,9 +219,10 @@ func (e *integration) distance(j int, H, part float64) float64 {
 	return dist
 }
 
-// size returns the size of component k with which errors are compared: its absolute value
-// x or, without an absolute tolerance, a number that is not zero unless all states are. The
-// argument largest is the largest absolute value of all components.
+// The method size() returns the size of component k with which errors are compared: its
+// absolute value x or, without an absolute tolerance, a number that is not zero unless
+// all states are zero. The argument largest is the largest absolute value of all
+// components.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {
 		// A component that has been zero so far has no size of its own.
@@ -227,7 +231,7 @@ func (e *integration) size(k int, x, largest float64) float64 {
 	return x
 }
 
-// epsilon is the spacing of floating-point numbers at 1.
+// The constant epsilon is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52
 
 // The constant shortest is a step length, measured in units in the last place of t. In

@@ -12,7 +12,7 @@ import (
 // this keeps the weights small (Bader & Deuflhard 1983).
 var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
 
-// linear holds the workspace of the linearly implicit rule.
+// The type linear holds the workspace of the linearly implicit rule.
 type linear struct {
 	fj    *probode.Linearizer
 	jac   *probode.Matrix
@@ -114,9 +114,9 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 // cubic through the states at both ends with the slopes f there, and compares the slope
 // of the cubic in the middle with f. The cubic is not accurate. It is enough if the two
 // differ by less than half of the largest slope, after (I/H − J)⁻¹ has damped stiff
-// components. In an equilibrium all slopes are rounding errors, whose differences are as
-// large as they are; but these differences change the state by less than its own rounding
-// error.
+// components. In an equilibrium all slopes are rounding errors, and they differ by as
+// much as their own size; but these differences change the state by less than its own
+// rounding error.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {
 		return false

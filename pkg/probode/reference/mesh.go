@@ -113,8 +113,8 @@ func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.T
 
 // relativeClaim returns the largest claimed error of the states x, in units of the
 // largest value of the same component. A component that is tiny compared with the others,
-// or with its initial value, counts as at least a millionth of these, because its claimed
-// error may be far larger than the component.
+// or with its initial value, is taken to be at least a millionth as large as these,
+// because its claimed error may be far larger than the component.
 func relativeClaim(first, x, claimed []float64) float64 {
 	d, all := len(first), 0.0
 	top := make([]float64, d)

@@ -18,10 +18,10 @@ import (
 // Solve chooses everything else.
 type Settings struct {
 	// Tolerance bounds the estimated error of one step in each component. The zero value
-	// stands for a Relative of 1e-14. A Relative below 1e-15 is not possible because of
-	// rounding, and one above 1e-4 counts as 1e-4. If Absolute is nil, Relative refers to
-	// the absolute value of a component, or to 10⁻⁶ of its largest absolute value so far
-	// if that is larger.
+	// stands for a Relative of 1e-14. Values of Relative below 1e-15 are not possible
+	// because of rounding, and values above 1e-4 are replaced by 1e-4. If Absolute is
+	// nil, Relative refers to the absolute value of a component, or to 10⁻⁶ of its
+	// largest absolute value so far if that is larger.
 	probode.Tolerance
 
 	// Global makes Tolerance a bound on Solution.Error instead of a bound on the error of

@@ -53,8 +53,8 @@ func newSchedule(p *probode.Problem, theta []float64, g *probode.Grid, index []i
 	return c
 }
 
-// follow integrates along c and stores in out the states at the points that c.index
-// lists.
+// The method follow() integrates over the points of the schedule c, and stores in the
+// argument out the states at those points that c.index lists.
 func (e *integration) follow(c *schedule, out []float64) error {
 	e.problem.Initial(e.x, e.theta)
 	if !vector.Finite(e.x) {
@@ -108,8 +108,8 @@ func (e *integration) begin(c *schedule, passed int, end float64) {
 	e.restart()
 }
 
-// happen applies an event to the state, and then the events whose triggers become
-// positive as a result.
+// The method happen() applies an event to the state, and then the events whose triggers
+// become positive as a result.
 func (e *integration) happen(h occurrence) error {
 	if !h.inside || h.event.Jump == nil {
 		return nil
@@ -123,7 +123,8 @@ func (e *integration) happen(h occurrence) error {
 	})
 }
 
-// jump replaces the state by the result of applying the function change() to it.
+// The method jump() replaces the state by the result of applying the function change() to
+// it.
 func (e *integration) jump(what string, t float64, change func(x []float64) error) error {
 	after := e.at
 	copy(after, e.x)

@@ -12,7 +12,7 @@ import (
 // the spectral radius of the Jacobian. An implicit rule is wasteful if its steps are as
 // short as that. The family with the larger ratio of step length to work wins.
 
-// stiffness collects reasons to switch to the other family of steps.
+// The type stiffness collects reasons to switch to the other family of steps.
 type stiffness struct {
 	rho   float64 // of the last explicit step
 	hits  int     // grows with recent steps that gave a reason
@@ -30,8 +30,8 @@ const (
 	trialRun  = 5   // steps; each may be up to ten times as long as the one before
 )
 
-// gauge estimates ρ at the end of an explicit step. At that point f is known at two
-// neighbouring states, the result and the end of the last row, whose difference is
+// The method gauge() estimates ρ at the end of an explicit step. At that point f is known
+// at two neighbouring states, the result and the end of the last row, whose difference is
 // largest in the stiffest direction. The estimate is infinite if the two points differ
 // only by rounding error.
 func (e *integration) gauge() {
@@ -47,8 +47,8 @@ func (e *integration) gauge() {
 	}
 }
 
-// radius returns the row-sum norm of the Jacobian, which is an upper bound on its
-// spectral radius.
+// The method radius() returns the row-sum norm of the Jacobian, which is an upper bound
+// on its spectral radius.
 func (r *rule) radius() float64 {
 	var norm float64
 	for i := range r.jac.D {
@@ -62,7 +62,7 @@ func (r *rule) radius() float64 {
 	return norm
 }
 
-// rate is the progress of a rule, in units of time per call of f.
+// The method rate() returns the progress of a rule, in units of time per call of f.
 func (r *rule) rate() float64 { return r.natural / r.work[r.k] }
 
 // The method use() switches to the given family, if that is possible, and reports whether

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A division is a box in ζ that is divided into cells, with the exact distribution on
-// them. In ζ the distribution has a width of about 1 if the approximation is
-// reasonable. Densities are relative to e^top.
+// A division is a box in ζ that is divided into cells, together with the exact
+// distribution on these cells. If the Gaussian approximation is reasonable, the
+// distribution has a width of about 1 in ζ. Densities are relative to e^top.
 type division struct {
 	s          *Law
 	lo, hi     []float64 // the box
@@ -137,8 +137,8 @@ func (c *division) findBox() error {
 	return ErrImproper
 }
 
-// edge is how far the log density must fall from its maximum to the edges of the box. The
-// density outside is about e⁻⁵⁰ times the maximum.
+// The constant edge is how far the log density must fall from its maximum to the edges of
+// the box. The density outside is about e⁻⁵⁰ times the maximum.
 const edge = 50
 
 // sideLevel returns the largest log density on a side of the box, and raises

@@ -3,8 +3,8 @@ package steplaw
 import "math"
 
 // A tally holds statistics of the standardised noise ζ = L⁻¹(Z_{i+1} − μ) in an
-// ensemble: the number of states of the chains in the second half of the sweeps, and
-// the sums of ζ and ζ² over them, for each step and component. Since ζ is of order 1,
+// ensemble: the number of states of the chains in the second half of the sweeps, and the
+// sums of ζ and ζ² over these states, for each step and component. Since ζ is of order 1,
 // plain sums are accurate enough.
 type tally struct {
 	states      []int
@@ -37,8 +37,9 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
-// departure returns how far each step is from its Gaussian approximation, as defined in
-// Draws. It is NaN, from 0/0, for a step without a chain.
+// The method departure() returns how far the distribution of each step is from its
+// Gaussian approximation, as defined in Draws. It is NaN, from 0/0, for a step without a
+// chain.
 func (t *tally) departure() []float64 {
 	out := make([]float64, len(t.states))
 	d := len(t.sum) / len(t.states)

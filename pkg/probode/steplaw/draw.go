@@ -139,7 +139,7 @@ type drawer struct {
 	z, xi   []float64
 }
 
-// drawers returns at most as many drawers as there are blocks of paths.
+// The method drawers() returns at most as many drawers as there are blocks of paths.
 func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, blocks int) ([]*drawer, error) {
 	g, err := probode.Setup{Method: m.Method, Mesh: s.Mesh}.Grid(ctx, p, nil, nil)
 	if err != nil {
@@ -166,7 +166,7 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, bloc
 	return workers, nil
 }
 
-// drawn holds the results of a block of paths.
+// The type drawn holds the results of a block of paths.
 type drawn struct {
 	moments moments.Vector
 	paths   [][]float64

@@ -104,7 +104,7 @@ func moves(d int) []move {
 	return []move{crankNicolson(1), {1, 1.5 * walk, true}, crankNicolson(0.5), {1, 4 * walk, true}}
 }
 
-// gaussian lists the interfaces that the stepper of adams.Moulton implements.
+// The type gaussian lists the interfaces that the stepper of adams.Moulton implements.
 type gaussian interface {
 	probode.Implicit
 	probode.Rememberer
@@ -188,12 +188,13 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 	return nil
 }
 
-// mostSearched is the largest number of steps that are searched. It is limited, since a
-// search costs hundreds of evaluations of f if d > 1.
+// mostSearched is the largest number of steps at which the method search() checks the
+// density. It is limited, since this check costs hundreds of evaluations of f if d > 1.
 const mostSearched = 256
 
-// The method searches() reports whether step i of path 0 is searched. All steps are
-// searched, or mostSearched evenly spaced ones if there are more.
+// The method searches() reports whether the method search() has to check step i of path
+// 0. It checks all steps or, if there are more than mostSearched, this number of evenly
+// spaced steps.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet
 	n := min(mostSearched, steps)
@@ -204,8 +205,9 @@ func (x *sampler) searches(i int) bool {
 	return k < n && k*steps/n == m
 }
 
-// search checks whether the density of step i can be normalised, which the chain cannot
-// detect. If not, the whole ensemble fails.
+// The method search() checks whether the density of step i can be normalised. The chain
+// would not detect a density that cannot be normalised. If there is one, the whole
+// ensemble fails.
 func (x *sampler) search(i int, state, theta, scale []float64) error {
 	s, err := newLaw(x, x.p, x.g, i, state, theta, scale)
 	if err != nil {

@@ -139,7 +139,7 @@ func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x
 
 func title(p *probode.Problem) string { return cmp.Or(p.Name, "problem") }
 
-// fail returns err with the step in which it occurred.
+// The method fail() returns err with the step in which it occurred.
 func (s *Law) fail(err error) error {
 	if s.at == nil { // the step belongs to a path, whose error says where
 		return err

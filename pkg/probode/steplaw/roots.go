@@ -32,7 +32,7 @@ func (s *Law) Roots() [][]float64 {
 	return s.roots
 }
 
-// size returns the size of the state or of the step, whichever is larger.
+// The method size() returns the size of the state or of the step, whichever is larger.
 func (s *Law) size() float64 {
 	size := max(vector.MaxAbs(s.Z), vector.MaxAbs(s.Mean), s.distance(s.Z, s.Mean))
 	if size == 0 {

@@ -100,9 +100,9 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.fbase, s.FCenter)
 	}
 	// A singular J gives a pivot that is not zero but a rounding error: it is the
-	// difference of two terms, and its size is 10⁻¹⁶ times theirs, or 10⁻⁸ times theirs
-	// if J is approximated by differences. A pivot is trusted if it is larger than this
-	// rounding error by a factor of at least 10⁴ or 10², respectively.
+	// difference of two terms, and it is smaller than these by a factor of 10¹⁶, or of
+	// 10⁸ if J is approximated by differences. A pivot is trusted if it is larger than
+	// this rounding error by a factor of at least 10⁴ or 10², respectively.
 	least := 1e-12
 	if g.p.FJ == nil {
 		least = 1e-6
@@ -118,7 +118,7 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 	return nil
 }
 
-// offset sets dst to z − μ = Lζ.
+// The method offset() sets dst to z − μ = Lζ.
 func (g *target) offset(dst, zeta []float64) {
 	for k, v := range zeta {
 		g.v[k] = g.scale[k] * v
@@ -128,7 +128,7 @@ func (g *target) offset(dst, zeta []float64) {
 	g.gamma.Solve(dst)
 }
 
-// place sets dst to z = μ + Lζ.
+// The method place() sets dst to z = μ + Lζ.
 func (g *target) place(dst, zeta []float64) {
 	g.offset(dst, zeta)
 	for k, v := range g.mu {
@@ -136,7 +136,8 @@ func (g *target) place(dst, zeta []float64) {
 	}
 }
 
-// phi returns Φ(ζ), or +Inf where f is not finite, and leaves the state in g.z.
+// The method phi() returns Φ(ζ), or +Inf where f is not finite, and leaves the state in
+// g.z.
 //
 // Since r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)), u is ζ − δ with Sδ = J⁻¹(f(z) −
 // f(b) − r(μ)) − (z−b), and Φ = ½‖δ‖² − ζᵀδ.

@@ -179,7 +179,7 @@ func encode[T any](v T) (data []byte, err error) {
 	return append(sum[:], b.Bytes()...), nil
 }
 
-// difference returns the first element in which two literals differ.
+// The function difference() returns the first element in which two literals differ.
 func difference(a, b string) (string, string) {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {
@@ -297,7 +297,7 @@ func sourced(f *runtime.Func) bool {
 	return !strings.HasSuffix(name, "-fm") && !strings.HasSuffix(name, "[...]") && !strings.HasPrefix(name, "reflect.")
 }
 
-// key is the hash of everything that a result depends on.
+// The function key() returns the hash of everything that a result depends on.
 func key(name string, inputs any, compute *runtime.Func, t string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %s %s\n%s\n", name, library(), t, literal.Of(inputs))
@@ -310,8 +310,8 @@ func key(name string, inputs any, compute *runtime.Func, t string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// library is the hash of the source of this module, or of the running program where
-// there is no source.
+// The variable library is the hash of the source of this module, or of the running
+// program where there is no source.
 var library = sync.OnceValue(func() string {
 	_, file, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(file), "..", "..") // from pkg/viz/nb
@@ -335,7 +335,7 @@ var library = sync.OnceValue(func() string {
 	return program()
 })
 
-// program is the hash of the running program.
+// The variable program is the hash of the running program.
 var program = sync.OnceValue(func() string {
 	h := sha256.New()
 	path, err := os.Executable()
@@ -352,9 +352,9 @@ var program = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))
 })
 
-// source returns the text of the functions that begin on this line, and of all
-// declarations of the file that they use. In a notebook the file contains the cell and
-// the declarations of earlier cells.
+// The function source() returns the text of the functions that begin on this line, and of
+// all declarations of the file that they use. In a notebook the file contains the cell
+// and the declarations of earlier cells.
 func source(file string, line int) []byte {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -96,7 +96,7 @@ func send(b bundle, id string) {
 	gonbui.SendData(&protocol.DisplayData{Data: b, DisplayID: id})
 }
 
-// note shows a line in small type.
+// The function note() shows a line in small type.
 func note(text string) {
 	pause()
 	send(bundle{
@@ -106,9 +106,9 @@ func note(text string) {
 	synchronise()
 }
 
-// pause gives the kernel time to read the lines that have been printed so far. Standard
-// output and displays reach the kernel separately, and one could overtake the other.
-// (Show needs no pause, since drawing takes longer.)
+// The function pause() gives the kernel time to read the lines that have been printed so
+// far. Standard output and displays reach the kernel separately, and one could overtake
+// the other. (Show needs no pause, since drawing takes longer.)
 func pause() {
 	if gonbui.IsNotebook {
 		time.Sleep(10 * time.Millisecond)

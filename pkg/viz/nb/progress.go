@@ -66,7 +66,7 @@ func (b *bar) move(done, total int, doing string) {
 	}
 }
 
-// end removes the bar.
+// The method end() removes the bar.
 func (b *bar) end() {
 	if b.shown && !b.over {
 		b.send("", "")

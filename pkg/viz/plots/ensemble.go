@@ -28,14 +28,14 @@ func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 			return nil
 		}
 		l.Name = fmt.Sprintf("%d paths", n)
-		// Together the paths look about equally dark, however many there are, and a
-		// single path can still be seen.
+		// With this opacity the paths together look about equally dark, whatever their
+		// number, and a single path can still be seen.
 		l.Opacity = max(0.05, min(0.6, 8/math.Sqrt(float64(n))/3))
 		return []viz.Layer{l}
 	})
 }
 
-// shades are the colours of the bands of 1, 2 and 3 standard deviations.
+// The variable shades holds the colours of the bands of 1, 2 and 3 standard deviations.
 var shades = [3]color.NRGBA{{0x7f, 0xb4, 0xdb, 0xff}, {0xb0, 0xd2, 0xea, 0xff}, {0xdb, 0xea, 0xf6, 0xff}}
 
 // Bands draws the mean of an ensemble with bands of one, two and three standard
@@ -56,8 +56,8 @@ func Bands(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 	})
 }
 
-// panels makes a panel for each component. A panel has the layers that the argument
-// body returns, and the layers that all panels have in common.
+// The function panels() makes a panel for each component. A panel has the layers that the
+// argument body returns, and the layers that all panels have in common.
 func panels(e *probode.Ensemble, ref *reference.Solution, components []int, body func(k int) []viz.Layer) viz.Figure {
 	d := e.Problem.Dim()
 	x := viz.Axis{Label: "t"}
@@ -87,7 +87,7 @@ func panels(e *probode.Ensemble, ref *reference.Solution, components []int, body
 	return f
 }
 
-// column returns component k of rows of d components.
+// The function column() returns component k of rows of d components.
 func column(rows []float64, k, d int) []float64 {
 	out := make([]float64, 0, len(rows)/d)
 	for i := k; i < len(rows); i += d {

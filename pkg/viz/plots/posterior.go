@@ -161,7 +161,7 @@ func covering(name string, samples []viz.Points, truth []float64, i int) viz.Axi
 	return viz.Axis{Label: name, Min: lo - margin, Max: hi + margin}
 }
 
-// columns returns how many of n panels are placed side by side.
+// The function columns() returns how many of n panels are placed side by side.
 func columns(n int) int {
 	if n <= 4 {
 		return n

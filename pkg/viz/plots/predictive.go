@@ -37,8 +37,8 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	return f
 }
 
-// intervals draws the quantiles of column k of a prediction: as bands and a line if they
-// are joined, otherwise as a bar for each time.
+// The function intervals() draws the quantiles of column k of a prediction: as bands and
+// a line if they are joined, otherwise as a bar for each time.
 func intervals(q *bayes.Prediction, k int, joined bool) []viz.Layer {
 	at := func(prob float64) []float64 { return q.Quantiles(k, prob) }
 	color, wide, half := viz.Palette[5], "90 % of new observations", "50 %"

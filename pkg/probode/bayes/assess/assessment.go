@@ -42,8 +42,8 @@ type scale struct {
 	warnings []string
 }
 
-// measureBy makes y the representation of the accurate posterior, and measures the error
-// of the reference.
+// measureBy lets y represent the accurate posterior, and measures the error of the
+// reference.
 func (a *assessment) measureBy(y *standard) (err error) {
 	a.y = y
 	a.out.ReferenceBy = y.by

@@ -18,7 +18,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// draws holds the draws of one run and the estimates from them.
+// The type draws holds the draws of one run and the estimates from them.
 type draws struct {
 	p       *bayes.Posterior
 	pair    *pairing // the modes of p; nil if they are not known
@@ -28,12 +28,12 @@ type draws struct {
 	drawing float64  // the part of the time of the run that is proportional to the number of draws
 	notes   []string // warnings of the sampler
 
-	// estimates holds the centre and the spread of each quantity, indexed by measure and
-	// quantity. The field sound says for each quantity whether the standard errors of
-	// these estimates can be trusted.
+	// The field estimates holds the centre and the spread of each quantity, indexed by
+	// measure and quantity. The field sound says for each quantity whether the standard
+	// errors of these estimates can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
-	// visited holds the share of these draws in each of the paired modes, and
+	// The field visited holds the share of these draws in each of the paired modes, and
 	// visitedReference the share in each mode of the reference posterior. Each is nil if
 	// it is not known.
 	visited, visitedReference []float64
@@ -49,11 +49,11 @@ type draws struct {
 	to     probode.Setup
 	shared bool
 
-	// raw holds the log weights that have been computed for the draws in few. The field
-	// weights holds the smoothed weights, whose mean is 1. Both are nil at first. Two
-	// kinds of estimates follow from the weights: the field shifts describes the solver's
-	// effects, and the field accurate describes the accurate posterior. Both are indexed
-	// by measure and quantity.
+	// The field raw holds the log weights that have been computed for the draws in few.
+	// The field weights holds the smoothed weights, whose mean is 1. Both are nil at
+	// first. Two kinds of estimates follow from the weights: the field shifts describes
+	// the solver's effects, and the field accurate describes the accurate posterior. Both
+	// are indexed by measure and quantity.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest k̂ that can be trusted
 	missed       float64 // approximate share of the reference posterior that the weighted draws do not reach
@@ -73,7 +73,7 @@ type draws struct {
 	center, log [measures][][][]float64
 }
 
-// size returns the number of draws as a multiple of the initial number.
+// The method size() returns the number of draws as a multiple of the initial number.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
 // The method thousand() returns the time, in seconds, needed to generate 1000 effective
@@ -85,8 +85,8 @@ func (d *draws) thousand() float64 {
 	return math.NaN()
 }
 
-// cost returns the time, in seconds, for 1000 effective draws. It includes the search for
-// modes, all other preparation, and the burn-in.
+// The method cost() returns the time, in seconds, for 1000 effective draws. It includes
+// the search for modes, all other preparation, and the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
 // A sampling generates draws and computes the estimates that are compared.
@@ -224,7 +224,7 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 	return nil
 }
 
-// forget releases the memory of draws that are no longer needed.
+// The method forget() releases the memory of draws that are no longer needed.
 func (d *draws) forget() {
 	d.result, d.all, d.few, d.modeOf, d.modeOfFew = sample.Measurement{}, nil, nil, nil, nil
 	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
@@ -286,7 +286,7 @@ func (inf *Inference) worstRHat() (worst float64) {
 // The method sound() reports whether the standard errors of m can be trusted.
 func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
-// setting describes how the equations of p are solved.
+// The function setting() describes how the equations of p are solved.
 func setting(p *bayes.Posterior) string {
 	if h := p.StepSize(); h > 0 {
 		return fmt.Sprintf("h = %.4g", h)

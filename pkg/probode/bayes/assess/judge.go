@@ -79,8 +79,8 @@ func (j *judge) known(d *draws, k int) bool {
 	return j.allowed && d.sound[k] && j.y.sound[k] && j.y.accurate[byQuantiles][k].Spread > 0
 }
 
-// shift compares quantity k of a run with the accurate posterior. There are two
-// estimates: the difference between two runs and, if the weights of this run can be
+// The method shift() compares quantity k of a run with the accurate posterior. There are
+// two estimates: the difference between two runs and, if the weights of this run can be
 // trusted, an estimate from the weights. The one with the smaller error is used.
 func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	m, nan := d.estimates[by][k], math.NaN()

@@ -27,8 +27,8 @@ const (
 	// there is no verdict, because it could depend on the Monte Carlo error of the mass.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
-	// counterpart is the smallest mass that a counterpart of a mode must have, as a
-	// fraction of the mode's own mass.
+	// The constant counterpart is the smallest mass that a counterpart of a mode must
+	// have, as a fraction of the mode's own mass.
 	counterpart = 0.1
 	// judgedPart is the smallest share of the posterior that a part must have to be
 	// judged separately. A smaller part would have too few draws, but the certificate
@@ -60,6 +60,7 @@ const (
 
 	// mostLooks is the largest number of interim analyses.
 	mostLooks = 4
-	// growth is the default budget, as a multiple of the draws of the first analysis.
+	// The constant growth is the default budget, as a multiple of the draws of the first
+	// analysis.
 	growth = 8
 )

@@ -16,19 +16,21 @@ import (
 
 // Weights and k̂ contain no information about regions without draws. So this file checks
 // whether the draws that represent the reference posterior miss a part of it: a mode that
-// another search has found, or a region in which the solver of these draws fails but the
-// reference does not. A distant mode that is too small to have draws may still change a
-// mean or an sd.
+// another search has found, or a region in which the solver used for these draws fails
+// but the reference does not. A distant mode that is too small to have draws may still
+// change a mean or an sd.
 
 const (
 	// The constant starts is the number of draws at which missedAround starts Metropolis
 	// moves. It proposes two moves from each.
 	starts = 400
-	// unreached is a difference in log density. A point counts as not reached if its log
-	// density is below the lowest log density of the draws by more than this difference.
+	// The constant unreached is a difference in log density. A point counts as not
+	// reached if its log density is below the lowest log density of the draws by more
+	// than this difference.
 	unreached = 5
-	// negligible is a difference in log density. A move to a point whose log density is
-	// below the lowest log density of the draws by this much is practically never accepted.
+	// The constant negligible is a difference in log density. A move to a point whose log
+	// density is below the lowest log density of the draws by this much is practically
+	// never accepted.
 	negligible = 30
 )
 
@@ -107,7 +109,8 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	rng := probode.Stream(s.s.Chains.Seed, 0x6c6f7374)
 	to := make([][]float64, 2*len(u))
 	for i := range to {
-		// Differences between two draws have the shape of the posterior [ter Braak 2006].
+		// The distribution of the difference between two draws has the shape of the
+		// posterior [ter Braak 2006].
 		a, b := u[rng.IntN(len(u))], u[rng.IntN(len(u))]
 		to[i] = make([]float64, n)
 		for k := range to[i] {
@@ -145,7 +148,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	return floats.Sum(shares), cmp.Or(err, s.ctx.Err())
 }
 
-// unvisited describes a mode without draws.
+// The type unvisited describes a mode without draws.
 type unvisited struct {
 	size  float64 // the shift that it would cause in the mean or sd of a parameter, in units of the threshold
 	theta []float64
@@ -173,8 +176,8 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// The method moved() returns the larger of the shifts of the mean and of the sd that a
-// mode of small mass at x would cause, in units of the threshold.
+// The method moved() returns the larger of the two shifts, of the mean and of the sd,
+// that a mode of small mass at x would cause, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold

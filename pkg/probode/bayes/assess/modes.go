@@ -15,12 +15,12 @@ import (
 // posterior computed with each step is searched again, starting from the modes of the
 // reference posterior. If this search leads from a mode of the reference posterior to a
 // mode of the posterior computed with the step, the two modes are counterparts. A mode of
-// the latter posterior is a phantom if its counterparts have less than a tenth of its
-// mass. A mode of the reference posterior is missed if its counterpart has less than a
-// tenth of its mass.
+// the posterior computed with the step is a phantom if its counterparts have less than a
+// tenth of its mass. A mode of the reference posterior is missed if its counterpart has
+// less than a tenth of its mass.
 
-// found holds the modes that the posterior has at each step, and the modes of the
-// reference posterior.
+// The type found holds the modes that the posterior has at each step, and the modes of
+// the reference posterior.
 type found struct {
 	steps     []pairing    // one for each step; without modes where the search failed
 	reference *bayes.Modes // nil if the search failed
@@ -106,7 +106,7 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	if err != nil {
 		return nil, err
 	}
-	// Keep the counts of the first search, and add its cost to that of the second.
+	// Keep the counts of the first search, and add its cost to the cost of the second.
 	again.Searches, again.Once, again.Tried, again.Solved = m.Searches, m.Once, m.Tried, m.Solved
 	again.Work, again.Seconds = again.Work+m.Work, again.Seconds+m.Seconds
 	for k, end := range again.Ends[:own] {
@@ -130,8 +130,8 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 		out.own[k].Phantom = again.Modes[k].Mass > listed && matched[k] < counterpart*again.Modes[k].Mass
 	}
 	out.own = append(out.own, missed...)
-	// Steps are compared at their counterparts of the first mode of the reference
-	// posterior.
+	// Steps are compared with each other at one mode each: the counterpart of the first
+	// mode of the reference posterior.
 	if end := again.Ends[own]; end >= 0 {
 		out.first = again.Modes[end].Theta
 	}
@@ -159,8 +159,8 @@ func weighty(modes []ModeShare) (out []ModeShare) {
 	return out
 }
 
-// visit stores the share of the draws in each mode. If the chains have mixed, these
-// shares also become the masses of the modes.
+// The method visit() stores the share of the draws in each mode. If the chains have
+// mixed, these shares also become the masses of the modes.
 func (f *pairing) visit(visited []float64, mixed bool) {
 	for k := range visited {
 		if k < len(f.own) && !f.own[k].Missed {

@@ -145,7 +145,7 @@ func (pl *plan) nearest(size float64) int {
 	return at
 }
 
-// report returns an empty report.
+// The method report() returns an empty report.
 func (pl *plan) report() *Report {
 	nan := math.NaN()
 	a := &Report{Method: pl.p.Method.String(), Order: pl.p.Method.Order(), Threshold: pl.s.Threshold, Confidence: pl.s.Confidence, Looks: 1,
@@ -221,7 +221,8 @@ func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	return out
 }
 
-// seed returns a different seed for each run, so that the runs are independent.
+// The method seed() returns a different seed for each run, so that the runs are
+// independent.
 func (pl *plan) seed(key ...uint64) uint64 {
 	return probode.Stream(pl.s.Chains.Seed, append([]uint64{0x617373657373}, key...)...).Uint64()
 }
@@ -245,7 +246,7 @@ func small(s modes.Settings, points, starts int) modes.Settings {
 	return s
 }
 
-// work holds the context and the progress of an assessment.
+// The type work holds the context and the progress of an assessment.
 type work struct {
 	ctx         context.Context
 	show        func(done, total int, doing string)

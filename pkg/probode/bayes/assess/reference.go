@@ -246,5 +246,5 @@ func solved(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.De
 	return d, err
 }
 
-// reference returns the setup of the accurate solver.
+// The method reference() returns the setup of the accurate solver.
 func (s *sampling) reference() probode.Setup { return s.s.Accurate.Or(s.p.Setup) }

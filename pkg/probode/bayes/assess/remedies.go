@@ -32,7 +32,8 @@ func (a *assessment) try() error {
 	return nil
 }
 
-// attempt measures a remedy with a short run; if the run fails, the remedy is not listed.
+// The method attempt() measures a remedy with a short run; if the run fails, the remedy
+// is not listed.
 func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairing, by sample.Sampler, seed uint64) {
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(1000, cmp.Or(chains.Draws, 1000)), 0
@@ -121,8 +122,8 @@ func (a *assessment) tryOthers() error {
 	return a.ctx.Err()
 }
 
-// remedies lists the remedies: the recommended one first, then the others that reach the
-// threshold, then the rest. Within each group the cheapest comes first.
+// The method remedies() lists the remedies: the recommended one first, then the others
+// that reach the threshold, then the rest. Within each group the cheapest comes first.
 func (a *assessment) remedies(j *judge) (all []Remedy) {
 	if !j.allowed || a.sharing() {
 		return nil // there is no posterior to compare with, or the time of a run is not known

@@ -201,7 +201,7 @@ type Inference struct {
 // The field includes says how the inference accounts for the error of the solver.
 func (inf *Inference) includes() string { return cmp.Or(inf.Replaced, "noise in the model") }
 
-// marginal returns the summary of a parameter's draws.
+// The method marginal() returns the summary of a parameter's draws.
 func (inf *Inference) marginal(name string) diag.Marginal {
 	return inf.Summary[slices.IndexFunc(inf.Summary, func(m diag.Marginal) bool { return m.Name == name })]
 }

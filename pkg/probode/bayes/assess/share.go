@@ -35,11 +35,11 @@ const (
 	// be too slow. With fewer parameters, the random walk works well for most shapes of
 	// the posterior.
 	manyParameters = 5
-	// patience is the time limit for sampling the first posterior if Settings.MaxTime is
-	// zero, counted from the beginning of Run.
+	// The constant patience is the time limit for sampling the first posterior if
+	// Settings.MaxTime is zero, counted from the beginning of Run.
 	patience = 4 * time.Minute
-	// explored is the number of iterations of the random walk for each draw at which the
-	// solvers are compared.
+	// The constant explored is the number of iterations of the random walk for each draw
+	// at which the solvers are compared.
 	explored = 10
 )
 
@@ -128,10 +128,10 @@ func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
 
-// The method weighted() gives the draws y of the accurate posterior weights for the
-// posterior at step i. The argument raw holds log weights that have already been
-// computed, or is nil. Let q be the posterior of the draws. Then the effects of step i
-// are the differences between q and the reference minus the differences between q and
+// The method weighted() computes weights with which the draws y of the accurate posterior
+// represent the posterior at step i. The argument raw holds log weights that have already
+// been computed, or is nil. Let q be the posterior of the draws. Then the effects of step
+// i are the differences between q and the reference minus the differences between q and
 // step i. The former are already known from the weights of y.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])

@@ -77,8 +77,9 @@ func (a *Report) Tables() []TextTable {
 	return slices.DeleteFunc(all, func(t TextTable) bool { return t.Rows == nil && (t.Header != nil || t.Notes == nil) })
 }
 
-// If there is more than one mode, modeTable lists the modes at all steps and those of the
-// reference; otherwise it says what the search at the first step may have missed.
+// If there is more than one mode, modeTable lists the modes at all steps and the modes of
+// the reference posterior; otherwise it says what the search at the first step may have
+// missed.
 func (a *Report) modeTable() TextTable {
 	several := len(weighty(a.ReferenceModes)) > 1
 	for _, st := range a.Steps {

@@ -25,9 +25,9 @@ import (
 // has a Monte Carlo error that goes to zero with the bias. The difference between two
 // chains has the Monte Carlo errors of both, which would hide a small bias.
 
-// weigh computes an accurate solution at each draw in few that does not have one yet.
-// From the weights it then estimates the accurate posterior and the effects of the
-// solver's error. If it returns an error, k̂ is infinite.
+// The method weigh() computes an accurate solution at each draw in few that does not have
+// one yet. From the weights it then estimates the accurate posterior and the effects of
+// the solver's error. If it returns an error, k̂ is infinite.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()

@@ -47,10 +47,10 @@ func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior
 	}
 }
 
-// alias returns a model of the oscillator y″ = −ω² y with y(0) = 1, y′(0) = 0 and the
-// true ω = 1.3, observed at t = 1, 2, …, 10 with sd 0.1. The prior of ω is uniform on (0,
-// 2π). The values ω and 2π − ω give the same data, so the posterior has two modes, each
-// with half of the mass.
+// The function alias() returns a model of the oscillator y″ = −ω² y with y(0) = 1, y′(0)
+// = 0 and the true ω = 1.3, observed at t = 1, 2, …, 10 with sd 0.1. The prior of ω is
+// uniform on (0, 2π). The values ω and 2π − ω give the same data, so the posterior has
+// two modes, each with half of the mass.
 func alias(data *bayes.Data) *bayes.Posterior {
 	return &bayes.Posterior{
 		Model: bayes.Model{

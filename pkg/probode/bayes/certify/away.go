@@ -22,9 +22,9 @@ import (
 // parameter has a line, on which this parameter changes and the others take the values
 // that the Gaussian approximation expects. Another line, the diagonal, leads towards the
 // largest differences on these lines. On each line the means of both densities are
-// computed by quadrature. Draws from the prior reveal differences that lie on none of
-// these lines; each draw represents an equal share of the mass of the prior. For d
-// parameters all of this takes at most 50 + 20 d solves, counting both setups.
+// computed by quadrature. Draws from the prior reveal differences away from all of these
+// lines; each draw represents an equal share of the mass of the prior. For d parameters
+// all of this takes at most 50 + 20 d solves, counting both setups.
 //
 // At most draws from a wide prior the likelihood is negligible, and at some of them an
 // accurate reference takes a minute. So shape.Lender solves the equations first, and the
@@ -99,7 +99,7 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	return k
 }
 
-// score computes the normal score of x by bisection.
+// The function score() computes the normal score of x by bisection.
 func score(d bayes.Distribution, x float64) float64 {
 	low, high := -8., 8.
 	for range 60 {
@@ -112,7 +112,7 @@ func score(d bayes.Distribution, x float64) float64 {
 	return (low + high) / 2
 }
 
-// quantile is the inverse of score.
+// The function quantile() is the inverse of score().
 func quantile(d bayes.Distribution, z float64) float64 { return d.Quantile(distuv.UnitNormal.CDF(z)) }
 
 // The method place() returns the parameters at the scores z, and the log density of the
@@ -138,12 +138,12 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 	return theta, prior
 }
 
-// probe solves the equations with both setups at the point that is t standard deviations
-// from the mode in the given direction. As in a sampler, the density under a setup is
-// zero where that setup fails. So the failure of one setup matters only where the density
-// under the other setup is not negligible. Failure does not matter at points where the
-// solution itself ceases to exist, for example because it grows without bound in finite
-// time.
+// The method probe() solves the equations with both setups at the point that is t
+// standard deviations from the mode in the given direction. As in a sampler, the density
+// under a setup is zero where that setup fails. So the failure of one setup matters only
+// where the density under the other setup is not negligible. Failure does not matter at
+// points where the solution itself ceases to exist, for example because it grows without
+// bound in finite time.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -184,9 +184,10 @@ func (k *look) side(direction []float64, sign float64) line {
 	return out
 }
 
-// The method along() returns the line on which parameter i changes and the others follow,
-// and the direction of the line. The result towards is the largest effect on the line,
-// with a minus sign if it occurs at smaller values of the parameter.
+// The method along() returns the line on which parameter i changes and the others follow
+// as the Gaussian approximation expects, and the direction of the line. The result
+// towards is the largest effect on the line, with a minus sign if it occurs at smaller
+// values of the parameter.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)

@@ -105,16 +105,17 @@ type AtMode struct {
 const (
 	// limitD is the D above which nothing is certified.
 	limitD = 0.5
-	// vanished is a distance in standard deviations. If a climb covers this distance or
-	// more, the reference is taken to have no mode where the climb began.
+	// The constant vanished is a distance in standard deviations. If a climb covers this
+	// distance or more, the reference is taken to have no mode where the climb began.
 	vanished = 5
 	// noDifference is the D below which two setups differ only by rounding errors.
 	noDifference = 1e-12
 	// The constants beyond and noticed are limits for a shift that is found away from the
-	// mode. The shift replaces the bound if it is at least as large as noticed, and
-	// exceeds the bound by more than the factor beyond.
+	// mode. The shift replaces the bound if it is at least as large as the constant
+	// noticed, and exceeds the bound by more than the factor given by the constant
+	// beyond.
 	beyond, noticed = 1.5, 0.01
-	// minor is a mass. Modes with this mass or less are ignored.
+	// The constant minor is a mass. Modes with this mass or less are ignored.
 	minor = 0.01
 )
 

@@ -42,7 +42,8 @@ func (c *Certifier) Seconds(s probode.Setup) float64 {
 	return all[2]
 }
 
-// header returns a certificate for a Setup; the certificate contains no modes yet.
+// The method header() returns a certificate for a Setup; the certificate contains no
+// modes yet.
 func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	coarse = coarse.Or(c.p.Setup)
 	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference)}
@@ -126,7 +127,8 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 
 // The function suspect() checks a mode at which both setups predict the same data: either
 // both are exact, or both have stepped over the same pulse. It compares the reference
-// with many equal steps, and returns an error if no parameter affects the expected data.
+// with a solution with many equal steps, and returns an error if no parameter affects the
+// expected data.
 func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {

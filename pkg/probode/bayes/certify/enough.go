@@ -107,7 +107,7 @@ func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough
 	return out, nil
 }
 
-// trials holds the step sizes or tolerances that have been tried for one Setup.
+// The type trials holds the step sizes or tolerances that have been tried for one Setup.
 type trials struct {
 	c      *Certifier
 	s      EnoughSettings
@@ -195,9 +195,9 @@ func (t *trials) try(size float64) (Level, error) {
 	return l, t.c.ctx.Err()
 }
 
-// effect returns upper limits for D and for the largest shift of x. They are not exceeded
-// at any mode, and are exceeded at no more than one point in twenty. Both count as
-// infinite at draws where the reference fails.
+// The method effect() returns upper limits for D and for the largest shift of x. These
+// limits are not exceeded at any mode, and are exceeded at no more than one in twenty of
+// the modes and draws. Both count as infinite at draws where the reference fails.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64

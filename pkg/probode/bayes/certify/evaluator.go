@@ -28,8 +28,8 @@ type cache struct {
 	ll map[string]float64
 }
 
-// clone returns an evaluator for another goroutine. The clone is used only for log
-// likelihoods, and shares those that are known with x.
+// The method clone() returns an evaluator for another goroutine. The clone is used only
+// for log likelihoods, and shares the known values with x.
 func (x *evaluator) clone() *evaluator {
 	density := x.density.Clone()
 	density.Bind(x.ctx)

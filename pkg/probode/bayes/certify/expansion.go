@@ -32,9 +32,9 @@ type expansion struct {
 	crossed *mat.SymDense // the part of C⁻¹ between own and other parameters; nil if it is left out
 	chol    mat.Cholesky  // Cholesky factor of C⁻¹
 
-	// indefinite is the sum of the matrix above and the mixed derivatives from cross, if
-	// this sum is not positive definite. In that case C does not include the mixed
-	// derivatives. Otherwise indefinite is nil.
+	// The field indefinite is the sum of the matrix above and the mixed derivatives from
+	// cross, if this sum is not positive definite. In that case C does not include the
+	// mixed derivatives. Otherwise indefinite is nil.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C
@@ -165,8 +165,8 @@ func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	return out
 }
 
-// widths returns steps for central differences that are small compared with the standard
-// deviations of the posterior.
+// The method widths() returns steps for central differences that are small compared with
+// the standard deviations of the posterior.
 func (l *expansion) widths() []float64 {
 	out := make([]float64, len(l.sd))
 	for k, sd := range l.sd {

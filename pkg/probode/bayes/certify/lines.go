@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A point counts only if its log density has fallen by less than this limit from its
-// value at the mode.
+// The density at a point is not negligible if its logarithm has fallen by less than this
+// limit from the value at the mode.
 const fallen = 8
 
 // A probe is a point on a line through a mode, t standard deviations from it, with the
@@ -20,8 +20,8 @@ type probe struct {
 	failed       bool // both setups fail, although the density of the prior is positive
 }
 
-// The method counts() reports whether the density of either setup is large enough to
-// count.
+// The method counts() reports whether the density under at least one setup is not
+// negligible.
 func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
 
 // The method differs() reports whether the log densities differ by 1 or more.
@@ -30,8 +30,8 @@ func (p probe) differs() bool { return p.coarse != p.fine && !(math.Abs(p.coarse
 // The method unsolved() reports whether both densities are zero.
 func (p probe) unsolved() bool { return math.IsInf(max(p.fine, p.coarse), -1) }
 
-// effect returns the difference between the densities, in units of the density at the
-// mode.
+// The method effect() returns the difference between the densities, in units of the
+// density at the mode.
 func (p probe) effect() float64 { return math.Abs(math.Exp(p.coarse) - math.Exp(p.fine)) }
 
 // A line holds points on a straight line through a mode, and the mode itself.
@@ -40,7 +40,7 @@ type line []probe
 // The method sort() sorts the points by t.
 func (l line) sort() { slices.SortFunc(l, func(a, b probe) int { return cmp.Compare(a.t, b.t) }) }
 
-// effect returns the largest effect of any point on the line.
+// The method effect() returns the largest effect of any point on the line.
 func (l line) effect() (most float64) {
 	for _, p := range l {
 		most = max(most, p.effect())
@@ -58,10 +58,10 @@ func (l line) worst() probe {
 	return slices.MaxFunc(from, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
 }
 
-// densities returns both densities at t, which lies between the points a and b. The log
-// density of the reference is interpolated linearly in t², which is exact for a Gaussian.
-// The difference between the two log densities is interpolated linearly in t. If a setup
-// fails at a or at b, its density is taken to be zero between the two.
+// The function densities() returns both densities at t, which lies between the points a
+// and b. The log density of the reference is interpolated linearly in t², which is exact
+// for a Gaussian. The difference between the two log densities is interpolated linearly
+// in t. If a setup fails at a or at b, its density is taken to be zero between the two.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {
@@ -77,9 +77,9 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 	return math.Exp(f), math.Exp(c)
 }
 
-// shift returns the absolute difference between the means of a function of t under the
-// two densities. The unit is the smaller of the standard deviation of the function
-// under the reference density and the argument most.
+// The method shift() returns the absolute difference between the means of a function of t
+// under the two densities. The unit is the smaller of the standard deviation of the
+// function under the reference density and the argument most.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

@@ -34,9 +34,9 @@ func (l *expansion) misfits() bool {
 	return sum > n+4*math.Sqrt(2*n)
 }
 
-// pull evaluates the slope of the log posterior of x at l, a mode of the reference. It
-// returns the largest shift, in standard deviations, that this slope causes in addition
-// to the first-order shift.
+// The method pull() evaluates the slope of the log posterior of x at l, a mode of the
+// reference. It returns the largest shift, in standard deviations, that this slope causes
+// in addition to the first-order shift.
 func (l *expansion) pull(x *evaluator) (most float64, err error) {
 	expected, _, err := x.at(l.theta)
 	if err != nil {

@@ -59,8 +59,9 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 	return out, lost, nil
 }
 
-// gaussians returns the Cholesky factors of the covariances at the modes, and the modes'
-// shares of the mass. A factor is nil if its covariance is singular in floating point.
+// The function gaussians() returns the Cholesky factors of the covariances at the modes,
+// and the modes' shares of the mass. A factor is nil if its covariance is singular in
+// floating point.
 func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 	top := math.Inf(-1)
 	for _, l := range modes {
@@ -85,8 +86,8 @@ func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 	return factors, shares
 }
 
-// distance returns the Euclidean distance between u and the mode, with each coordinate in
-// units of its standard deviation.
+// The method distance() returns the Euclidean distance between u and the mode, with each
+// coordinate in units of its standard deviation.
 func (l *expansion) distance(u []float64) float64 {
 	var sum float64
 	for k, sd := range l.sd {

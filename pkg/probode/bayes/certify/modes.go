@@ -37,8 +37,8 @@ type Certifier struct {
 	found    [][]float64 // modes that a search with the reference has found
 }
 
-// An anchor is a mode of the reference's posterior and the expansion at this mode; at is
-// nil if the expansion failed.
+// An anchor is a mode of the reference's posterior and the expansion at this mode; the
+// field at is nil if the expansion failed.
 type anchor struct {
 	AtMode
 	at *expansion
@@ -160,7 +160,7 @@ func (c *Certifier) AddMode(from []float64) {
 	c.modes = append(c.modes, m)
 }
 
-// reach climbs from a point to a mode, unless it has done so before.
+// The method reach() climbs from a point to a mode, unless it has done so before.
 func (c *Certifier) reach(from []float64) anchor {
 	if i := slices.IndexFunc(c.climbed, func(m anchor) bool { return slices.Equal(m.From, from) }); i >= 0 {
 		return c.climbed[i]

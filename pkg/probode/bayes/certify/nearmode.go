@@ -137,10 +137,10 @@ func (l *expansion) largerInside(k int) bool {
 	return false
 }
 
-// saddle reports whether the log density rises in the direction in which the indefinite
-// precision predicts the largest rise. The prediction may be wrong, because this
-// precision does not include some of the mixed derivatives with respect to pairs of the
-// likelihood's own parameters.
+// The method saddle() reports whether the log density rises in the direction in which the
+// indefinite precision predicts the largest rise. The prediction may be wrong, because
+// this precision does not include some of the mixed derivatives with respect to pairs of
+// the likelihood's own parameters.
 func (l *expansion) saddle() bool {
 	if l.indefinite == nil {
 		return false

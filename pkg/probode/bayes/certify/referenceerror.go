@@ -13,8 +13,8 @@ import (
 )
 
 // This file measures the accuracy of the reference itself. OwnError compares it with a
-// more accurate Setup. Unseen compares it with many equal steps, which detect short
-// pulses of f that error control may step over, whatever its tolerance.
+// more accurate Setup. Unseen compares it with a solution with many equal steps, which
+// detect short pulses of f that error control may step over, whatever its tolerance.
 
 const (
 	// The reference must agree with a solution that takes ManySteps equal steps over the
@@ -60,11 +60,11 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 
 // steppedOver returns D between the reference and the solution with many equal steps if
 // the reference has stepped over a pulse, and zero otherwise. The argument expected holds
-// the expected data of the reference, of the solution with many steps, and of the one
-// with a quarter as many. A jump of f causes an error of order one, which is four times
-// as large with a quarter of the steps. So the difference between the solutions with
-// equal steps is three times the difference between the reference and the better one of
-// them. A pulse that the reference steps over does not follow this pattern.
+// the expected data of the reference, of the solution with many steps, and of a solution
+// with a quarter as many steps. A jump of f causes an error of order one, which is four
+// times as large with a quarter of the steps. So the difference between the solutions
+// with equal steps is three times the difference between the reference and the better one
+// of them. A pulse that the reference steps over does not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -98,9 +98,9 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 	return err
 }
 
-// discrepancy returns D between the expected data of two setups. The Fisher information
-// is taken at the values of the finer setup, which is the setup of x. Relative
-// differences that rounding can explain are ignored.
+// The method discrepancy() returns D between the expected data of two setups. The Fisher
+// information is taken at the values of the finer setup, which is the setup of x.
+// Relative differences that rounding can explain are ignored.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	return shape.Discrepancy(x.surface.DataAt(finer, theta), expected, finer, rounding)
 }

@@ -100,7 +100,7 @@ func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certifi
 	return one, err
 }
 
-// certifier returns the Certifier that the settings ask for.
+// The method certifier() returns the Certifier that the settings ask for.
 func (s Settings) certifier(ctx context.Context, p *bayes.Posterior) (*Certifier, error) {
 	c, err := New(ctx, p, s.Reference)
 	if err != nil {

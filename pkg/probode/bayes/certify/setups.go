@@ -26,9 +26,9 @@ func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	return probode.Tolerance{}, false
 }
 
-// size returns the step size of s or, under error control, its relative tolerance. If the
-// relative tolerance is zero, it returns the largest absolute one. It returns 0 for a
-// setup without steps or tolerances.
+// The function size() returns the step size of s or, under error control, its relative
+// tolerance. If the relative tolerance is zero, it returns the largest absolute one. It
+// returns 0 for a setup without steps or tolerances.
 func size(s probode.Setup) float64 {
 	t, ok := tolerance(s)
 	switch {
@@ -103,7 +103,8 @@ func equalSteps(p *bayes.Posterior, n float64) probode.Setup {
 	return probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(longest / n)}
 }
 
-// spans returns the lengths of the shortest and the longest time span of the experiments.
+// The function spans() returns the lengths of the shortest and the longest time span of
+// the experiments.
 func spans(p *bayes.Posterior) (shortest, longest float64) {
 	shortest = math.Inf(1)
 	for _, x := range p.Experiments {

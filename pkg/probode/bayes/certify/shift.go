@@ -11,10 +11,10 @@ import (
 // This file computes how far the mode of an expanded posterior moves if another solver
 // computes the expected data. It also computes an upper bound on this shift.
 
-// focus returns the largest possible value of (shift of a parameter in standard
-// deviations)/D, but at least 1. Let cᵢ be the curvature and wᵢ the information of datum
-// i, aᵢ the covariance of its expected value with the parameter, and s the standard
-// deviation of the parameter. By the Cauchy–Schwarz inequality
+// The method focus() returns the largest possible value of (shift of a parameter in
+// standard deviations)/D, but at least 1. Let cᵢ be the curvature and wᵢ the information
+// of datum i, aᵢ the covariance of its expected value with the parameter, and s the
+// standard deviation of the parameter. By the Cauchy–Schwarz inequality
 //
 //	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
 //
@@ -40,8 +40,8 @@ func (l *expansion) focus(params []int) float64 {
 	return most
 }
 
-// shift returns D between the expected values of another solver and those of the
-// reference, and the shift of each parameter in standard deviations.
+// The method shift() returns D between the expected values of another solver and those of
+// the reference, and the shift of each parameter in standard deviations.
 func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	n := len(l.X)
 	score := mat.NewVecDense(n, nil)

@@ -13,8 +13,8 @@ import (
 //
 //	s² = (y − m) / ∂ log p(y | m)/∂m,
 //
-// which is the variance of y for Poisson, negative binomial and binomial distributions. So
-// the mode is that of a model with these Gaussian errors, and
+// which is the variance of y for Poisson, negative binomial and binomial distributions.
+// So the mode is the same as in a model with these Gaussian errors, and
 //
 //	log p(Y | Z) ≈ log p(Y | X) − Σ log N(y; m, s²) + log p_s(Y | Z)
 //
@@ -85,7 +85,7 @@ func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m fl
 }
 
 // The method settled() reports whether the expansion is at the mode x, or whether the
-// mode counts as not found. If neither is the case, it moves the expansion to x.
+// search for the mode is given up. If neither is the case, it moves the expansion to x.
 func (p *path) settled(e *expansion, x, theta []float64) bool {
 	d := len(x) / len(p.data.T)
 	same := true

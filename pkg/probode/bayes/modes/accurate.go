@@ -18,9 +18,9 @@ import (
 // posteriors are nearly the same. So the search uses the Radau method, and the accurate
 // solver is used only to climb from the modes that were found.
 
-// findByLender does the same as find for a posterior with an accurate solver. If the two
-// solvers do not agree at the modes, or if the search with the Radau method fails, there
-// is another search with the accurate solver.
+// findByLender does the same as find(), for a posterior with an accurate solver. If the
+// two solvers do not agree at the modes, or if the search with the Radau method fails,
+// there is another search with the accurate solver.
 func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	out, err := find(ctx, p.SolvedBy(shape.Lender), s)
 	agree := false
@@ -47,8 +47,9 @@ func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.M
 }
 
 // moveTo climbs from each mode in m, a mode of the same model with another solver, to a
-// mode of p, which replaces it in m. A mode with a negligible mass is removed. moveTo
-// reports whether the log densities at the modes agree; if they do not, m is of no use.
+// mode of p, which replaces it in m. A mode with a negligible mass is removed. The
+// function moveTo() reports whether the log densities at the modes agree; if they do not,
+// m is of no use.
 func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes) (agree bool, err error) {
 	const equal = 0.01 // largest difference of the log densities
 	begin := time.Now()

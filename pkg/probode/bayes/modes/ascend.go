@@ -29,8 +29,8 @@ const (
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
-	// room returns the number of searches, at most one group, that fit within a fraction
-	// of the work of a run.
+	// The function room() returns the number of searches, at most one group, that fit
+	// within a fraction of the work of a run.
 	room := func(share float64) int {
 		if !q.free {
 			return group
@@ -122,7 +122,7 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 
 // ascend runs searches, given the known end points. In each round, every search takes a
 // few steps. Between rounds, searches that have met are merged, and a search is stopped
-// if it leads to a point where an earlier search has ended, or would take too long.
+// if it leads to a point where an earlier search has ended, or if it would take too long.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
 	const rounds, each = 25, 3
 	all := len(climbs)

@@ -34,7 +34,7 @@ func (c *climb) with(e *bayes.Density) *shape.Surface {
 	return c.s
 }
 
-// absorb adds the counts of o to the counts of c, and frees the memory of o.
+// The method absorb() adds the counts of o to the counts of c, and frees the memory of o.
 func (c *climb) absorb(o *climb) {
 	c.found += o.found
 	c.from = append(c.from, o.from...)
@@ -42,8 +42,9 @@ func (c *climb) absorb(o *climb) {
 }
 
 // The method hopeless() reports whether a climb is so low and so slow that it would need
-// very many more steps to reach a height at which an end point counts. "Very many" means
-// a hundred if the climb has already taken many steps, and more if it has taken few.
+// very many more steps to reach a height at which an end point would be kept. "Very many"
+// means a hundred if the climb has already taken many steps, and more if it has taken
+// few.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false
@@ -60,7 +61,7 @@ func (c *climb) hopeless(highest float64) bool {
 	return 2*c.Gain < share*(highest-lowest-c.Value)
 }
 
-// polish climbs to the maximum with accurate derivatives.
+// The method polish() climbs to the maximum with accurate derivatives.
 func (c *climb) polish(e *bayes.Density) {
 	s := c.with(e)
 	s.Forward, s.Draws = false, 256
@@ -69,13 +70,14 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// The function near() reports whether two searches are close to each other in the metric
-// of each.
+// The function near() reports whether two searches are close to each other in the metrics
+// of both.
 func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }
 
-// unite removes each search that is near a higher one, which takes over its counts.
+// The function unite() removes each search that is near a higher one, which takes over
+// its counts.
 func unite(climbs []*climb) []*climb {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb

@@ -83,8 +83,8 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 }
 
 // The method hold() makes the smooth densities of s use the grids that error control
-// chooses at theta, until release is called. A worker that created its density later
-// would choose a grid of its own, so hold creates the densities of all workers in
+// chooses at theta, until release() is called. A worker that created its density later
+// would choose a grid of its own, so hold() creates the densities of all workers in
 // advance.
 func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (release func()) {
 	for len(q.all) < cmp.Or(q.s.Workers, runtime.GOMAXPROCS(0)) {
@@ -160,8 +160,8 @@ func nearest(climbs []*climb, c *climb) int {
 	return k
 }
 
-// The function straight() reports whether the log density stays above low along the
-// straight line from a to b.
+// The function straight() reports whether the log density stays above the argument low
+// along the straight line from a to b.
 func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	const points = 15
 	u := make([]float64, len(a))
@@ -184,11 +184,11 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	return true
 }
 
-// The function bent() reports whether the log density stays above low along a path from a
-// to b through a third point. This point is a maximum of the density in the plane halfway
-// between a and b, near their midpoint. If the density falls too low on one half of the
-// path, that half is bent in the same way; the argument times limits the depth of this
-// recursion.
+// The function bent() reports whether the log density stays above the argument low along
+// a path from a to b through a third point. This point is a maximum of the density in the
+// plane halfway between a and b, near their midpoint. If the density falls too low on one
+// half of the path, that half is bent in the same way; the argument times limits the
+// depth of this recursion.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	middle, normal := slices.Clone(a), make([]float64, len(a))
 	var length float64

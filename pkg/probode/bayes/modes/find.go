@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The search for modes begins at draws from the prior: some of those with the highest
+// The search for modes begins at draws from the prior: some of the draws with the highest
 // densities, and some others. A few searches run first. A later search stops early if the
 // density along the way to a known end point shows that the search would end there. Other
 // searches begin at local maxima on the coordinate lines through the highest end point.

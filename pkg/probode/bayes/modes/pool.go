@@ -50,8 +50,8 @@ func (q *search) close() {
 	}
 }
 
-// work returns the number of steps that the solvers have taken, divided by the number in
-// one solution of all equations.
+// The method work() returns the number of steps that the solvers have taken, divided by
+// the number in one solution of all equations.
 func (q *search) work() float64 {
 	steps := 0
 	for _, e := range q.all {
@@ -103,8 +103,8 @@ func (q *search) values(ctx context.Context, points [][]float64, of func(e *baye
 	return out, err
 }
 
-// The method gradients() does what values does for gradients, which are NaN where they
-// cannot be computed.
+// The method gradients() does for gradients what the method values() does for values;
+// gradients are NaN where they cannot be computed.
 func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([][]float64, error) {
 	out := make([][]float64, len(points))
 	err := q.each(ctx, len(points), nil, func(e *bayes.Density, i int) error {

@@ -15,16 +15,16 @@ import (
 // basin is small, but the density along a coordinate line through the first mode reveals
 // it.
 
-// scanned holds probabilities; the density is evaluated at the corresponding quantiles of
-// the prior. Most are in the middle, which suits uniform priors; two are far out, which
-// suits priors with long tails.
+// The variable scanned holds probabilities; the density is evaluated at the corresponding
+// quantiles of the prior. Most are in the middle, which suits uniform priors; two are far
+// out, which suits priors with long tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
 // scan evaluates the density along each coordinate line through the highest end point,
 // unless it has done so for this point before. It returns searches that begin at the
 // highest summits that are separated from the end point by a valley. Their number is
-// limited by the argument most. It leaves out summits that are not above the highest draw
-// from the prior, because they are not better starts.
+// limited by the argument most. It leaves out summits whose density does not exceed the
+// highest density at the draws from the prior, because they are not better starts.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {
@@ -62,7 +62,7 @@ type summit struct {
 	low, high float64 // neighbouring values of the coordinate
 }
 
-// sharpen improves the summit by golden-section search on both sides.
+// The method sharpen() improves the summit by golden-section search on both sides.
 func (s *summit) sharpen(e *bayes.Density) {
 	const times = 8
 	u := slices.Clone(s.u)

@@ -30,10 +30,11 @@ const (
 	// Two searches count as one if the distance between them, in standard deviations, is
 	// less than the constant together.
 	together = 0.5
-	// barrier is the amount by which the log density must fall between two modes.
+	// The constant barrier is the amount by which the log density must fall between two
+	// modes.
 	barrier = 0.5
-	// An end point counts only if its log density is less than the constant lowest below
-	// that of the highest one. For log masses, which at first are known only roughly, the
-	// limit is larger by 4.
+	// An end point is kept only if the difference between the highest log density of any
+	// end point and its own is less than the constant lowest. For log masses, which at
+	// first are known only roughly, the limit is larger by 4.
 	lowest = 14
 )

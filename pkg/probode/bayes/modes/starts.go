@@ -125,9 +125,9 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 	return mixed, left
 }
 
-// summits returns the indices of the points that are higher than their nearest
-// neighbours, where distances are measured in units of the quartiles of the priors. The
-// points are sorted in order of decreasing density.
+// The method summits() returns the indices of the points that are higher than their
+// nearest neighbours, where distances are measured in units of the quartiles of the
+// priors. The points are sorted in order of decreasing density.
 func (q *search) summits(points []*climb) []int {
 	const neighbours = 6
 	scale := make([]float64, len(q.p.Params))

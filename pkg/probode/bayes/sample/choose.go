@@ -78,8 +78,8 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	if err != nil {
 		return nil, err
 	}
-	// Where an explicit method is unstable on a grid that was frozen at the mode, the posterior
-	// would seem to end.
+	// In a region where an explicit method is unstable on a grid that was frozen at the
+	// mode, the posterior would seem to vanish.
 	far, err := extremes(ctx, p, found)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	return plan, err
 }
 
-// The function fitting returns the sampler for a posterior with known modes, and the
+// The function fitting() returns the sampler for a posterior with known modes, and the
 // reason.
 func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, string, error) {
 	e, err := bayes.NewDensity(ctx, q)
@@ -193,10 +193,11 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	return diag.Kish([][]float64{weights})
 }
 
-// elsewhere estimates the mass of the posterior far from the given modes, in units of the
-// mass of their Gaussian approximations: the mean likelihood of draws from the prior that
-// lie outside a wide ellipsoid around each mode. It sees plateaus and broad modes, but not
-// narrow ones. It is zero if no mode has a Gaussian approximation.
+// The function elsewhere() estimates the mass of the posterior far from the given modes,
+// in units of the mass of their Gaussian approximations: the mean likelihood of draws
+// from the prior that lie outside a wide ellipsoid around each mode. It detects plateaus
+// and broad modes, but not narrow ones. It is zero if no mode has a Gaussian
+// approximation.
 func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	d := e.Dim()
 	wide := math.Sqrt(4 * float64(d+8)) // radius in standard deviations: 6 for one parameter, 9.6 for 15
@@ -250,8 +251,8 @@ func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square f
 
 // accurateEnough returns p with the cheapest setup, among several, whose D is at most a
 // tenth of matters at the modes and at most half of matters around them, and which is
-// stable at the points far. It also describes the error in words. The result is nil if
-// there is no such setup; the description then says why.
+// stable at the points in the argument far. It also describes the error in words. The
+// result is nil if there is no such setup; the description then says why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64, far [][]float64) (*bayes.Posterior, string, error) {
 	best := found.Highest()
 	if best.U == nil {
@@ -307,7 +308,7 @@ type candidate struct {
 	cost float64
 }
 
-// candidates lists setups with grids of different tolerances.
+// The function candidates() lists setups with grids of different tolerances.
 func candidates() (all []candidate) {
 	for _, tolerance := range []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7} {
 		mesh := probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}, MaxSteps: 20_000}
@@ -318,8 +319,8 @@ func candidates() (all []candidate) {
 	return all
 }
 
-// pointsAround returns the modes that count, followed by draws from their Gaussian
-// approximations, on the natural scale.
+// pointsAround returns the modes that the function heavy() selects, followed by draws
+// from their Gaussian approximations, on the natural scale.
 func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 	for _, m := range heavy(found) {
 		points = append(points, m.Theta)
@@ -330,8 +331,8 @@ func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 	return append(points, drawsAround(e, found, nearDraws, probode.Stream(0x64726177))...)
 }
 
-// drawsAround returns n draws around each mode that counts, as wide as its Shape, except for
-// those outside the support of the prior.
+// drawsAround returns n draws around each mode that the function heavy() selects, with
+// its Shape as their covariance, except for draws outside the support of the prior.
 func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (points [][]float64) {
 	u := make([]float64, e.Dim())
 	for _, m := range heavy(found) {
@@ -345,10 +346,10 @@ func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (p
 	return points
 }
 
-// extremes returns points at which chains may arrive, and at which the likelihood is not
-// negligible: points that differ from the highest mode in one coordinate, which is near an
-// end of the support of its prior, and draws around the modes, as wide as their Shape.
-// Parameters with unbounded priors have no such ends.
+// The function extremes() returns points that chains may reach, and at which the
+// likelihood is not negligible: points that differ from the highest mode in one
+// coordinate, which is near an end of the support of its prior, and draws around the
+// modes, as wide as their Shape. Parameters with unbounded priors have no such ends.
 func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (points [][]float64, err error) {
 	const negligible = 200 // below the log-likelihood at the mode: other parameters may make up for less
 	e, err := bayes.NewDensity(ctx, p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
@@ -415,7 +416,7 @@ func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes i
 	return r, nil
 }
 
-// The method measure returns two numbers: the largest D at the modes, and the largest D
+// The method measure() returns two numbers: the largest D at the modes, and the largest D
 // at the other points. It is infinite where e cannot be solved.
 func (r *ruler) measure(ctx context.Context, e *bayes.Density) (at, near float64) {
 	defer e.Bind(ctx)()

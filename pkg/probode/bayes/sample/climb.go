@@ -20,9 +20,9 @@ const (
 	widestSD     = 10  // the largest standard deviation of a shape in any direction
 )
 
-// The function climb() looks for modes from the given points. Unlike modes.Find it does
-// not search everywhere, and takes the shapes from the Fisher information. This costs
-// little more than a few solves for each parameter.
+// The function climb() looks for modes, starting from the given points. Unlike modes.Find
+// it does not search everywhere, and takes the shapes from the Fisher information. This
+// costs little more than a few solves for each parameter.
 func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Modes, error) {
 	out := &bayes.Modes{Searches: len(from)}
 	var failed error

@@ -45,8 +45,8 @@ type Measurement struct {
 	job *job // the job that made it, for More
 }
 
-// rate returns the number of effective draws per second; the time includes preparation
-// and burn-in.
+// The method rate() returns the number of effective draws per second; the time includes
+// preparation and burn-in.
 func (r Measurement) rate() float64 { return r.ESS / r.Seconds }
 
 // A Comparison holds the results of several samplers.
@@ -91,8 +91,8 @@ func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	return r.job.measure(ctx, draws)
 }
 
-// measure runs the job, or continues it to the given number of draws if that is
-// positive.
+// The method measure() runs the job, or continues it to the given number of draws if that
+// is positive.
 func (job *job) measure(ctx context.Context, draws int) (Measurement, error) {
 	chains, err := job.run(ctx, draws)
 	if err != nil {

@@ -151,7 +151,7 @@ func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	return d
 }
 
-// delayed is the kernel of DelayedAcceptance.
+// The type delayed is the kernel of DelayedAcceptance.
 type delayed struct {
 	*state
 	pcn       *pcn // moves ξ; nil without noise
@@ -160,11 +160,11 @@ type delayed struct {
 	fitRight  []float64 // m*
 	spared    int       // number of moves that the first stage has rejected
 
-	// These fields test the first stage. plain sums the probabilities with which plain
-	// Metropolis would accept the moves. lost sums them over the moves that the two
-	// stages accept with less than a tenth of that probability, and refused counts these
-	// moves. alone is the iteration from which the first stage is no longer used, or zero
-	// while it is used.
+	// These fields test the first stage. The field plain is the sum of the probabilities
+	// with which plain Metropolis would accept the moves. The field lost is the sum over
+	// those moves that the two stages accept with less than a tenth of that probability,
+	// and refused is the number of these moves. The field alone is the iteration from
+	// which the first stage is no longer used, or zero while it is used.
 	plain, lost float64
 	refused     int
 	alone       int
@@ -200,8 +200,8 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepCoarse stores the predictions that the first stage computed last, as those at the
-// current θ.
+// keepCoarse stores the predictions that the first stage computed last, as its
+// predictions at the current θ.
 func (k *delayed) keepCoarse() {
 	copy(k.fitCoarse, k.coarse.Expected())
 }
@@ -266,9 +266,9 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 }
 
 // The method second() evaluates the second stage at the proposed θ′, where the log prior
-// is lp. It returns three numbers. ll is the log likelihood there, or NaN if the solve
-// fails. ratio is the log acceptance ratio of plain Metropolis. back is log a(θ′, θ),
-// which is −∞ if the first stage has failed.
+// is lp. It returns three numbers. The result ll is the log likelihood there, or NaN if
+// the solve fails. The result ratio is the log acceptance ratio of plain Metropolis. The
+// result back is log a(θ′, θ), which is −∞ if the first stage has failed.
 func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	s := k.state
 	ll, err := s.like(s.thetaNew, s.xi)
@@ -299,9 +299,9 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 }
 
 // The method right() returns the log likelihood for the corrected predictions at theta,
-// or −Inf if it is NaN. coarse holds the predictions of the first stage at theta. At
-// another θ, fine holds the predictions of the second stage and elsewhere those of the
-// first; their difference is the correction.
+// or −Inf if it is NaN. The argument coarse holds the predictions of the first stage at
+// theta. The arguments fine and elsewhere hold the predictions of the second and of the
+// first stage at another θ; their difference is the correction.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

@@ -60,7 +60,8 @@ func newEstimator(s *state, correlated bool) *estimator {
 			rows[n] = n
 		}
 		slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(at.Last(a), at.Last(b)) })
-		// Interpolation uses as many earlier grid points as the order of the method.
+		// The number of earlier grid points that interpolation uses is the order of the
+		// method.
 		w := swarm{data: x.Data, d: x.Problem.Dim(), rows: 2 + r.Grid().Solver().Method().Order()}
 		for _, n := range rows {
 			to := at.Last(n)

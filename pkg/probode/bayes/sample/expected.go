@@ -79,8 +79,8 @@ func (k *expected) Step(rng *rand.Rand) {
 	k.moveTheta(rng)
 }
 
-// estimate returns the logarithm of the estimated likelihood. The estimate is the
-// product, over all experiments, of the mean likelihood of k.paths paths.
+// The method estimate() returns the logarithm of the estimated likelihood. The estimate
+// is the product, over all experiments, of the mean likelihood of k.paths paths.
 func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	var sum float64
 	for i := range k.e.Posterior().Experiments {

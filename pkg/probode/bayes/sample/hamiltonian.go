@@ -136,7 +136,7 @@ func (g *gaussian) widens(cov mat.Symmetric) (factor float64) {
 	return factor
 }
 
-// precision returns the inverse of the covariance.
+// The method precision() returns the inverse of the covariance.
 func (g *gaussian) precision() *mat.SymDense {
 	var out mat.SymDense
 	out.SymOuterK(1, mat.NewTriDense(g.u.N, mat.Upper, g.u.Data).T())
@@ -159,9 +159,9 @@ func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, lear
 	return k
 }
 
-// hamiltonian is the kernel of Hamiltonian and SplitHMC. Its coordinates are (θ, v, ζ),
-// where ζ has as many elements as ξ. It obtains ξ from ζ by replacing the components in
-// the informed directions by v.
+// The type hamiltonian is the kernel of Hamiltonian and SplitHMC. Its coordinates are (θ,
+// v, ζ), where ζ has as many elements as ξ. It obtains ξ from ζ by replacing the
+// components in the informed directions by v.
 type hamiltonian struct {
 	mcmc.Hamiltonian
 	natural
@@ -179,7 +179,7 @@ func (k *hamiltonian) noise(x []float64) {
 	}
 }
 
-// The method target() is the Target of the kernel.
+// The method target() serves as the Target of the kernel.
 func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	d, n := len(k.theta), len(k.mean)
 	k.noise(x)

@@ -66,9 +66,9 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 
 // Rules that propose joint moves of θ and ξ implement the interface `both`.
 type both interface {
-	// propose draws a proposal from the present position (u, xi), and writes it to uNew
-	// and next. It returns log q of the reverse move minus log q of the move, plus the
-	// log ratio of the prior densities of ξ.
+	// propose draws a proposal from the present position (u, xi), and writes it to the
+	// arguments uNew and next. It returns log q of the reverse move minus log q of the
+	// move, plus the log ratio of the prior densities of ξ.
 	propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64
 }
 

@@ -34,7 +34,8 @@ type NUTS struct {
 	// Accept is the mean probability of acceptance; zero means 0.8.
 	Accept float64
 
-	// mean and cov describe the Gaussian approximation at a mode, which Prepare finds.
+	// The fields mean and cov describe the Gaussian approximation at a mode, which
+	// Prepare finds.
 	mean []float64
 	cov  mat.Symmetric
 }
@@ -57,7 +58,8 @@ func (s NUTS) Check(d *bayes.Density) error {
 	return differentiable(s, d, s.Setup)
 }
 
-// differentiable returns an error if the path of the setup has no derivatives.
+// The function differentiable() returns an error if the path of the setup has no
+// derivatives.
 func differentiable(s Sampler, d *bayes.Density, by probode.Setup) error {
 	e, err := solvedBy(d, by)
 	if err != nil {
@@ -75,8 +77,8 @@ func differentiable(s Sampler, d *bayes.Density, by probode.Setup) error {
 	return nil
 }
 
-// solvedBy returns the density d with another setup, the argument by. If by is zero, it
-// returns d itself.
+// solvedBy returns the density d with the setup given by the argument `by`. If `by` is
+// zero, it returns d itself.
 func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 	if by.Equal(probode.Setup{}) {
 		return d, nil
@@ -84,9 +86,10 @@ func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 	return d.With(by)
 }
 
-// gradient writes the gradient at (u, xi) to grad and, unless it is nil, to dxi, and
-// returns the log density. If the steps are chosen anew at every θ, they are chosen at u
-// and held fixed while the gradient is computed. theta is workspace.
+// The function gradient() writes the gradient at (u, xi) to grad and, unless it is nil,
+// to dxi, and returns the log density. If the steps are chosen anew at every θ, they are
+// chosen at u and held fixed while the gradient is computed. The argument theta is
+// workspace.
 func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, error) {
 	e.Constrain(theta, u)
 	defer e.Hold(theta)()
@@ -145,7 +148,7 @@ func shapeAt(e *bayes.Density) func(u []float64) mat.Symmetric {
 	}
 }
 
-// nuts is the kernel of NUTS, on the natural scale.
+// The type nuts is the kernel of NUTS, on the natural scale.
 type nuts struct {
 	mcmc.NUTS
 	natural

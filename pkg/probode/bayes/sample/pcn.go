@@ -135,7 +135,7 @@ func (k *pcn) Step(rng *rand.Rand) {
 	k.moveXi()
 }
 
-// moveXi makes a move of ξ. On every other call it moves θ together with ξ.
+// moveXi makes a move of ξ. On every second call it moves θ together with ξ.
 func (k *pcn) moveXi() {
 	if k.joint != nil {
 		k.turn = 1 - k.turn
@@ -148,7 +148,7 @@ func (k *pcn) moveXi() {
 	k.left--
 }
 
-// crank makes a pCN move of ξ with θ fixed.
+// The method crank() makes a pCN move of ξ with θ fixed.
 func (k *pcn) crank() {
 	k.chance.perturb(k.next, k.xi, k.beta.step, k.latent)
 	ll, err := k.e.LogLikelihood(k.theta, k.next)
@@ -181,8 +181,8 @@ func (k *pcn) moveBoth() {
 	}
 }
 
-// tuned is a step size whose logarithm is adapted by the method of Robbins and Monro
-// until a quarter of the moves are accepted.
+// The type tuned is a step size whose logarithm is adapted by the method of Robbins and
+// Monro until a quarter of the moves are accepted.
 type tuned struct {
 	step float64 // in (0, 1]
 	n    int     // number of moves so far

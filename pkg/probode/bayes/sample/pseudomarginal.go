@@ -123,9 +123,9 @@ type pseudoMarginal struct {
 	move  float64
 	kept  []float64 // U at the position; aux of the estimator holds U′
 
-	// These fields are used while the number of particles may change. n is the number of
-	// iterations so far. The first count elements of pairs are absolute differences
-	// between two estimates log p̂.
+	// These fields are used while the number of particles may change. The field n is the
+	// number of iterations so far. The first `count` elements of pairs are absolute
+	// differences between two estimates log p̂.
 	n, count int
 	pairs    [pairs]float64
 }

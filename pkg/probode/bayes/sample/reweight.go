@@ -37,9 +37,9 @@ import (
 // its weight is zero, and a note says how many such draws there are. Summaries, Predict
 // and LogPredictive use the weights.
 //
-// accurate is the setup of the accurate solver (see Posterior.SolvedBy); the zero value
-// stands for reference.Accurate. workers is the number of goroutines, and 0 means the
-// number of cores; it does not change the result.
+// The argument accurate is the setup of the accurate solver (see Posterior.SolvedBy); the
+// zero value stands for reference.Accurate. The argument workers is the number of
+// goroutines, and 0 means the number of cores; it does not change the result.
 //
 // It is an error if chains do not belong to p, if they already have weights, or if there
 // is no accurate solution at any draw. If ctx ends first, the error is ctx.Err(), and the

@@ -179,13 +179,14 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 	return 1000 + 250*len(p.Params)
 }
 
-// grace is the time within which an iteration may still finish after the context has
-// ended. Most iterations finish within this time; the others are stopped and discarded.
+// The constant grace is the time within which an iteration may still finish after the
+// context has ended. Most iterations finish within this time; the others are stopped and
+// discarded.
 const grace = 100 * time.Millisecond
 
 // The method guarded() returns a context for the chains; it ends when ctx ends or when a
-// chain panics. It also sets j.late, the context of the solves, which ends a little
-// later, after the time grace.
+// chain panics. It also sets j.late, the context of the solves, which ends later, after
+// the time given by the constant grace.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -337,7 +338,7 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 	return notes, nil
 }
 
-// kernel makes the kernel of one chain.
+// The method kernel() makes the kernel of one chain.
 func (j *job) kernel(int) mcmc.Kernel {
 	d := j.bound.Clone()
 	if j.late != nil {

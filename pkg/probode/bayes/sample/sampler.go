@@ -62,7 +62,7 @@ const (
 	// Classical is p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), which treats the classical solution,
 	// ξ = 0, as exact.
 	Classical
-	// Accurate is p₀(θ | Y) of an accurate solver.
+	// Accurate is p₀(θ | Y) computed with an accurate solver.
 	Accurate
 )
 

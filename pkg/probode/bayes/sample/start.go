@@ -17,9 +17,9 @@ import (
 // Modes with at most the share leastMass of the total mass are ignored.
 const leastMass = 0.01
 
-// heavy returns the first mode, and each other mode whose Mass is above leastMass. If the
-// highest mode has no Gaussian approximation, there are no masses, and heavy returns this
-// mode only.
+// The function heavy() returns the first mode, and each other mode whose Mass is above
+// leastMass. If the highest mode has no Gaussian approximation, there are no masses, and
+// heavy() returns only this mode.
 func heavy(m *bayes.Modes) []*bayes.Mode {
 	if best := m.Highest(); best.Cov == nil {
 		return []*bayes.Mode{best}
@@ -69,9 +69,9 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 	return found, nil
 }
 
-// The function starts returns the starting points of the chains, and a note for the user.
-// If a mode has no Gaussian approximation, the chains start at draws from the prior or,
-// if loose is true and the mode has a Shape, around the mode.
+// The function starts() returns the starting points of the chains, and a note for the
+// user. If a mode has no Gaussian approximation, the chains start at draws from the prior
+// or, if loose is true and the mode has a Shape, around the mode.
 func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
 	heavy := heavy(found)
 	spread := 2.
@@ -143,10 +143,11 @@ func inside(e *bayes.Density, theta, u []float64) {
 	}
 }
 
-// refined returns the modes of p. The argument found holds the modes of the same model
-// with another solver. The search begins at the given modes and at a few draws from the
-// prior, because p may have modes that are not among the given ones, and some of the
-// given ones may not be modes of p. It returns the given modes if the search fails.
+// The function refined() returns the modes of p. The argument found holds the modes of
+// the same model with another solver. The search begins at the given modes and at a few
+// draws from the prior, because p may have modes that are not among the given ones, and
+// some of the given ones may not be modes of p. It returns the given modes if the search
+// fails.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {
@@ -161,7 +162,8 @@ func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc
 	return fine, nil
 }
 
-// proposal returns the proposal of this package for a posterior with the given modes.
+// The function proposal() returns the proposal of this package for a posterior with the
+// given modes.
 func proposal(modes []*bayes.Mode) mcmc.Rule {
 	if modes[0].Shape == nil {
 		return mcmc.AdaptiveMixture{}

@@ -41,19 +41,19 @@ type state struct {
 // use an implementation that takes all branches.
 type chance interface {
 	// accept decides on a move. The probability of acceptance is min(1, eʳ) with r =
-	// logRatio, or zero if r is NaN. accept always consumes the same number of random
+	// logRatio, or zero if r is NaN. The method always uses the same number of random
 	// numbers.
 	accept(logRatio float64, rng *rand.Rand) bool
 
 	// draw draws ξ from p(ξ).
 	draw(dst []float64, rng *rand.Rand)
 
-	// perturb writes a perturbed copy of xi to dst, by a rule that is reversible for
-	// p(ξ).
+	// The method perturb() writes a perturbed copy of xi to dst, by a rule that is
+	// reversible for p(ξ).
 	perturb(dst, xi []float64, beta float64, rng *rand.Rand)
 }
 
-// random is the implementation of chance that is used outside tests.
+// The type random is the implementation of chance that is used outside tests.
 type random struct{}
 
 func (random) accept(logRatio float64, rng *rand.Rand) bool {
@@ -109,7 +109,8 @@ func (s *state) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepFit stores the expected values of the last evaluation as those at the current θ.
+// keepFit stores the expected values of the last evaluation as the expected values at the
+// current θ.
 func (s *state) keepFit() { copy(s.fit, s.e.Expected()) }
 
 // moveTheta makes a Metropolis–Hastings move of θ with ξ fixed and reports

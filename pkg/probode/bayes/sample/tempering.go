@@ -36,7 +36,7 @@ type Tempering struct {
 func (Tempering) String() string         { return "tempering" }
 func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
 
-// tempered is the number of moves of every replica in one iteration.
+// The constant tempered is the number of moves of every replica in one iteration.
 const tempered = 5
 
 // BurnIn returns the number of iterations in which the temperatures and the proposals are
@@ -79,8 +79,8 @@ func (s Tempering) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ker
 	return k
 }
 
-// natural is embedded in those kernels that move on the unconstrained scale, and returns
-// their positions on the natural scale.
+// The type natural is embedded in those kernels that move on the unconstrained scale, and
+// returns their positions on the natural scale.
 type natural struct {
 	e           *bayes.Density
 	theta, work []float64
@@ -90,7 +90,8 @@ func newNatural(e *bayes.Density) natural {
 	return natural{e, make([]float64, e.Dim()), make([]float64, e.Dim())}
 }
 
-// init calls the Init of a kernel at the unconstrained point that corresponds to x.
+// The method init() calls the function that initialises a kernel, at the unconstrained
+// point that corresponds to x.
 func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *rand.Rand) error) error {
 	u := make([]float64, len(x))
 	if err := n.e.Unconstrain(u, x); err != nil {
@@ -120,7 +121,7 @@ func (n *natural) generate(dst, u []float64, logp float64) {
 	n.e.Generate(dst, logp, theta, n.e.Expected())
 }
 
-// tempering is the kernel of Tempering, on the natural scale.
+// The type tempering is the kernel of Tempering, on the natural scale.
 type tempering struct {
 	mcmc.Tempering
 	natural

@@ -117,8 +117,8 @@ func newBinomial(n int) binomial {
 	return l
 }
 
-// prob returns the probability of k successes in m ≤ n independent trials, each of which
-// succeeds with probability p < 1.
+// The method prob() returns the probability of k successes in m ≤ n independent trials,
+// each of which succeeds with probability p < 1.
 func (l binomial) prob(m, k int, logp, logq float64) float64 {
 	return math.Exp(l[m] - l[k] - l[m-k] + float64(k)*logp + float64(m-k)*logq)
 }

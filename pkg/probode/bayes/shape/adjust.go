@@ -6,10 +6,10 @@ import (
 )
 
 // Adjust maximises the log density over those coordinates that occur in no equation, such
-// as the size of measurement errors or the scale and offset of an observation. low and
-// high are the bounds of all coordinates. That needs no solve. The last call to Value
-// must have been at x, and its result must be passed as value. Adjust changes x, and
-// returns the log density there. It does nothing if the log density has kinks.
+// as the size of measurement errors or the scale and offset of an observation. That needs
+// no solve. The arguments low and high are the bounds of all coordinates. The last call
+// to Value must have been at x, and its result must be passed as value. Adjust changes x,
+// and returns the log density there. It does nothing if the log density has kinks.
 func (s *Surface) Adjust(x []float64, value float64, low, high []float64) float64 {
 	const (
 		longest = 5 // step, in each coordinate: it should be at least a factor of 100 for a scale
@@ -77,8 +77,8 @@ func (s *Surface) unsolved() (free []int) {
 	return free
 }
 
-// The method unmoved() returns the log density at x without a new solve, for the states
-// of the last one.
+// The method unmoved() returns the log density at x without a new solve, from the states
+// that the last solve computed.
 func (s *Surface) unmoved(x []float64) float64 {
 	sum := s.place(x)
 	for i := range s.parts {

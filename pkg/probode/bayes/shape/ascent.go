@@ -44,8 +44,8 @@ type Ascent struct {
 	damping float64
 	// rest estimates, from the changes in the gradient, the difference between the
 	// negative second derivatives and the Fisher information. If corrected is true, rest
-	// is added to the information: the last rise is then predicted better with this
-	// correction than without it.
+	// is added to the information: this is so if the last rise would have been predicted
+	// better with this correction than without it.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
@@ -147,8 +147,8 @@ func (a *Ascent) expand(f Function) bool {
 	return true
 }
 
-// The method move() goes to a higher point, at which f was last evaluated. ratio is the
-// actual rise divided by the predicted one.
+// The method move() goes to a higher point, at which f was last evaluated. The argument
+// ratio is the actual rise divided by the predicted one.
 func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.choose(to, value-a.Value)
 	before := slices.Clone(a.X)
@@ -257,8 +257,8 @@ func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 }
 
 // The method damped() returns the step that Within takes, in scaled coordinates whose
-// unit is 1. negative is an upper bound on the absolute values of the negative
-// eigenvalues of the curvature.
+// unit is 1. The argument negative is an upper bound on the absolute values of the
+// negative eigenvalues of the curvature.
 func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius float64, low, high []float64) []float64 {
 	var largest float64
 	for k := range g {
@@ -370,8 +370,8 @@ func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d
 }
 
 // onFace moves d to the maximum over the free coordinates, or up to the first bound in
-// the way. It returns the coordinate of that bound, or −1 if no bound was reached. ok is
-// false if the curvature is not positive.
+// the way. It returns the coordinate of that bound, or −1 if no bound was reached. The
+// result ok is false if the curvature is not positive.
 func onFace(d []float64, h *mat.SymDense, lambda float64, low, high []float64, free []bool, slope func(k int) float64) (hit int, ok bool) {
 	var in []int
 	for k, is := range free {

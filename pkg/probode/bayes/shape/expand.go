@@ -55,9 +55,9 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 			s.Progress(k, len(x))
 		}
 		h := s.Steps[k]
-		// look moves coordinate k by h, and returns the locations of the parts that
-		// depend on this coordinate, one after another. It returns false outside the
-		// bounds.
+		// The function look() moves coordinate k by h, and returns the locations of the
+		// parts that depend on this coordinate, one after another. It returns false
+		// outside the bounds.
 		look := func(dst []float64, h float64) ([]float64, bool) {
 			x[k] = at + h
 			defer func() { x[k] = at }()
@@ -170,8 +170,8 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 	return s.assemble(point)
 }
 
-// assemble computes the expansion at point from the derivatives of the locations, and
-// reports whether it is finite.
+// assemble computes the expansion at the argument point from the derivatives of the
+// locations, and reports whether it is finite.
 func (s *Surface) assemble(point *Point) bool {
 	n := len(point.X)
 	slopes, curvatures := s.priors(point.X)
@@ -230,8 +230,8 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 	return slopes, curvatures
 }
 
-// inform sets dst to the Fisher information of the data, plus the curvatures of the
-// priors. kinks says whether the expected values at kinks contribute.
+// The method inform() sets dst to the Fisher information of the data, plus the curvatures
+// of the priors. The argument kinks says whether the expected values at kinks contribute.
 func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
 	dst.Zero()
 	for i := range s.parts {

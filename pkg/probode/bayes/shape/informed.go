@@ -86,8 +86,8 @@ func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, togeth
 	return blocks, nil
 }
 
-// span returns an orthonormal basis of the column space of m; if that space has more
-// dimensions than the argument most, it returns a basis of its main part.
+// The function span() returns an orthonormal basis of the column space of m; if that
+// space has more dimensions than the argument most, it returns a basis of its main part.
 func span(m *mat.Dense, most int) (basis [][]float64) {
 	const negligible = 1e-6
 	var svd mat.SVD

@@ -7,19 +7,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// slack is the smallest damping if the density has kinks. If there are few kinks, some
-// directions have no curvature; the damping then prevents steps of more than ten standard
-// deviations.
+// The constant slack is the smallest damping if the density has kinks. If there are few
+// kinks, some directions have no curvature; the damping then prevents steps of more than
+// ten standard deviations.
 const slack = 1e-2
 
-// sharpest is the final width of the hyperbolas that replace the absolute values. If the
-// maximum lies at a kink, the result is about this far from the kink.
+// The constant sharpest is the final width of the hyperbolas that replace the absolute
+// values. If the maximum lies at a kink, the result is about this far from the kink.
 const sharpest = 1e-10
 
 // bentStep returns the step d to the maximum of the expansion, with its kinks and within
-// the bounds. It also returns the rise that the expansion predicts. damping times the
-// diagonal of Information is added to the curvature. ok is false if a number is not
-// finite.
+// the bounds. It also returns the rise that the expansion predicts. The diagonal of
+// Information, multiplied by damping, is added to the curvature. The result ok is false
+// if a number is not finite.
 //
 // The absolute values |r| become √(r² + ε²), and Newton's method follows the maximum as ε
 // shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as additional
@@ -36,8 +36,8 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 	down := mat.NewVecDense(n, nil)
 	down.ScaleVec(-1, p.Gradient)
 	us, js := p.walls(down, h, low, high)
-	// value returns the expansion of −log density at d, and stores the arguments of the
-	// absolute values in r.
+	// The function value() returns the expansion of −log density at d, and stores the
+	// arguments of the absolute values in r.
 	value := func(d []float64, epsilon float64, r []float64) (f float64) {
 		x := mat.NewVecDense(n, d)
 		f = mat.Dot(x, down) + mat.Inner(x, h, x)/2
@@ -158,7 +158,7 @@ func (p *Point) Flatten(normal []float64) {
 	}
 }
 
-// bend adds the kinks of the data to p.
+// The method bend() adds the kinks of the data to p.
 func (s *Surface) bend(p *Point) {
 	for i := range s.parts {
 		part := &s.parts[i]

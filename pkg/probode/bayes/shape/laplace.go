@@ -18,16 +18,16 @@ import (
 // d (d + 1) values, and their rounding error is divided by laplaceStep only.
 const laplaceStep = 0.01
 
-// flat is the standard deviation, on the unconstrained scale, above which a direction is
-// regarded as having no curvature.
+// The constant flat is the standard deviation, on the unconstrained scale, above which a
+// direction is regarded as having no curvature.
 const flat = 10
 
 // Laplace returns the covariance of the Gaussian approximation at the mode p.X: the
 // inverse of the matrix of second derivatives of −log density there, or nil if that
-// matrix is not positive definite. shape is this covariance or, failing that, a similar
-// covariance matrix: along axes without curvature the standard deviation is set to the
-// constant flat, and curvatures of the wrong sign are replaced by their absolute values.
-// Both are nil if the density is not finite around the mode.
+// matrix is not positive definite. The result shape is this covariance or, failing that,
+// a similar covariance matrix: along axes without curvature the standard deviation is set
+// to the constant flat, and curvatures of the wrong sign are replaced by their absolute
+// values. Both are nil if the density is not finite around the mode.
 //
 // The function values() evaluates the log density at many points at once, and returns −∞
 // for points where the density cannot be computed. The function gradients() returns the
@@ -72,13 +72,13 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 	return cov, shape, err
 }
 
-// laplace does the work of Laplace for f = −log density; slopes returns gradients of the
-// log density, or is nil.
+// laplace does the work of Laplace for f = −log density; the function slopes() returns
+// gradients of the log density, or is nil.
 //
-// The columns of w are the axes, which are not known in advance. The first axes are those
-// of metric, a first guess of the second derivatives; without a metric they are multiples
-// of the unit vectors. Then they are repeatedly replaced by the principal axes of the
-// result, until f is about ½|z|² in their coordinates z.
+// The columns of w are the axes, which are not known in advance. The first axes are the
+// axes of metric, a first guess of the second derivatives; without a metric they are
+// multiples of the unit vectors. Then they are repeatedly replaced by the principal axes
+// of the result, until f is about ½|z|² in their coordinates z.
 func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
 	f0 := f([][]float64{u})[0]
@@ -111,9 +111,9 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 		}
 		return out
 	}
-	// fits reports whether an axis with this second derivative has the right length, and
-	// returns the factor by which its length should be multiplied. Far from the right
-	// length a parabola is inaccurate, so the factor is bounded.
+	// The function fits() reports whether an axis with this second derivative has the
+	// right length, and returns the factor by which its length should be multiplied. Far
+	// from the right length a parabola is inaccurate, so the factor is bounded.
 	fits := func(v float64) (ok bool, by float64) {
 		v = math.Abs(v)
 		return v > 0.5 && v < 2, 1 / math.Sqrt(min(max(v, 0.01), 1e4))

@@ -63,8 +63,9 @@ type Surface struct {
 	exact     bool      // the last derivatives are those of a path
 	lent      bool      // of another method
 
-	// last is the point at which Value last solved the equations. by is the Density that
-	// did so, and work is the result of its method Work after that call.
+	// The field last is the point at which Value last solved the equations. The field by
+	// is the Density that did so, and work is the result of its method Work after that
+	// call.
 	last []float64
 	by   *bayes.Density
 	work int
@@ -85,7 +86,7 @@ type part struct {
 	origin, slopes []float64 // base and jac at the point of the last Expand
 }
 
-// row returns the derivatives of a location.
+// The method row() returns the derivatives of a location.
 func (p *part) row(location int) []float64 {
 	w := len(p.cols)
 	return p.jac[location*w : (location+1)*w]

@@ -17,9 +17,9 @@ const lentError = 0.01
 // none.
 var Lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
 
-// The method along() sets the locations at x, and computes their derivatives from those
-// of the path. It reports whether that is possible; it does not try if ∂f/∂θ is unknown,
-// because differences then cost less. The density must be held at x.
+// The method along() sets the locations at x, and computes their derivatives from the
+// derivatives of the path. It reports whether that is possible; it does not try if ∂f/∂θ
+// is unknown, because differences then cost less. The density must be held at x.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
 	own := s.e.Differentiable()
@@ -80,8 +80,8 @@ func (s *Surface) Gradients(e *bayes.Density) bool {
 	return s.sloped && s.Smooth(e).Differentiable()
 }
 
-// lend returns the derivatives of the locations computed by another method, or nil if
-// that method does not predict the same data.
+// The method lend() returns the derivatives of the locations computed by another method,
+// or nil if that method does not predict the same data.
 func (s *Surface) lend(directions []float64) [][]float64 {
 	lent, err := s.e.With(Lender)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// samplers lists the samplers that flags can name, with their usual settings.
+// The variable samplers lists the samplers that flags can name, with their usual
+// settings.
 var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	sample.Deterministic{},

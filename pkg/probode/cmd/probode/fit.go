@@ -63,7 +63,7 @@ type fitFlags struct {
 // only once.
 const nearBest = 5
 
-// fit performs a multi-start search and writes its results.
+// The function fit() performs a multi-start search and writes its results.
 func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
 	f := fitFlags{figure: outFile{flag: "out"}, table: outFile{flag: "json"}}
@@ -223,8 +223,8 @@ func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profile
 		"aic", aic, "bic", bic, "ends", ends, "level", level, "profiles", list}
 }
 
-// criteria returns the information criteria of Akaike and Schwarz for an optimum with the
-// given numbers of estimated parameters and of measurements.
+// The function criteria() returns the information criteria of Akaike and Schwarz for an
+// optimum with the given numbers of estimated parameters and of measurements.
 func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
 	k := float64(parameters)
 	return 2*k - 2*ll, k*math.Log(float64(measurements)) - 2*ll

@@ -60,7 +60,7 @@ func anywhere(flags *flag.FlagSet, args []string) error {
 	}
 }
 
-// parseOnly does what parse does, for a command that takes only flags.
+// parseOnly does what parse() does, for a command that takes only flags.
 func parseOnly(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	err := parse(flags, args, help, out)
 	if err == nil && flags.NArg() > 0 {
@@ -137,8 +137,8 @@ func needs(flags *flag.FlagSet, why string, names ...string) error {
 	return nil
 }
 
-// groups are the headings under which the help lists the flags of a command that has many.
-// A flag that no group names is listed in the last group.
+// The variable groups holds the headings under which the help lists the flags of a command
+// that has many. A flag that no group names is listed in the last group.
 var groups = []struct {
 	title string
 	names []string
@@ -265,8 +265,8 @@ func numbers(values string) ([]float64, error) {
 }
 
 // The function assignments() reads the list name=value,… of a flag. It passes each value
-// to set, with the index of its name in names; the argument known lists the names for
-// messages.
+// to the function set(), with the index of its name in names; the argument known lists
+// the names for messages.
 func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
 	seen := map[int]bool{}
 	for _, one := range list(values) {

@@ -39,7 +39,7 @@ The flags:
 
 `
 
-// likelihood writes the log-likelihood of a model's data.
+// The function likelihood() writes the log-likelihood of a model's data.
 func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("likelihood", flag.ContinueOnError)
 	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")

@@ -143,8 +143,8 @@ func brief(err error, args []string) error {
 	return briefError{err, words}
 }
 
-// version prints the version of the program, the version of the compiler, and the system
-// for which the program was built.
+// The function version() prints the version of the program, the version of the compiler,
+// and the system for which the program was built.
 func version(_ context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 {
 		return fmt.Errorf("version: %q: want no arguments", text.Clip(args[0]))

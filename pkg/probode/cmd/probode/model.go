@@ -108,7 +108,8 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	return q, nil
 }
 
-// build does what posterior does, but leaves α at zero if it is to be calibrated.
+// build does what the method posterior() does, but leaves α at zero if it is to be
+// calibrated.
 func (m *model) build() (*bayes.Posterior, error) {
 	if err := m.checkCounts(0, 1); err != nil {
 		return nil, err
@@ -318,7 +319,7 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 	return nil, fmt.Errorf("-condition %s: the data have %s", text.Clip(condition), strings.Join(names, ", "))
 }
 
-// title returns the name of the model as the flags give it.
+// The method title() returns the name of the model as the flags give it.
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
 
 // checkCounts checks the numbers of iterations and chains. Their product must fit into an

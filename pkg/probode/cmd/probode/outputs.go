@@ -125,7 +125,7 @@ func canWrite(flag, path string) error {
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
-// reason removes the operation and the path from an error.
+// The function reason() removes the operation and the path from an error.
 func reason(err error) error {
 	if why := (*os.PathError)(nil); errors.As(err, &why) {
 		return why.Err

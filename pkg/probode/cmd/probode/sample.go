@@ -167,7 +167,8 @@ func (r *sampleRun) parse(args []string) error {
 }
 
 // prepare builds the posterior, and finds its modes, around which the chains start. If
-// the command chooses the solver and the sampler, prepare chooses them.
+// the user leaves the choice of the solver and the sampler to the command, prepare()
+// chooses them.
 func (r *sampleRun) prepare(ctx context.Context) (err error) {
 	if r.sampler.Target().Noisy() {
 		r.p, err = r.model.posterior(ctx)
@@ -226,7 +227,8 @@ func (r *sampleRun) note(sentence string) {
 	fmt.Fprintln(r.out, text.Printable(sentence))
 }
 
-// follow shows the progress. The first report says how far an earlier call had got.
+// The method follow() shows the progress. The first report says how far an earlier call
+// had got.
 func (r *sampleRun) follow() {
 	before := unfinished(r.dir, r.settings)
 	show := display("sampling")
@@ -332,12 +334,12 @@ const firstDraws, lastDraws = 1000, 32_000
 // fewDraws replaces firstDraws for samplers whose draws are nearly independent.
 const fewDraws = 250
 
-// patience is the time after which a run without -draws stops.
+// The constant patience is the time after which a run without -draws stops.
 const patience = 7 * time.Minute
 
-// profile computes the profile likelihoods of a model from a file, within three minutes, so
-// that it can name the parameters that the data do not determine. It does nothing if they
-// are already known from the file that -start names.
+// The method profile() computes the profile likelihoods of a model from a file, within
+// three minutes, so that it can name the parameters that the data do not determine. It
+// does nothing if they are already known from the file that -start names.
 func (r *sampleRun) profile(ctx context.Context) {
 	file, out := r.model.loaded, r.out
 	if file == nil || r.unknown != "" {

@@ -139,9 +139,9 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	return failed
 }
 
-// calibration is the model of the command: x′ = θx(1 − x) on [0, 4], observed at nine
-// time points, some of which lie between grid points, and solved by forward Euler with
-// h = 1/4.
+// The function calibration() returns the model of the command: x′ = θx(1 − x) on [0, 4],
+// observed at nine time points, some of which lie between grid points, and solved by
+// forward Euler with h = 1/4.
 func calibration() *bayes.Posterior {
 	problem := &probode.Problem{
 		Name: "logistic growth", States: []string{"x"}, Params: []string{"rate"},

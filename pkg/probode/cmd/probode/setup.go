@@ -30,7 +30,8 @@ type solving struct {
 // The method set() reports whether the flag was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
-// The method by() returns base with the method and the noise that the flags give.
+// The method by() returns the setup base with the method and the noise that the flags
+// give.
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	switch s.noise {
 	case "":
@@ -103,8 +104,9 @@ func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	return all, err
 }
 
-// ladder returns the setups to compare. Without -steps, -rtol and -atol, the step sizes
-// are h, h/2, h/4 and h/8, where h is -step or, without -step, the step size of base.
+// The method ladder() returns the setups to compare. Without -steps, -rtol and -atol, the
+// step sizes are h, h/2, h/4 and h/8, where h is -step or, without -step, the step size
+// of base.
 func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	all, err := s.setups(base)
 	if err != nil || s.stepped() {

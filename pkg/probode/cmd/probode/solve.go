@@ -133,7 +133,7 @@ type solution struct {
 	observe  func(dst []float64, t float64, x, theta []float64)
 }
 
-// table computes the header and the rows.
+// The method table() computes the header and the rows.
 func (s *solution) table(ctx context.Context) (header []string, rows [][]float64, err error) {
 	p, err := s.problemOf()
 	if err != nil {

@@ -84,7 +84,7 @@ func undetermined(start string) string {
 
 // startsAt returns starts of chains at the given points. It returns nil if chains can
 // start around the modes, that is, if there are no points or if the best mode has a
-// Gaussian shape; found is nil if no modes were found.
+// Gaussian shape; the argument found is nil if no modes were found.
 func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Rand) []float64 {
 	if from == nil || found != nil && found.Highest().Cov != nil {
 		return nil
@@ -94,7 +94,7 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 
 // The method best() returns the end points of a fit whose log-likelihoods are at most 10
 // below the highest, as parameters of the posterior. They need not be optima, because
-// searches for modes go on from them. End points whose log-likelihoods differ by less
+// searches for modes continue from them. End points whose log-likelihoods differ by less
 // than 0.01 are regarded as the same.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
@@ -125,8 +125,8 @@ func (m *model) best(name string) (points [][]float64, err error) {
 
 // startsOf returns the points at which searches begin according to the flag -start. Each
 // point holds the values of all parameters on the linear scale. From a fit it takes those
-// end points whose log-likelihoods are lower than the best one by at most the argument
-// below.
+// end points whose log-likelihoods are lower than the highest one by no more than the
+// argument `below`.
 func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":

@@ -26,7 +26,7 @@ any.
 
 `
 
-// summary prints the table of the draws in a directory.
+// The function summary() prints the table of the draws in a directory.
 func summary(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
 	table := flags.Bool("csv", false, "print only the table, with all digits, as comma-separated values")

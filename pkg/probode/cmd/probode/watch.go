@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// watch returns a context under which long computations, such as a search for modes,
-// show their progress on standard error.
+// The function watch() returns a context under which long computations, such as a search
+// for modes, show their progress on standard error.
 func watch(ctx context.Context, quiet bool) context.Context {
 	if quiet {
 		return ctx
@@ -19,8 +19,8 @@ func watch(ctx context.Context, quiet bool) context.Context {
 	return progress.With(ctx, display)
 }
 
-// display returns a hook that shows progress on standard error. After two seconds it writes
-// a line, which disappears when done reaches total.
+// The function display() returns a hook that shows progress on standard error. After two
+// seconds it writes a line, which disappears when done reaches total.
 func display(label string) progress.Hook {
 	line, begin := progress.NewLine(os.Stderr), time.Now()
 	var mu sync.Mutex
@@ -43,7 +43,7 @@ func display(label string) progress.Hook {
 	}
 }
 
-// stopped says how far a command had got when it was interrupted.
+// The type stopped says how far a command had got when it was interrupted.
 type stopped string
 
 func (s stopped) Error() string { return string(s) }

@@ -61,8 +61,8 @@ type summary struct {
 	influence      func(y float64) (center, log float64)
 }
 
-// summary returns the centre and the spread of the draws x with the given weights; nil
-// means equal weights.
+// The method summary() returns the centre and the spread of the draws x with the given
+// weights; nil means equal weights.
 func (by Measure) summary(x, weights []float64) summary {
 	if by == Moments {
 		m, v := stat.PopMeanVariance(x, weights)
@@ -85,8 +85,8 @@ func (by Measure) summary(x, weights []float64) summary {
 }
 
 // weightedQuantiles holds the sorted draws x and their levels p. The level of a draw is
-// the share of the weights before it plus half of its own, scaled to run from 0 at the
-// first draw to 1 at the last.
+// the sum of the weights of the draws before it plus half of its own weight, shifted and
+// scaled so that it runs from 0 at the first draw to 1 at the last.
 type weightedQuantiles struct {
 	x, p []float64
 	size float64 // Kish's effective number of draws
@@ -121,8 +121,8 @@ func newQuantiles(x, weights []float64) weightedQuantiles {
 	return q
 }
 
-// equalQuantiles is newQuantiles for equal weights, which need no sorting beside the
-// draws.
+// equalQuantiles does the same as newQuantiles for equal weights, for which only the
+// draws have to be sorted.
 func equalQuantiles(x []float64) weightedQuantiles {
 	q := weightedQuantiles{x: slices.Clone(x), p: make([]float64, len(x)), size: float64(len(x))}
 	slices.Sort(q.x)
@@ -149,7 +149,7 @@ func (q weightedQuantiles) at(p float64) float64 {
 	return q.x[k-1] + (p-q.p[k-1])/(q.p[k]-q.p[k-1])*(q.x[k]-q.x[k-1])
 }
 
-// slope returns 1/f at the p-quantile, or NaN if there are too few draws.
+// The method slope() returns 1/f at the p-quantile, or NaN if there are too few draws.
 func (q weightedQuantiles) slope(p float64) float64 {
 	z := distuv.UnitNormal.Quantile(p)
 	phi := distuv.UnitNormal.Prob(z)
@@ -161,10 +161,10 @@ func (q weightedQuantiles) slope(p float64) float64 {
 	return math.NaN()
 }
 
-// part summarises the draws x[c][k] for which in[c][k] is 1, with weights w. If the
-// argument in is nil, it uses all draws; if w is nil, the weights are equal. It also
-// returns the influence of draw k of chain c, multiplied by the weight of the draw and
-// divided by the share of the part.
+// The method part() summarises the draws x[c][k] for which in[c][k] is 1, with weights w.
+// If the argument in is nil, it uses all draws; if w is nil, the weights are equal. It
+// also returns the influence of draw k of chain c, multiplied by the weight of the draw
+// and divided by the share of the draws that are used.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {

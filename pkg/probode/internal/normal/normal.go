@@ -21,10 +21,9 @@ func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
 // State returns hi and lo such that Seed(hi, lo) restores the current state.
 func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
 
-// The generator multiplies its state by a and adds c. Each of these numbers is two words
-// long. Two steps
-// together multiply by a² and add (a + 1)c. The constant dxsm is the multiplier in the
-// output of the generator.
+// The generator multiplies its state by a and adds c. Each of these numbers consists of
+// two 64-bit words. Two steps together multiply by a² and add (a + 1)c. The constant dxsm
+// is the multiplier in the output of the generator.
 const (
 	aHi, aLo   = 2549297995355413924, 4865540595714422341
 	cHi, cLo   = 6364136223846793005, 1442695040888963407
@@ -47,7 +46,7 @@ func next2(hi, lo uint64) (uint64, uint64) {
 	return h + (hi*aaLo + (lo*aaHi + ccHi)) + carry, l
 }
 
-// output returns the random word for a state.
+// The function output() returns the random word for a state.
 func output(hi, lo uint64) uint64 {
 	hi ^= hi >> 32
 	hi *= dxsm
@@ -102,9 +101,9 @@ func (s *Source) Fill(dst []float64) {
 // signed integer. It tests 0 ≤ j + inside−1 < 2 inside−1 in one comparison.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
-// reject returns the normal variate for the word u, whose point is near the edge of its
-// strip. If the point is above the density, later words replace u. reject also returns
-// the state after the last word used.
+// The function reject() returns the normal variate for a word u whose point is near the
+// edge of its strip. If the point is above the density, reject uses later words of the
+// generator instead of u. It also returns the state after the last word used.
 func reject(hi, lo, u uint64) (uint64, uint64, float64) {
 	uniform := func() float64 {
 		hi, lo = next(hi, lo)

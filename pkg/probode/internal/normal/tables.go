@@ -20,8 +20,8 @@ const (
 type stripData struct {
 	width float64 // x_i / unit
 
-	// A point with |j| < inside is below the density; inside is x_{i−1}/x_i in these
-	// units.
+	// A point with |j| < inside is below the density, where inside stands for x_{i−1}/x_i
+	// in these units.
 	less, span uint32 // inside − 1, and 2 inside − 1 or 0
 }
 

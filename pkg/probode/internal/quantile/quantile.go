@@ -112,9 +112,9 @@ func (s *Sketch) Quantiles() [][]float64 {
 	return out
 }
 
-// ranks returns the places of the order statistics that the levels need, in increasing
-// order. Each level needs one place or two neighbouring ones; place[i] is the index, in
-// ranks, of the lower place of level i.
+// The method ranks() returns the places of the order statistics that the levels need, in
+// increasing order. Each level needs one place or two neighbouring ones; place[i] is the
+// index, in ranks, of the lower place of level i.
 func (s *Sketch) ranks() (ranks, place []int) {
 	for _, p := range s.levels {
 		i := min(int(p*float64(s.n-1)), s.n-1)
@@ -150,8 +150,8 @@ func (s *Sketch) makeBins() {
 	s.count()
 }
 
-// count adds the waiting vectors to the bins, element by element, so that the bins of
-// an element stay in the cache.
+// The method count() adds the waiting vectors to the bins, element by element, so that
+// the bins of an element stay in the cache.
 func (s *Sketch) count() {
 	s.tiles(func(_ *column, k int, values []float64) {
 		lo, w, counts := s.lo[k], s.width[k], s.counts[k]
@@ -200,7 +200,7 @@ func (s *Sketch) fromBins(k int, p float64) float64 {
 	return s.max[k]
 }
 
-// tiles calls f for each element k with its values in all rows, which f may
+// The method tiles() calls f for each element k with its values in all rows, which f may
 // change.
 func (s *Sketch) tiles(f func(w *column, k int, values []float64)) {
 	s.parallel(func(w *column, k int) {

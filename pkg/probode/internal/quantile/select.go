@@ -48,7 +48,8 @@ func (c *column) selectRanks(values []float64, ranks []int) {
 	c.pick(values, ranks, 0, c.found, 0)
 }
 
-// pick sets found[i] to the order statistic of values at the place ranks[i] − first.
+// The method pick() sets found[i] to the order statistic of values at the place ranks[i]
+// − first.
 //
 // pick divides the range into about as many equal buckets as there are values and counts
 // the values in each; it then examines only the buckets that contain a requested place,

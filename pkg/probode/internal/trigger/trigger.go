@@ -28,12 +28,13 @@ const (
 )
 
 const (
-	// If a condition becomes true again and again within this fraction of the span, the
-	// times at which it does so are assumed to accumulate.
+	// If a condition becomes true several times in succession, each time within this
+	// fraction of the span after the last, the times are assumed to accumulate.
 	close = 1e-10
-	// repeats is the number of such times after which a run ends.
+	// The constant repeats is the number of such times after which a run ends with an
+	// error.
 	repeats = 3
-	// chain is the largest number of jumps at one time.
+	// The constant chain is the largest permitted number of jumps at one time.
 	chain = 1000
 )
 

@@ -77,7 +77,7 @@ func split(x [][]float64) [][]float64 {
 	return out
 }
 
-// transform returns f of each element.
+// The function transform() returns f of each element.
 func transform(x [][]float64, f func(float64) float64) [][]float64 {
 	out := make([][]float64, len(x))
 	for j, c := range x {
@@ -89,8 +89,9 @@ func transform(x [][]float64, f func(float64) float64) [][]float64 {
 	return out
 }
 
-// mean returns the mean of c. It is exact if all elements are equal, so that the variance
-// of a constant sequence is zero and not the square of a rounding error.
+// The function mean() returns the mean of c. It is exact if all elements are equal, so
+// that the variance of a constant sequence is zero and not the square of a rounding
+// error.
 func mean(c []float64) float64 {
 	var sum float64
 	for _, v := range c {

@@ -79,10 +79,10 @@ func ess(x [][]float64) float64 {
 
 	// For a reversible chain, the sums of the autocorrelations at lags 2k and 2k+1 are
 	// positive and decreasing. So the sum over lags ends at the first pair that is not
-	// positive, where noise dominates. No sum is allowed to exceed the one before. Of
-	// the pair at which the sum ends, the first autocorrelation, if positive, is
-	// counted once instead of twice. This sharpens the estimate for antithetic chains,
-	// whose pairs have a positive first term and a negative second term.
+	// positive, where noise dominates. No sum is allowed to exceed the one before. If the
+	// first autocorrelation of the pair at which the sum ends is positive, it is counted
+	// once instead of twice. This sharpens the estimate for antithetic chains, whose
+	// pairs have a positive first term and a negative second term.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0

@@ -104,8 +104,9 @@ func Kish(logWeights [][]float64) float64 {
 	return kish
 }
 
-// weights returns the weights of the draws, which sum to 1, and Kish's factor. Without
-// weights it returns nil and 1. If the weights cannot be normalised, the factor is NaN.
+// The function weights() returns the weights of the draws, which sum to 1, and Kish's
+// factor. Without weights it returns nil and 1. If the weights cannot be normalised, the
+// factor is NaN.
 func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
@@ -128,7 +129,7 @@ func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	return w, 1 / (float64(len(all)) * squares)
 }
 
-// weigh fills in the values that depend on the weights of the draws x.
+// The method weigh() fills in the values that depend on the weights of the draws x.
 func (m *Marginal) weigh(x, weights [][]float64) {
 	type weighted struct{ x, w float64 }
 	var all []weighted
@@ -162,7 +163,7 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 
 	// Each sorted draw is placed at the sum of the weights before it plus half its own
 	// weight. These places are scaled so that the first is 0 and the last is 1. With
-	// equal weights the result is that of Quantile.
+	// equal weights the result is the same as with Quantile.
 	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.x, b.x) })
 	first, last := all[0].w/2, all[len(all)-1].w/2
 	at := func(p float64) float64 {
@@ -190,8 +191,8 @@ func (s Summary) String() string {
 	return text.Table(rows, text.First)
 }
 
-// format writes the value v with as many decimals as three significant digits of the
-// standard deviation have.
+// The method format() writes the value v with the number of decimals that three
+// significant digits of the standard deviation need.
 func (m Marginal) format(v float64) string {
 	if !(m.SD > 1e-5 && m.SD < 1e6 && math.Abs(v) < 1e6) {
 		return fmt.Sprintf("%.4g", v)

@@ -48,8 +48,8 @@ func tailIndex(x [][]float64) float64 {
 	return worst
 }
 
-// excess subtracts from each of the m largest of sorted numbers the number that
-// precedes them, and returns the positive differences, scaled so that no square
+// The function excess() subtracts from each of the m largest of sorted numbers the number
+// that precedes them, and returns the positive differences, scaled so that no square
 // overflows.
 func excess(sorted []float64, m int) []float64 {
 	at := len(sorted) - m

@@ -67,8 +67,8 @@ var _ mcmc.Sink = (*file)(nil)
 func (f *file) partPath() string  { return f.path + partSuffix }
 func (f *file) statePath() string { return statePath(f.path) }
 
-// claim reads the files of a chain and, unless they hold all the draws, locks the
-// chain.
+// The function claim() reads the files of a chain and, unless they hold all the draws,
+// locks the chain.
 func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 	f := &file{path: chainPath(dir, c.Index()), chain: c}
 	if exists(f.path) {
@@ -127,7 +127,7 @@ func (f *file) finished(draws int) error {
 	return nil
 }
 
-// recorder returns a function that passes the draws of a file to the chain.
+// The method recorder() returns a function that passes the draws of a file to the chain.
 func (f *file) recorder() func(t *table, line []byte) error {
 	var x []float64
 	return func(t *table, line []byte) error {
@@ -332,8 +332,8 @@ func (f *file) cut(size int64) error {
 	return err
 }
 
-// lengthen replaces the files by a .part file with the same draws and a header with the
-// new number of draws.
+// The method lengthen() replaces the files by a .part file with the same draws and a
+// header with the new number of draws.
 func (f *file) lengthen() error {
 	header := slices.Clone(f.old.header)
 	for i := range header {

@@ -15,8 +15,8 @@ import (
 type layout struct {
 	fields  []mcmc.Field
 	columns []string
-	// front and back are the quantities whose columns precede and follow those of the
-	// parameters.
+	// The fields front and back list the quantities whose columns come before and after
+	// the columns of the parameters.
 	front, back []int
 }
 

@@ -14,11 +14,11 @@ import (
 // A mismatch is a setting, or a column, in which two files differ.
 type mismatch struct{ key, a, b string }
 
-// difference returns the first setting in which two headers differ, or nil if there is
-// none. It ignores the number of the chain and the versions of the programs that made the
-// files. A difference in the notes or in the length of the chain is returned only if no
-// other setting differs, because it may be a consequence of such a setting. Columns that
-// are nil are not known, and are not compared.
+// The function difference() returns the first setting in which two headers differ, or nil
+// if there is none. It ignores the number of the chain and the versions of the programs
+// that made the files. A difference in the notes or in the length of the chain is
+// returned only if no other setting differs, because it may be a consequence of such a
+// setting. Columns that are nil are not known, and are not compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch
@@ -68,8 +68,8 @@ func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	return length
 }
 
-// clip returns a mismatch that is short enough for a message. If long values begin
-// alike, it shows the part around the first difference.
+// The function clip() returns a mismatch that is short enough for a message. If long
+// values begin alike, it shows the part around the first difference.
 func clip(key, a, b string) *mismatch {
 	const most, before = 80, 20
 	if len(a) > most || len(b) > most {
@@ -88,8 +88,8 @@ func clip(key, a, b string) *mismatch {
 	return &mismatch{text.Clip(key), text.Clip(a), text.Clip(b)}
 }
 
-// roundingHint returns a remark for two files that differ in a computed number, if the
-// programs or the processors with which they were begun round differently.
+// roundingHint returns a remark for two files that differ in a computed number, if they
+// were begun by programs, or on processors, that differ in how they round.
 func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""

@@ -11,8 +11,8 @@ import (
 // The package writes only to regular files that begin as its own files do. It opens no
 // pipe or device, which could keep it waiting for ever.
 
-// openForReading opens a regular file, or the one that a link points to. For any other
-// kind of file it returns an error.
+// openForReading opens a regular file, or the regular file to which a link points. For
+// any other kind of file it returns an error.
 func openForReading(path string) (*os.File, error) {
 	if _, err := plain(path, os.Stat); err != nil {
 		return nil, err

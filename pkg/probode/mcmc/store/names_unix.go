@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// names returns the number of hard links to a file.
+// The function names() returns the number of hard links to a file.
 func names(info os.FileInfo) int {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Nlink)

@@ -79,8 +79,8 @@ func (s *set) complete(unfinished []string) error {
 	return nil
 }
 
-// makers says which version of the program began each chain. It returns "" if one version
-// began all of them.
+// The method makers() says which version of the program began each chain. It returns ""
+// if one version began all of them.
 func (s *set) makers() string {
 	var all []maker
 	var chains []string

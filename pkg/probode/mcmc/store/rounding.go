@@ -111,9 +111,9 @@ func changed(was, is []float64) *change {
 	return c
 }
 
-// cause says why recomputed numbers of a chain may differ from the saved ones. The first
-// argument describes the program that began the chain, and the second one describes the
-// running program.
+// The method cause() says why recomputed numbers of a chain may differ from the saved
+// ones. The first argument describes the program that began the chain, and the second one
+// describes the running program.
 func (c *change) cause(there, here maker) string {
 	if c.relative > rounded {
 		return "the model, the solver or the sampler is not the one that drew the chain: continue with that one, or begin in another directory"

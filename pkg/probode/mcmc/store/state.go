@@ -18,15 +18,15 @@ type state struct {
 	bodyCRC, headCRC uint64
 	length           int64 // the smallest number that this line may hold
 
-	// history names the builds that continued the chain after the build that the header
-	// names, each with its first iteration.
+	// The field history names the builds that continued the chain after the build that
+	// the header names, each with its first iteration.
 	history []string
 
-	// density holds the numbers that an Evaluator computes at the position.
+	// The field density holds the numbers that an Evaluator computes at the position.
 	density []float64
 
 	// The last two fields, turn and now, hold everything on which the rest of the chain
-	// depends, recorded at two times: now when the state was saved, and turn a few
+	// depends, at two times: now was recorded when the state was saved, and turn a few
 	// milliseconds earlier; the iterations between the two are replayed. If there are no
 	// such iterations, turn is empty.
 	turn, now []byte

@@ -22,7 +22,7 @@ type study struct {
 	maker maker
 }
 
-// fields returns the fields at the top of a chain's file.
+// The method fields() returns the fields at the top of a chain's file.
 func (s *study) fields(chain int) []mcmc.Field {
 	number := func(key string, v int) mcmc.Field { return mcmc.Field{Key: key, Value: strconv.Itoa(v)} }
 	out := []mcmc.Field{{Key: "format", Value: formatPrefix + strconv.Itoa(formatVersion)}}

@@ -39,7 +39,7 @@ type table struct {
 	names                               []string // of the columns, as the caller gave them
 }
 
-// body returns the number of bytes after the line of column names.
+// The method body() returns the number of bytes after the line of column names.
 func (t *table) body() int64 { return t.size - t.headSize }
 
 // get returns the value of a field in the header, or "" if there is none.
@@ -57,9 +57,9 @@ const everything = -1
 
 // scan reads a file of draws, which need not be complete. It reads at most the given
 // number of bytes after the line of column names, or all of them if that number is the
-// constant everything. If row is not nil, scan calls it for each draw, with the line of
-// the file that contains the draw. If there is an error, scan also returns what it has
-// read up to that point.
+// constant everything. If the function row() is not nil, scan() calls it for each draw,
+// with the line of the file that contains the draw. If there is an error, scan also
+// returns what it has read up to that point.
 func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*table, error) {
 	t := new(table)
 	r := bufio.NewReaderSize(in, 1<<16)
@@ -92,7 +92,7 @@ func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*tab
 // maxFirst is larger than the number of bytes in the first line of any file of draws.
 const maxFirst = 200
 
-// line processes one line of the file.
+// The method line() processes one line of the file.
 func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) error) (err error) {
 	t.size += int64(len(line))
 	content, comment := bytes.CutPrefix(bytes.TrimSuffix(line, []byte("\n")), []byte("# "))
@@ -139,7 +139,7 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 	return nil
 }
 
-// field stores the content of a comment line.
+// The method field() stores the content of a comment line.
 func (t *table) field(content string) error {
 	key, value, ok := strings.Cut(content, " = ")
 	if !ok || !printable(content) {

@@ -163,7 +163,7 @@ func (z *zarr) write(c *mcmc.Chains, l *layout) error {
 	return z.json(".zmetadata", map[string]any{"zarr_consolidated_format": 1, "metadata": z.metadata})
 }
 
-// variables returns the arrays that the columns form.
+// The method variables() returns the arrays that the columns form.
 func (l *layout) variables(c *mcmc.Chains) []variable {
 	var out []variable
 	at := map[string]int{}
@@ -225,8 +225,8 @@ func (z *zarr) json(path string, v any) error {
 	return os.WriteFile(filepath.Join(z.root, path), append(data, '\n'), 0o644)
 }
 
-// array writes the description of an array of 8-byte numbers, which is stored in chunks
-// of the given shape.
+// The method array() writes the description of an array of 8-byte numbers, which is
+// stored in chunks of the given shape.
 func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string, original string) error {
 	if err := os.Mkdir(filepath.Join(z.root, path), 0o755); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (z *zarr) counted(path, dimension string, n int) error {
 		os.WriteFile(filepath.Join(z.root, path, "0"), data, 0o644))
 }
 
-// variable writes an array of draws, one chunk per chain.
+// The method variable() writes an array of draws, one chunk per chain.
 func (z *zarr) variable(group string, v variable, all []variable, c *mcmc.Chains, l *layout) error {
 	dimensions := []string{"chain", "draw"}
 	for i, n := range v.shape {

@@ -63,8 +63,9 @@ func (t *tracer) z(i, j int) float64 {
 	return t.g.Z[j*len(t.g.X)+i]
 }
 
-// cell adds the segments in the cell whose lower left corner is (i, j), with the higher
-// density on their left. A point that is exactly on the level is treated as above it.
+// The method cell() adds the segments in the cell whose lower left corner is (i, j), with
+// the higher density on their left. A point that is exactly on the level is treated as
+// above it.
 func (t *tracer) cell(i, j int) {
 	sw, se, nw, ne := t.z(i, j), t.z(i+1, j), t.z(i, j+1), t.z(i+1, j+1)
 	above := 0

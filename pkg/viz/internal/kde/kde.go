@@ -133,8 +133,8 @@ func drawable(least int, xs ...[]float64) error {
 	return nil
 }
 
-// span returns m equally spaced points that cover x and extend past its ends by the
-// argument beyond.
+// The function span() returns m equally spaced points that cover x and extend past its
+// ends by the argument beyond.
 func span(x []float64, beyond float64, m int) []float64 {
 	m = max(m, 2)
 	lo, hi := slices.Min(x)-beyond, slices.Max(x)+beyond
@@ -145,7 +145,7 @@ func span(x []float64, beyond float64, m int) []float64 {
 	return s
 }
 
-// mass returns the integral of the density over the grid.
+// The method mass() returns the integral of the density over the grid.
 func (g Surface) mass() float64 {
 	var s float64
 	for _, z := range g.Z {

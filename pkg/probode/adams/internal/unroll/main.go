@@ -60,15 +60,15 @@ func lines(d int, pattern string) string  { return strings.Join(each(d, pattern)
 func all(d int, pattern string) string    { return strings.Join(each(d, pattern), " && ") }
 func matrix(d int, pattern string) string { return list(d*d, pattern) }
 
-// product returns code for the components of the product of a matrix with elements a0,
-// a1, … and a vector with elements x0, x1, …
+// The function product() returns code for the components of the product of a matrix with
+// elements a0, a1, … and a vector with elements x0, x1, …
 func product(d int, a, x string) string { return products(d, d, 1, a, x) }
 
-// The function transposed() is like product, with the transpose of the matrix.
+// The function transposed() is like product(), but it uses the transpose of the matrix.
 func transposed(d int, a, x string) string { return products(d, 1, d, a, x) }
 
-// products is like product, but for a matrix whose element (i, k) has the index i × row +
-// k × column.
+// The function products() is like product(), but for a matrix whose element (i, k) has
+// the index i × row + k × column.
 func products(d, row, column int, a, x string) string {
 	rows := make([]string, d)
 	for i := range rows {
@@ -94,7 +94,8 @@ func largest(d int, x string) string {
 	return out
 }
 
-// inverse returns code that sets a0, a1, … to the inverse of inv × I − jac.
+// The function inverse() returns code that sets a0, a1, … to the inverse of inv × I −
+// jac.
 func inverse(d int) string {
 	switch d {
 	case 1:

@@ -109,7 +109,8 @@ func nary(o op, empty *Node) func([]*Node) *Node {
 	}
 }
 
-// chain builds a comparison of two or more numbers: a < b < c means a < b and b < c.
+// The function chain() builds a comparison of two or more numbers: a < b < c means a < b
+// and b < c.
 func chain(o op) func([]*Node) *Node {
 	return func(a []*Node) *Node {
 		var parts []*Node
@@ -120,8 +121,8 @@ func chain(o op) func([]*Node) *Node {
 	}
 }
 
-// equality builds == or != of two numbers or two conditions. Two conditions are equal
-// unless exactly one of them is true.
+// The function equality() builds == or != of two numbers or two conditions. Two
+// conditions are equal unless exactly one of them is true.
 func equality(o op) builder {
 	name := map[op]string{opEq: "==", opNe: "!="}[o]
 	b := builder{min: 2, max: 2, check: func(a []*Node) error {
@@ -173,7 +174,8 @@ func log(a []*Node) *Node {
 	return node(opDiv, node(opLn, a[0]), node(opLn, a[1]))
 }
 
-// root is the a[0]-th root of a[1] or, with one argument, its square root.
+// The function root() builds the a[0]-th root of a[1] or, with one argument, its square
+// root.
 func root(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opSqrt, a[0])
@@ -187,14 +189,15 @@ func root(a []*Node) *Node {
 	return node(opPow, a[1], recip(a[0]))
 }
 
-// heaviside is 0 for a negative argument, ½ for 0, and 1 for a positive one.
+// The function heaviside() builds an expression that is 0 for a negative argument, ½ for
+// 0, and 1 for a positive one.
 func heaviside(a []*Node) *Node {
 	return node(opAdd, Num(0.5), node(opMul, Num(0.5), node(opSign, a[0])))
 }
 
-// piecewise builds a piecewise expression, which is NaN if no condition holds and there
-// is no branch for all other cases. If the pieces are conditions, the result is a
-// condition that contains only logical operators.
+// The function piecewise() builds a piecewise expression, which is NaN if no condition
+// holds and there is no branch for all other cases. If the pieces are conditions, the
+// result is a condition that contains only logical operators.
 func piecewise(a []*Node) *Node {
 	condition := false
 	for i := 0; i < len(a); i++ {

@@ -70,7 +70,8 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 // of that case.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
-// margin returns Margin of n or, if the argument not is true, of the negation of n.
+// The method margin() returns Margin of n or, if the argument `not` is true, of the
+// negation of n.
 func (n *Node) margin(not bool) (*Node, bool) {
 	op, args := n.Operator()
 	if v, ok := n.Const(); ok {

@@ -239,12 +239,12 @@ func (n *Node) with(args []*Node) *Node {
 	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args)}
 }
 
-// postorder returns all nodes of the roots without repetitions. Arguments come before the
-// nodes that use them. It does not recurse, because expressions may be nested more deeply
-// than the stack allows.
+// The function postorder() returns all nodes of the roots without repetitions. Arguments
+// come before the nodes that use them. It does not recurse, because expressions may be
+// nested more deeply than the stack allows.
 func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
 
-// postorderBut is like postorder, but it omits the nodes in done and all nodes below
+// postorderBut is like postorder(), but it omits the nodes in done and all nodes below
 // them.
 func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	type frame struct {
@@ -284,8 +284,8 @@ func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
 	return rebuildAll([]*Node{n}, f)[0]
 }
 
-// rebuildAll is like rebuild for several expressions. It rebuilds a shared part only
-// once.
+// rebuildAll does what rebuild() does, for several expressions. It rebuilds a shared part
+// only once.
 func rebuildAll(list []*Node, f func(m *Node, args []*Node) *Node) []*Node {
 	done := map[*Node]*Node{}
 	var args []*Node

@@ -113,8 +113,8 @@ func (g *goWriter) arg(v int32, level int) string {
 	return t.s
 }
 
-// term returns an operand of a sum. A product becomes float64(a * b), so that it is
-// rounded before the addition.
+// The method term() returns an operand of a sum. A product becomes float64(a * b), so
+// that it is rounded before the addition.
 func (g *goWriter) term(v int32, level int) string {
 	t := g.text[v]
 	if i := v - g.line.first(); i >= 0 && g.line.code[i].code == codeMul && t.level != goAtom {
@@ -123,7 +123,7 @@ func (g *goWriter) term(v int32, level int) string {
 	return g.arg(v, level)
 }
 
-// cond returns a value as a Go expression of type bool.
+// The method cond() returns a value as a Go expression of type bool.
 func (g *goWriter) cond(v int32, level int) string {
 	if g.isBool(v) {
 		return g.arg(v, level)
@@ -210,8 +210,9 @@ func (g *goWriter) write(assignments []Assignment) {
 	}
 }
 
-// float returns the Go expression for a value that initialises a variable. An integer
-// constant is converted to float64, because the variable would otherwise be an int.
+// The method float() returns the Go expression for a value that initialises a variable.
+// An integer constant is converted to float64, because the variable would otherwise be an
+// int.
 func (g *goWriter) float(v int32) string {
 	t := g.text[v]
 	if v < g.line.first() && v >= int32(g.line.inputs) && !strings.Contains(t.s, "math.") {

@@ -60,7 +60,8 @@ type expander struct {
 	made      int
 }
 
-// body returns the function with the given name, with all calls in it expanded.
+// The method body() returns the function with the given name, with all calls in it
+// expanded.
 func (e *expander) body(name string) (*Node, error) {
 	if l, ok := e.open[name]; ok {
 		if l == nil {

@@ -243,8 +243,8 @@ func (l *lowering) node(n *Node) int32 {
 	return l.emit(codeFunc+code(n.op), arg(0))
 }
 
-// pow emits multiplications for the same powers as powNumber does. Other powers of the
-// same number share the squares.
+// The method pow() emits multiplications for the same powers as powNumber does. Other
+// powers of the same number share the squares.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)

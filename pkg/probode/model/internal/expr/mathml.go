@@ -88,7 +88,7 @@ func clip(s string) string {
 	return s
 }
 
-// content returns the pieces of text in e that <sep/> separates.
+// The method content() returns the pieces of text in e that <sep/> separates.
 func (m *mathML) content(e *tree.Element) ([]string, error) {
 	for _, c := range e.Child {
 		if c.Name != "sep" {
@@ -98,7 +98,7 @@ func (m *mathML) content(e *tree.Element) ([]string, error) {
 	return e.Text, nil
 }
 
-// element reads e as an expression.
+// The method element() reads e as an expression.
 func (m *mathML) element(e *tree.Element) (*Node, error) {
 	if err := m.space(e); err != nil {
 		return nil, err
@@ -229,8 +229,8 @@ func (m *mathML) cn(e *tree.Element) (*Node, error) {
 	return Num(v[0]), nil
 }
 
-// semantics reads the first child as an expression. The other children are annotations,
-// which do not change the value.
+// The method semantics() reads the first child as an expression. The other children are
+// annotations, which do not change the value.
 func (m *mathML) semantics(e *tree.Element) (*Node, error) {
 	if err := m.only(e, -1); err != nil {
 		return nil, err

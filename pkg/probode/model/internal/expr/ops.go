@@ -64,9 +64,9 @@ const (
 func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
-// operators holds the names of each operator in calls, Go, MathML and LaTeX. The MathML
-// name is empty if it equals the name in calls. The field eval is not nil if the
-// operator is a function of one number.
+// The variable operators holds the names of each operator in calls, Go, MathML and LaTeX.
+// The MathML name is empty if it equals the name in calls. The field eval is not nil if
+// the operator is a function of one number.
 var operators = [numOps]struct {
 	name, golang, mathML, latex string
 	eval                        func(float64) float64
@@ -116,7 +116,7 @@ var operators = [numOps]struct {
 	opXor: {name: "xor", latex: ` \oplus `},
 }
 
-// sign returns −1, 0 or 1, and NaN for NaN.
+// The function sign() returns −1, 0 or 1, and NaN for NaN.
 func sign(x float64) float64 {
 	switch {
 	case x > 0:

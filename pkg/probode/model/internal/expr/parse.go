@@ -81,8 +81,8 @@ const (
 	levelPower
 )
 
-// operator returns the level and the name of the next token, or −1 and "" if the next
-// token is not a binary operator.
+// The method operator() returns the level and the name of the next token, or −1 and "" if
+// the next token is not a binary operator.
 func (p *parser) operator() (level int, name string) {
 	if p.tok.kind != 'o' && p.tok.kind != 'a' {
 		return -1, ""
@@ -132,7 +132,7 @@ func (r series) node() *Node {
 }
 
 // The method binary() reads operands joined by operators that bind at least as tightly as
-// level.
+// the argument level says.
 func (p *parser) binary(level int) (*Node, error) {
 	start := p.tok.pos
 	first, err := p.unary(level)
@@ -246,7 +246,7 @@ func (p *parser) unary(level int) (*Node, error) {
 	return n, nil
 }
 
-// power reads an operand and its exponent, which may have a sign.
+// The method power() reads an operand and its exponent, which may have a sign.
 func (p *parser) power() (*Node, error) {
 	pos := p.tok.pos
 	base, err := p.operand()
@@ -298,7 +298,7 @@ func Reserved(name string) bool {
 	return literal(name) != nil || name == "and" || name == "or" || name == "not"
 }
 
-// operand reads a number, a name, a call or an expression in brackets.
+// The method operand() reads a number, a name, a call or an expression in brackets.
 func (p *parser) operand() (*Node, error) {
 	tok := p.tok
 	switch {
@@ -341,7 +341,8 @@ func (p *parser) operand() (*Node, error) {
 	return nil, p.errorf(`found %s: want a number, a name, a sign or "("`, tok)
 }
 
-// call reads the arguments of a function, from the opening bracket to the closing one.
+// The method call() reads the arguments of a function, from the opening bracket to the
+// closing one.
 func (p *parser) call(name token) (*Node, error) {
 	user := slices.Contains(p.functions, name.text)
 	b, known := builders[name.text]

@@ -61,8 +61,8 @@ func (p *pool) intern(n *Node) *Node {
 	return n
 }
 
-// adopt returns the nodes in the pool that equal the given expressions, whose parts need
-// not be in the pool.
+// The method adopt() returns the nodes in the pool that equal the given expressions,
+// whose parts need not be in the pool.
 func (p *pool) adopt(list ...*Node) []*Node {
 	return rebuildAll(list, func(m *Node, args []*Node) *Node {
 		if _, ok := p.ids[m]; ok {
@@ -72,8 +72,8 @@ func (p *pool) adopt(list ...*Node) []*Node {
 	})
 }
 
-// commute is like intern for a sum or product. The operands may be in any order; the pool
-// keeps the order that it saw first.
+// The method commute() does what intern() does, for a sum or a product. The operands may
+// be in any order; the pool keeps the order that it saw first.
 func (p *pool) commute(n *Node) *Node {
 	ids := make([]int32, len(n.args))
 	for i, a := range n.args {

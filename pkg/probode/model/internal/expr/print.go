@@ -188,8 +188,8 @@ func (textStyle) layout(n *Node, l *layout) {
 	}
 }
 
-// afterMinus returns the level that n needs after a minus, so that one sign never follows
-// another.
+// afterMinus returns the level that n needs after a minus sign, so that one sign never
+// follows another.
 func afterMinus(n *Node) int {
 	if negative(n) {
 		return levelAtom

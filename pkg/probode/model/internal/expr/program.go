@@ -294,12 +294,12 @@ type run struct {
 	values []float64
 }
 
-// schedule groups instructions with the same code. An instruction is ready when its
-// operands are computed. The method schedule() takes all ready instructions with one
-// code. This can make further instructions with the same code ready, and schedule takes
-// those too. Then it continues with another code, always the one with the most ready
-// instructions, so the runs are few and long. The instructions that the argument early
-// marks come first; ahead is the number of runs that they form.
+// The method schedule() groups instructions with the same code. An instruction is ready
+// when its operands are computed. The method schedule() takes all ready instructions with
+// one code. This can make further instructions with the same code ready, and schedule
+// takes those too. Then it continues with another code, always the one with the most
+// ready instructions, so the runs are few and long. The instructions that are marked in
+// the argument early come first; the result ahead is the number of runs that they form.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)

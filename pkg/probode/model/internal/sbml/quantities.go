@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// model converts the elements to equations.
+// The method model() converts the elements to equations.
 func (s *reader) model() *equations.Equations {
 	m := &equations.Equations{Name: s.root.Get("name"), TimeUnit: s.timeUnit(), Unordered: true}
 	if m.Name == "" {
@@ -29,9 +29,9 @@ func (s *reader) model() *equations.Equations {
 	return m
 }
 
-// reaction adds an assignment for the rate of a reaction, in units of extent per time. It
-// adds the rate, times the stoichiometry, to the flows of the reaction's species. The
-// sign is positive for products and negative for reactants.
+// The method reaction() adds an assignment for the rate of a reaction, in units of extent
+// per time. It adds the rate, times the stoichiometry, to the flows of the reaction's
+// species. The sign is positive for products and negative for reactants.
 func (s *reader) reaction(e *tree.Element) {
 	id := e.Get("id")
 	if s.flag(e, "fast", false) {
@@ -108,8 +108,8 @@ func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 	return expr.Num(sign)
 }
 
-// quantity converts a compartment, species, parameter or stoichiometry to a state, a
-// constant or an assignment.
+// The method quantity() converts a compartment, species, parameter or stoichiometry to a
+// state, a constant or an assignment.
 func (s *reader) quantity(e *tree.Element) {
 	id, at := e.Get("id"), s.At(e.Line)
 	if rule := s.assign[id]; rule != nil {
@@ -239,8 +239,8 @@ func (s *reader) amountID(id string) string {
 	return id
 }
 
-// event adds an event, whose trigger must be a comparison with the time, such as time >=
-// 5.
+// The method event() adds an event, whose trigger must be a comparison with the time,
+// such as time >= 5.
 func (s *reader) event(e *tree.Element) {
 	id := e.Get("id")
 	if id == "" {

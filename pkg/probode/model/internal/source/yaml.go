@@ -52,9 +52,9 @@ func yamlMessage(err error) string {
 	return "YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
 }
 
-// node copies y and replaces its aliases by copies of their values. The argument left
-// is the number of values that the file may still have. Because of this limit, aliases
-// of aliases give an error instead of gigabytes of values.
+// The method node() copies y and replaces its aliases by copies of their values. The
+// argument left is the number of values that the file may still have. Because of this
+// limit, aliases of aliases give an error instead of gigabytes of values.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
 		s.Failf(y.Line, "found more than %d values after all aliases are expanded", maxNodes)
