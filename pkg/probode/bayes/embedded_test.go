@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -79,5 +80,45 @@ func TestCensoredLawFromOutside(t *testing.T) {
 		}
 		_ = p.Spreads()
 		checkGradient(t, e, []float64{0.7, -1.2}, nil, 1e-7)
+	}
+}
+
+// Priors and laws that are incomplete or impossible are refused in one line that names the
+// parameter or the column.
+func TestImpossibleParts(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	normal := distuv.Normal{Mu: 1, Sigma: 1}
+	gaussian := bayes.Gaussian{Sigma: bayes.Unknown("s")}
+	for _, c := range []struct {
+		of    bayes.Likelihood
+		prior bayes.Distribution
+		want  string
+	}{
+		{gaussian, normal, ""},
+		{bayes.Censored{Of: gaussian, Limit: 1}, normal, ""},
+		{bayes.Censored{Limit: 1}, normal, "errors of column 1: the distribution is nil"},
+		{bayes.Censored{Of: gaussian, Limit: nan}, normal, "errors of column 1: the value 3 at t = 0.5 is impossible"},
+		{bayes.Censored{Of: bayes.LogNormal{Sigma: bayes.Unknown("s")}, Limit: -1}, normal, ""},
+		{gaussian, distuv.Normal{Mu: 1, Sigma: 0}, `the prior of "slope" has the support`},
+		{gaussian, distuv.Normal{Mu: 1, Sigma: -1}, `the prior of "slope" has the support`},
+		{gaussian, distuv.Normal{Mu: nan, Sigma: 1}, `the prior of "slope" has the support`},
+		{gaussian, distuv.Uniform{Min: 2, Max: 1}, `the prior of "slope" has the support`},
+		{gaussian, distuv.Exponential{Rate: 0}, `the prior of "slope" has the support`},
+		{gaussian, bayes.Truncated{Of: normal, Min: 2, Max: 1}, `the prior of "slope" has the support`},
+		{gaussian, bayes.Truncated{Of: normal, Min: nan, Max: 1}, `the prior of "slope" has the support`},
+		{gaussian, bayes.Truncated{Min: 0, Max: 1}, `the prior of "slope", bayes.Truncated{Of: nil, Min: 0, Max: 1}, cannot be used`},
+		{gaussian, distuv.Uniform{Min: -inf, Max: inf}, `the prior of "slope" has the`},
+	} {
+		p := &bayes.Posterior{
+			Model: bayes.Model{
+				Params:      []bayes.Param{{Name: "slope", Prior: c.prior}, {Name: "s", Prior: distuv.LogNormal{Mu: 0, Sigma: 1}}},
+				Experiments: []bayes.Experiment{{Problem: sloped(1), Data: &bayes.Data{T: []float64{0.5, 1}, Y: [][]float64{{3}, {2}}}, Errors: []bayes.Likelihood{c.of}}},
+			},
+			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.25)},
+		}
+		_, err := bayes.NewDensity(context.Background(), p)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%T, %v: error %v, want one line with %q", c.of, c.prior, err, c.want)
+		}
 	}
 }

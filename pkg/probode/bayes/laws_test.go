@@ -90,9 +90,7 @@ func gammas(of bayes.Likelihood, y float64, own []float64) float64 {
 }
 
 // LogProb agrees with other formulas for the same distribution. Rounding is 1e-15 of the
-// terms of the sums, of which those for counts have y, and of (y−m)/σ, whose relative error
-// is that of y − m. The gamma functions of Poisson and Binomial, of y up to 1e6 and n up to 1e5,
-// have rounding errors of 1e-16 of n log n.
+// terms in the sums, and a few 1e-16 of the gamma functions of counts.
 func TestLawsDirectly(t *testing.T) {
 	each(func(of bayes.SlopedLikelihood, y, m float64, own []float64) {
 		got := of.LogProb(y, m, own)
@@ -118,10 +116,10 @@ func derivative(f func(float64) float64, x, width float64) float64 {
 	return (16*bc - ab) / 15
 }
 
-// Slope is the derivative of LogProb with respect to m and each element of own. The
-// widths are smaller than the distance to the edge of where the law is defined. Rounding is 1e-16
-// of the terms of the log density over the step, and the error of the differences is
-// about 1e-12 of the log density over the width.
+// Slope is the derivative of LogProb with respect to m and each element of own. The widths
+// are smaller than the distance to the edge of where the law is defined. Rounding is 1e-16
+// of the terms of the log density over the step, and the error of the differences is about
+// 1e-12 of the log density over the width.
 func TestLawsSlopes(t *testing.T) {
 	each(func(of bayes.SlopedLikelihood, y, m float64, own []float64) {
 		at := append([]float64{m}, own...)
@@ -189,8 +187,9 @@ func spans(of bayes.Likelihood, m float64, own []float64, do func(y, weight floa
 }
 
 // The Fisher information is the variance of the slopes, and these have the mean zero. The
-// sums and integrals leave out less than 1e-8. At its kink the slope of Laplace's distribution
-// jumps, and the rule has an error of the order of its squared step, 4e-4, over 24.
+// sums and integrals leave out less than 1e-8. At its kink the slope of Laplace's
+// distribution jumps, and the rule has an error of the order of its squared step, 4e-4,
+// over 24.
 func TestLawsInformation(t *testing.T) {
 	for _, c := range everyLaw {
 		for _, m := range c.m {
@@ -312,8 +311,8 @@ func TestLogNormalScales(t *testing.T) {
 // Draws have the mean and the variance of their law, also where generators change their
 // method: for large counts, many trials, and shares near 0 and 1. With 4,000 draws the mean
 // has an error of sd/63, and a variance one of 2.3 % times √((kurtosis − 1)/2). A negative
-// binomial distribution has the largest kurtosis, 3 + 6/φ + 1/var, below 16 here, which gives 6.1 %. 4.5 of these
-// errors in 2·11 checks are exceeded with the probability 1.5e-4.
+// binomial distribution has the largest kurtosis, 3 + 6/φ + 1/var, below 16 here, which
+// gives 6.1 %. 4.5 of these errors in 2·11 checks are exceeded with the probability 1.5e-4.
 func TestMomentsOfDraws(t *testing.T) {
 	for _, c := range []struct {
 		of  bayes.Likelihood
@@ -404,10 +403,10 @@ var cumulatives = []struct {
 	{bayes.StudentT{}, []float64{200, 0.7}},
 }
 
-// The derivative of the distribution function is the density, from far below the
-// expected value, where the probability is e⁻⁸⁰⁰, to far above, where it is 1. The derivatives of
-// the logarithms are those of differences. The one with respect to ν is
-// itself a difference, with an error of 1e-8.
+// The derivative of the distribution function is the density, from far below the expected
+// value, where the probability is e⁻⁸⁰⁰, to far above, where it is 1. The derivatives of
+// the logarithms are those of differences. The one with respect to ν is itself a
+// difference, with an error of 1e-8.
 func TestLogCDFIsIntegralOfDensity(t *testing.T) {
 	const m = 2.1
 	for _, c := range cumulatives {

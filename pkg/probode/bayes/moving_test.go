@@ -111,3 +111,42 @@ func TestMovingEventsWithNoise(t *testing.T) {
 		checkGradient(t, e, u, xi, 1e-6)
 	}
 }
+
+// The same with steps that are chosen anew at every θ, and with a grid that was made at
+// another θ, where the events are at other times: the steps are stretched, and the path
+// stays accurate.
+func TestMovingEventsOnOtherGrids(t *testing.T) {
+	theta := []float64{0.9, 0.37, 3.5, 0.4, 6, 2.2}
+	fine := probode.Tolerance{Relative: 1e-8}
+	for name, setup := range map[string]probode.Setup{
+		"adaptive Radau":      {Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: fine}},
+		"adaptive RK":         {Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Adaptive{Tolerance: fine}},
+		"frozen RK":           {Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Frozen{Tolerance: fine}},
+		"through, RK":         {Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Through(0.05)},
+		"frozen BDF":          {Method: methods.BDF{}, Mesh: probode.Frozen{Tolerance: fine}},
+		"frozen at another θ": {Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: fine}},
+	} {
+		p := dosed(setup, true)
+		if name == "frozen at another θ" {
+			p.GridAt = []float64{0.5, 0.8, 2, 1, 3, 1}
+		}
+		e, u := densityAt(t, p, theta...)
+		x := &p.Experiments[0]
+		want := e.Constrain(make([]float64, len(u)), u)
+		for n, row := range x.Data.Y {
+			m := dosedAt(x.Data.T[n], theta[0], theta[1], theta[2])
+			if !math.IsNaN(row[0]) {
+				want += distuv.StudentsT{Mu: m, Sigma: theta[3], Nu: theta[4]}.LogProb(row[0])
+			}
+			if !math.IsNaN(row[1]) {
+				want += distuv.Poisson{Lambda: theta[5] * m}.LogProb(row[1])
+			}
+		}
+		if got, err := e.LogPosterior(u, nil); err != nil || !(math.Abs(got-want) < 1e-4) {
+			t.Errorf("%s: log density %.9g, %v: want %.9g", name, got, err, want)
+		}
+		release := e.Hold(theta)
+		checkGradient(t, e, u, nil, 1e-6)
+		release()
+	}
+}

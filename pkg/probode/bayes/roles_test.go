@@ -105,8 +105,8 @@ func TestColumnInManyRoles(t *testing.T) {
 	}
 }
 
-// The log density does not depend on the order of the experiments or of the parameters, nor on
-// rows in which everything is missing, if the steps stay the same.
+// The log density does not depend on the order of the experiments or of the parameters, nor
+// on rows in which everything is missing, if the steps stay the same.
 func TestOrderDoesNotMatter(t *testing.T) {
 	setup := probode.Setup{Method: adams.Bashforth{Steps: 2}, Mesh: probode.Uniform(0.1)}
 	p := twoExperiments(setup)

@@ -155,7 +155,7 @@ func (v *validator) experiment(x *Experiment) error {
 // Own returns. It also checks that the data are possible under this likelihood.
 func (v *validator) column(x *Experiment, k int) error {
 	of := x.errors(k)
-	if of == nil {
+	if c, is := of.(Censored); of == nil || is && c.Of == nil {
 		return errors.New("the distribution is nil")
 	}
 	about, described := description(of)

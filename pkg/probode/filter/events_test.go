@@ -8,8 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A dose adds the same amount to whatever is left, so it leaves the standard deviation as it
-// is. This is so for any size of what is left, also if it is so small that its last
+// A dose adds the same amount to whatever is left, so it leaves the standard deviation as
+// it is. This is so for any size of what is left, also if it is so small that its last
 // digit is lost in the sum: then the uncertainty must not be lost, too.
 func TestDoseKeepsUncertainty(t *testing.T) {
 	for _, left := range []float64{0, 1e-300, 1e-40, 1e-20, 1e-9, 1e-3, 1, 1e9} {
@@ -114,8 +114,8 @@ func TestDatumAfterEventAtStart(t *testing.T) {
 }
 
 // If the time of an event depends on θ, the points of the grid move with it. At another θ
-// the data are not at grid points any more, which is an error; data at the ends of the span stay
-// there.
+// the data are not at grid points any more, which is an error; data at the ends of the span
+// stay there.
 func TestMovedData(t *testing.T) {
 	p := affine()
 	p.Theta = []float64{2, 1}

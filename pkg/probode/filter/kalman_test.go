@@ -119,9 +119,10 @@ func ends(nodes, off []float64, by float64) (at []int) {
 	return at
 }
 
-// On an affine field with affine jumps, on irregular grids, the filter, the smoother and the
-// solution between grid points are those of a dense Gaussian computation. Derivatives of
-// the jumps are differences, with an error of 1e-10. Dense covariances lose digits for large q.
+// On an affine field with affine jumps, on irregular grids, the filter, the smoother and
+// the solution between grid points are those of a dense Gaussian computation. Derivatives
+// of the jumps are differences, with an error of 1e-10. Dense covariances lose digits for
+// large q.
 func TestJumpsAgainstDense(t *testing.T) {
 	off := []float64{.27, .56, 1.29, 1.31, 1.97} // between grid points, some of them near an event
 	for q := 1; q <= 3; q++ {

@@ -68,19 +68,18 @@ func (e *expansion) at(n int, x []float64) []float64 {
 
 // expand sets the standard deviation s for the data value y with the given index and
 // likelihood. If y is impossible given m, it expands at m = y instead. If the state is
-// known exactly, any s gives the same result, also where counts have no variance.
+// known exactly, s has no influence on the likelihood, and 1 replaces the s of a count
+// without variance.
 func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m float64, own []float64, known bool) (sd float64) {
-	if known {
-		e.mean[index], e.sd[index] = m, 1
-		return 1
-	}
 	if math.IsNaN(y) {
 		y = m
 	}
 	if e.mean[index] = m; math.IsInf(likelihood.LogProb(y, m, own), -1) {
 		m = y
 	}
-	e.sd[index] = standIn(likelihood, y, m, own)
+	if e.sd[index] = standIn(likelihood, y, m, own); known && !(e.sd[index] > 0) {
+		e.sd[index] = 1
+	}
 	return e.sd[index]
 }
 

@@ -342,7 +342,9 @@ func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expan
 		if p.logarithm[k] {
 			r.Y[k], r.Mean[k] = math.Log(r.Y[k]), math.Log(m)
 			for j := range d {
-				r.Slopes[k*d+j] /= m
+				if r.Slopes[k*d+j] /= m; !(m > 0) { // a missing value has the median 0
+					r.Slopes[k*d+j] = 0
+				}
 			}
 		}
 		for j, v := range x {

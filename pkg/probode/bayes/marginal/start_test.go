@@ -92,3 +92,30 @@ func TestLaplaceAtZero(t *testing.T) {
 		}
 	}
 }
+
+// A missing value at the start is predicted with the state there and the measurement error
+// alone: its standard deviation or, for log-normal errors, that of the logarithm. For other
+// laws it is that of the Gaussian error that stands in for them, √(ν/(ν+1)) σ for Student's
+// t distribution and √m for counts.
+func TestPredictionAtStart(t *testing.T) {
+	for _, c := range []struct {
+		errors    bayes.Likelihood
+		start, sd float64
+	}{
+		{bayes.Gaussian{Sigma: bayes.Known(2)}, 20, 2},
+		{bayes.Gaussian{Sigma: bayes.Known(2)}, 0, 2},
+		{bayes.LogNormal{Sigma: bayes.Known(.3)}, 20, .3},
+		{bayes.LogNormal{Sigma: bayes.Known(.3)}, 0, .3},
+		{bayes.StudentT{Nu: bayes.Known(3), Sigma: bayes.Known(2)}, 20, math.Sqrt(3)},
+		{bayes.StudentT{Nu: bayes.Known(3), Sigma: bayes.Known(2)}, 0, math.Sqrt(3)},
+		{bayes.Poisson{}, 20, math.Sqrt(20)},
+	} {
+		e := density(t, started(c.errors, c.start, math.NaN(), 3, 9, 11, 4, 6), Settings{EK: filter.EK{Q: 2}, Mesh: probode.Through(.5), DALTON: true, Diffusion: bayes.Known(100)})
+		if _, err := e.LogLikelihood([]float64{.6}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Expected(); !(math.Abs(got[0]-c.start) < 1e-12) || !(math.Abs(got[1]-c.sd) < 1e-4*c.sd) {
+			t.Errorf("%T at %g: the prediction is %.9g ± %.9g: want %g ± %.9g", c.errors, c.start, got[0], got[1], c.start, c.sd)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
@@ -32,7 +33,9 @@ type swarm struct {
 	data    *bayes.Data
 	d       int // dimension of the state
 	stages  []stage
-	rows    int // number of earlier rows that the continuation of a path needs
+	most    int  // largest number of stages
+	moves   bool // the grid, and so the stages, depend on θ
+	rows    int  // number of earlier rows that the continuation of a path needs
 	z, next [][]float64
 	// memory and nextMemory contain the past values that the method stores for each
 	// path (see probode.Solver.MemoryLen).
@@ -54,27 +57,49 @@ func newEstimator(s *state, correlated bool) *estimator {
 	for i, x := range s.e.Posterior().Experiments {
 		r := s.e.Part(i)
 		m.xi = append(m.xi[:0], make([]float64, max(len(m.xi), r.NoiseLen()))...)
-		at := r.Grid().Interpolator()
-		rows := make([]int, len(x.Data.T))
-		for n := range rows {
-			rows[n] = n
-		}
-		slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(at.Last(a), at.Last(b)) })
-		// The number of earlier grid points that interpolation uses is the order of the
-		// method.
+		// Interpolation uses as many earlier grid points as the order of the method.
 		w := swarm{data: x.Data, d: x.Problem.Dim(), rows: 2 + r.Grid().Solver().Method().Order()}
-		for _, n := range rows {
-			to := at.Last(n)
-			if len(w.stages) == 0 || w.stages[len(w.stages)-1].to != to {
-				w.stages = append(w.stages, stage{to: to})
-			}
-			s := &w.stages[len(w.stages)-1]
-			s.data = append(s.data, n)
-			s.any = s.any || slices.ContainsFunc(x.Data.Y[n], func(y float64) bool { return !math.IsNaN(y) })
+		w.moves = slices.ContainsFunc(x.Problem.Events, func(e probode.Event) bool { return e.When != nil })
+		w.plan(r.Grid().Interpolator())
+		if w.most = len(w.stages); w.moves {
+			w.most = len(x.Data.T)
 		}
 		m.swarms = append(m.swarms, w)
 	}
 	return m
+}
+
+// plan sets the stages for the present grid.
+func (w *swarm) plan(at *probode.Interpolator) {
+	rows := make([]int, len(w.data.T))
+	for n := range rows {
+		rows[n] = n
+	}
+	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(at.Last(a), at.Last(b)) })
+	w.stages = nil
+	for _, n := range rows {
+		to := at.Last(n)
+		if len(w.stages) == 0 || w.stages[len(w.stages)-1].to != to {
+			w.stages = append(w.stages, stage{to: to})
+		}
+		s := &w.stages[len(w.stages)-1]
+		s.data = append(s.data, n)
+		s.any = s.any || slices.ContainsFunc(w.data.Y[n], func(y float64) bool { return !math.IsNaN(y) })
+	}
+}
+
+// follow moves the grid of r to theta, and sets the stages for it. Events at times that
+// depend on θ move the grid points that a datum needs.
+func (w *swarm) follow(r *bayes.Part, theta []float64) error {
+	if err := r.Solve(w.z[0], w.memory[0], theta, nil, 0, 0); err != nil { // no step
+		return err
+	}
+	at, x := r.Grid().Interpolator(), make([]float64, w.d)
+	for n := range w.data.T {
+		at.Row(x, w.z[0], n) // finds the grid points for row n
+	}
+	w.plan(at)
+	return nil
 }
 
 // resize allocates memory for the given number of particles.
@@ -95,10 +120,10 @@ func (m *estimator) resize(particles int) {
 			w.nextMemory = append(w.nextMemory, make([]float64, solver.MemoryLen()))
 			w.fit = append(w.fit, make([]float64, len(r.Expected())))
 		}
-		for range w.stages {
+		for range w.most {
 			w.ancestor = append(w.ancestor, make([]int, particles))
 		}
-		total += len(w.stages)
+		total += w.most
 	}
 	if m.correlated {
 		m.aux = make([]float64, total)
@@ -132,7 +157,12 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 	var uniforms []float64 // normal numbers, which are transformed to uniform ones for the resampling
 	if m.correlated {
 		at := m.particles * n
-		uniforms, u = u[at:at+len(w.stages)], u[at+len(w.stages):]
+		uniforms, u = u[at:at+w.most], u[at+w.most:]
+	}
+	if w.moves {
+		if err := w.follow(r, theta); err != nil {
+			return 0, u, err
+		}
 	}
 	equal := -math.Log(float64(m.particles))
 	for j := range m.logw {

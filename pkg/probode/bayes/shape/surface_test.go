@@ -75,8 +75,8 @@ func central(f func(u []float64) float64, u []float64, k int) float64 {
 // The expansion of a surface has the gradient of the log density, by differences. Its
 // information is Σ JᵀIJ for the derivatives J of the expected values and of the numbers of
 // each law, in closed form, and the information I of that law, plus the curvature of the
-// log prior densities. Derivatives of a path are good to 1e-7, and differences with the steps of a
-// surface to 1e-5.
+// log prior densities. Derivatives of a path are good to 1e-7, and differences with the
+// steps of a surface to 1e-5.
 func TestExpansionOfASurface(t *testing.T) {
 	theta := []float64{0.35, 2.3, 0.4, 6, 0.6}
 	for _, exact := range []bool{true, false} {
@@ -109,8 +109,9 @@ func TestExpansionOfASurface(t *testing.T) {
 			}
 			want.SetSym(k, k, -central(slope, u, k))
 		}
-		// derivatives returns those of locations with respect to u, given those with respect to θ.
 		x := p.Experiments[0]
+		// add adds the information of a datum, given the derivatives of its locations with
+		// respect to θ.
 		add := func(of bayes.Informer, m float64, own []float64, rows ...[]float64) {
 			n := 1 + len(own)
 			info := make([]float64, n*n)
@@ -161,9 +162,9 @@ func TestExpansionOfASurface(t *testing.T) {
 	}
 }
 
-// The expected values on which a datum depends are its own and those of columns that its law
-// uses. The discrepancy between two vectors of expected values is the root of Σ I δ², with
-// missing values left out, and 0 for what rounding explains.
+// The expected values on which a datum depends are its own and those of columns that its
+// law uses. The discrepancy between two vectors of expected values is the root of Σ I δ²,
+// with missing values left out, and 0 for what rounding explains.
 func TestDiscrepancy(t *testing.T) {
 	theta := []float64{0.35, 2.3, 0.4, 6, 0.6}
 	p := grown(true)
@@ -274,8 +275,9 @@ func TestNonlinear(t *testing.T) {
 	}
 }
 
-// Adjust finds the size of the errors and a factor of the expected values without a solve: the
-// result is the maximum in these coordinates, where the slope of the log density is zero.
+// Adjust finds the size of the errors and a factor of the expected values without a solve:
+// the result is the maximum in these coordinates, where the slope of the log density is
+// zero.
 func TestAdjust(t *testing.T) {
 	for _, start := range [][]float64{{0.35, 2.3, 0.01, 1, 0.1}, {0.35, 2.3, 20, 100, 0.95}} {
 		e, s, u := surfaceOf(t, grown(true), start...)
