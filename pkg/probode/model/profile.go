@@ -231,21 +231,7 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 		}
 		s.add(next.X, k, drop)
 		if drop > threshold {
-			part := (goal - r) / rise
-			s.end = last.X[k] + part*(next.X[k]-last.X[k])
-			if mid, left := f.constrained(last, k, part*(next.X[k]-last.X[k]), tolerance); left <= tolerance {
-				s.add(mid.X, k, base-mid.Value)
-				x, at := next.X[k], math.Sqrt(drop)
-				if base-mid.Value < threshold {
-					x, at = last.X[k], r
-				}
-				middle := math.Sqrt(max(0, base-mid.Value))
-				if part := (goal - middle) / (at - middle); part > 0 && part < 1 {
-					s.end = mid.X[k] + part*(x-mid.X[k])
-				} else {
-					s.end = mid.X[k] // the profile is not smooth
-				}
-			}
+			s.end = f.crossing(&s, last, next, k, base, goal, tolerance)
 			return s
 		}
 		r = math.Sqrt(max(0, drop))
@@ -255,6 +241,41 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 		grow = 3
 	}
 	return s
+}
+
+// crossing returns the coordinate k at which the profile falls through the threshold goal²,
+// which lies between the points inside and outside, and adds the points that it computes
+// to s. The square root of the drop is interpolated, because it is linear for a Gaussian
+// likelihood. For other likelihoods one interpolation can be far off, for example where
+// the profile levels off just below the threshold. So the bracket shrinks until a point
+// has a log-likelihood close to the threshold, or until
+// the other coordinates cannot be maximised.
+func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) float64 {
+	const (
+		most = 20  // points
+		ends = 0.1 // of the bracket, nearer to which no point may lie, except the first one
+	)
+	root := func(a *shape.Ascent) float64 { return math.Sqrt(max(0, base-a.Value)) }
+	between := func(least float64) float64 {
+		part := (goal - root(inside)) / (root(outside) - root(inside))
+		return min(max(part, least), 1-least) * (outside.X[k] - inside.X[k])
+	}
+	for n := range most {
+		mid, left := f.constrained(inside, k, between(ends*float64(min(n, 1))), tolerance)
+		if !(left <= tolerance) {
+			break
+		}
+		s.add(mid.X, k, base-mid.Value)
+		if base-mid.Value < goal*goal {
+			inside = mid
+		} else {
+			outside = mid
+		}
+		if math.Abs(base-mid.Value-goal*goal) <= tolerance/10 {
+			break
+		}
+	}
+	return inside.X[k] + between(0)
 }
 
 // add adds a point, unless it is close to the last one. The argument k is the profile's

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
@@ -265,5 +267,27 @@ func TestFitMap(t *testing.T) {
 	again, err := p.Fit(context.Background(), FitSettings{From: [][]float64{from}, Map: true})
 	if err != nil || again[0].Iterations > 2 || math.Abs(again[0].Theta[0]-want) > 1e-5 {
 		t.Errorf("from the optimum: %+v, %v", again, err)
+	}
+}
+
+// If three measurements are below a limit of 0.1 and the model gives zero, the
+// log-likelihood is 3 ln Φ(0.1/s). It levels off at 3 ln ½ = −2.08, just below the
+// threshold of −1.92. The interval at level .95 ends at s = 0.1/Φ⁻¹(exp(−1.9207/3)) =
+// 1.46749. A log-likelihood that is wrong by 0.002 moves this end by 0.2 %.
+func TestProfileThatLevelsOffBelowThreshold(t *testing.T) {
+	limit := 0.1
+	m := &Model{Equations: equations.Equations{Name: "nothing", States: []equations.State{{ID: "x", Init: expr.Num(0), Rate: expr.Num(0)}}},
+		observables: []observable{{id: "y", formula: expr.Sym("x"), noise: expr.Sym("s"), scale: Lin, distribution: normalNoise, limit: expr.Num(limit)}}}
+	for i := range 3 {
+		m.Data = append(m.Data, Observation{Observable: "y", Time: float64(i), Value: 0})
+	}
+	p := &File{Name: "nothing", Models: []*Model{m}, Params: []Parameter{{ID: "s", Nominal: 1, Scale: Log10, Lower: 1e-3, Upper: 100, Estimate: true}}}
+	all, err := p.Profiles(context.Background(), fitted(t, p, 3), 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := limit / distuv.UnitNormal.Quantile(math.Exp(-distuv.ChiSquared{K: 1}.Quantile(0.95)/6))
+	if q := all.ByName[0]; !q.LowerOpen || q.UpperOpen || math.Abs(q.Upper/want-1) > 0.01 {
+		t.Errorf("from %v (open: %t) to %v (open: %t), %v: want an open lower end, and %v", q.Lower, q.LowerOpen, q.Upper, q.UpperOpen, q.Err, want)
 	}
 }
