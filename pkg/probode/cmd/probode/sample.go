@@ -203,8 +203,24 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	}
 	r.p, r.sampler, r.settings.Start = r.plan.Posterior, r.plan.Sampler, r.plan.Start
 	r.note(r.plan.Why)
+	r.missed()
 	fmt.Fprint(r.out, r.unknown)
 	return nil
+}
+
+// missed says what a search for modes that began at draws from the prior may have missed.
+// Chains that jump between the modes that were found agree with each other, so no
+// diagnostic of the draws shows that others are missing.
+func (r *sampleRun) missed() {
+	m := r.p.Modes
+	if m == nil || m.Tried == 0 {
+		return
+	}
+	words := fmt.Sprintf("%d searches for modes: %s", m.Searches, m.Unnoticed())
+	if m.Doubtful() {
+		words = "caution: there may be modes without draws: " + words
+	}
+	r.note(words)
 }
 
 // search looks for the modes. Chains can do without them, so an error is no reason to
@@ -218,11 +234,14 @@ func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	if r.settings.Start = startsAt(from, r.p.Modes); r.settings.Start != nil {
 		r.note("chains start at the points of -start: no mode with a Gaussian shape was found")
 	}
+	if m := r.p.Modes; m != nil && m.Doubtful() {
+		r.missed()
+	}
 }
 
 // The method note prints a sentence, and writes it to the files of the chains.
 func (r *sampleRun) note(sentence string) {
-	r.options.Meta = []mcmc.Field{{Key: "note", Value: sentence}}
+	r.options.Meta = append(r.options.Meta, mcmc.Field{Key: "note", Value: sentence})
 	fmt.Fprintln(r.out, text.Printable(sentence))
 }
 

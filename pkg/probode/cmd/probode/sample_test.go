@@ -435,6 +435,43 @@ data: |
 	}
 }
 
+// A sine observed once in a unit of time looks the same at the frequencies w + 2πk, ten of
+// which lie within the bounds. The search finds only some of these modes, and the chains
+// jump between these, so that R̂ is good. Sample and summary say that there may be others.
+// The size of the errors is unknown, which makes many more modes with little mass.
+func TestSampleSaysWhatSearchesMissed(t *testing.T) {
+	const model = `name: sine
+parameters:
+  - {parameterId: w, nominalValue: 1, lowerBound: 0.1, upperBound: 60}
+  - {parameterId: s, nominalValue: 0.3, lowerBound: 0.01, upperBound: 10, parameterScale: log10}
+odes:
+  - {stateId: x, rightHandSide: w * v, initialValue: 0}
+  - {stateId: v, rightHandSide: -w * x, initialValue: 1}
+observables:
+  - {observableId: y, observableFormula: x, noiseFormula: s}
+data: |
+  time,y
+  0.0,-0.2874
+  1.0,1.3712
+  2.0,0.8693
+  3.0,-0.6773
+  4.0,-0.9767
+  5.0,-1.0545
+  6.0,0.1227
+  7.0,0.8417
+  8.0,0.3709
+  9.0,-0.2915
+`
+	file := textFile(t, t.TempDir(), "m.yaml", model)
+	dir := filepath.Join(t.TempDir(), "run")
+	said := runCommand(t, sampleVerb, "-model", file, "-draws", "20", "-chains", "1", "-dir", dir, "-quiet")
+	for _, text := range []string{said, runCommand(t, summary, dir)} {
+		if !strings.Contains(text, "caution: there may be modes without draws: ") || !strings.Contains(text, "of further searches would end in other modes") {
+			t.Errorf("no caution:\n%s", text)
+		}
+	}
+}
+
 // What is not enough is said with its numbers; a parameter that did not move is not enough.
 func TestSufficient(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
