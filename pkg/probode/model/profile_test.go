@@ -291,3 +291,48 @@ func TestProfileThatLevelsOffBelowThreshold(t *testing.T) {
 		t.Errorf("from %v (open: %t) to %v (open: %t), %v: want an open lower end, and %v", q.Lower, q.LowerOpen, q.Upper, q.UpperOpen, q.Err, want)
 	}
 }
+
+// The intercept a has a standard normal prior, no bounds, and the nominal value 0, like the
+// scores of a population. One measurement of 0.4 with sd 0.3 gives the posterior N(0.4/0.09
+// /λ, 1/λ) with λ = 1/0.09 + 1. The interval at level .95 is ±1.959964/√λ = ±0.563, which
+// is wider than the range around the nominal value in which searches begin.
+func TestProfileOfScore(t *testing.T) {
+	p := straight([]float64{0.4})
+	p.Params[1].Estimate, p.Params[1].Nominal = false, 0
+	p.Params[0] = Parameter{ID: "a", Scale: Lin, Lower: math.NaN(), Upper: math.NaN(), Prior: Prior{"normal", 0, 1}, Estimate: true}
+	s := FitSettings{Starts: 2, Map: true}
+	ends, err := p.Fit(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.Profiles(context.Background(), ends, 0.95, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	precision := 1/0.09 + 1
+	mode, half := 0.4/0.09/precision, 1.959963985/math.Sqrt(precision)
+	if q := all.ByName[0]; !q.Identified() || math.Abs(q.Lower-(mode-half)) > 1e-4*half || math.Abs(q.Upper-(mode+half)) > 1e-4*half {
+		t.Errorf("%v to %v, %+v: want %v to %v", q.Lower, q.Upper, q, mode-half, mode+half)
+	}
+}
+
+// If the line has the intercept a², and a has a prior of positive numbers but no bounds, the
+// equally likely −a is impossible, also without -map.
+func TestFitStaysInTheSupport(t *testing.T) {
+	p := straight([]float64{4.1, 3.7, 4.2, 3.9, 4.0, 4.4})
+	p.Models[0].States[0].Init = expr.Call("times", expr.Sym("a"), expr.Sym("a"))
+	p.Params[0] = Parameter{ID: "a", Nominal: 0.3, Scale: Lin, Lower: math.NaN(), Upper: math.NaN(), Prior: Prior{Type: "halfNormal", A: 5}, Estimate: true}
+	ends := fitted(t, p, 12)
+	for _, o := range ends {
+		if o.Err == nil && !(o.Theta[0] >= 0) {
+			t.Errorf("a search ended at a = %g", o.Theta[0])
+		}
+	}
+	all, err := p.Profiles(context.Background(), ends, 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := all.ByName[0]; !q.Identified() || !(q.Lower > 1.5) {
+		t.Errorf("%+v: want an interval around 2", q)
+	}
+}

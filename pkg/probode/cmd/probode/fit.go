@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,8 @@ import (
 )
 
 const fitHelp = `Fits a model to its data: searches for the largest likelihood from many starts, within
-the bounds of the parameters and, unless -map is given, without priors.
+the bounds of the parameters and, unless -map is given, without priors, except that a
+parameter stays where its prior is not zero.
 
   probode fit -model problem.yaml -out fit.html
   probode fit -model problem.yaml -start nominal -profiles
@@ -148,7 +150,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	out = f.table.beside(out)
 	writeOptima(out, p, optima)
 	if profiles != nil {
-		writeProfiles(out, profiles, len(optima))
+		writeProfiles(out, p, profiles, len(optima))
 	}
 	if stopped != nil {
 		fmt.Fprintln(out, "warning: stopped before the end: these are the results so far")
@@ -289,9 +291,10 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 
 // writeProfiles writes the confidence intervals and names the parameters whose interval
 // is only a part of the confidence region and those that the data do not determine.
-func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int) {
+func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
 	var open, elsewhere, unknown []string
+	unbounded := false // an open side has no bound
 	for _, q := range p.ByName {
 		what := ""
 		switch {
@@ -310,6 +313,8 @@ func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int)
 		}
 		if q.LowerOpen || q.UpperOpen {
 			open = append(open, text.Clip(q.Parameter))
+			i := slices.IndexFunc(file.Params, func(r modelfile.Parameter) bool { return r.ID == q.Parameter })
+			unbounded = unbounded || q.LowerOpen && math.IsNaN(file.Params[i].Lower) || q.UpperOpen && math.IsNaN(file.Params[i].Upper)
 		}
 		if n := len(q.Elsewhere); n > 0 && q.Err == nil {
 			const most = 4
@@ -334,7 +339,11 @@ func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int)
 	}
 	switch {
 	case len(open) > 0:
-		fmt.Fprintf(out, "The data do not determine %s: all the way to a bound, the profile stays less than %.3g below the best value.\n", strings.Join(open, ", "), p.Drop)
+		far := "all the way to a bound"
+		if unbounded {
+			far += ", or as far as it was followed if there is none"
+		}
+		fmt.Fprintf(out, "The data do not determine %s: %s, the profile stays less than %.3g below the best value.\n", strings.Join(open, ", "), far, p.Drop)
 	case len(elsewhere)+len(unknown) > 0: // it has been said
 	case searches == 1:
 		fmt.Fprintln(out, "The data determine all parameters within their bounds, unless there are other optima: there was only one search.")
