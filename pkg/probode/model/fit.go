@@ -405,9 +405,13 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 	}
 	for i, j := range f.free {
 		b := &f.boxes[i]
-		to := bayes.Param{Name: f.p.Params[j].ID, Prior: fitPrior{flat{at: 1}, b}, Natural: true}
+		at := 1.0 // any value at which the density is positive
+		if b.prior != nil {
+			at = b.prior.Quantile(0.5)
+		}
+		to := bayes.Param{Name: f.p.Params[j].ID, Prior: fitPrior{flat{at: at}, b}, Natural: true}
 		if b.scale != Lin {
-			to.Prior, to.Natural = fitPrior{flat{at: 1, on: Log}, b}, false
+			to.Prior, to.Natural = fitPrior{flat{at: at, on: Log}, b}, false
 		}
 		s.posterior.Params = append(s.posterior.Params, to)
 	}
