@@ -148,7 +148,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 		return err
 	}
 	out = f.table.beside(out)
-	writeOptima(out, p, optima)
+	writeOptima(out, p, f.set.Map, optima)
 	if profiles != nil {
 		writeProfiles(out, p, profiles, len(optima))
 	}
@@ -217,21 +217,25 @@ func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profile
 				"points", points(q.Points), "elsewhere", points(q.Elsewhere)}
 		})
 	}
-	free, data := p.Size()
-	aic, bic := criteria(optima[0].LogLikelihood, free, data)
+	var aic, bic any
+	if free, data := p.Size(); !priors {
+		aic, bic = criteria(optima[0].LogLikelihood, free, data)
+	}
 	return jsonfile.Object{"format", "probode fit", "version", 1, "model", p.Name, "searches", len(optima), "failed", len(optima) - n,
 		"aic", aic, "bic", bic, "ends", ends, "level", level, "profiles", list}
 }
 
 // criteria returns the information criteria of Akaike and Schwarz for an optimum with the
-// given numbers of estimated parameters and of measurements.
+// given numbers of estimated parameters and of measurements. They compare largest
+// likelihoods, so they have no meaning at the maximum of a posterior density.
 func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
 	k := float64(parameters)
 	return 2*k - 2*ll, k*math.Log(float64(measurements)) - 2*ll
 }
 
-// writeOptima writes the table of optima, and the parameters of the best one.
-func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
+// writeOptima writes the table of optima, and the parameters of the best one. If priors is
+// true, the optima are those of the posterior density.
+func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfile.Optimum) {
 	const same, most = 0.01, 20
 	rows := [][]string{{"log-likelihood", "below the best", "searches", "slope", "ended by"}}
 	failed, stopped, hidden := 0, 0, 0
@@ -271,7 +275,7 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 	if stopped > 0 {
 		fmt.Fprintf(out, "%d of %d searches were stopped before they finished\n", stopped, len(optima))
 	}
-	if free, data := p.Size(); data > 0 {
+	if free, data := p.Size(); data > 0 && !priors {
 		aic, bic := criteria(optima[0].LogLikelihood, free, data)
 		fmt.Fprintf(out, "AIC %.4f, BIC %.4f: %d estimated parameters, %d measurements\n", aic, bic, free, data)
 	}
@@ -280,13 +284,23 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 		if q.Estimate {
 			bounds := between(q.Lower, q.Upper)
 			v := optima[0].Theta[i]
-			if math.Abs(v-q.Lower) <= 1e-3*math.Abs(q.Lower) || math.Abs(v-q.Upper) <= 1e-3*math.Abs(q.Upper) {
+			if atBound(v, q.Lower, q.Upper) || atBound(v, q.Upper, q.Lower) {
 				bounds += ", at the bound"
 			}
 			rows = append(rows, []string{text.Clip(q.ID), fmt.Sprintf("%.8g", v), bounds})
 		}
 	}
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
+}
+
+// atBound reports whether the value v lies on a bound, to within a thousandth of the bound
+// and of the distance to the other bound. A bound that does not exist is NaN.
+func atBound(v, bound, other float64) bool {
+	near := 1e-3 * math.Abs(bound)
+	if width := math.Abs(other - bound); width > 0 {
+		near = min(near, 1e-3*width)
+	}
+	return math.Abs(v-bound) <= near
 }
 
 // writeProfiles writes the confidence intervals and names the parameters whose interval
