@@ -60,6 +60,8 @@ Without -scheme the draws come from the posterior of an accurate solver. The com
 looks for the modes of the posterior, takes the cheapest solver whose error at the modes
 is at most 0.01 posterior standard deviations, and chooses between NUTS, split HMC,
 parallel tempering and random walks (deterministic). A line says what it chose and why.
+If the solver is wrong away from the modes, where the posterior is not negligible, another
+one takes its place.
 At the end it compares the solver with an accurate one at some of the draws.
 
 With -scheme nothing is chosen, and the solver is that of -method and -step. With
@@ -203,6 +205,9 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	}
 	r.p, r.sampler, r.settings.Start = r.plan.Posterior, r.plan.Sampler, r.plan.Start
 	r.note(r.plan.Why)
+	if err = r.trust(ctx); err != nil {
+		return err
+	}
 	r.missed()
 	fmt.Fprint(r.out, r.unknown)
 	return nil
