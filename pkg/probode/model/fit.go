@@ -218,12 +218,7 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 func (f *fitting) starts() [][]float64 {
 	var list [][]float64
 	for _, theta := range f.set.From {
-		x := make([]float64, len(f.boxes))
-		for i, j := range f.free {
-			b := &f.boxes[i]
-			x[i] = min(max(b.scale.of(theta[j])/b.unit, b.low), b.high)
-		}
-		list = append(list, x)
+		list = append(list, f.within(theta))
 	}
 	n := f.set.Starts
 	random := rand.New(rand.NewPCG(f.set.Seed, 0x6879706572637562))

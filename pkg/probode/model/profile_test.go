@@ -336,3 +336,42 @@ func TestFitStaysInTheSupport(t *testing.T) {
 		t.Errorf("%+v: want an interval around 2", q)
 	}
 }
+
+// One measurement of logistic growth from 0.3 is met exactly on a curve in the plane of the
+// two parameters: at saturation, where b is the measurement and k is large, and on the
+// branch where b is larger and k is smaller. The best end is at saturation, and from there
+// the likelihood has no slope along k, so a profile of b that begins there stays at
+// saturation and falls. But other searches ended on the other branch, on which b reaches
+// its bound with k = ln(0.5796/0.3)/6 or more, and which fits exactly.
+func TestProfileFollowsTheHigherRidge(t *testing.T) {
+	p, err := Parse("saturation.yaml", []byte(`name: saturation
+parameters:
+  - {parameterId: k, nominalValue: 0.3, lowerBound: 0, upperBound: 5}
+  - {parameterId: b, nominalValue: 1, lowerBound: 0.001, upperBound: 100, parameterScale: log10}
+odes:
+  - {stateId: x, rightHandSide: k * x * (1 - x / b), initialValue: 0.3}
+observables:
+  - {observableId: y, observableFormula: x, noiseFormula: 1.5}
+data: |
+  time,y
+  6,0.5796580360188083
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := p.Fit(context.Background(), FitSettings{From: [][]float64{{4.5, 0.58}, {0.131, 2.6}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(ends, func(a, b Optimum) int { return cmp.Compare(b.Theta[0], a.Theta[0]) }) // the profiles begin at saturation
+	if !(ends[0].Theta[0] > 3 && ends[1].Theta[0] < 1) {
+		t.Fatalf("the searches ended at %v and %v", ends[0].Theta, ends[1].Theta)
+	}
+	all, err := p.Profiles(context.Background(), ends, 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := all.ByName[1]; !q.UpperOpen || q.Err != nil {
+		t.Errorf("b is from %g to %g, %v: want an open upper end", q.Lower, q.Upper, q.Err)
+	}
+}
