@@ -191,12 +191,18 @@ func (s Summary) String() string {
 }
 
 // format writes the value v with as many decimals as three significant digits of the
-// standard deviation have.
+// standard deviation have. If heavy tails make the standard deviation more than twice as
+// large as that of a normal distribution with the same quantiles, the latter counts, because
+// otherwise all quantiles may be written as 0.
 func (m Marginal) format(v float64) string {
-	if !(m.SD > 1e-5 && m.SD < 1e6 && math.Abs(v) < 1e6) {
+	width := m.SD
+	if central := (m.Q975 - m.Q025) / (2 * 1.96); central > 0 && 2*central < width {
+		width = central
+	}
+	if !(width > 1e-5 && width < 1e6 && math.Abs(v) < 1e6) {
 		return fmt.Sprintf("%.4g", v)
 	}
-	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(m.SD)))), v)
+	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(width)))), v)
 }
 
 // Quantile returns the p-quantile of sorted numbers, 0 ≤ p ≤ 1, by linear
