@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
@@ -12,6 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // sample.Choose compares solvers with an accurate one at the modes and close to them. If the
@@ -64,7 +68,8 @@ func (r *sampleRun) trust(ctx context.Context) error {
 }
 
 // differs says where the solver of q differs from an accurate one by so much that a
-// parameter could move by a tenth of a standard deviation. The result is empty if no such
+// parameter could move by a tenth of a standard deviation, or that the posterior would be
+// cut off. The result is empty if no such
 // place was found.
 func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, error) {
 	const (
@@ -97,8 +102,50 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 	m := &c.Modes[c.Worst(matters)]
 	phantom := m.Found && !(m.Moved < 5)
 	if m.Err != "" || !phantom && (m.Where == nil || m.Bound < matters) {
-		return "", nil
+		return jumps(ctx, q)
 	}
 	answer, _, _ := strings.Cut(c.Answer(matters), "\n")
 	return strings.TrimPrefix(answer, "Not certified: "), nil
+}
+
+// jumps compares the solver of q with an accurate one where one parameter is at a quantile
+// of its prior, and the others at the highest mode. It says where the log density is wrong by
+// more than 1, if the accurate one is not far below the mode. The result is empty if there is
+// no such place.
+func jumps(ctx context.Context, q *bayes.Posterior) (string, error) {
+	const (
+		far   = 7 // below the mode: a density of a thousandth may extend over a wide range
+		wrong = 1
+	)
+	coarse, err := bayes.NewDensity(ctx, q)
+	if err != nil {
+		return "", ctx.Err()
+	}
+	fine, err := coarse.With(probode.Setup{Mesh: reference.Accurate{}})
+	if err != nil {
+		return "", ctx.Err()
+	}
+	defer coarse.Bind(ctx)()
+	defer fine.Bind(ctx)()
+	best, u := q.Modes.Highest(), make([]float64, len(q.Params))
+	for k, param := range q.Params {
+		for _, share := range []float64{0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99} {
+			theta := slices.Clone(best.Theta)
+			theta[k] = param.Prior.Quantile(share)
+			if fine.Unconstrain(u, theta) != nil {
+				continue
+			}
+			right, err := fine.LogPosterior(u, nil)
+			if ctx.Err() != nil {
+				return "", ctx.Err()
+			}
+			if err != nil || !(right > best.LogP-far) {
+				continue
+			}
+			if is, err := coarse.LogPosterior(u, nil); err != nil || !(math.Abs(is-right) <= wrong) {
+				return fmt.Sprintf("at %s = %.4g, with the other parameters at the mode, the log density is wrong by more than %d.", text.Printable(param.Name), theta[k], wrong), ctx.Err()
+			}
+		}
+	}
+	return "", ctx.Err()
 }
