@@ -79,17 +79,25 @@ func (m *Modes) Missed() string {
 	if len(m.Modes) == 1 {
 		out = fmt.Sprintf("%d of %d searches ended here, and none ended in another mode with a noticeable mass", m.Modes[0].Found, m.Searches)
 	}
+	return out + "; " + m.Unnoticed()
+}
+
+// Unnoticed is the part of Missed that does not count the modes: it says what share of
+// further searches would end in other modes, and what share of the searches a mode could
+// attract and still be missed.
+func (m *Modes) Unnoticed() string {
+	out := ""
 	if 10*m.Once > m.Searches && m.Searches > 1 {
-		out += fmt.Sprintf("; a fraction of about %.2g of further searches would end in other modes", float64(m.Once)/float64(m.Searches))
+		out = fmt.Sprintf("a fraction of about %.2g of further searches would end in other modes; ", float64(m.Once)/float64(m.Searches))
 	}
 	// If a search ends in a certain mode with probability 3/n, the probability that none
 	// of n independent searches ends there is about e⁻³. At most a quarter of the
 	// searches are not independent of the others, because they begin at points that
 	// others have found.
 	if n := m.Searches / 4; n > 1 {
-		out += fmt.Sprintf("; a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
+		out += fmt.Sprintf("a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
 	} else {
-		out += "; so few may have missed others"
+		out += "so few may have missed others"
 	}
 	if m.Tried > 0 && 2*m.Solved < m.Tried {
 		out += fmt.Sprintf("; the equations could be solved at only %d of %d draws from the prior, so modes elsewhere may be missing", m.Solved, m.Tried)

@@ -75,7 +75,7 @@ type Optimum struct {
 func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 
 // Fit maximises the log-likelihood, or with Map the log posterior density, within the
-// bounds of the parameters. The starts form a Latin hypercube sample: each parameter is
+// bounds of the parameters and the supports of their priors. The starts form a Latin hypercube sample: each parameter is
 // drawn from its initialisation prior, or uniformly on its scale between its bounds. If a
 // parameter has neither, searches begin near its nominal value. Fit returns an Optimum
 // for each start, ordered from the best to the worst, with failed searches at the end.
@@ -219,12 +219,7 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 func (f *fitting) starts() [][]float64 {
 	var list [][]float64
 	for _, theta := range f.set.From {
-		x := make([]float64, len(f.boxes))
-		for i, j := range f.free {
-			b := &f.boxes[i]
-			x[i] = min(max(b.scale.of(theta[j])/b.unit, b.low), b.high)
-		}
-		list = append(list, x)
+		list = append(list, f.within(theta))
 	}
 	n := f.set.Starts
 	random := rand.New(rand.NewPCG(f.set.Seed, 0x6879706572637562))
@@ -245,7 +240,7 @@ func (f *fitting) starts() [][]float64 {
 type box struct {
 	scale      Scale
 	unit       float64
-	low, high  float64 // bounds of the coordinate, ±∞ for none
+	low, high  float64 // bounds of the coordinate or ends of the support of its prior, ±∞ for none
 	start      Prior
 	closed     bool // both bounds are finite
 	from, span float64
@@ -261,6 +256,15 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 		b.high = q.Scale.of(q.Upper)
 	}
 	b.closed = b.low-b.low == 0 && b.high-b.high == 0
+	if !b.closed && q.Prior.Type != "" {
+		// A value outside the support of the prior, such as a negative standard deviation,
+		// is impossible, even if the prior does not count otherwise.
+		d, err := newScalePrior(q)
+		if err != nil {
+			return b, err
+		}
+		b.low, b.high = max(b.low, q.Scale.of(d.Quantile(0))), min(b.high, q.Scale.of(d.Quantile(1)))
+	}
 	at := q.Scale.of(q.Nominal)
 	switch {
 	case b.closed && !(b.low < b.high):
@@ -276,9 +280,13 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	case b.start.Type == "":
 		return b, fmt.Errorf("parameter %s has no bounds, no nominal value and no initialisation prior: want one of them, to choose where searches begin", text.Clip(q.ID))
 	}
-	switch {
+	switch width := priorWidth(q); {
 	case q.Scale == Log:
 		b.unit = math.Ln10
+	case q.Scale == Lin && !b.closed && width > 0:
+		// The nominal value says where the parameter is, but not how far it may go: the
+		// nominal value of a score is 0.
+		b.unit = width / 4
 	case q.Scale == Lin && b.span > 0:
 		b.unit = b.span / 4
 	}
@@ -293,8 +301,26 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	return b, nil
 }
 
+// priorWidth returns the width of the central 90 % interval of the prior of q, or 0 if q
+// has no prior.
+func priorWidth(q *Parameter) float64 {
+	if q.Prior.Type == "" {
+		return 0
+	}
+	d, err := newScalePrior(q)
+	if err != nil {
+		return 0
+	}
+	width := d.Quantile(0.95) - d.Quantile(0.05)
+	if math.IsInf(width, 0) || math.IsNaN(width) {
+		return 0
+	}
+	return width
+}
+
 // The method at() returns the u-quantile of the distribution of the starts, as a
-// coordinate that is slightly inside the bounds if both are finite.
+// coordinate. It is slightly inside the bounds if the parameter has two, and reflected at
+// the end of the range otherwise.
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u
 	if f := familyNamed(b.start.Type); f.name != "" {
@@ -305,7 +331,13 @@ func (b *box) at(u float64) float64 {
 		v /= b.unit
 	}
 	if !b.closed {
-		return v
+		if v < b.low {
+			v = 2*b.low - v
+		}
+		if v > b.high {
+			v = 2*b.high - v
+		}
+		return min(max(v, b.low), b.high)
 	}
 	if v != v {
 		v = b.low
@@ -369,9 +401,13 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 	}
 	for i, j := range f.free {
 		b := &f.boxes[i]
-		to := bayes.Param{Name: f.p.Params[j].ID, Prior: fitPrior{flat{at: 1}, b}, Natural: true}
+		at := 1.0 // any value at which the density is positive
+		if b.prior != nil {
+			at = b.prior.Quantile(0.5)
+		}
+		to := bayes.Param{Name: f.p.Params[j].ID, Prior: fitPrior{flat{at: at}, b}, Natural: true}
 		if b.scale != Lin {
-			to.Prior, to.Natural = fitPrior{flat{at: 1, on: Log}, b}, false
+			to.Prior, to.Natural = fitPrior{flat{at: at, on: Log}, b}, false
 		}
 		s.posterior.Params = append(s.posterior.Params, to)
 	}

@@ -68,8 +68,10 @@ type ProfileLikelihoods struct {
 // ten times. A profile that finds a better point after that is incomplete.
 //
 // A profile follows the likelihood away from the best optimum, and stops once it has
-// fallen below the threshold. The end points of the other searches, and the profiles of
-// the other parameters, show whether the likelihood is above the threshold elsewhere.
+// fallen below the threshold. If other searches ended within the interval, it is followed
+// from there as well, because the likelihood may have a second, higher ridge. The end points
+// of the other searches, and the profiles of the other parameters, show whether the likelihood
+// is above the threshold elsewhere.
 //
 // The log-likelihood at a point of a profile is less than 0.02 below its maximum over the
 // other parameters, according to the expansion there, and the ends of intervals are
@@ -98,6 +100,9 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 		sides, err := problem.sides(ctx, from, out.Drop, left > 0)
 		higher := (*higherError)(nil)
 		if !errors.As(err, &higher) {
+			if err == nil {
+				err = problem.extend(ctx, sides, from, best, ends, out.Drop)
+			}
 			if err != nil && ctx.Err() == nil {
 				return nil, err
 			}
@@ -138,7 +143,7 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 			if err != nil {
 				return err
 			}
-			sides[i] = s.side(from, i/2, float64(2*(i%2)-1), threshold)
+			sides[i] = s.side(from, i/2, float64(2*(i%2)-1), threshold, 0)
 			if higher := (*higherError)(nil); restart && errors.As(sides[i].err, &higher) {
 				return higher
 			}
@@ -146,6 +151,96 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 		}
 	})
 	return sides, err
+}
+
+// extend follows the profiles from other ends of searches, too. If the likelihood has two
+// ridges, the profile is the higher of them, but a profile that begins at the best optimum
+// stays on its own. For each closed end of an interval, extend begins at the end of a
+// search within the interval that is nearest to it. The interval grows if the likelihood
+// stays above the threshold for longer there.
+func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
+	const (
+		rounds = 3
+		apart  = 0.02 // of the distance between the optimum and the end of the interval
+	)
+	for range rounds {
+		type task struct {
+			i     int
+			x     []float64
+			below float64
+		}
+		var tasks []task
+		for i := range sides {
+			s, k, sign := &sides[i], i/2, float64(2*(i%2)-1)
+			if s.open || s.err != nil {
+				continue
+			}
+			beyond := max(s.begun, apart*math.Abs(s.end-from[k]))
+			var t task
+			for _, o := range ends {
+				if o.Err != nil || best.value()-o.value() >= threshold {
+					continue
+				}
+				x := f.within(o.Theta)
+				if away := sign * (x[k] - from[k]); away > beyond && away < math.Abs(s.end-from[k]) {
+					beyond, t = away, task{i, x, max(0, best.value()-o.value())}
+				}
+			}
+			if t.x != nil {
+				s.begun = beyond
+				tasks = append(tasks, t)
+			}
+		}
+		if tasks == nil {
+			return nil
+		}
+		_, err := pieces.Each(ctx, f.set.Workers, len(tasks), nil, func() func(int) error {
+			s, err := f.search(ctx)
+			return func(n int) error {
+				if err != nil {
+					return err
+				}
+				t := tasks[n]
+				sign := float64(2*(t.i%2) - 1)
+				sides[t.i].join(s.side(t.x, t.i/2, sign, threshold, t.below), t.i/2, sign)
+				return nil
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join makes s end where t ends if that is farther out.
+func (s *side) join(t side, k int, sign float64) {
+	if !(sign*(t.end-s.end) > 0) {
+		return
+	}
+	x, drop := s.x, s.drop
+	s.x, s.drop = nil, nil
+	for i, p := range x {
+		if sign*(p[k]-s.end) <= 0 {
+			s.x, s.drop = append(s.x, p), append(s.drop, drop[i])
+		}
+	}
+	for i, p := range t.x {
+		if sign*(p[k]-s.end) > 0 {
+			s.x, s.drop = append(s.x, p), append(s.drop, t.drop[i])
+		}
+	}
+	s.end, s.open, s.err = t.end, t.open, t.err
+}
+
+// within returns the coordinates of theta, moved to the bounds if it is outside.
+func (f *fitting) within(theta []float64) []float64 {
+	x := make([]float64, len(f.boxes))
+	for i, j := range f.free {
+		b := &f.boxes[i]
+		x[i] = min(max(b.scale.of(theta[j])/b.unit, b.low), b.high)
+	}
+	return x
 }
 
 // A higherError says that a profile has found a point above the optimum around which it
@@ -171,14 +266,18 @@ type side struct {
 	end  float64 // of the interval, a coordinate
 	open bool
 	err  error
+	// begun is the distance from the optimum of the last other end of a search from which
+	// the profile was followed.
+	begun float64
 }
 
 // The method side() computes the profile of coordinate k in one direction, until it is
 // below the threshold. From each point the next one is predicted by the expansion there,
 // and then the log-likelihood is maximised over the other coordinates. Steps are chosen
 // so that √drop, which is linear for a Gaussian likelihood, rises by a fifth of its
-// threshold.
-func (f *search) side(from []float64, k int, sign, threshold float64) side {
+// threshold. The log-likelihood at the point from is below its best value by the argument
+// below.
+func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
 		parts     = 5
@@ -200,10 +299,11 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 		s.err = f.failed
 		return s
 	}
-	base := f.Value(from)
-	last := f.around(from, base)
+	value := f.Value(from)
+	base := value + below
+	last := f.around(from, value)
 	name, budget := text.Clip(f.p.Params[f.free[k]].ID), f.evaluations+most
-	h, grow, goal, r := min(1, last.Deviation(f, k)/2), 3.0, math.Sqrt(threshold), 0.0
+	h, grow, goal, r := min(1, last.Deviation(f, k)/2), 3.0, math.Sqrt(threshold), math.Sqrt(below)
 	for !s.open {
 		switch {
 		case f.ctx.Err() != nil:
@@ -232,21 +332,7 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 		}
 		s.add(next.X, k, drop)
 		if drop > threshold {
-			part := (goal - r) / rise
-			s.end = last.X[k] + part*(next.X[k]-last.X[k])
-			if mid, left := f.constrained(last, k, part*(next.X[k]-last.X[k]), tolerance); left <= tolerance {
-				s.add(mid.X, k, base-mid.Value)
-				x, at := next.X[k], math.Sqrt(drop)
-				if base-mid.Value < threshold {
-					x, at = last.X[k], r
-				}
-				middle := math.Sqrt(max(0, base-mid.Value))
-				if part := (goal - middle) / (at - middle); part > 0 && part < 1 {
-					s.end = mid.X[k] + part*(x-mid.X[k])
-				} else {
-					s.end = mid.X[k] // the profile is not smooth
-				}
-			}
+			s.end = f.crossing(&s, last, next, k, base, goal, tolerance)
 			return s
 		}
 		r = math.Sqrt(max(0, drop))
@@ -256,6 +342,41 @@ func (f *search) side(from []float64, k int, sign, threshold float64) side {
 		grow = 3
 	}
 	return s
+}
+
+// The method crossing() returns the coordinate k at which the profile falls through the threshold goal²,
+// which lies between the points inside and outside, and adds the points that it computes
+// to s. The square root of the drop is interpolated, because it is linear for a Gaussian
+// likelihood. For other likelihoods one interpolation can be far off, for example where
+// the profile levels off just below the threshold. So the bracket shrinks until a point
+// has a log-likelihood close to the threshold, or until the log-likelihood cannot be
+// maximised over the other coordinates.
+func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) float64 {
+	const (
+		most = 20  // points
+		ends = 0.1 // of the bracket, nearer to which no point may lie, except the first one
+	)
+	root := func(a *shape.Ascent) float64 { return math.Sqrt(max(0, base-a.Value)) }
+	between := func(least float64) float64 {
+		part := (goal - root(inside)) / (root(outside) - root(inside))
+		return min(max(part, least), 1-least) * (outside.X[k] - inside.X[k])
+	}
+	for n := range most {
+		mid, left := f.constrained(inside, k, between(ends*float64(min(n, 1))), tolerance)
+		if !(left <= tolerance) {
+			break
+		}
+		s.add(mid.X, k, base-mid.Value)
+		if base-mid.Value < goal*goal {
+			inside = mid
+		} else {
+			outside = mid
+		}
+		if math.Abs(base-mid.Value-goal*goal) <= tolerance/10 {
+			break
+		}
+	}
+	return inside.X[k] + between(0)
 }
 
 // The method add() adds a point, unless it is close to the last one. The argument k is

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
@@ -265,5 +267,111 @@ func TestFitMap(t *testing.T) {
 	again, err := p.Fit(context.Background(), FitSettings{From: [][]float64{from}, Map: true})
 	if err != nil || again[0].Iterations > 2 || math.Abs(again[0].Theta[0]-want) > 1e-5 {
 		t.Errorf("from the optimum: %+v, %v", again, err)
+	}
+}
+
+// If three measurements are below a limit of 0.1 and the model gives zero, the
+// log-likelihood is 3 ln Φ(0.1/s). It levels off at 3 ln ½ = −2.08, just below the
+// threshold of −1.92. The interval at level .95 ends at s = 0.1/Φ⁻¹(exp(−1.9207/3)) =
+// 1.46749. A log-likelihood that is wrong by 0.002 moves this end by 0.2 %.
+func TestProfileThatLevelsOffBelowThreshold(t *testing.T) {
+	limit := 0.1
+	m := &Model{Equations: equations.Equations{Name: "nothing", States: []equations.State{{ID: "x", Init: expr.Num(0), Rate: expr.Num(0)}}},
+		observables: []observable{{id: "y", formula: expr.Sym("x"), noise: expr.Sym("s"), scale: Lin, distribution: normalNoise, limit: expr.Num(limit)}}}
+	for i := range 3 {
+		m.Data = append(m.Data, Observation{Observable: "y", Time: float64(i), Value: 0})
+	}
+	p := &File{Name: "nothing", Models: []*Model{m}, Params: []Parameter{{ID: "s", Nominal: 1, Scale: Log10, Lower: 1e-3, Upper: 100, Estimate: true}}}
+	all, err := p.Profiles(context.Background(), fitted(t, p, 3), 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := limit / distuv.UnitNormal.Quantile(math.Exp(-distuv.ChiSquared{K: 1}.Quantile(0.95)/6))
+	if q := all.ByName[0]; !q.LowerOpen || q.UpperOpen || math.Abs(q.Upper/want-1) > 0.01 {
+		t.Errorf("from %v (open: %t) to %v (open: %t), %v: want an open lower end, and %v", q.Lower, q.LowerOpen, q.Upper, q.UpperOpen, q.Err, want)
+	}
+}
+
+// The intercept a has a standard normal prior, no bounds, and the nominal value 0, like the
+// scores of a population. One measurement of 0.4 with sd 0.3 gives the posterior N(0.4/0.09
+// /λ, 1/λ) with λ = 1/0.09 + 1. The interval at level .95 is ±1.959964/√λ = ±0.563, which
+// is wider than the range around the nominal value in which searches begin.
+func TestProfileOfScore(t *testing.T) {
+	p := straight([]float64{0.4})
+	p.Params[1].Estimate, p.Params[1].Nominal = false, 0
+	p.Params[0] = Parameter{ID: "a", Scale: Lin, Lower: math.NaN(), Upper: math.NaN(), Prior: Prior{"normal", 0, 1}, Estimate: true}
+	s := FitSettings{Starts: 2, Map: true}
+	ends, err := p.Fit(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.Profiles(context.Background(), ends, 0.95, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	precision := 1/0.09 + 1
+	mode, half := 0.4/0.09/precision, 1.959963985/math.Sqrt(precision)
+	if q := all.ByName[0]; !q.Identified() || math.Abs(q.Lower-(mode-half)) > 1e-4*half || math.Abs(q.Upper-(mode+half)) > 1e-4*half {
+		t.Errorf("%v to %v, %+v: want %v to %v", q.Lower, q.Upper, q, mode-half, mode+half)
+	}
+}
+
+// If the line has the intercept a², and a has a prior of positive numbers but no bounds, the
+// equally likely −a is impossible, also without -map.
+func TestFitStaysInTheSupport(t *testing.T) {
+	p := straight([]float64{4.1, 3.7, 4.2, 3.9, 4.0, 4.4})
+	p.Models[0].States[0].Init = expr.Call("times", expr.Sym("a"), expr.Sym("a"))
+	p.Params[0] = Parameter{ID: "a", Nominal: 0.3, Scale: Lin, Lower: math.NaN(), Upper: math.NaN(), Prior: Prior{Type: "halfNormal", A: 5}, Estimate: true}
+	ends := fitted(t, p, 12)
+	for _, o := range ends {
+		if o.Err == nil && !(o.Theta[0] >= 0) {
+			t.Errorf("a search ended at a = %g", o.Theta[0])
+		}
+	}
+	all, err := p.Profiles(context.Background(), ends, 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := all.ByName[0]; !q.Identified() || !(q.Lower > 1.5) {
+		t.Errorf("%+v: want an interval around 2", q)
+	}
+}
+
+// One measurement of logistic growth from 0.3 is met exactly on a curve in the plane of the
+// two parameters: at saturation, where b is the measurement and k is large, and on the
+// branch where b is larger and k is smaller. The best end is at saturation, and from there
+// the likelihood has no slope along k, so a profile of b that begins there stays at
+// saturation and falls. But other searches ended on the other branch, on which b reaches
+// its bound with k = ln(0.5796/0.3)/6 or more, and which fits exactly.
+func TestProfileFollowsTheHigherRidge(t *testing.T) {
+	p, err := Parse("saturation.yaml", []byte(`name: saturation
+parameters:
+  - {parameterId: k, nominalValue: 0.3, lowerBound: 0, upperBound: 5}
+  - {parameterId: b, nominalValue: 1, lowerBound: 0.001, upperBound: 100, parameterScale: log10}
+odes:
+  - {stateId: x, rightHandSide: k * x * (1 - x / b), initialValue: 0.3}
+observables:
+  - {observableId: y, observableFormula: x, noiseFormula: 1.5}
+data: |
+  time,y
+  6,0.5796580360188083
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := p.Fit(context.Background(), FitSettings{From: [][]float64{{4.5, 0.58}, {0.131, 2.6}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(ends, func(a, b Optimum) int { return cmp.Compare(b.Theta[0], a.Theta[0]) }) // the profiles begin at saturation
+	if !(ends[0].Theta[0] > 3 && ends[1].Theta[0] < 1) {
+		t.Fatalf("the searches ended at %v and %v", ends[0].Theta, ends[1].Theta)
+	}
+	all, err := p.Profiles(context.Background(), ends, 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := all.ByName[1]; !q.UpperOpen || q.Err != nil {
+		t.Errorf("b is from %g to %g, %v: want an open upper end", q.Lower, q.Upper, q.Err)
 	}
 }

@@ -90,18 +90,20 @@ const (
 )
 
 // find solves the equations up to the times 1, 10, 100, … after the start, until neither
-// the state nor its derivatives change over two consecutive spans.
+// the state nor its derivatives change over two consecutive spans that begin after the last
+// time at which the equations switch.
 func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
 	now.Span = [2]float64{start, start + 1}
 	peak, quiet := make([]float64, d), 0
+	last := lastSwitch(r.q, theta, start+restLast)
 	for {
 		x2, slope2, err := r.solve(&now, theta, slopes)
 		if err != nil {
 			return nil, nil, err
 		}
-		if calm(x, x2, slope, slope2, peak) {
+		if calm(x, x2, slope, slope2, peak) && now.Span[0] >= last {
 			quiet++
 		} else {
 			quiet = 0
@@ -116,6 +118,26 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 		now.Start = func(x0, _ []float64) { copy(x0, x) }
 		now.StartTheta = func(dst, _ []float64) { copy(dst[:d*n], slope) }
 	}
+}
+
+// The function lastSwitch() returns the last time before end at which an event of q happens at θ, or −Inf
+// if there is none. Events that the state triggers do not count, because a state at rest
+// triggers none.
+func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
+	last := math.Inf(-1)
+	for _, e := range q.Events {
+		t := e.Time
+		switch {
+		case e.Trigger != nil:
+			continue
+		case e.When != nil:
+			t = e.When(theta)
+		}
+		if t < end {
+			last = max(last, t)
+		}
+	}
+	return last
 }
 
 // The method solve() returns the state of q at the end of its span, and its derivatives.

@@ -122,3 +122,29 @@ func TestRealParts(t *testing.T) {
 		}
 	}
 }
+
+// x′ = k (a − x) from 1 is at rest with a = 1, and at a time that is known or depends on θ
+// the input a becomes 3. The steady state is 3, even if the switch comes long after all
+// motion has ended. A switch that comes too late to be waited for does not count.
+func TestSteadyStateAfterSwitch(t *testing.T) {
+	for _, at := range []float64{0.5, 50, 1e3, 1e5, 1e20} {
+		q := &probode.Problem{Name: "switch", Span: [2]float64{0, 1}, X0: []float64{1}, Theta: []float64{2, at},
+			F: func(dst []float64, t float64, x, th []float64) {
+				a := 1.0
+				if t >= th[1] {
+					a = 3
+				}
+				dst[0] = th[0] * (a - x[0])
+			}}
+		want := 3.0
+		if at > restLast {
+			want = 1
+		}
+		for _, e := range []probode.Event{{Time: at}, {When: func(th []float64) float64 { return th[1] }}} {
+			q.Events = []probode.Event{e}
+			if x, _, err := newSteadyFinder(q, []int{0, 1}).find(q.Theta, false); err != nil || math.Abs(x[0]-want) > 1e-8 {
+				t.Errorf("switch at %g: x = %v, %v: want %g", at, x, err, want)
+			}
+		}
+	}
+}

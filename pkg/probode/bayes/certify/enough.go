@@ -53,12 +53,19 @@ type Level struct {
 	D      float64 // no mode and at most one draw in twenty exceeds it; +Inf if too many solves failed
 	Shift  float64 // the largest shift of any parameter, exceeded as rarely as D
 	Enough bool
+
+	// Phantom is a mode of the posterior at this level that the reference does not have.
+	// It is nil if there is none, or if nothing searched for one.
+	Phantom []float64
 }
 
 // LargestEnough searches for the largest step size, or tolerance if the mesh of p has
 // one, with which the shift of every parameter stays below the threshold. This must hold
 // at the modes, away from them as in a certificate, and at 95 % of the draws around them.
 // The ratio of the absolute to the relative tolerance stays the same.
+//
+// If the settings have no modes, it also searches for modes of the posterior at the level
+// found. A level is not enough if it has a mode that the reference does not have.
 //
 // The search starts with a step of one fifth of the shortest time span, or a tolerance of
 // 0.1. It then repeatedly divides the step by 2, or the tolerance by √10. Errors need not
@@ -72,32 +79,34 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 	if err != nil {
 		return nil, err
 	}
-	if s.Modes == nil {
-		if s.Modes, err = c.search(p.Setup, s.Seed); err != nil {
+	known := s.Modes
+	if known == nil {
+		if known, err = c.search(p.Setup, s.Seed); err != nil {
 			return nil, err
 		}
 	}
-	for _, m := range s.Modes {
+	for _, m := range known {
 		c.AddMode(m)
 	}
-	all, err := c.Enough(s, p.Setup)
+	t, err := c.trials(s)
 	if err != nil {
 		return nil, err
 	}
-	return all[0], nil
+	t.coarse, t.look = p.Setup, s.Modes == nil
+	return t.search()
 }
 
 // Enough does the same as LargestEnough, but at the modes of c and for several setups. It
 // compares all setups at the same draws.
 func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough, error) {
-	s.Threshold = cmp.Or(s.Threshold, 0.1)
-	draws, lost, err := c.draws(cmp.Or(s.Number, 50), s.Seed)
+	shared, err := c.trials(s)
 	if err != nil {
 		return nil, err
 	}
 	var out []*Enough
 	for _, coarse := range setups {
-		try := &trials{c: c, s: s, coarse: coarse.Or(c.p.Setup), draws: draws, lost: lost}
+		try := *shared
+		try.coarse = coarse.Or(c.p.Setup)
 		e, err := try.search()
 		if err != nil {
 			return nil, err
@@ -107,6 +116,13 @@ func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough
 	return out, nil
 }
 
+// The method trials() returns trials without a Setup.
+func (c *Certifier) trials(s EnoughSettings) (*trials, error) {
+	s.Threshold = cmp.Or(s.Threshold, 0.1)
+	draws, lost, err := c.draws(cmp.Or(s.Number, 50), s.Seed)
+	return &trials{c: c, s: s, draws: draws, lost: lost}, err
+}
+
 // The type trials holds the step sizes or tolerances that have been tried for one Setup.
 type trials struct {
 	c      *Certifier
@@ -114,68 +130,104 @@ type trials struct {
 	coarse probode.Setup
 	draws  []*expansion
 	lost   int
-	levels []Level
+	look   bool // search for modes at the level found
+	levels []*Level
 }
 
 // The method search() searches for the largest level that is small enough.
 func (t *trials) search() (*Enough, error) {
+	const enough = 3 // successive levels
 	shortest, _ := spans(t.c.p)
 	size, factor, least := shortest/5, 2.0, shortest/1e5
 	_, controlled := tolerance(t.coarse)
 	if controlled {
 		size, factor, least = 0.1, math.Sqrt(10), 1e-13
 	}
-	passed := 0
-	var best Level
-	var above float64
-	for ; size > least && passed < 3; size /= factor {
-		l, err := t.try(size)
-		switch {
-		case err != nil:
-			return nil, err
-		case !l.Enough:
-			passed, above = 0, size
-		default:
-			if passed == 0 {
-				best = l
+	refined := false
+	for {
+		for ; size > least && len(t.passed()) < enough; size /= factor {
+			if err := t.try(size); err != nil {
+				return nil, err
 			}
-			passed++
 		}
-	}
-	for range 3 {
-		if passed < 3 || above == 0 {
+		passed := t.passed()
+		if len(passed) < enough {
 			break
 		}
-		mid := math.Sqrt(best.Size * above)
-		if controlled { // a tolerance needs only two digits
-			mid, _ = strconv.ParseFloat(strconv.FormatFloat(mid, 'e', 1, 64), 64)
+		// After a search for modes has ruled out a level, the levels above the next one are
+		// not tried, because each of them would need such a search, too.
+		for n := 0; n < 3 && !refined; n++ {
+			above := t.tooLarge()
+			if math.IsInf(above, 1) {
+				break
+			}
+			mid := math.Sqrt(t.passed()[0].Size * above)
+			if controlled { // a tolerance needs only two digits
+				mid, _ = strconv.ParseFloat(strconv.FormatFloat(mid, 'e', 1, 64), 64)
+			}
+			if err := t.try(mid); err != nil {
+				return nil, err
+			}
 		}
-		l, err := t.try(mid)
-		if err != nil {
+		refined = true
+		best := t.passed()[0]
+		if err := t.confirm(best); err != nil {
 			return nil, err
 		}
-		if l.Enough {
-			best = l
-		} else {
-			above = mid
+		if best.Enough {
+			break
 		}
 	}
-	slices.SortFunc(t.levels, func(a, b Level) int { return cmp.Compare(b.Size, a.Size) })
-	out := &Enough{Found: passed == 3, Levels: t.levels, Draws: len(t.c.reached()) + len(t.draws), Lost: t.lost}
-	if out.Found {
-		found := Sized(t.coarse, best.Size)
-		out.At, out.Setup = best, describe(found)
+	slices.SortFunc(t.levels, func(a, b *Level) int { return cmp.Compare(b.Size, a.Size) })
+	out := &Enough{Draws: len(t.c.reached()) + len(t.draws), Lost: t.lost}
+	for _, l := range t.levels {
+		out.Levels = append(out.Levels, *l)
+	}
+	if passed := t.passed(); len(passed) >= enough {
+		found := Sized(t.coarse, passed[0].Size)
+		out.Found, out.At, out.Setup = true, *passed[0], describe(found)
 		out.StepSize = found.StepSize()
 		out.Tolerance, _ = tolerance(found)
 	}
 	return out, nil
 }
 
-// The method try() computes the effects of one step size or tolerance at the modes and at
-// the draws.
-func (t *trials) try(size float64) (Level, error) {
-	l := Level{Size: size, D: math.Inf(1), Shift: math.Inf(1)}
-	x, err := newEvaluator(t.c.ctx, t.c.p, Sized(t.coarse, size))
+// The method tooLarge() returns the size of the smallest level that is not small enough, or +Inf if
+// there is none.
+func (t *trials) tooLarge() float64 {
+	size := math.Inf(1)
+	for _, l := range t.levels {
+		if !l.Enough {
+			size = min(size, l.Size)
+		}
+	}
+	return size
+}
+
+// The method passed() returns the levels below tooLarge, the largest first.
+func (t *trials) passed() (list []*Level) {
+	below := t.tooLarge()
+	for _, l := range t.levels {
+		if l.Size < below {
+			list = append(list, l)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Level) int { return cmp.Compare(b.Size, a.Size) })
+	return list
+}
+
+// The method try() adds a level.
+func (t *trials) try(size float64) error {
+	l := &Level{Size: size}
+	t.measure(l)
+	t.levels = append(t.levels, l)
+	return t.c.ctx.Err()
+}
+
+// The method measure() computes the effects of a level at the modes and at the draws.
+func (t *trials) measure(l *Level) {
+	l.D, l.Shift = math.Inf(1), math.Inf(1)
+	x, err := newEvaluator(t.c.ctx, t.c.p, Sized(t.coarse, l.Size))
 	if err == nil { // there is an error if, for example, no grid can have this step
 		l.D, l.Shift = t.effect(x)
 	}
@@ -191,8 +243,35 @@ func (t *trials) try(size float64) (Level, error) {
 		}
 		l.Enough = l.Shift < t.s.Threshold
 	}
-	t.levels = append(t.levels, l)
-	return l, t.c.ctx.Err()
+}
+
+// confirm searches for modes of the posterior at a level. The level is not enough if the
+// reference reaches no mode near one of them, or if it is not enough at a mode that was
+// not known before.
+func (t *trials) confirm(l *Level) error {
+	if !t.look {
+		return nil
+	}
+	found, err := t.c.search(Sized(t.coarse, l.Size), t.s.Seed)
+	if t.c.ctx.Err() != nil {
+		return t.c.ctx.Err()
+	}
+	if err != nil {
+		l.Enough = false
+		return nil
+	}
+	known := len(t.c.reached())
+	for _, theta := range found {
+		if m := t.c.reach(theta); !(m.Moved < vanished) {
+			l.Enough, l.Phantom = false, theta
+			return t.c.ctx.Err()
+		}
+		t.c.AddMode(theta)
+	}
+	if len(t.c.reached()) > known {
+		t.measure(l)
+	}
+	return t.c.ctx.Err()
 }
 
 // The method effect() returns upper limits for D and for the largest shift of x. These

@@ -30,7 +30,7 @@ func (c Certificates) WriteJSON(w io.Writer) error {
 		enough = object{"found", e.Found, "h", orNull(e.StepSize), "tol", orNull(e.Tolerance.Relative), "atol", absolute(e.Tolerance), "draws", e.Draws,
 			"levels", jsonfile.List(len(e.Levels), func(i int) object {
 				l := e.Levels[i]
-				return object{"size", l.Size, "D", l.D, "shift", l.Shift, "enough", l.Enough}
+				return object{"size", l.Size, "D", l.D, "shift", l.Shift, "enough", l.Enough, "phantom", l.Phantom != nil}
 			})}
 	}
 	return object{

@@ -54,7 +54,11 @@ func (e *Enough) String() string {
 	}
 	rows := [][]string{{"size", "D", "largest shift/sd", "enough"}}
 	for _, l := range e.Levels {
-		rows = append(rows, []string{fmt.Sprintf("%.4g", l.Size), text.Number("%.3g", l.D), text.Number("%.3g", l.Shift), map[bool]string{true: "yes", false: "no"}[l.Enough]})
+		enough := map[bool]string{true: "yes", false: "no"}[l.Enough]
+		if l.Phantom != nil {
+			enough = fmt.Sprintf("no: it has a mode at %s that the reference does not have", format4(l.Phantom))
+		}
+		rows = append(rows, []string{fmt.Sprintf("%.4g", l.Size), text.Number("%.3g", l.D), text.Number("%.3g", l.Shift), enough})
 	}
 	b.WriteString(text.Table(rows, func(i int) bool { return false }))
 	return b.String()

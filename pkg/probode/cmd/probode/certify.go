@@ -31,7 +31,8 @@ about modes that it has not found: use assess for those.
 
 -enough searches for the largest step size, or with -rtol or -atol for the largest
 tolerance, at which every shift is below the threshold, at the modes and at draws
-around them.
+around them. At this size the solver must have no mode that the reference does not
+have, as far as a search for modes shows; with -at or -start there is no such search.
 
 ` + modelHelp + `
 The flags:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,8 @@ import (
 )
 
 const fitHelp = `Fits a model to its data: searches for the largest likelihood from many starts, within
-the bounds of the parameters and, unless -map is given, without priors.
+the bounds of the parameters and, unless -map is given, without priors, except that a
+parameter stays where its prior is not zero.
 
   probode fit -model problem.yaml -out fit.html
   probode fit -model problem.yaml -start nominal -profiles
@@ -148,9 +150,9 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 		return err
 	}
 	out = f.table.beside(out)
-	writeOptima(out, p, optima)
+	writeOptima(out, p, f.set.Map, optima)
 	if profiles != nil {
-		writeProfiles(out, profiles, len(optima))
+		writeProfiles(out, p, profiles, len(optima))
 	}
 	if stopped != nil {
 		fmt.Fprintln(out, "warning: stopped before the end: these are the results so far")
@@ -217,21 +219,25 @@ func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profile
 				"points", points(q.Points), "elsewhere", points(q.Elsewhere)}
 		})
 	}
-	free, data := p.Size()
-	aic, bic := criteria(optima[0].LogLikelihood, free, data)
+	var aic, bic any
+	if free, data := p.Size(); !priors {
+		aic, bic = criteria(optima[0].LogLikelihood, free, data)
+	}
 	return jsonfile.Object{"format", "probode fit", "version", 1, "model", p.Name, "searches", len(optima), "failed", len(optima) - n,
 		"aic", aic, "bic", bic, "ends", ends, "level", level, "profiles", list}
 }
 
 // The function criteria() returns the information criteria of Akaike and Schwarz for an
-// optimum with the given numbers of estimated parameters and of measurements.
+// optimum with the given numbers of estimated parameters and of measurements. They compare
+// largest likelihoods, so they have no meaning at the maximum of a posterior density.
 func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
 	k := float64(parameters)
 	return 2*k - 2*ll, k*math.Log(float64(measurements)) - 2*ll
 }
 
-// writeOptima writes the table of optima, and the parameters of the best one.
-func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
+// writeOptima writes the table of optima, and the parameters of the best one. If priors is
+// true, the optima are those of the posterior density.
+func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfile.Optimum) {
 	const same, most = 0.01, 20
 	rows := [][]string{{"log-likelihood", "below the best", "searches", "slope", "ended by"}}
 	failed, stopped, hidden := 0, 0, 0
@@ -271,7 +277,7 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 	if stopped > 0 {
 		fmt.Fprintf(out, "%d of %d searches were stopped before they finished\n", stopped, len(optima))
 	}
-	if free, data := p.Size(); data > 0 {
+	if free, data := p.Size(); data > 0 && !priors {
 		aic, bic := criteria(optima[0].LogLikelihood, free, data)
 		fmt.Fprintf(out, "AIC %.4f, BIC %.4f: %d estimated parameters, %d measurements\n", aic, bic, free, data)
 	}
@@ -280,7 +286,7 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 		if q.Estimate {
 			bounds := between(q.Lower, q.Upper)
 			v := optima[0].Theta[i]
-			if math.Abs(v-q.Lower) <= 1e-3*math.Abs(q.Lower) || math.Abs(v-q.Upper) <= 1e-3*math.Abs(q.Upper) {
+			if atBound(v, q.Lower, q.Upper) || atBound(v, q.Upper, q.Lower) {
 				bounds += ", at the bound"
 			}
 			rows = append(rows, []string{text.Clip(q.ID), fmt.Sprintf("%.8g", v), bounds})
@@ -289,11 +295,22 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 }
 
+// atBound reports whether the value v lies on a bound, to within a thousandth of the bound
+// and of the distance to the other bound. A bound that does not exist is NaN.
+func atBound(v, bound, other float64) bool {
+	near := 1e-3 * math.Abs(bound)
+	if width := math.Abs(other - bound); width > 0 {
+		near = min(near, 1e-3*width)
+	}
+	return math.Abs(v-bound) <= near
+}
+
 // writeProfiles writes the confidence intervals and names the parameters whose interval
 // is only a part of the confidence region and those that the data do not determine.
-func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int) {
+func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
 	var open, elsewhere, unknown []string
+	unbounded := false // an open side has no bound
 	for _, q := range p.ByName {
 		what := ""
 		switch {
@@ -312,6 +329,8 @@ func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int)
 		}
 		if q.LowerOpen || q.UpperOpen {
 			open = append(open, text.Clip(q.Parameter))
+			i := slices.IndexFunc(file.Params, func(r modelfile.Parameter) bool { return r.ID == q.Parameter })
+			unbounded = unbounded || q.LowerOpen && math.IsNaN(file.Params[i].Lower) || q.UpperOpen && math.IsNaN(file.Params[i].Upper)
 		}
 		if n := len(q.Elsewhere); n > 0 && q.Err == nil {
 			const most = 4
@@ -336,7 +355,11 @@ func writeProfiles(out io.Writer, p *modelfile.ProfileLikelihoods, searches int)
 	}
 	switch {
 	case len(open) > 0:
-		fmt.Fprintf(out, "The data do not determine %s: all the way to a bound, the profile stays less than %.3g below the best value.\n", strings.Join(open, ", "), p.Drop)
+		far := "all the way to a bound"
+		if unbounded {
+			far += ", or as far as it was followed if there is none"
+		}
+		fmt.Fprintf(out, "The data do not determine %s: %s, the profile stays less than %.3g below the best value.\n", strings.Join(open, ", "), far, p.Drop)
 	case len(elsewhere)+len(unknown) > 0: // it has been said
 	case searches == 1:
 		fmt.Fprintln(out, "The data determine all parameters within their bounds, unless there are other optima: there was only one search.")

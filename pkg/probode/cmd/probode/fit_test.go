@@ -121,3 +121,27 @@ func TestFitJSON(t *testing.T) {
 		}
 	}
 }
+
+// The parameter has narrow bounds, and the maximum is in the middle of them, or at one of
+// them, according to the measurement. With -map there are no information criteria.
+func TestFitAtBound(t *testing.T) {
+	for y, want := range map[string]bool{"1000.2": false, "1003": true} {
+		file := textFile(t, t.TempDir(), "m.yaml", `name: constant
+parameters: [{parameterId: a, nominalValue: 1000.1, lowerBound: 1000, upperBound: 1000.5, objectivePriorType: normal, objectivePriorParameters: 1000.2;1}]
+odes: [{stateId: x, rightHandSide: 0, initialValue: a}]
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.1}]
+data: |
+  time,y
+  1,`+y+"\n")
+		for _, priors := range []bool{false, true} {
+			args := []string{"fit", "-model", file, "-starts", "2"}
+			if priors {
+				args = append(args, "-map")
+			}
+			out := output(t, args...)
+			if strings.Contains(out, "at the bound") != want || strings.Contains(out, "AIC") == priors {
+				t.Errorf("y = %s, -map %t:\n%s", y, priors, out)
+			}
+		}
+	}
+}

@@ -60,7 +60,9 @@ Without -scheme the draws come from the posterior computed with an accurate solv
 command looks for the modes of the posterior, takes the cheapest solver whose error at
 the modes is at most 0.01 posterior standard deviations, and chooses between NUTS, split
 HMC, parallel tempering and random walks (deterministic). A line says what it chose and
-why. At the end it compares the solver with an accurate one at some of the draws.
+why. If that solver is wrong away from the modes, where the posterior is not negligible,
+it is replaced. At the end the command compares the solver with an accurate one at some
+of the draws.
 
 With -scheme nothing is chosen, and -method and -step give the solver. With
 -method or -step alone, an accurate solver checks each move that this solver accepts
@@ -204,8 +206,27 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	}
 	r.p, r.sampler, r.settings.Start = r.plan.Posterior, r.plan.Sampler, r.plan.Start
 	r.note(r.plan.Why)
+	if err = r.trust(ctx); err != nil {
+		return err
+	}
+	r.missed()
 	fmt.Fprint(r.out, r.unknown)
 	return nil
+}
+
+// The method missed() says what a search for modes that began at draws from the prior may have missed.
+// Chains that jump between the modes that were found agree with each other, so no
+// diagnostic of the draws shows that others are missing.
+func (r *sampleRun) missed() {
+	m := r.p.Modes
+	if m == nil || m.Tried == 0 {
+		return
+	}
+	words := fmt.Sprintf("%d searches for modes: %s", m.Searches, m.Unnoticed())
+	if m.Doubtful() {
+		words = "caution: there may be modes without draws: " + words
+	}
+	r.note(words)
 }
 
 // The method search() looks for the modes. Chains can run without them, so an error is no
@@ -219,11 +240,14 @@ func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	if r.settings.Start = startsAt(from, r.p.Modes); r.settings.Start != nil {
 		r.note("chains start at the points of -start: no mode with a Gaussian shape was found")
 	}
+	if m := r.p.Modes; m != nil && m.Doubtful() {
+		r.missed()
+	}
 }
 
 // The method note() prints a sentence, and writes it to the files of the chains.
 func (r *sampleRun) note(sentence string) {
-	r.options.Meta = []mcmc.Field{{Key: "note", Value: sentence}}
+	r.options.Meta = append(r.options.Meta, mcmc.Field{Key: "note", Value: sentence})
 	fmt.Fprintln(r.out, text.Printable(sentence))
 }
 

@@ -63,6 +63,9 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 			}
 		}
 		_, err := fmt.Fprint(out, "\n", chains)
+		for _, w := range heavyTails(chains) {
+			fmt.Fprintf(out, "caution: %s\n", w)
+		}
 		return err
 	}
 	w := csv.NewWriter(out)
@@ -89,6 +92,21 @@ func identifies(key string) bool {
 	return false
 }
 
+// heavyTails warns of each parameter whose mean and standard deviation may not exist. Its
+// quantiles exist, and are what the draws can tell. Weighted draws are not judged, because
+// their tails are not those of the posterior.
+func heavyTails(chains *mcmc.Chains) (warnings []string) {
+	if chains.LogWeights != nil {
+		return nil
+	}
+	for i, name := range chains.Names {
+		if heavy, index := diag.HeavyTails(chains.Parameter(i)); heavy {
+			warnings = append(warnings, fmt.Sprintf("the tails of %s are so heavy that its mean and sd do not describe it (the tail index is %.2f; a mean exists only below 1, an sd only below ½): use its quantiles, or a prior with lighter tails", text.Printable(name), index))
+		}
+	}
+	return warnings
+}
+
 // writeSummary writes the summary for programs, as docs/json.md describes.
 func writeSummary(w io.Writer, chains *mcmc.Chains) error {
 	all := chains.Summary()
@@ -102,6 +120,6 @@ func writeSummary(w io.Writer, chains *mcmc.Chains) error {
 				"q05", diag.Quantile(x, 0.05), "q50", diag.Quantile(x, 0.5), "q95", diag.Quantile(x, 0.95),
 				"mcse_mean", m.MCSE, "rhat", m.RHat, "ess_bulk", m.BulkESS, "ess_tail", m.TailESS}
 		}),
-		"warnings", chains.Warnings(),
+		"warnings", append(chains.Warnings(), heavyTails(chains)...),
 	}.Write(w)
 }

@@ -243,29 +243,43 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // Weighed also returns the accurate centre and spread. The accurate centre is all.Center,
 // the centre of all draws, minus this difference; the accurate spread is found in the
 // same way on a logarithmic scale. The two terms are correlated, because the draws x are
-// a subset of all draws. Hence their errors are those of the means of center − (φ − w
-// φ_w) and log − (ψ − w ψ_w), where center and log are the influences of all draws since
+// a subset of all draws. Hence their errors are those of the means of allCenter − (φ − w
+// φ_w) and allLog − (ψ − w ψ_w), where allCenter and allLog are the influences of all draws since
 // the previous draw that has a weight. If all draws have weights, these expressions
 // reduce to w φ_w and w ψ_w.
-func (by Measure) Weighed(x, w, in, center, log [][]float64, all Value) (Difference, Value) {
+//
+// If the weights remove a distant mode, all.Center and the difference are both uncertain
+// by a part of the distance to that mode. The centre and the spread of the weighted draws
+// alone, whose errors are those of the means of w φ_w and w ψ_w, are then more accurate.
+// Of both results Weighed returns the one with the smaller error.
+func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)
-	var phi, psi, restPhi, restPsi [][]float64
+	var phi, psi, restPhi, restPsi, ownPhi, ownPsi [][]float64
 	for i := range x {
 		n := len(x[i])
 		f, g, rf, rg := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		of, og := make([]float64, n), make([]float64, n)
 		for k := range x[i] {
 			a, b := influence(i, k)
 			c, d := influenceW(i, k)
-			f[k], g[k] = a-c, b-d
-			rf[k], rg[k] = center[i][k]-f[k], log[i][k]-g[k]
+			f[k], g[k], of[k], og[k] = a-c, b-d, c, d
+			rf[k], rg[k] = allCenter[i][k]-f[k], allLog[i][k]-g[k]
 		}
 		phi, psi, restPhi, restPsi = append(phi, f), append(psi, g), append(restPhi, rf), append(restPsi, rg)
+		ownPhi, ownPsi = append(ownPhi, of), append(ownPsi, og)
 	}
 	ratio := plain.spread / weighted.spread
 	d := Difference{plain.center - weighted.center, meanSE(phi), ratio, ratio * meanSE(psi)}
-	spread := all.Spread / ratio
-	return d, Value{all.Center - d.Center, meanSE(restPhi), spread, spread * meanSE(restPsi)}
+	center, centerSE := all.Center-d.Center, meanSE(restPhi)
+	if se := meanSE(ownPhi); se < centerSE {
+		center, centerSE = weighted.center, se
+	}
+	spread, logSE := all.Spread/ratio, meanSE(restPsi)
+	if se := meanSE(ownPsi); se < logSE {
+		spread, logSE = weighted.spread, se
+	}
+	return d, Value{center, centerSE, spread, spread * logSE}
 }
 
 // meanSE is diag.MCSEMean, or 0 if all numbers are equal.

@@ -64,6 +64,32 @@ func TestWeighed(t *testing.T) {
 	}
 }
 
+// Draws of ½ N(0, 1) + ½ N(1000, 1), of which every tenth has a weight, which is zero in the
+// distant half: the accurate centre is 0 and the accurate spread is 1, to within 5 standard
+// errors. These are about 1/√400 for the moments, and not a part of the distance.
+func TestWeightsThatRemoveAMode(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	all, few, w := make([][]float64, 4), make([][]float64, 4), make([][]float64, 4)
+	for c := range all {
+		for k := range 2000 {
+			v, weight := rng.NormFloat64(), 2.0
+			if rng.IntN(2) == 1 {
+				v, weight = v+1000, 0
+			}
+			if all[c] = append(all[c], v); k%10 == 9 {
+				few[c], w[c] = append(few[c], v), append(w[c], weight)
+			}
+		}
+	}
+	for by := range Measures {
+		center, log := by.Stretches(all, nil, len(few[0]))
+		_, a := by.Weighed(few, w, nil, center, log, by.Apply(all, nil))
+		if !(a.CenterSE < 0.2 && a.SpreadSE < 0.2 && math.Abs(a.Center) < 5*a.CenterSE && math.Abs(a.Spread-1) < 5*a.SpreadSE) {
+			t.Errorf("measure %d: %+v", by, a)
+		}
+	}
+}
+
 // The quantiles of weighted draws are those of draws that come as often as they weigh.
 func TestQuantile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))

@@ -192,12 +192,18 @@ func (s Summary) String() string {
 }
 
 // The method format() writes the value v with the number of decimals that three
-// significant digits of the standard deviation need.
+// significant digits of the standard deviation need. If heavy tails make the standard
+// deviation more than twice as large as that of a normal distribution with the same
+// quantiles, the latter is used, because otherwise all quantiles may be written as 0.
 func (m Marginal) format(v float64) string {
-	if !(m.SD > 1e-5 && m.SD < 1e6 && math.Abs(v) < 1e6) {
+	width := m.SD
+	if central := (m.Q975 - m.Q025) / (2 * 1.96); central > 0 && 2*central < width {
+		width = central
+	}
+	if !(width > 1e-5 && width < 1e6 && math.Abs(v) < 1e6) {
 		return fmt.Sprintf("%.4g", v)
 	}
-	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(m.SD)))), v)
+	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(width)))), v)
 }
 
 // Quantile returns the p-quantile of sorted numbers, 0 ≤ p ≤ 1, by linear

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -32,5 +33,21 @@ func TestSummarizeInParallel(t *testing.T) {
 		if four := fmt.Sprint(Summarize(names, draws, w)); four != one {
 			t.Errorf("with four goroutines\n%s\nand with one\n%s", four, one)
 		}
+	}
+}
+
+// One draw far away makes the sd 300 times as large as the range of nearly all draws, whose
+// quantiles are still written with their digits.
+func TestSummaryOfHeavyTailsShowsQuantiles(t *testing.T) {
+	x := make([][][]float64, 4)
+	for c := range x {
+		for k := range 250 {
+			x[c] = append(x[c], []float64{float64(k) / 250})
+		}
+	}
+	x[0][100][0] = 1e4
+	text := Summarize([]string{"a"}, x, nil).String()
+	if !strings.Contains(text, "0.498") || !strings.Contains(text, "0.024") {
+		t.Errorf("no quantiles in\n%s", text)
 	}
 }

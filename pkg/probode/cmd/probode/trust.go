@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// sample.Choose compares solvers with an accurate one at the modes and close to them. If the
+// data say little, much of the posterior lies elsewhere. On a grid that was frozen at a mode,
+// an explicit method may be unstable there, so the posterior seems to end, or the method
+// creates a mode of its own, to which all chains may go. R̂ is good in both cases, and no
+// draw shows what is missing. A certificate compares the solvers away from the modes as well.
+
+// mostTrusted is the number of parameters up to which a solver is certified, which takes 50
+// + 20 d solutions for d parameters at each mode. Up to the same number, the search for
+// modes begins at draws from the prior.
+const mostTrusted = 15
+
+// trust certifies the chosen solver. If it differs from an accurate one where the posterior
+// is not negligible, trust replaces it by Radau5, which is stable. It first tries frozen
+// grids, and then, if the sampler needs no gradients, steps that are chosen anew for every
+// θ. If nothing helps, a caution says so.
+func (r *sampleRun) trust(ctx context.Context) error {
+	q := r.plan.Posterior
+	if t := r.plan.Sampler.Target(); t.Distribution != sample.Classical || q.Modes == nil || len(q.Params) > mostTrusted {
+		return nil // the sampler itself solves accurately, or a certificate takes too long
+	}
+	why, err := differs(ctx, q, r.settings)
+	if err != nil || why == "" {
+		return err
+	}
+	meshes := []probode.Mesh{}
+	for _, tolerance := range []float64{1e-2, 1e-4, 1e-6} {
+		meshes = append(meshes, probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}, MaxSteps: 20_000})
+	}
+	switch r.plan.Sampler.(type) {
+	case sample.Deterministic, sample.Tempering:
+		meshes = append(meshes, probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 1e5})
+	}
+	for _, mesh := range meshes {
+		s := q.SolvedBy(probode.Setup{Method: methods.Radau{}, Mesh: mesh})
+		s.Modes, s.GridAt = q.Modes, q.GridAt
+		still, err := differs(ctx, s, r.settings)
+		if err != nil {
+			return err
+		}
+		if still == "" {
+			r.plan.Posterior, r.p = s, s
+			r.note(fmt.Sprintf("solved by %v instead, because the first choice is wrong away from the modes: %s", s.Setup, why))
+			return nil
+		}
+	}
+	r.note("caution: the solver is wrong where the posterior is not negligible, so the draws may be wrong: " + why + " With -scheme delayed-acceptance-accurate an accurate solver checks each move")
+	return nil
+}
+
+// differs says where the solver of q differs from an accurate one by so much that a
+// parameter could move by a tenth of a standard deviation, or that the posterior would be
+// cut off. The result is empty if no such
+// place was found.
+func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, error) {
+	const (
+		minor   = 0.01 // mass of modes that are ignored
+		matters = 0.1  // standard deviations
+	)
+	var from [][]float64
+	for _, m := range q.Modes.Modes {
+		from = append(from, m.Theta)
+	}
+	// The solver may have modes that the posterior does not have. With -start nothing
+	// searches for modes.
+	if q.Modes.Tried > 0 {
+		if own, err := modes.Find(ctx, q, modes.Settings{Seed: s.Seed, Workers: s.Workers, From: from}); err == nil {
+			from = nil
+			for i, m := range own.Modes {
+				if i == 0 || m.Mass > minor {
+					from = append(from, m.Theta)
+				}
+			}
+		}
+	}
+	c, err := certify.Run(ctx, q, certify.Settings{Modes: from, Seed: s.Seed})
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
+		return "", nil // there is no mode at which anything could be compared
+	}
+	m := &c.Modes[c.Worst(matters)]
+	phantom := m.Found && !(m.Moved < 5)
+	if m.Err != "" || !phantom && (m.Where == nil || m.Bound < matters) {
+		return jumps(ctx, q)
+	}
+	answer, _, _ := strings.Cut(c.Answer(matters), "\n")
+	return strings.TrimPrefix(answer, "Not certified: "), nil
+}
+
+// jumps compares the solver of q with an accurate one where one parameter is at a quantile
+// of its prior, and the others at the highest mode. It says where the log density is wrong by
+// more than 1, if the accurate one is not far below the mode. The result is empty if there is
+// no such place.
+func jumps(ctx context.Context, q *bayes.Posterior) (string, error) {
+	const (
+		far   = 7 // below the mode: a density of a thousandth may extend over a wide range
+		wrong = 1
+	)
+	coarse, err := bayes.NewDensity(ctx, q)
+	if err != nil {
+		return "", ctx.Err()
+	}
+	fine, err := coarse.With(probode.Setup{Mesh: reference.Accurate{}})
+	if err != nil {
+		return "", ctx.Err()
+	}
+	defer coarse.Bind(ctx)()
+	defer fine.Bind(ctx)()
+	best, u := q.Modes.Highest(), make([]float64, len(q.Params))
+	for k, param := range q.Params {
+		for _, share := range []float64{0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99} {
+			theta := slices.Clone(best.Theta)
+			theta[k] = param.Prior.Quantile(share)
+			if fine.Unconstrain(u, theta) != nil {
+				continue
+			}
+			right, err := fine.LogPosterior(u, nil)
+			if ctx.Err() != nil {
+				return "", ctx.Err()
+			}
+			if err != nil || !(right > best.LogP-far) {
+				continue
+			}
+			if is, err := coarse.LogPosterior(u, nil); err != nil || !(math.Abs(is-right) <= wrong) {
+				return fmt.Sprintf("at %s = %.4g, with the other parameters at the mode, the log density is wrong by more than %d.", text.Printable(param.Name), theta[k], wrong), ctx.Err()
+			}
+		}
+	}
+	return "", ctx.Err()
+}
