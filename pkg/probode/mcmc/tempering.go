@@ -14,24 +14,25 @@ import (
 //
 //	base + β rest,   1 = β₁ > β₂ > … > βₙ = 0.
 //
-// In each iteration every replica makes a Metropolis move. Then pairs of neighbours, (1,
-// 2), (3, 4), … in one iteration and (2, 3), (4, 5), … in the next, swap their points,
-// each pair with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). A mode that was
-// found at a small β thus reaches β = 1 [Geyer 1991; Okabe et al. 2001]. The position of
-// the kernel is the point at β = 1.
+// In each iteration every replica makes a Metropolis move. The replica at β = 1, whose
+// points are the draws, makes n/2 moves: in a single mode, its moves alone determine how
+// correlated the draws are. Then pairs of neighbours, (1, 2), (3, 4), … in one iteration
+// and (2, 3), (4, 5), … in the next, swap their points, each pair with probability min(1,
+// exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). A mode that was found at a small β thus reaches β =
+// 1 [Geyer 1991; Okabe et al. 2001]. The position of the kernel is the point at β = 1.
 //
 // In the first half of the burn-in, the values of β are adjusted until all pairs of
 // neighbours swap equally often [Syed et al. 2022]. The proposals learn at each
 // temperature.
 //
-// One iteration evaluates the target once for each temperature.
+// With n temperatures, one iteration evaluates the target 3n/2 − 1 times.
 type Tempering struct {
 	// Target returns the two parts of the log density. The rules for a LogDensity apply
 	// to both.
 	Target func(x []float64) (base, rest float64, err error)
 
-	// Draw, if not nil, writes an independent draw from e^base to x. All replicas except
-	// the first begin at such draws, and the last replica moves by drawing from this
+	// Draw, if not nil, writes an independent draw from e^base to x. The hotter half of
+	// the replicas begins at such draws, and the last replica moves by drawing from this
 	// distribution.
 	Draw func(x []float64, rng *rand.Rand)
 
@@ -69,8 +70,8 @@ var _ Kernel = (*Tempering)(nil)
 // firstBeta is the smallest positive β at the beginning.
 const firstBeta = 1e-3
 
-// Init places the first replica at a copy of x, and each of the others either at a random
-// draw or at x as well.
+// Init places the colder half of the replicas at copies of x, and the others at random
+// draws or, if Draw is nil, at x as well.
 func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	rule, n, d := k.Proposal, k.Temperatures, len(x)
 	if rule == nil {
@@ -89,11 +90,15 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	k.n, k.stats, k.trips, k.next, k.y = 0, Stats{}, 0, max(10, k.BurnIn/16), make([]float64, d)
 	k.swaps, k.tries, k.replicas = make([]float64, n-1), make([]float64, n-1), nil
 	for i := range n {
-		r := &replica{walk: rule.New(d, k.BurnIn), x: slices.Clone(x), base: base, rest: rest}
+		learning := k.BurnIn
+		if i == 0 {
+			learning *= n / 2
+		}
+		r := &replica{walk: rule.New(d, learning), x: slices.Clone(x), base: base, rest: rest}
 		if i < n-1 {
 			r.beta = math.Pow(firstBeta, float64(i)/float64(max(1, n-2)))
 		}
-		if i > 0 && k.Draw != nil {
+		if i >= (n+1)/2 && k.Draw != nil {
 			k.Draw(k.y, rng)
 			if base, rest, err := k.evaluate(k.y); err == nil && !math.IsInf(base+rest, -1) {
 				copy(r.x, k.y)
@@ -115,17 +120,18 @@ func (k *Tempering) evaluate(x []float64) (base, rest float64, err error) {
 // Step makes one iteration.
 func (k *Tempering) Step(rng *rand.Rand) {
 	k.n++
-	for i, r := range k.replicas {
-		moved, failed := k.move(r, rng)
-		if i == 0 {
-			k.stats.Proposed++
-			if moved {
-				k.stats.Accepted++
-			}
-			if failed {
-				k.stats.Failed++
-			}
+	for range len(k.replicas) / 2 {
+		moved, failed := k.move(k.replicas[0], rng)
+		k.stats.Proposed++
+		if moved {
+			k.stats.Accepted++
 		}
+		if failed {
+			k.stats.Failed++
+		}
+	}
+	for _, r := range k.replicas[1:] {
+		k.move(r, rng)
 	}
 	for i := k.n % 2; i+1 < len(k.replicas); i += 2 {
 		k.swap(i, rng)

@@ -39,7 +39,7 @@ const (
 
 	nearDraws     = 3    // draws around each mode at which solvers are compared
 	farDraws      = 20   // wider draws around each mode at which a solver must be stable
-	importance    = 100  // draws that show whether a mode is nearly Gaussian
+	importance    = 100  // draws that show whether a mode is nearly Gaussian, or from which a start is chosen
 	nearlyNormal  = 0.25 // effective share of these draws above which it is
 	scattered     = 400  // draws from the prior that show whether there is mass far from the modes
 	muchElsewhere = 0.02 // mass far from the modes, in units of theirs, that random walks would miss
@@ -117,7 +117,12 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 		plan.Why = fmt.Sprintf("%v, because %s; solved by %v, %s", plan.Sampler, why, q.Setup, solver)
 	}
 	plan.Why += searched
-	plan.Start, _, err = starts(plan.Posterior, found, max(1, s.Chains), true)
+	tries := importance
+	switch plan.Sampler.(type) {
+	case Deterministic, SplitHMC: // the posterior is nearly Gaussian
+		tries = 1
+	}
+	plan.Start, _, err = starts(plan.Posterior, found, max(1, s.Chains), tries, true)
 	return plan, err
 }
 
@@ -349,7 +354,7 @@ func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (p
 // The function extremes() returns points that chains may reach, and at which the
 // likelihood is not negligible: points that differ from the highest mode in one
 // coordinate, which is near an end of the support of its prior, and draws around the
-// modes, as wide as their Shape. Parameters with unbounded priors have no such ends.
+// modes, as wide as their Shape. Quantiles stand for the ends of an unbounded support.
 func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (points [][]float64, err error) {
 	const negligible = 200 // below the log-likelihood at the mode: other parameters may make up for less
 	e, err := bayes.NewDensity(ctx, p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
@@ -367,9 +372,6 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 	}
 	all := drawsAround(e, found, farDraws, probode.Stream(0x65787472))
 	for k, q := range p.Params {
-		if math.IsInf(q.Prior.Quantile(1)-q.Prior.Quantile(0), 1) {
-			continue
-		}
 		for _, share := range []float64{0.01, 0.99} {
 			theta := slices.Clone(mode)
 			theta[k] = q.Prior.Quantile(share)

@@ -139,7 +139,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		if chains == 0 {
 			chains = 4
 		}
-		start, note, err := starts(p, j.modes, chains, false)
+		start, note, err := starts(p, j.modes, chains, 1, false)
 		if err != nil {
 			return nil, err
 		}

@@ -3,10 +3,12 @@ package sample
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -71,8 +73,11 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 
 // The function starts() returns the starting points of the chains, and a note for the
 // user. If a mode has no Gaussian approximation, the chains start at draws from the prior
-// or, if loose is true and the mode has a Shape, around the mode.
-func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
+// or, if loose is true and the mode has a Shape, around the mode. Each start is chosen from
+// the given number of candidates, with probabilities that make it nearly a draw from the
+// posterior. Far along a ridge of the approximation the density can be so low that a chain
+// falls into a minor region.
+func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
 	heavy := heavy(found)
 	spread := 2.
 	switch {
@@ -100,8 +105,7 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (sta
 		// mcmc.Run asks for another start if the kernel cannot begin. The first random numbers
 		// are the same for every sampler.
 		d := len(p.Params)
-		z, u, theta := make([]float64, d), make([]float64, d), make([]float64, d)
-		normals(z, rng)
+		z, u := make([]float64, d), make([]float64, d)
 		// Chains are distributed in proportion to the masses: chain i starts in the mode
 		// at which the cumulative mass passes (i + ½)/n, where n is the number of chains.
 		at, sum := 0, heavy[0].Mass
@@ -112,17 +116,37 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int, loose bool) (sta
 		if factors[at] == nil {
 			at = 0
 		}
-		for i := range d {
-			u[i] = heavy[at].U[i]
-			for k := 0; k <= i; k++ {
-				u[i] += spread * factors[at].At(i, k) * z[k]
+		draw := func() []float64 {
+			theta := make([]float64, d)
+			normals(z, rng)
+			for i := range d {
+				u[i] = heavy[at].U[i]
+				for k := 0; k <= i; k++ {
+					u[i] += spread * factors[at].At(i, k) * z[k]
+				}
+			}
+			e.Constrain(theta, u)
+			if loose {
+				inside(e, theta, u)
+			}
+			return theta
+		}
+		best := draw()
+		if candidates == 1 {
+			return best
+		}
+		mine, top := e.Clone(), math.Inf(-1)
+		for range candidates {
+			theta := draw()
+			logp, err := mine.LogPosterior(u, nil)
+			// The largest of these sums belongs to each candidate with the probability
+			// weight/(sum of all weights), since −log of an exponential variate has a Gumbel
+			// distribution.
+			if weight := logp + floats.Dot(z, z)/2 - math.Log(rng.ExpFloat64()); err == nil && weight > top {
+				best, top = theta, weight
 			}
 		}
-		e.Constrain(theta, u)
-		if loose {
-			inside(e, theta, u)
-		}
-		return theta
+		return best
 	}
 	return start, describe(found, p) + ", with twice the standard deviations of the Gaussian approximation there", nil
 }

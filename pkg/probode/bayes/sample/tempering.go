@@ -17,10 +17,10 @@ import (
 // densities are p(θ) p(Y | θ)^β.
 //
 // Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there
-// is none. Cost: five solves for each temperature and draw, because each iteration makes
-// five moves of every replica: the moves are small, so successive positions differ little.
-// Use it if the posterior has several modes or has ridges that other samplers do not
-// cross, or use it to check other samplers.
+// is none. Cost: 42 solves for each draw with ten temperatures, because each iteration
+// makes three moves of every replica, and fifteen of the first one. Single moves are
+// small, so successive positions would differ little. Use it if the posterior has several
+// modes or has ridges that other samplers do not cross, or use it to check other samplers.
 type Tempering struct {
 	// Setup solves the equations; the zero value stands for the setup of the posterior.
 	Setup probode.Setup
@@ -36,8 +36,8 @@ type Tempering struct {
 func (Tempering) String() string         { return "tempering" }
 func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
 
-// The constant tempered is the number of moves of every replica in one iteration.
-const tempered = 5
+// The constant tempered is the number of iterations of mcmc.Tempering for each draw.
+const tempered = 3
 
 // BurnIn returns the number of iterations in which the temperatures and the proposals are
 // learned in d dimensions.

@@ -222,6 +222,9 @@ func (r *sampleRun) missed() {
 	if m == nil || m.Tried == 0 {
 		return
 	}
+	if _, ok := r.sampler.(sample.Tempering); ok && !m.Doubtful() {
+		return // replicas also find modes that no search has found
+	}
 	words := fmt.Sprintf("%d searches for modes: %s", m.Searches, m.Unnoticed())
 	if m.Doubtful() {
 		words = "caution: there may be modes without draws: " + words
