@@ -67,10 +67,9 @@ func (r *sampleRun) trust(ctx context.Context) error {
 	return nil
 }
 
-// differs says where the solver of q differs from an accurate one by so much that a
-// parameter could move by a tenth of a standard deviation, or that the posterior would be
-// cut off. The result is empty if no such
-// place was found.
+// The function differs() says where the solver of q differs from an accurate one by so
+// much that a parameter could move by a tenth of a standard deviation, or that the
+// posterior would be cut off. The result is empty if no such place was found.
 func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, error) {
 	const (
 		minor   = 0.01 // mass of modes that are ignored

@@ -14,8 +14,9 @@ import (
 // for the mode gives a wrong posterior. In the first, the prior has a long tail, and the
 // method is unstable at large k, where the posterior seems to end. In the second, the
 // method has a mode near k = 2.2, to which all chains go. Choose avoids the method in the
-// first model, and the command replaces it in the second. The shares of draws below quantiles from quadrature are right: 0.08 are more than four
-// standard errors of 600 effective draws, of which there are more.
+// first model, and the command replaces it in the second. The shares of draws below
+// quantiles from quadrature are right: 0.08 are more than four standard errors of 600
+// effective draws, of which there are more.
 func TestSampleTrustsNoUnstableSolver(t *testing.T) {
 	times := [2][]float64{{3, 10}, {3, 6, 7, 9, 10, 10}}
 	values := [2][]float64{{4.640329327273352, 3.963964779914148}, {0, 14, 46, 301, 5, 15}}
@@ -87,7 +88,8 @@ observables: [{observableId: y, observableFormula: x, noiseDistribution: negativ
 // that rates far above the mode are possible. A certificate of the first choice does not
 // see that the method is unstable there, but a comparison at quantiles of the priors does.
 // The share of draws with k above 4.3 is that of quadrature: 0.03 are four standard errors
-// of 1300 effective draws, of which there are more. With the first choice hardly any draw is above 4.3.
+// of 1300 effective draws, of which there are more. With the first choice hardly any draw
+// is above 4.3.
 func TestSampleReachesLargeRates(t *testing.T) {
 	times := []float64{2, 2, 2, 5, 5, 6, 7, 7, 7, 8}
 	values := []float64{0.718444, 0.929842, 0.711301, -0.172021, -3.291593, 0.102683, -0.455642, 0.552493, 0.432318, 1.348482}
