@@ -131,7 +131,7 @@ func (e *Density) expects(theta, drawn []float64) error {
 	const rounding = 1e-6 // draws that were stored in text files have fewer digits
 	for n, y := range e.fit {
 		if off := math.Abs(y - drawn[n]); off > rounding*math.Abs(drawn[n])+1e-3*rounding*size {
-			return fmt.Errorf("bayes: predictions at new times need the solver of the draws: at %s, %v gives %.6g, and the draws contain %.6g: call p.SolvedBy with the Setup of the draws or, for draws with noise, add rows of missing values at these times to the data before sampling",
+			return fmt.Errorf("bayes: predictions at new times need the solver that made the draws: at %s, %v gives %.6g, but the draws contain %.6g: call p.SolvedBy with the Setup used for sampling or, for draws with noise, add rows of missing values at these times to the data before sampling",
 				e.p.Format(theta), e.p.Setup, y, drawn[n])
 		}
 	}

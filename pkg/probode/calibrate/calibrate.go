@@ -106,7 +106,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	case math.IsInf(best.score, -1):
 		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble that has a nonzero spread and in which every path can be computed", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
 	case best == least || best == most:
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] matches the error: the noise of %v cannot have the size of the error", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] matches the error: the noise of %v cannot be made as large as the error", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
 	}
 	top, err := c.refine(ctx, scan)
 	if err != nil {

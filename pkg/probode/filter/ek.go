@@ -58,8 +58,8 @@ type EK struct {
 	// another. A step takes O(d w² q³) operations for a width w. Zero means one block for
 	// all components, or blocks of one component if the Jacobian is Zero. If an
 	// observation depends on several blocks, or the problem has events, the steps of
-	// Fenrir and DALTON cost as much as with a single block. With Cubature they always
-	// cost as much, and all derivatives are used.
+	// Fenrir and DALTON cost as much as with a single block. With Cubature this is always
+	// so, and all derivatives are used.
 	Width int
 
 	// SecondOrder says that the state is (x, x′), so that F writes x′ to the first half

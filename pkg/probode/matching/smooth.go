@@ -101,7 +101,7 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	case err != nil:
 		return nil, fmt.Errorf("matching: the search ended at θ = %.4g: %w", found.X, err)
 	case !q.fit(found.X):
-		return nil, fmt.Errorf("matching: the spline at θ = %.4g is not a minimum after %d steps: want another Lambda or Start", found.X, fitSteps)
+		return nil, fmt.Errorf("matching: the fit of the spline at θ = %.4g has not reached a minimum after %d steps: want another Lambda or Start", found.X, fitSteps)
 	}
 	return &Smoothing{Theta: found.X, Misfit: q.misfit(), spline: q}, nil
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -152,7 +150,8 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 }
 
 // warnApart warns of chains that do not agree with the rest, except those that already
-// have a warning.
+// have a warning. It compares medians, because a few draws far out in a tail can move the
+// mean of a chain by many standard deviations.
 func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 	if len(c.Draws) < 3 {
 		return
@@ -169,16 +168,17 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 			if math.IsNaN(diag.RHat(x)) || !(diag.RHat(others) < 1.05) {
 				continue
 			}
-			m, sd := stat.MeanStdDev(slices.Concat(others...), nil)
-			if away := math.Abs(stat.Mean(x[j], nil)-m) / sd; away > 1 {
+			rest := slices.Sorted(slices.Values(slices.Concat(others...)))
+			mine, theirs := diag.Quantile(slices.Sorted(slices.Values(x[j])), 0.5), diag.Quantile(rest, 0.5)
+			if away := 2 * math.Abs(mine-theirs) / (diag.Quantile(rest, 0.84) - diag.Quantile(rest, 0.16)); away > 1 {
 				names = append(names, name)
 				if away > farthest {
-					farthest, here, there = away, stat.Mean(x[j], nil), m
+					farthest, here, there = away, mine, theirs
 				}
 			}
 		}
 		if names != nil {
-			warn("chain %d differs from the others in %s, while the others agree: the largest difference of its mean is %.2g standard deviations (its mean is %.4g, theirs is %.4g); it is in another mode, or has not converged yet; compare the log densities, start all chains at the mode with the highest density, or make the burn-in longer", j+1, list(names), farthest, here, there)
+			warn("chain %d differs from the others in %s, while the others agree: the medians differ by up to %.2g times the half-width of the central 68 %% interval (%.4g in this chain, %.4g in the others); it is in another mode, or has not converged yet; compare the log densities, start all chains at the mode with the highest density, or make the burn-in longer", j+1, list(names), farthest, here, there)
 		}
 	}
 }

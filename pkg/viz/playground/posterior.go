@@ -233,7 +233,7 @@ func (f *posterior) contours(v *View) {
 	v.draw("contours", "Regions that contain 50 % and 90 % of the posterior", 380, x, y, series...)
 }
 
-// trace draws the chains of the parameter that the knob y names.
+// trace draws the chains of the parameter that is selected with the knob y.
 func (f *posterior) trace(v *View) {
 	const most = 300 // points of each chain
 	y, j := f.axisOf("y")

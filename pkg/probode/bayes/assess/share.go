@@ -67,6 +67,9 @@ func (a *assessment) share() error {
 	var y *standard
 	var slow, good bool
 	why, tried := fmt.Sprintf(saidTooLong, limit, best.Why), best.Why
+	if _, ok := best.Sampler.(sample.Tempering); ok {
+		chains.MinESS = 0 // the draws have nearly that many effective ones, and the time that they take is known
+	}
 	switch best.Sampler.(type) {
 	case sample.NUTS, sample.SplitHMC, sample.Tempering:
 		a.impatient = true

@@ -118,8 +118,8 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// The method effective() returns the effective sample size that the weighted draws had
-// before weighting, for the assessed parameter for which it is smallest.
+// The method effective() returns the effective sample size of the draws before they are
+// weighted, the smallest over the assessed parameters.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {

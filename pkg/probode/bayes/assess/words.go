@@ -32,7 +32,7 @@ const (
 	saidTooLong  = "other samplers would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
 	saidNoGrid   = "other samplers need a fixed grid, and none is accurate enough"
 	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds for the region that they have reached"
-	saidNoNoise  = "the posterior with noise in the model was not sampled, and no remedies were tried: a random walk is too slow here (the accurate posterior was sampled by %s), and so is %v"
+	saidNoNoise  = "the posterior with noise in the model was not sampled, and no remedies were tried: the steps share draws from the accurate posterior, made by %s, and %v would need separate draws for each step"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"
 	saidOtherMode = "there is a mode at %s that %s"

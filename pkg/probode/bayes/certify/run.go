@@ -21,9 +21,9 @@ type Settings struct {
 	// modes.Find finds with the compared Setup and with the reference.
 	Modes [][]float64
 
-	// NoClimb uses the points of Modes without a climb, provided that their gradients and
-	// curvatures show that they are as near to a mode as a typical draw from the
-	// posterior. That saves the climbs.
+	// NoClimb uses the points in Modes as they are, without climbing from them to a mode,
+	// provided that their gradients and curvatures show that they are as near to a mode as
+	// a typical draw from the posterior. That saves the climbs.
 	NoClimb bool
 
 	Seed uint64 // seed of the search for modes

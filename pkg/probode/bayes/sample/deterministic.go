@@ -7,7 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Deterministic moves θ by the Metropolis algorithm, with the classical solution, ξ = 0.
+// Deterministic updates θ with the Metropolis algorithm. It uses the classical solution,
+// ξ = 0.
 //
 // Stationary distribution: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), with the solver's error
 // ignored. Cost: one solve for each draw. Use it for comparison, or if the step is known

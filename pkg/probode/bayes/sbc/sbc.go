@@ -80,7 +80,7 @@ type Result struct {
 // and ranks θ among the sampler's draws.
 //
 // The data come from the model whose posterior the sampler claims to sample. This model
-// usually contains the solution with the solver's noise. It contains the classical
+// usually uses the numerical solution with the solver's noise. It uses the classical
 // solution for Deterministic, and for DelayedAcceptance without Noise, and the accurate
 // solution for Reweighted. The draws of Reweighted are resampled in proportion to their
 // weights.

@@ -39,7 +39,7 @@ optimum, there may be a better one.
 -profiles computes the profile likelihood of each parameter: its confidence interval,
 and whether the data determine the parameter at all. If you press Ctrl-C during the
 profiles, fit writes all searches and the profiles that have ended. During the
-searches, Ctrl-C ends fit without a result, because all searches are finished together.
+searches, Ctrl-C ends fit without a result, because no search is complete before all are.
 
 The figure (.png, .svg or .html) shows the fit against the data, and how far below the
 best each search ended. With -profiles it also shows the profiles, and a band around the

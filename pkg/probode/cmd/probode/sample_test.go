@@ -258,7 +258,7 @@ data: counts.csv
 		}
 	}
 	for want, flags := range map[string][]string{
-		"want it with -model":                   {"-case", "pk-mm", "-start", "nominal"},
+		"it can be used only with -model":       {"-case", "pk-mm", "-start", "nominal"},
 		"it is not a file written by fit -json": {"-model", file, "-start", file},
 	} {
 		err := sampleVerb(context.Background(), slices.Concat(flags, []string{"-dir", filepath.Join(dir, "none")}), io.Discard)

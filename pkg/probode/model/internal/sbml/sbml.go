@@ -94,7 +94,7 @@ func (s *reader) collect() {
 		}
 	}
 	for _, e := range s.root.List("listOfConstraints") {
-		s.Refuse(e.Line, "constraint", "a constraint that fails would stop the model")
+		s.Refuse(e.Line, "constraint", "a violated constraint would stop the simulation")
 	}
 	for _, e := range s.root.List("listOfInitialAssignments") {
 		s.setBy(s.init, e, "symbol")
