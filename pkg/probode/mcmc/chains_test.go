@@ -281,6 +281,13 @@ func TestWarnings(t *testing.T) {
 		}, []string{"the log density of chain 3 is ", "R̂"}},
 		{"apart", func(c *Chains) { shift(c, 0, 1, 0.5) }, []string{"chain 1 differs from the others in b", "R̂"}},
 		{"far out in a tail", func(c *Chains) { shift(c, 0, 1, 0); c.Draws[0][7][1] = 1e6 }, nil}, // moves the mean by 1000 standard deviations
+		{"apart for two fifths of the draws", func(c *Chains) {
+			for k, x := range c.Draws[0] {
+				if 5*k < 2*len(c.Draws[0]) {
+					x[1] += 50
+				}
+			}
+		}, []string{"chain 1 differs from the others in b", "R̂"}},
 		{"failures", func(c *Chains) { c.Stats[0].Failed = 200 }, []string{"5 % of evaluations failed"}},
 		{"failures of latent moves", func(c *Chains) { c.Stats[0].Latent = Moves{4000, 3000, 800} }, []string{"10 % of evaluations failed"}},
 		{"an edge", func(c *Chains) {

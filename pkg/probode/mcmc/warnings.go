@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -150,9 +152,10 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 }
 
 // warnApart warns of chains that do not agree with the rest, except those that already
-// have a warning. It compares medians, because a few draws far out in a tail can move the
-// mean of a chain by many standard deviations.
+// have a warning. R̂, which depends on ranks only, must confirm that the chain differs,
+// because a few draws far out in a tail can move its mean by many standard deviations.
 func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
+	const mixed = 1.05 // R̂ below which chains agree
 	if len(c.Draws) < 3 {
 		return
 	}
@@ -165,20 +168,20 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 		for i, name := range c.Names {
 			x := c.Parameter(i)
 			others := slices.Delete(slices.Clone(x), j, j+1)
-			if math.IsNaN(diag.RHat(x)) || !(diag.RHat(others) < 1.05) {
+			if !(diag.RHat(x) >= mixed) || !(diag.RHat(others) < mixed) {
 				continue
 			}
-			rest := slices.Sorted(slices.Values(slices.Concat(others...)))
-			mine, theirs := diag.Quantile(slices.Sorted(slices.Values(x[j])), 0.5), diag.Quantile(rest, 0.5)
-			if away := 2 * math.Abs(mine-theirs) / (diag.Quantile(rest, 0.84) - diag.Quantile(rest, 0.16)); away > 1 {
+			m, sd := stat.MeanStdDev(slices.Concat(others...), nil)
+			mine := stat.Mean(x[j], nil)
+			if away := math.Abs(mine-m) / sd; away > 1 {
 				names = append(names, name)
 				if away > farthest {
-					farthest, here, there = away, mine, theirs
+					farthest, here, there = away, mine, m
 				}
 			}
 		}
 		if names != nil {
-			warn("chain %d differs from the others in %s, while the others agree: the medians differ by up to %.2g times the half-width of the central 68 %% interval (%.4g in this chain, %.4g in the others); it is in another mode, or has not converged yet; compare the log densities, start all chains at the mode with the highest density, or make the burn-in longer", j+1, list(names), farthest, here, there)
+			warn("chain %d differs from the others in %s, while the others agree: the means differ by up to %.2g standard deviations (%.4g in this chain, %.4g in the others); it is in another mode, or has not converged yet; compare the log densities, start all chains at the mode with the highest density, or make the burn-in longer", j+1, list(names), farthest, here, there)
 		}
 	}
 }

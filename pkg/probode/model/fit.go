@@ -215,7 +215,7 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	return f, p.complete(f.theta)
 }
 
-// The method starts() returns the starts, in the coordinates of the searches.
+// The method starts() returns the points at which the searches begin, in their coordinates.
 func (f *fitting) starts() [][]float64 {
 	var list [][]float64
 	for _, theta := range f.set.From {
