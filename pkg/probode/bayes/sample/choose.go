@@ -139,6 +139,9 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	if best.Cov != nil {
 		share = gaussianShare(e, best, probode.Stream(seed, 0x63686f69))
 	}
+	if d <= mostTempered && q.Modes.Tried > 0 && q.Modes.Doubtful() {
+		return Tempering{}, "the search for modes has probably missed some", nil
+	}
 	if d <= mostTempered && share > 0 {
 		if far := elsewhere(e, several, probode.Stream(seed, 0x656c7365)); far > muchElsewhere {
 			return Tempering{}, fmt.Sprintf("draws from the prior show that about %.2g times the mass of the modes found lies far from them", far), ctx.Err()

@@ -436,8 +436,9 @@ data: |
 }
 
 // A sine observed once in a unit of time looks the same at the frequencies w + 2πk, ten of
-// which lie within the bounds. The search finds only some of these modes, and the chains
-// jump between these, so that R̂ is good. Sample and summary say that there may be others.
+// which lie within the bounds. The search finds only some of these modes, and chains that
+// jump between these have a good R̂. So parallel tempering is chosen, and sample and summary
+// say that there may be other modes.
 // The size of the errors is unknown, which makes many more modes with little mass.
 func TestSampleSaysWhatSearchesMissed(t *testing.T) {
 	const model = `name: sine
@@ -465,6 +466,9 @@ data: |
 	file := textFile(t, t.TempDir(), "m.yaml", model)
 	dir := filepath.Join(t.TempDir(), "run")
 	said := runCommand(t, sampleVerb, "-model", file, "-draws", "20", "-chains", "1", "-dir", dir, "-quiet")
+	if !strings.HasPrefix(said, "tempering, because the search for modes has probably missed some") {
+		t.Errorf("the sampler is not one that finds modes:\n%s", said)
+	}
 	for _, text := range []string{said, runCommand(t, summary, dir)} {
 		if !strings.Contains(text, "caution: there may be modes without draws: ") || !strings.Contains(text, "of further searches would end in other modes") {
 			t.Errorf("no caution:\n%s", text)
