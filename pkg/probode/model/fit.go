@@ -68,7 +68,7 @@ type Optimum struct {
 	// at most 0.01, and Left at most 10⁻⁶.
 	Reason    string
 	Converged bool
-	Err       error // why the search failed; if not nil, only Start of the other fields is meaningful
+	Err       error // why there is no point; if not nil, only Start of the other fields is meaningful
 }
 
 // The method value() returns what a search maximises.
@@ -91,9 +91,9 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // these points, more points are drawn, up to a total of 25. During a search the log-
 // likelihood is taken to be −∞ wherever it cannot be computed.
 //
-// If ctx ends, Fit returns the results so far and the error of ctx. That error is also
-// the Err of each unfinished search. No search is finished before all of them have run
-// with the solver tolerance in the settings, so if ctx ends earlier, there is no result.
+// If ctx ends, Fit returns the results so far and the error of ctx. The result of a search
+// that was stopped is the point that it had reached: Fit computes the likelihood there and
+// then returns. If a search had no point yet, its Err is the error of ctx.
 //
 // Source: Osborne (1992), Int. Stat. Rev. 60, 99, for Fisher scoring.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
@@ -581,7 +581,7 @@ func (f *search) rough(e *end) {
 		return
 	}
 	f.climb(e, f.set.Iterations)
-	e.Evaluations, e.Err = f.evaluations, f.ctx.Err()
+	e.Evaluations = f.evaluations
 }
 
 // begin sets the point at which the search begins. For every second start that is drawn
@@ -634,27 +634,32 @@ func (f *search) begin(e *end) error {
 // The method finish() completes the Optimum of a search. The argument below is the best
 // value of all searches minus the value of this one. If it is less than the constant
 // reach, the search first continues with the tighter tolerances that accurate optima
-// need.
+// need, unless f.ctx has ended.
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return
 	}
 	f.evaluations = 0
 	a := &e.ascent
-	if below < reach {
-		if e.Err = f.refine(a); e.Err != nil {
-			return
-		}
+	refined := below < reach && f.ctx.Err() == nil
+	if refined {
 		most := f.set.Iterations
 		if below > nearBest {
 			most = min(most, e.Iterations+few)
 		}
-		f.climb(e, most)
-	} else if !f.solved(f.coarse(), a.X) {
-		e.Err = f.failed
-		return
+		if e.Err = f.refine(a); e.Err == nil {
+			f.climb(e, most)
+		}
 	}
-	if e.Err = f.ctx.Err(); e.Err != nil {
+	stopped := f.ctx.Err() != nil
+	if stopped { // the likelihood at the point is computed all the same
+		defer func(ctx context.Context) { f.ctx = ctx }(f.ctx)
+		f.ctx, e.Err = context.WithoutCancel(f.ctx), nil
+	}
+	if (stopped || !refined) && !f.solved(f.coarse(), a.X) {
+		e.Err = f.failed
+	}
+	if e.Err != nil {
 		return
 	}
 	e.Theta = f.all(a.X)
@@ -678,6 +683,8 @@ func (f *search) finish(e *end, below float64) {
 	e.Evaluations += f.evaluations
 	e.Converged = e.Left <= short && e.Slope <= flatSlope
 	switch {
+	case !e.Converged && stopped:
+		e.Reason = "stopped: no optimum yet"
 	case !e.Converged && e.Iterations == f.set.Iterations:
 		e.Reason = "too many iterations: no optimum yet"
 	case !e.Converged && below > nearBest:

@@ -82,6 +82,49 @@ func TestFitBounds(t *testing.T) {
 	}
 }
 
+// A fit that is stopped keeps the points that its searches have reached, whenever it is
+// stopped.
+func TestFitStopped(t *testing.T) {
+	p := level()
+	want, err := p.Fit(t.Context(), FitSettings{Starts: 8, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, searches := range []int{1, 5, 8} {
+		ctx, cancel := context.WithCancel(t.Context())
+		list, err := p.Fit(ctx, FitSettings{Starts: 8, Workers: 1, Progress: func(done, _ int) {
+			if done == searches {
+				cancel()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) || len(list) != 8 {
+			t.Fatalf("%v, %d", err, len(list))
+		}
+		for i, o := range list {
+			if i >= searches {
+				if !errors.Is(o.Err, context.Canceled) {
+					t.Errorf("stopped after %d of 8 searches: number %d has the error %v", searches, o.Start, o.Err)
+				}
+				continue
+			}
+			// The likelihood has an accurate value, and a search that is not refined ends
+			// within its tolerance of 10⁻⁴ below the optimum.
+			v, err := p.LogLikelihood(LikelihoodSettings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, err := v.At(t.Context(), o.Theta, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Err != nil || math.Abs(at.LogLikelihood-o.LogLikelihood) > 1e-7 || want[0].LogLikelihood-o.LogLikelihood > 2e-4 || o.Reason == "" {
+				t.Errorf("stopped after %d of 8 searches: %+v: want %g", searches, o, want[0].LogLikelihood)
+			}
+		}
+		cancel()
+	}
+}
+
 func TestFitRefuses(t *testing.T) {
 	p := level()
 	for _, s := range []FitSettings{{}, {Starts: -1}, {Starts: 1, Workers: -1}, {Starts: 1, Iterations: -1}} {

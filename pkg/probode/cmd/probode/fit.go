@@ -38,8 +38,8 @@ optimum, there may be a better one.
 
 -profiles computes the profile likelihood of each parameter: its confidence interval,
 and whether the data determine the parameter at all. If you press Ctrl-C during the
-profiles, fit writes all searches and the profiles that have ended. During the
-searches, Ctrl-C ends fit without a result, because no search is complete before all are.
+profiles, fit writes all searches and the profiles that have ended. If you press Ctrl-C
+during the searches, fit writes the points that the searches have reached.
 
 The figure (.png, .svg or .html) shows the fit against the data, and how far below the
 best each search ended. With -profiles it also shows the profiles, and a band around the
@@ -275,7 +275,7 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 		fmt.Fprintf(out, "%d of %d searches failed; the first error: %v\n", failed, len(optima), failure)
 	}
 	if stopped > 0 {
-		fmt.Fprintf(out, "%d of %d searches were stopped before they finished\n", stopped, len(optima))
+		fmt.Fprintf(out, "%d of %d searches had not begun when the fit was stopped\n", stopped, len(optima))
 	}
 	if free, data := p.Size(); data > 0 && !priors {
 		aic, bic := criteria(optima[0].LogLikelihood, free, data)
