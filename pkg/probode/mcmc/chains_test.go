@@ -294,11 +294,20 @@ func TestWarnings(t *testing.T) {
 			for _, chain := range c.Draws {
 				for k, x := range chain {
 					if k%10 == 0 {
-						x[1] = 4 + 1e-6*x[0]
+						x[1] = 4 + 1e-6*math.Abs(x[0])
 					}
 				}
 			}
 		}, []string{"10 % of the draws of b pile up at 4"}},
+		{"a narrow mode far from the median", func(c *Chains) {
+			for _, chain := range c.Draws {
+				for k, x := range chain {
+					if k%10 == 0 {
+						x[1] = 40 + 0.01*x[0]
+					}
+				}
+			}
+		}, nil},
 		{"constant", func(c *Chains) {
 			for _, chain := range c.Draws {
 				for _, x := range chain {
