@@ -65,7 +65,7 @@ func (f *files) load(name string) (p *File, err error) {
 		s.Failf(y.Line, "the file is not a mapping: want a model file or a PEtab problem")
 	}
 	switch {
-	case y.ByKey["problems"] != nil || y.ByKey["parameter_file"] != nil:
+	case y.ByKey["problems"] != nil || y.ByKey["parameter_file"] != nil || y.ByKey["format_version"] != nil:
 		p = f.petab(s, y)
 	case y.ByKey["odes"] != nil:
 		p = f.modelFile(s, y)

@@ -21,10 +21,11 @@ type Model struct {
 // Read reads the tables that are named in s, the YAML file of a problem. The argument y
 // holds the contents of s.
 func Read(s *source.File, y *source.Node) *Problem {
-	y.Mapping("the file", "format_version", "parameter_file", "problems", "extensions")
+	y.Mapping("the file")
 	if v := y.Must("the file", "format_version"); v != "1" && v != "1.0" && v != "1.0.0" {
 		s.Refuse(y.LineOf("format_version"), "PEtab "+v, "want format_version 1")
 	}
+	y.Mapping("the file", "format_version", "parameter_file", "problems", "extensions") // other versions have other keys
 	if e := y.Get("extensions"); e != nil && len(e.Keys)+len(e.Items) > 0 {
 		s.Refuse(e.Line, "PEtab extension", "want none")
 	}
