@@ -68,6 +68,7 @@ type implicit struct {
 	eq      equations
 
 	full    *fullNewton // for steps in which one Jacobian for all stages fails
+	crosses bool        // steps may cross a jump of f: see undamped
 	tangent *tangent    // for the derivative of a step
 	reverse *reverseStages
 }
@@ -112,7 +113,11 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	}
 	clear(s.z)
 	s.eq = equations{x, theta, s.p.Autonomous}
-	if err := s.iterate(s.z, &s.eq); err != nil {
+	err := s.iterate(s.z, &s.eq)
+	if err != nil && s.crosses {
+		err = s.undamped(t, h, x, theta)
+	}
+	if err != nil {
 		if s.full == nil {
 			if s.full = newFullNewton(s); s.full == nil {
 				return err
@@ -305,7 +310,12 @@ func (s *implicit) iterate(z []float64, sys system) error {
 				break
 			}
 			if largest <= noise {
-				return nil // u was a rounding error, so z is accurate
+				// u is a rounding error, or f jumps within this small distance. In the second
+				// case the stages have to move, because time does.
+				for k, v := range s.u {
+					z[k] += v
+				}
+				return nil
 			}
 			if lambda < 1e-4 {
 				return probode.ErrNewton
@@ -330,6 +340,42 @@ func (s *implicit) iterate(z []float64, sys system) error {
 			s.solve(s.u, s.r)
 			size, largest = s.norms(s.u, z, sys.base())
 		}
+	}
+	return probode.ErrNewton
+}
+
+// undamped solves the equations of the stages of a step from x, beginning at z = 0, and
+// accepts updates that grow. If f jumps where a component passes a value, the equations
+// have a solution beyond the jump, but the update grows when a stage passes it, so no
+// damped iteration gets there. The error of such a step is as large as h times the jump.
+// Only a method whose error estimate shows this may take it. Step doubling does not: if f
+// jumps in the middle of a step, the step and its two halves make the same error.
+func (s *implicit) undamped(t, h float64, x, theta []float64) error {
+	const (
+		most  = 20
+		done  = 1e-16 // as in iterate
+		noise = 1e-12
+	)
+	s.linearize(t, h, x, theta)
+	if !s.factorize() {
+		return probode.ErrSingular
+	}
+	clear(s.z)
+	before := 0. // size of the previous update
+	for range most {
+		s.eq.residual(s, s.r, s.z)
+		s.solve(s.u, s.r)
+		size, largest := s.norms(s.u, s.z, x)
+		for k, v := range s.u {
+			s.z[k] += v
+		}
+		switch rate := size / before; {
+		case size-size != 0:
+			return probode.ErrNewton
+		case size <= done, rate < 1 && size*rate <= done*(1-rate), rate > 0.5 && largest <= noise:
+			return nil
+		}
+		before = size
 	}
 	return probode.ErrNewton
 }

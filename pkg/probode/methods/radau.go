@@ -56,6 +56,7 @@ func (m Radau) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	if err != nil {
 		return nil, err
 	}
+	s.crosses = true
 	return &filtered{implicit: s}, nil
 }
 
