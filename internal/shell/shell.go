@@ -16,9 +16,10 @@ import (
 	"github.com/probode/probode/internal/atomicfile"
 )
 
-// Main calls run with the arguments of the command line and a context that ends with the
-// first interrupt. If run returns an error, Main prints it after name and ends the
-// program with status 1, or 130 after an interrupt. A request for help is not an error.
+// Main calls the function run() with the arguments of the command line and a context that
+// ends with the first interrupt. If run() returns an error, Main prints the name of the
+// program and the error, and ends the program with status 1, or 130 after an interrupt. A
+// request for help is not an error.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	ctx, stop := Interruptible()
 	defer stop()
@@ -44,8 +45,8 @@ func Interruptible() (context.Context, context.CancelFunc) {
 }
 
 // Parse parses args, which may contain only flags. For -h it prints the usage to the
-// output of flags and returns flag.ErrHelp. Any other error is one line that lists the
-// flags.
+// output of flags and returns flag.ErrHelp. The message of any other error is one line,
+// which lists the flags.
 func Parse(flags *flag.FlagSet, args []string) error {
 	out, usage := flags.Output(), flags.Usage
 	flags.SetOutput(io.Discard)

@@ -20,7 +20,7 @@ type Meter struct {
 }
 
 // NewMeter returns the meter of a computation that begins, or is resumed, at the given
-// time. The argument done is the amount of work that was done before.
+// time. The argument done is the amount of work that was done before this time.
 func NewMeter(at time.Time, done int) Meter { return Meter{begin: at, at: at, done: done} }
 
 // Update records the amount of work that was done by the given time. It returns the time

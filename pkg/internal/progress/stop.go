@@ -20,8 +20,9 @@ func Pause(ctx context.Context) func() {
 	return pause
 }
 
-// A Stop says whether a context has ended. Checking it costs less than calling ctx.Err.
-// Under a context from Pausing, each check also calls pause.
+// A Stop tells whether a context has ended. Calling Ended costs less than calling
+// ctx.Err. Under a context from Pausing, each call of Ended also calls the function that
+// was given to Pausing.
 type Stop struct {
 	ctx   context.Context
 	pause func()

@@ -1,7 +1,7 @@
 // Package mcmc draws from a probability density that is known up to a constant, by
 // Markov chain Monte Carlo.
 //
-// It has two parts, and either can be used without the other:
+// Its transitions and its chains can be used without each other:
 //
 //   - Transitions: a [Kernel] moves one chain by one iteration. [Metropolis] is the
 //     Metropolis–Hastings kernel. Its proposals follow a [Rule]:
@@ -18,8 +18,8 @@
 // Package mcmc/diag contains diagnostics for draws from any source. Package mcmc/store
 // keeps the draws in files, so that a run can be stopped, resumed and extended.
 //
-// The package knows nothing about differential equations. A density that needs a
-// numerical solution is an ordinary [LogDensity]; its evaluations may fail.
+// The package contains no code for differential equations. A density that needs a
+// numerical solution is an ordinary [LogDensity]; evaluations of it may fail.
 //
 // # References
 //
@@ -120,14 +120,14 @@ func startError(x []float64, logp float64, err error) error {
 	return nil
 }
 
-// A Kernel keeps the position of one chain and moves it at random. The move leaves the
-// target distribution invariant. A kernel may keep more than the position, such as
-// latent variables, a density or an adapted proposal. It need not be safe for
+// A Kernel stores the position of one chain and performs its random moves. Each move
+// leaves the target distribution invariant. A kernel may store more than the position,
+// such as latent variables, a density or an adapted proposal. It need not be safe for
 // concurrent use.
 type Kernel interface {
 	// Init places the chain at a copy of x, with all counts at zero, and draws latent
-	// variables from rng. It is an error if the density at x is zero or cannot be
-	// evaluated; Init may then be called again.
+	// variables from rng. Init returns an error if the density at x is zero or cannot be
+	// evaluated; it may then be called again.
 	Init(x []float64, rng *rand.Rand) error
 
 	// Step makes one iteration.
@@ -152,12 +152,12 @@ type Generator interface {
 	Generate(dst []float64)
 }
 
-// Interruptible is a Kernel whose Step or Generate may stop before its end, for example
-// when a context ends during a long evaluation.
+// Interruptible is a Kernel whose Step or Generate may return early, for example when a
+// context ends during a long evaluation.
 type Interruptible interface {
 	Kernel
-	// Interrupted reports whether Step or Generate stopped before its end. The iteration
-	// then does not count, and the chain runs no further iterations.
+	// Interrupted reports whether Step or Generate returned early. The iteration then
+	// does not count, and the chain runs no further iterations.
 	Interrupted() bool
 }
 
@@ -168,8 +168,8 @@ type Rule interface {
 	New(d, burnIn int) Proposal
 }
 
-// A Proposal proposes the moves of one chain, according to a Rule and to what it has
-// learned from that chain.
+// A Proposal proposes the moves of one chain. It follows a Rule, and may adapt to the
+// earlier positions of that chain.
 type Proposal interface {
 	// Propose sets dst to the result of a random move from x; it does not change x. It
 	// returns log q(x | dst) − log q(dst | x), which is zero for a symmetric proposal. The
@@ -177,12 +177,12 @@ type Proposal interface {
 	Propose(dst, x []float64, rng *rand.Rand) float64
 
 	// Observe passes the outcome of the move to the proposal: the position of the chain
-	// after the move, and the acceptance probability of the move. It is
-	// called once per iteration, whether or not the move was accepted: a position counts
-	// once for every iteration during which the chain stays there.
+	// after the move, and the acceptance probability of the move. Observe is called once
+	// per iteration, whether or not the move was accepted, so a position at which the
+	// chain stays for several iterations is passed several times.
 	Observe(x []float64, probability float64)
 
-	// State writes, or reads back, what has been learned.
+	// State writes everything that the proposal has learned, or reads it back.
 	State(a *Archive)
 }
 

@@ -10,8 +10,8 @@ import (
 //
 //	min(1, π(y) q(x | y) / π(x) q(y | x)).
 //
-// One iteration evaluates the target once. It allocates no memory apart from what this
-// evaluation needs.
+// One iteration evaluates the target once. An iteration allocates no memory, except
+// during this evaluation.
 type Metropolis struct {
 	Target LogDensity
 
@@ -90,7 +90,8 @@ func (m *Metropolis) Evaluate() []float64 {
 	return []float64{logp}
 }
 
-// State writes or reads the position and what the proposal has learned.
+// State writes or reads the position of the chain and everything that the proposal has
+// learned.
 func (m *Metropolis) State(a *Archive) {
 	a.Floats(m.x)
 	a.Float(&m.logp)

@@ -9,32 +9,32 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// NUTS is the no-U-turn sampler, the kernel for many or correlated coordinates if the
-// target has a gradient. Each iteration draws a momentum p ~ N(0, M), follows Hamilton's
-// equations for
+// NUTS is the no-U-turn sampler. It is the kernel to use for many or strongly correlated
+// coordinates if the target has a gradient. Each iteration draws a momentum p ~ N(0, M),
+// follows Hamilton's equations for
 //
 //	H(x, p) = −log π(x) + ½ pᵀ M⁻¹ p
 //
 // by leapfrog steps, and draws the next position from the points of the path, with
 // weights e^−H. The path doubles in length, forwards or backwards at random, until it
-// makes a U-turn. This is the multinomial form of the algorithm. The generalised U-turn
-// test is used, and it is also applied across the two halves of each doubled path
+// makes a U-turn. This is the multinomial form of the algorithm. It uses the generalised
+// U-turn criterion, which is also checked across the two halves of each doubled path
 // [Hoffman & Gelman 2014; Betancourt 2017].
 //
 // All learning takes place during burn-in. The step size is tuned by dual averaging so
 // that the mean acceptance probability approaches Accept. The inverse of M is estimated
-// from the draws in windows that double in length. In up to 100 dimensions it is a full
-// covariance matrix. In more dimensions, without CovAt, only scales are estimated: those
-// of the coordinates or, if Cov is given, those of the coordinates in which Cov is the
-// unit matrix.
+// from the draws in windows that double in length. In up to 100 dimensions a full
+// covariance matrix is estimated. In more dimensions, without CovAt, only the standard
+// deviations are estimated: those of the coordinates or, if Cov is given, those of the
+// coordinates in which Cov is the unit matrix.
 //
 // A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
-// The step is then too long for some part of the target, and the draws may not represent
-// that part. The quantities in [NUTSQuantities] record this and more for each draw, and
-// Chains.Warnings assesses them.
+// The step is then too long in some region of the target, and the draws may not represent
+// that region. For each draw, the quantities in [NUTSQuantities] record, among others,
+// whether the path was divergent; Chains.Warnings checks them.
 //
 // One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
-// once. It allocates no memory apart from what this evaluation needs.
+// once. An iteration allocates no memory, except during these evaluations.
 type NUTS struct {
 	Target GradientDensity
 
@@ -49,11 +49,11 @@ type NUTS struct {
 	Cov  mat.Symmetric
 
 	// CovAt, if not nil, returns a guess of the covariance of the target from its shape
-	// near x, such as the inverse of the Fisher information there, or nil if there is
-	// none. It is called at the mean of the draws of each window, because the shape at a
-	// mode can differ from the shape where most of the mass is. The draws of the window
-	// are then used only to correct this guess. The windows begin early, so that few
-	// paths are computed with a bad metric.
+	// near x, such as the inverse of the Fisher information at x. It returns nil if it
+	// has no guess. It is called at the mean of the draws of each window, because the
+	// shape at a mode can differ from the shape of the region that contains most of the
+	// probability mass. The draws of the window are then used only to correct this guess.
+	// The windows then begin early, so that few paths are computed with a bad metric.
 	CovAt func(x []float64) mat.Symmetric
 
 	// Accept is the mean probability of acceptance to which the step is tuned. Zero means
@@ -72,9 +72,9 @@ type NUTS struct {
 	stats Stats
 	last  path // the path of the last iteration
 
-	// The following fields are the workspace of an iteration: the ends of the path, the
-	// path itself, the half that is added to it, and, for each depth, the right half of a
-	// path of that depth.
+	// The following fields are the workspace of an iteration: the two end points of the
+	// path, the path itself, the half that is added to it, and, for each depth, the right
+	// half of a path with that depth.
 	rng         *rand.Rand
 	back, front phase
 	whole, half tree
