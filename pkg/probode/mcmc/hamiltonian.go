@@ -328,7 +328,8 @@ func (k *Hamiltonian) Leap() (size, turning float64) {
 	return k.leap, k.turning()
 }
 
-// State writes or reads the position and what has been learned.
+// State writes or reads the position of the chain and everything that the kernel has
+// learned.
 func (k *Hamiltonian) State(a *Archive) {
 	a.Int(&k.n)
 	a.Floats(k.x)

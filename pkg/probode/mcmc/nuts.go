@@ -120,7 +120,7 @@ type phase struct {
 	logp    float64
 }
 
-// A draw is a position, without a momentum.
+// A draw is a position in whitened coordinates, without a momentum.
 type draw struct {
 	z, g         []float64
 	logp, energy float64
@@ -170,7 +170,7 @@ func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// The method workspace() allocates the memory of the kernel.
+// The method workspace() allocates the slices that the kernel reuses in every iteration.
 func (k *NUTS) workspace(d int) {
 	vector := func() []float64 { return make([]float64, d) }
 	point := func() draw { return draw{z: vector(), g: vector()} }
@@ -184,8 +184,8 @@ func (k *NUTS) workspace(d int) {
 	}
 }
 
-// evaluate stores the gradient at the whitened point z and returns the log density, or
-// NaN and an error.
+// evaluate stores in g the gradient of the log density at the whitened point z, and
+// returns the log density, or NaN and an error.
 func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	k.white.from(k.place, z)
 	logp, err := k.Target.checked(g, k.place)
@@ -193,7 +193,8 @@ func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	return logp, err
 }
 
-// The method leap() takes a leapfrog step, in whitened coordinates, and returns H.
+// The method leap() takes one leapfrog step in whitened coordinates, and returns H at the
+// new point.
 func (k *NUTS) leap(s *phase, step float64) float64 {
 	floats.AddScaled(s.p, step/2, s.g)
 	floats.AddScaled(s.z, step, s.p)
@@ -206,7 +207,8 @@ func (k *NUTS) leap(s *phase, step float64) float64 {
 	return floats.Dot(s.p, s.p)/2 - s.logp
 }
 
-// begin sets s to the position of the chain with a new momentum and returns H.
+// The method begin() sets s to the position of the chain with a newly drawn momentum, and
+// returns H.
 func (k *NUTS) begin(s *phase, rng *rand.Rand) float64 {
 	copy(s.z, k.at.z)
 	copy(s.g, k.at.g)
@@ -217,8 +219,8 @@ func (k *NUTS) begin(s *phase, rng *rand.Rand) float64 {
 	return floats.Dot(s.p, s.p)/2 - s.logp
 }
 
-// firstStep doubles or halves a step until the probability of accepting a single leapfrog
-// step crosses 0.8.
+// firstStep doubles or halves a step size until the acceptance probability of a single
+// leapfrog step crosses 0.8.
 func (k *NUTS) firstStep(step float64, rng *rand.Rand) float64 {
 	good := func() bool {
 		start := k.begin(&k.back, rng)
@@ -268,8 +270,8 @@ func (k *NUTS) Step(rng *rand.Rand) {
 		if !ok {
 			break
 		}
-		// The draw is taken from the new half with higher probability, because this makes
-		// the moves longer.
+		// Points of the new half are selected with a higher probability, because this
+		// makes the moves longer.
 		if k.half.weight-w.weight >= -rng.ExpFloat64() {
 			w.draw, k.half.draw = k.half.draw, w.draw
 			moved = true
@@ -291,7 +293,7 @@ func (k *NUTS) Step(rng *rand.Rand) {
 	k.adapt()
 }
 
-// The method count() counts the iteration.
+// The method count() adds the iteration to the counts.
 func (k *NUTS) count(moved bool) {
 	k.stats.Proposed++
 	if moved {
@@ -309,10 +311,10 @@ func (k *NUTS) take(d *draw, s *phase, energy float64) {
 	d.logp, d.energy = s.logp, energy
 }
 
-// build extends the path at one end by 2^depth leapfrog steps. It describes the added
-// part in t, whose fields first and last are then the momenta after the first and the
-// last of these steps. If the part makes a U-turn or is divergent, build() stops early
-// and returns false.
+// The method build() extends the path at one of its end points by 2^depth leapfrog steps.
+// It describes the added steps in t, whose fields first and last are then the momenta
+// after the first and the last of these steps. If the added steps make a U-turn or are
+// divergent, build() stops early and returns false.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {
 		energy := k.leap(end, step)
@@ -343,10 +345,10 @@ func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	return goes
 }
 
-// The function straight() reports whether a path makes no U-turn. The first part of the
-// path has the momenta outer and inner at its ends and the given sum of momenta; r is the
-// second part, which begins where the first one ends. The test is applied to the whole
-// path, and to each part together with the nearest point of the other part.
+// The function straight() reports whether a path makes no U-turn. The first half of the
+// path has the momenta outer and inner at its two end points, and the given sum of
+// momenta; the argument r is the second half. The test is applied to the whole path, and
+// to each half together with the nearest point of the other half.
 func straight(outer, inner, sum []float64, r *tree) bool {
 	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
 	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&
@@ -372,7 +374,7 @@ func (k *NUTS) adapt() {
 	if k.learn.add(k.n, k.at.z) {
 		k.learn.apply(k.white, k.CovAt)
 		k.white.to(k.at.z, k.x)
-		// Compute the gradient in the new coordinates.
+		// Compute the gradient in the new whitened coordinates.
 		k.white.from(k.x, k.at.z)
 		k.at.logp, _ = k.evaluate(k.at.g, k.at.z)
 		k.step = newStepSize(k.firstStep(k.step.size, k.rng))
@@ -396,7 +398,7 @@ func (k *NUTS) Stats() Stats { return k.stats }
 // LogDensity returns the log density at the position.
 func (k *NUTS) LogDensity() float64 { return k.at.logp }
 
-// Generate writes the quantities of NUTSQuantities for the last iteration.
+// Generate writes the quantities listed by NUTSQuantities for the last iteration.
 func (k *NUTS) Generate(dst []float64) {
 	divergent := 0.
 	if k.last.divergent {
@@ -411,8 +413,9 @@ func (k *NUTS) Evaluate() []float64 {
 	return []float64{logp}
 }
 
-// State writes or reads the position and what has been learned. The quantities that
-// Generate writes are not part of the state: they belong to the iteration just completed.
+// State writes or reads the position of the chain and everything that the kernel has
+// learned. The quantities that Generate writes are not part of the state: they belong to
+// the iteration just completed.
 func (k *NUTS) State(a *Archive) {
 	a.Int(&k.n)
 	a.Floats(k.x)

@@ -21,8 +21,8 @@ type whitening struct {
 }
 
 // newWhitening returns the whitening for a mean and a covariance. A nil cov means the
-// unit matrix. The argument full says that the factor will be learned. It panics if cov
-// is not positive definite.
+// unit matrix. The argument full says whether the full factor L will be estimated from
+// draws. It panics if cov is not positive definite.
 func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	d := len(mean)
 	w := &whitening{mean: append([]float64(nil), mean...), scale: make([]float64, d)}
