@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// The type scripts draws a line of text. It draws superscript and subscript characters as
-// ordinary characters that are smaller and raised or lowered. The font of the pictures,
+// The type scripts draws a line of text. Superscript and subscript characters are drawn
+// as ordinary characters in a smaller size, raised or lowered. The font of the pictures,
 // Liberation Sans, has only some superscripts and subscripts; others, such as ⁰, ⁹ and ⁻,
-// would be omitted silently.
+// would be missing from the picture.
 type scripts struct{ text.Plain }
 
 var handler text.Handler = scripts{text.Plain{Fonts: font.DefaultCache}}
@@ -72,7 +72,7 @@ func (h scripts) Box(txt string, fnt font.Font) (width, height, depth vg.Length)
 	return width, height, depth
 }
 
-// Draw draws a line, aligned and turned as the style says.
+// Draw draws a line of text, with the alignment and the rotation of the style.
 func (h scripts) Draw(c vg.Canvas, txt string, sty text.Style, pt vg.Point) {
 	width, _, _ := h.Box(txt, sty.Font)
 	c.Push()

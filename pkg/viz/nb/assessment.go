@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// The function report() shows a report without its times, so that the output is the same
-// when the cell runs again.
+// The function report() shows a report without the computing times, so that the output is
+// the same when the cell runs again.
 func report(a *assess.Report) {
 	words(a.Answer(), a.Warnings())
 	if a.Sampled() {

@@ -12,7 +12,7 @@ import (
 )
 
 // Truth returns the accurate solution of a problem at its nominal parameters, at times
-// that are dt apart. An error ends the cell.
+// with the spacing dt. An error ends the cell.
 func Truth(p *probode.Problem, dt float64) *reference.Solution {
 	grid := Must(probode.UniformGrid(p, nil, dt))
 	times := slices.Compact(slices.Clone(grid.Times())) // at an event there are two
