@@ -130,8 +130,8 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 	return sec, nil
 }
 
-// paletteOffset returns the index, in the palette, of the colour of a panel's first
-// method. The three explicit methods come first in the figure.
+// paletteOffset returns the index, in the palette, of the colour for the first method in
+// a panel. The three explicit methods come first in the figure.
 func paletteOffset(lin string) int {
 	if lin == "none" {
 		return 0
@@ -195,7 +195,8 @@ func alphaCurveSection(s *study) (*section, error) {
 					}
 				}
 				// The score is a sum over the grid. It is divided by the number of grid
-				// points, so that the curves of different step sizes can share an axis.
+				// points, so that curves for different step sizes can be compared on one
+				// axis.
 				n := 20 / number(h)
 				for i := range y {
 					y[i] = (y[i] - top) / n
