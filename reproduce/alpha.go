@@ -194,9 +194,9 @@ func alphaCurveSection(s *study) (*section, error) {
 						top = v
 					}
 				}
-				// The score is a sum over the grid. It is divided by the number of grid
-				// points, so that curves for different step sizes can be compared on one
-				// axis.
+				// The score is a sum over the grid. The score is divided by the number of
+				// grid points, so that curves for different step sizes can be compared on
+				// one axis.
 				n := 20 / number(h)
 				for i := range y {
 					y[i] = (y[i] - top) / n

@@ -100,8 +100,8 @@ func computeFig2(ctx context.Context, s *study) error {
 					for i := range n {
 						d := kept[(i+1)*len(kept)/n-1]
 						// Five decimal places are enough for figures, and halve the size
-						// of the file. They are three more than are needed to resolve the
-						// width of the posterior.
+						// of the file. Two decimal places would already resolve the width
+						// of the posterior.
 						draws.add(m.name, scheme.String(), h, chain+1, i+1, short(d[0]), short(d[1]), short(d[2]))
 					}
 				}

@@ -94,8 +94,8 @@ func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error)
 }
 
 // The function accurate() returns the solution of p at the given times, with a global
-// error of at most 1e-10. The error is estimated from integrations with different step
-// sizes. If the estimate is larger than 1e-10, accurate() returns an error.
+// error of at most 1e-10. The global error is estimated from integrations with different
+// step sizes. If the estimate is larger than 1e-10, accurate() returns an error.
 func accurate(ctx context.Context, p *probode.Problem, times []float64) ([]float64, error) {
 	const most = 1e-10
 	r, err := reference.Solve(ctx, p, times, reference.Settings{})

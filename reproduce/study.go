@@ -20,7 +20,7 @@ type experiment struct {
 	section func(s *study) (*section, error) // made from the files; fig1 draws its paths again from the seed
 }
 
-// A study is one run of the program. It holds the settings, and results that several
+// A study is one run of the program. A study holds the settings, and results that several
 // experiments use.
 type study struct {
 	seed       uint64

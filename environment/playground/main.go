@@ -3,13 +3,14 @@
 //
 //	go run ./environment/playground [-out environment/playground/built]
 //
-// It writes four files to the folder. The file playground.js is the script of the page.
-// The file program.js holds the worker and the compressed WebAssembly program as a
-// script, which a browser can also load if the page was opened from a file. The file
-// index.html is a page with all figures. The fourth file is the copy of ECharts that
-// environment/lab has fetched. Without that copy the page loads ECharts from a CDN. The
-// files depend only on the sources and the version of Go. If neither has changed, the
-// program is not compressed again.
+// The command writes four files to the folder that the flag -out gives. The file
+// playground.js is the script of the page. The file program.js holds the worker and the
+// compressed WebAssembly program as a script, which a browser can also load if the page
+// was opened from a file. The file index.html is a page with all figures. The fourth file
+// is the copy of ECharts that environment/lab has fetched. Without that copy the page
+// loads ECharts from a CDN. The files depend only on the sources and the version of Go.
+// If the sources and the version of Go have not changed, the program is not compressed
+// again.
 package main
 
 import (

@@ -39,8 +39,8 @@ func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 		return p
 	}
 	// All guides begin at the same point, at the smallest x and at half of the smallest
-	// y. They cover at most two decades of x, so that steep guides do not extend the y
-	// axis too far.
+	// y. The guides cover at most two decades of x, so that steep guides do not extend
+	// the y axis too far.
 	end := min(x1, x0*100)
 	for _, s := range slopes {
 		p.Layers = append(p.Layers, Line{

@@ -65,7 +65,7 @@ func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 }
 
 // Bars returns the bars of a histogram: bar i lies between edges[i] and edges[i+1], and
-// extends from zero to heights[i]. It panics unless len(edges) is len(heights) + 1.
+// extends from zero to heights[i]. Bars panics unless len(edges) is len(heights) + 1.
 func Bars(name string, edges, heights []float64) Band {
 	if len(edges) != len(heights)+1 {
 		panic(fmt.Sprintf("viz: %d bars between %d edges", len(heights), len(edges)))

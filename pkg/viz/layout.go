@@ -62,8 +62,8 @@ func inBrackets(s string) string {
 	return fmt.Sprintf(" (%s)", s)
 }
 
-// The method prepared() checks the layers and removes values that cannot be drawn. It
-// adds to the title how many values a logarithmic axis cannot show.
+// The method prepared() checks the layers and removes values that cannot be drawn. If a
+// logarithmic axis cannot show some values, their number is added to the title.
 func (p Panel) prepared() (Panel, error) {
 	for _, a := range []Axis{p.X, p.Y} {
 		switch {

@@ -64,7 +64,7 @@ func columns(v any) any {
 	return v
 }
 
-// column10 returns the packed form of a list of points. It returns nil for any other
+// column10 returns the packed form of a list of points. The result is nil for any other
 // list, and for a list that packing would not make shorter.
 func column10(rows []any) []any {
 	const most = 1 << 53 // beyond it integers are not exact

@@ -19,8 +19,8 @@ const (
 // The function quantized() returns an opaque image with at most paletteSize colours. It
 // takes the colours that occur most often, but skips a colour if one already taken
 // differs from it by less than paletteStep in every channel. Each of the other colours is
-// replaced by the nearest colour of the palette. The shades of grey in letters and grid
-// lines are replaced by shades of grey.
+// replaced by the nearest colour of the palette. Shades of grey, as in letters and grid
+// lines, are replaced only by shades of grey.
 func quantized(img *image.RGBA) *image.Paletted {
 	pixels := map[color.RGBA]int{}
 	for p := img.Pix; len(p) > 0; p = p[4:] {
@@ -50,9 +50,9 @@ func quantized(img *image.RGBA) *image.Paletted {
 	return out
 }
 
-// The function nearest() returns the index of the colour of p that is nearest to c. For a
-// grey it returns a grey, and for any other colour a colour that is not grey, provided
-// that p contains one.
+// The function nearest() returns the index of the colour of p that is nearest to c. If c
+// is a grey, the function returns a grey, and otherwise a colour that is not grey,
+// provided that p contains such a colour.
 func nearest(p color.Palette, c color.RGBA) uint8 {
 	distance := func(q color.Color) int {
 		k := q.(color.RGBA)

@@ -14,12 +14,12 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// dpi is the resolution of PNG images. It is 1.25 times the resolution of CSS pixels,
-// because most printers and many screens have a higher resolution than that.
+// dpi is the resolution of PNG images. This resolution is 1.25 times that of CSS pixels,
+// because most printers and many screens have a higher resolution than CSS pixels.
 const dpi = 120
 
-// PNG draws the graphic as a PNG picture with at most 32 colours. Its width and height in
-// pixels are 5/4 of the width and height of the figure in CSS pixels.
+// PNG draws the graphic as a PNG picture with at most 32 colours. The width and height of
+// the picture in pixels are 5/4 of those of the figure in CSS pixels.
 func PNG(g Graphic) ([]byte, error) {
 	p, err := shown(g)
 	if err != nil {
@@ -258,7 +258,7 @@ func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 // labelRoom is the height of an axis label, including the space around it.
 const labelRoom = (labelSize + 6) * px
 
-// The method labels() draws the axis labels to the left of and below the tick labels.
+// The method labels() draws the labels of the axes outside the labels of the ticks.
 func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	out := vg.Length(0)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {

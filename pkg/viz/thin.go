@@ -10,7 +10,7 @@ import (
 const maxVertices = 48000
 
 // A vertex is left out if its distance from the straight line between its neighbours is
-// smaller than this. Differences below half a pixel are not visible.
+// smaller than the constant tolerance. Differences below half a pixel are not visible.
 const tolerance = 0.3 // pixels
 
 // maxRun is the largest number of vertices of one line, which amounts to two or three
@@ -112,7 +112,7 @@ func nth(x []float64, k int) []float64 {
 }
 
 // The function thin() shortens a very long curve. From each group of neighbouring values
-// it keeps the smallest and the largest, so no spike is lost.
+// the smallest and the largest are kept, so no spike is lost.
 func thin(x, y []float64) (tx, ty []float64) {
 	if len(x) <= maxRun {
 		return x, y

@@ -64,14 +64,14 @@ type byMethod struct {
 	// Enough is the loosest tolerance for which a certificate at the best point
 	// guarantees that the shift of every parameter is below the threshold. Enough is zero
 	// if there is no such tolerance; Why gives the reason. SmallD is the loosest
-	// tolerance at which D is below smallD at the best point. For both, D must also be
-	// small enough at all tighter tolerances.
+	// tolerance at which D is below smallD at the best point. For both Enough and SmallD,
+	// D must also be small enough at all tighter tolerances.
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 
 	// Elsewhere is the number of end points of the other searches at which D is below
 	// smallD with the tolerance Enough, or with SmallD if Enough is zero. Ends is the
-	// total number of end points at which D was computed for this purpose.
+	// total number of other end points at which D was computed.
 	Elsewhere, Ends int
 }
 
@@ -252,7 +252,7 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget, until float
 }
 
 // The method loosest() returns the loosest tolerance such that D is below a limit at this
-// and all tighter tolerances. It returns zero if there is no such tolerance.
+// and all tighter tolerances. The result is zero if there is no such tolerance.
 func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	for _, l := range slices.Backward(b.Losses) {
 		if l.Failed != "" || !(l.D < limit) {
@@ -264,14 +264,14 @@ func (b *byMethod) loosest(limit float64) (tolerance float64) {
 }
 
 // The method unused() reports whether the predictions are equal to the accurate ones at
-// every tolerance, which means that the method was not needed.
+// every tolerance.
 func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
 }
 
 // The method certify() searches for the loosest tolerance that is certified, among those
-// at which D is below the threshold. It stops when the fraction of the time given by the
-// argument until is used up.
+// at which D is below the threshold. The search stops when the fraction of the time given
+// by the argument until is used up.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()

@@ -5,9 +5,9 @@
 //
 //	go run ./reproduce/judged -petab DIR [-out DIR] [-limit 5m] [-only NAME,NAME] [-page]
 //
-// It writes OUT/NAME.json for each problem, OUT/judged.csv, a table in OUT/judged.md, and
-// OUT/judged.html, a page that needs no other files. A problem that already has a JSON
-// file is skipped, so that an interrupted run can be continued.
+// The command writes OUT/NAME.json for each problem, OUT/judged.csv, a table in
+// OUT/judged.md, and OUT/judged.html, a page that needs no other files. A problem that
+// already has a JSON file is skipped, so that an interrupted run can be continued.
 package main
 
 import (

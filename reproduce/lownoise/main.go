@@ -1,7 +1,7 @@
 // Command lownoise counts how often a search for the parameters of a model gets stuck if
-// the measurement errors are small. It compares the likelihood that is computed with an
-// accurate solver with those of Fenrir and DALTON, in which the diffusion κ² is a
-// parameter.
+// the measurement errors are small. The command compares searches with the likelihood of
+// an accurate solver, with Fenrir and with DALTON. In the latter two, the diffusion κ² is
+// a parameter.
 //
 //	go run ./reproduce/lownoise [-sets N] [-seed N]
 //
@@ -10,8 +10,8 @@
 // all searches start at the same point, except those that start at the true parameters.
 // This starting point is drawn from log-normal distributions around the true parameters,
 // with standard deviations of 0.5 on the log scale. The table shows the standard
-// deviations of the estimates, relative also to those of the searches that start at the
-// true parameters.
+// deviations of the estimates, and the ratios of these to the standard deviations in the
+// searches that start at the true parameters.
 package main
 
 import (
@@ -131,7 +131,7 @@ func compute(ctx context.Context, searches []search, sets int, seed uint64) (*st
 	return s, nil
 }
 
-// The function model() returns the model of the data. Its priors are so wide that they
+// The function model() returns the model of the data. The priors are so wide that they
 // have almost no effect on the estimates.
 func model(p *probode.Problem, data *bayes.Data) bayes.Model {
 	m := bayes.Model{Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(noise)}}}}}
@@ -141,9 +141,9 @@ func model(p *probode.Problem, data *bayes.Data) bayes.Model {
 	return m
 }
 
-// The method estimate() returns the parameters at which the search ends. It returns an
-// error if the density is zero at the starting point of a climb, or cannot be computed
-// there.
+// The method estimate() returns the parameters at which the search ends. The method
+// returns an error if the density is zero at the starting point of a climb, or cannot be
+// computed there.
 func (w search) estimate(ctx context.Context, m bayes.Model, from []float64) ([]float64, error) {
 	if w.diffusions == nil {
 		return climb(ctx, &bayes.Posterior{Model: m, Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Through(0.025)}}, from)
@@ -193,9 +193,9 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 }
 
 // The method spread() returns the standard deviation of the logarithm of each estimated
-// parameter over the data sets in which search i did not get stuck. It also returns the
-// number of data sets in which the search got stuck. A search is stuck if it failed, or
-// if limits are given and one of these logarithms differs from its true value by more
+// parameter over the data sets in which search i did not get stuck. The second result is
+// the number of data sets in which the search got stuck. A search is stuck if it failed,
+// or if limits are given and one of these logarithms differs from its true value by more
 // than its limit.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))

@@ -84,8 +84,8 @@ func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) er
 	})
 }
 
-// The method answer() computes the missing answers to one question. Before the first of
-// these answers it draws from the accurate posterior.
+// The method answer() computes the missing answers to one question. The accurate
+// posterior is sampled before the first of these answers is computed.
 func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[answer]) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior
@@ -130,8 +130,8 @@ func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posteri
 	return p, chains, err
 }
 
-// The method one() computes one answer. Its cost is measured in units of one numerical
-// solution with the coarsest step size.
+// The method one() computes one answer. The cost of an answer is measured in units of one
+// numerical solution with the coarsest step size.
 func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
 	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.Step), nil, 0

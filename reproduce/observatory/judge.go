@@ -87,8 +87,8 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 }
 
 // The function crps() returns the continuous ranked probability score of sorted draws,
-// E|X − y| − ½ E|X − X′| [Gneiting & Raftery 2007, §4.2]. It is corrected for the bias
-// from the finite number of draws.
+// E|X − y| − ½ E|X − X′| [Gneiting & Raftery 2007, §4.2]. The score is corrected for the
+// bias from the finite number of draws.
 func crps(sorted []float64, y float64) float64 {
 	n := float64(len(sorted))
 	var near, apart float64

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// These are the lists of the study. Every method, problem and rule that is listed here
-// appears in all tables and figures.
+// This file lists the methods, problems and rules of the study. Every one of them appears
+// in all tables and figures.
 
 // An entrant is a method, together with the kind of grids on which it is measured.
 type entrant struct {
@@ -49,7 +49,7 @@ type subject struct {
 	end  float64 // end of the span, 0 for that of the problem
 }
 
-// These are the kinds of problems, in words in which readers may describe their own
+// The kinds of problems are described in words that readers may use for their own
 // problems.
 const (
 	smooth  = "smooth, not stiff"
@@ -117,8 +117,8 @@ var rules = []rule{
 }
 
 // The function shown() returns the name of the rule whose verdicts the page shows for a
-// method. It is the recommended rule, or the log score alone if the method does not
-// estimate local errors.
+// method. For most methods this is the recommended rule; for a method that does not
+// estimate local errors it is the log score alone.
 func shown(method string) string {
 	i := slices.IndexFunc(entrants, func(e entrant) bool { return e.name == method })
 	if i >= 0 && entrants[i].blind {

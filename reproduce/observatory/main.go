@@ -1,14 +1,14 @@
 // Command observatory applies every method to every problem at several step sizes or
-// tolerances. It measures the error and the cost of the solution. It also checks whether
-// the calibrated spread is as large as the errors at parameter values that were not used
-// for the calibration.
+// tolerances. The command measures the error and the cost of each solution. It also
+// checks whether the calibrated spread is as large as the errors at parameter values that
+// were not used for the calibration.
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //
 // A cell stands for one method on one problem at one step size or tolerance. A rule
 // determines how the noise is calibrated. The program writes DIR/cells.csv with a row for
 // each rule in each cell, DIR/summary.csv with a row for each cell, and DIR/answers.csv
-// with a row for each posterior, remedy and step size. It also writes
+// with a row for each posterior, remedy and step size. The program also writes
 // DIR/observatory.html, a page that needs no other files. Results that are already in
 // these files are not computed again, so an interrupted run can be continued.
 package main
@@ -88,8 +88,8 @@ func (o *observatory) run(ctx context.Context, only string) error {
 	return o.writePage(cells.rows, answers.rows)
 }
 
-// The method settle() creates the folder of the results. It returns an error if the
-// folder contains results that were computed with other settings.
+// The method settle() creates the folder of the results. The method returns an error if
+// the folder contains results that were computed with other settings.
 func (o *observatory) settle() error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err

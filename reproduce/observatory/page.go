@@ -18,8 +18,8 @@ import (
 
 // The functions in this file make the page, a single HTML file with tables and figures of
 // the results. Its text is in page.html. On the page, a script ranks the methods and
-// draws diagrams for problems of the kind that the reader selects. It uses the same
-// tables that can be downloaded from the page.
+// draws diagrams for problems of the kind that the reader selects. The script uses the
+// same tables that can be downloaded from the page.
 
 //go:embed page.html
 var pageText string
@@ -172,7 +172,7 @@ func unreached(rows []row) string {
 }
 
 // answersPart returns the part of the page that shows how the errors of solvers change
-// posteriors. It is empty if there are no answers.
+// posteriors. This part is empty if there are no answers.
 func (o *observatory) answersPart(answers []answer) (string, error) {
 	if len(answers) == 0 {
 		return "", nil

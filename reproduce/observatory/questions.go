@@ -72,8 +72,8 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 
 // The function inferred() returns a model in which all parameters of an experiment are
 // unknown, with log-normal priors of the given relative width around their values. The
-// last parameters, whose number is given by the argument normal, have normal priors
-// instead, with the argument width as their standard deviation.
+// last parameters have normal priors instead, whose standard deviation is the argument
+// width; the number of these parameters is given by the argument normal.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data
@@ -161,7 +161,7 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 	return m, nil
 }
 
-// A remedy is a method to sample the posterior in spite of a coarse step size: it
+// A remedy is a method for sampling the posterior in spite of a coarse step size. It
 // consists of a sampler and, for some remedies, of noise in the solver.
 type remedy struct {
 	name   string

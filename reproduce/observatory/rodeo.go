@@ -15,9 +15,9 @@ import (
 // This file defines the three problems with which Wu and Lysy demonstrate the package
 // rodeo (AISTATS 2024, and the paper that accompanies the package), with newly simulated
 // data. The authors find that their posteriors are right with step sizes of 0.05, 0.75
-// minutes and 0.1 days, respectively. For the first two problems this is the middle one
-// of the three step sizes used here; for the third problem it lies between the two
-// smallest of them.
+// minutes and 0.1 days, respectively. For the first two problems, the step size of the
+// authors is the middle one of the three step sizes used here; for the third problem it
+// lies between the two smallest.
 
 // rodeoFilter is the filter that rodeo uses: an EK1 with only the diagonal of the
 // Jacobian.

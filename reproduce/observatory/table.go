@@ -79,8 +79,8 @@ func record[T any](row *T, digits int) []string {
 	return line
 }
 
-// The function decode() reads rows that were written by encode(). It returns an error if
-// the columns differ.
+// The function decode() reads rows that were written by encode(). The function returns an
+// error if the columns differ.
 func decode[T any](data []byte) ([]T, error) {
 	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	if err != nil {
@@ -166,7 +166,7 @@ func (l *ledger[T]) add(rows ...T) error {
 }
 
 // The method arrange() sorts the rows by the numbers that the function place() returns
-// for a row. It removes the rows for which one of these numbers is negative.
+// for a row. Rows for which one of these numbers is negative are removed.
 func (l *ledger[T]) arrange(place func(*T) []float64) error {
 	l.rows = slices.DeleteFunc(l.rows, func(r T) bool { return slices.Min(place(&r)) < 0 })
 	slices.SortStableFunc(l.rows, func(a, b T) int { return slices.Compare(place(&a), place(&b)) })

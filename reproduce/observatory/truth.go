@@ -26,9 +26,9 @@ type truth struct {
 
 const observed = 20 // times
 
-// newTruth solves a problem accurately for its nominal θ, and for other values of θ.
-// These are drawn from a log-normal distribution around the nominal θ, with a standard
-// deviation of 0.1 on the log scale.
+// newTruth solves a problem accurately for its nominal θ, and for other values of θ. The
+// other values are drawn from a log-normal distribution around the nominal θ, with a
+// standard deviation of 0.1 on the log scale.
 func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth, error) {
 	t := &truth{p: s.problem(), kind: s.kind}
 	p := t.p
@@ -63,8 +63,8 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 
 // The method coarsest() finds the smallest number of steps, of the form 20 × 2ⁿ, with
 // which the root mean square error of the trapezoidal rule (AM1), relative to the size of
-// each component, is at most 10 %. Twice and four times this number of steps are also
-// used.
+// each component, is at most 10 %. Grids with twice and four times this number of steps
+// are also used.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {

@@ -13,7 +13,7 @@ import (
 )
 
 // The constant fallback is the assumed memory of a machine that does not report its
-// memory. It is chosen so large that only absurd requests for memory exceed it.
+// memory. This value is so large that only absurd requests for memory exceed it.
 const fallback = 64 << 30
 
 // The function limit() returns the number of bytes that this process can use: the memory of

@@ -39,8 +39,8 @@ import (
 // preconditioned Crank–Nicolson move about the approximation [Rudolf & Sprungk 2018]. A
 // chain that uses only rotations gets stuck in the tails, where they are rarely accepted.
 // If Learned is not zero, some iterations use a rotation, and the others a path with
-// gradients. The fraction with a rotation is the mean acceptance probability that
-// rotations had in the last part of the burn-in, but at most 0.9.
+// gradients. The fraction of iterations with a rotation equals the mean acceptance
+// probability of rotations in the last part of the burn-in, but is at most 0.9.
 //
 // All learning happens in the burn-in. The step length is tuned by stochastic
 // approximation [Robbins & Monro 1951]. If the target is far from its Gaussian
@@ -99,8 +99,8 @@ type tuning struct {
 }
 
 // The method update() adapts the step length after a path with the given probability of
-// acceptance. Near the best step length this probability falls by about 0.35 if the
-// logarithm of the step length grows by 1.
+// acceptance. Near the best step length, the acceptance probability falls by about 0.35
+// if the logarithm of the step length grows by 1.
 func (t *tuning) update(accept, longest float64) {
 	const gain, power = 2, 0.6
 	t.n++
@@ -109,12 +109,13 @@ func (t *tuning) update(accept, longest float64) {
 	t.mean += 2 / (t.n + 1) * (t.log - t.mean)
 }
 
-// The method leaps() returns the number of steps for which a path is most efficient, at
-// least the argument fewest. The standard deviation σ of ΔH is proportional to the square
-// of the step length, and the mean probability a of acceptance is erfc(σ/√8) [Beskos,
-// Pillai, Roberts, Sanz-Serna & Stuart 2013]. The cost of a path is proportional to the
-// number of steps. The effective sample size is taken as proportional to a³, not to a: if
-// few paths are accepted, the accepted ones rarely lead out of a tail.
+// The method leaps() returns the number of steps for which a path is most efficient, from
+// the argument fewest up to the constant mostLeaps. The standard deviation σ of ΔH is
+// proportional to the square of the step length, and the mean probability a of acceptance
+// is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna & Stuart 2013]. The cost of a path
+// is proportional to the number of steps. The effective sample size is taken as
+// proportional to a³, not to a: if few paths are accepted, the accepted ones rarely lead
+// out of a tail.
 func (t *tuning) leaps(fewest int) int {
 	best, most := fewest, 0.
 	for n := fewest; n <= mostLeaps; n++ {
@@ -248,7 +249,7 @@ func (k *Hamiltonian) turning() float64 {
 }
 
 // The method move() proposes the end point of a path or, if the number of steps is zero,
-// of a rotation. It accepts or rejects this point, and returns the probability of
+// of a rotation. Then it accepts or rejects this point, and returns the probability of
 // acceptance.
 func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	k.stats.Proposed++

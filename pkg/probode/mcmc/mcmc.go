@@ -1,7 +1,8 @@
 // Package mcmc draws from a probability density that is known up to a constant, by
 // Markov chain Monte Carlo.
 //
-// Its transitions and its chains can be used without each other:
+// The package has two parts, transitions and chains, each of which can be used without
+// the other:
 //
 //   - Transitions: a [Kernel] moves one chain by one iteration. [Metropolis] is the
 //     Metropolis–Hastings kernel. Its proposals follow a [Rule]:
@@ -19,7 +20,7 @@
 // keeps the draws in files, so that a run can be stopped, resumed and extended.
 //
 // The package contains no code for differential equations. A density that needs a
-// numerical solution is an ordinary [LogDensity]; evaluations of it may fail.
+// numerical solution is an ordinary [LogDensity], whose evaluation may fail.
 //
 // # References
 //
@@ -127,7 +128,7 @@ func startError(x []float64, logp float64, err error) error {
 type Kernel interface {
 	// Init places the chain at a copy of x, with all counts at zero, and draws latent
 	// variables from rng. Init returns an error if the density at x is zero or cannot be
-	// evaluated; it may then be called again.
+	// evaluated; Init may then be called again.
 	Init(x []float64, rng *rand.Rand) error
 
 	// Step makes one iteration.
@@ -168,8 +169,8 @@ type Rule interface {
 	New(d, burnIn int) Proposal
 }
 
-// A Proposal proposes the moves of one chain. It follows a Rule, and may adapt to the
-// earlier positions of that chain.
+// A Proposal proposes the moves of one chain. The moves follow a Rule, and may be adapted
+// to the earlier positions of that chain.
 type Proposal interface {
 	// Propose sets dst to the result of a random move from x; it does not change x. It
 	// returns log q(x | dst) − log q(dst | x), which is zero for a symmetric proposal. The

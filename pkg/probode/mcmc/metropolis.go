@@ -10,8 +10,8 @@ import (
 //
 //	min(1, π(y) q(x | y) / π(x) q(y | x)).
 //
-// One iteration evaluates the target once. An iteration allocates no memory, except
-// during this evaluation.
+// One iteration evaluates the target once. An iteration allocates no memory, except while
+// the target is evaluated.
 type Metropolis struct {
 	Target LogDensity
 

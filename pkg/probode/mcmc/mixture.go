@@ -23,11 +23,11 @@ import (
 //
 // The pull is reversible with respect to the Student t distribution with ν = 5 degrees of
 // freedom about m. If the target is nearly Gaussian, the pull makes successive draws
-// almost independent. If the target is not, the heavy tails of the t distribution keep
-// the chain from getting stuck [after Rudolf & Sprungk 2018; Kamatani 2018]. The move
-// named walk works for targets that are far from Gaussian. The move named line works
-// before the shape of the target is known, since its size is tuned separately for each
-// column of A.
+// almost independent. If the target is far from Gaussian, the heavy tails of the t
+// distribution keep the chain from getting stuck [after Rudolf & Sprungk 2018; Kamatani
+// 2018]. The move named walk works for targets that are far from Gaussian. The move named
+// line works before the shape of the target is known, since its size is tuned separately
+// for each column of A.
 //
 // All learning happens in the burn-in. The estimates m and C come from windows of
 // iterations. If one window ends at iteration n, the next ends at iteration 1.2 n. An

@@ -9,17 +9,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// NUTS is the no-U-turn sampler. It is the kernel to use for many or strongly correlated
-// coordinates if the target has a gradient. Each iteration draws a momentum p ~ N(0, M),
-// follows Hamilton's equations for
+// NUTS is the no-U-turn sampler. This kernel is suitable for many or strongly correlated
+// coordinates, provided that the target has a gradient. Each iteration draws a momentum p
+// ~ N(0, M), follows Hamilton's equations for
 //
 //	H(x, p) = −log π(x) + ½ pᵀ M⁻¹ p
 //
 // by leapfrog steps, and draws the next position from the points of the path, with
 // weights e^−H. The path doubles in length, forwards or backwards at random, until it
-// makes a U-turn. This is the multinomial form of the algorithm. It uses the generalised
-// U-turn criterion, which is also checked across the two halves of each doubled path
-// [Hoffman & Gelman 2014; Betancourt 2017].
+// makes a U-turn. This is the multinomial form of the algorithm. U-turns are detected
+// with the generalised criterion, which is also applied across the two halves of each
+// doubled path [Hoffman & Gelman 2014; Betancourt 2017].
 //
 // All learning takes place during burn-in. The step size is tuned by dual averaging so
 // that the mean acceptance probability approaches Accept. The inverse of M is estimated
@@ -29,12 +29,12 @@ import (
 // coordinates in which Cov is the unit matrix.
 //
 // A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
-// The step is then too long in some region of the target, and the draws may not represent
-// that region. For each draw, the quantities in [NUTSQuantities] record, among others,
-// whether the path was divergent; Chains.Warnings checks them.
+// If paths are divergent, the step is too long in some region of the target, and the
+// draws may not represent that region. For each draw, the quantities in [NUTSQuantities]
+// record, among others, whether the path was divergent; Chains.Warnings checks them.
 //
 // One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
-// once. An iteration allocates no memory, except during these evaluations.
+// once. An iteration allocates no memory, except while the target is evaluated.
 type NUTS struct {
 	Target GradientDensity
 
@@ -49,11 +49,12 @@ type NUTS struct {
 	Cov  mat.Symmetric
 
 	// CovAt, if not nil, returns a guess of the covariance of the target from its shape
-	// near x, such as the inverse of the Fisher information at x. It returns nil if it
-	// has no guess. It is called at the mean of the draws of each window, because the
+	// near x, such as the inverse of the Fisher information at x. CovAt returns nil if it
+	// has no guess. CovAt is called at the mean of the draws of each window, because the
 	// shape at a mode can differ from the shape of the region that contains most of the
 	// probability mass. The draws of the window are then used only to correct this guess.
-	// The windows then begin early, so that few paths are computed with a bad metric.
+	// If CovAt is given, the windows begin early, so that few paths are computed with a
+	// bad metric.
 	CovAt func(x []float64) mat.Symmetric
 
 	// Accept is the mean probability of acceptance to which the step is tuned. Zero means
@@ -312,9 +313,9 @@ func (k *NUTS) take(d *draw, s *phase, energy float64) {
 }
 
 // The method build() extends the path at one of its end points by 2^depth leapfrog steps.
-// It describes the added steps in t, whose fields first and last are then the momenta
-// after the first and the last of these steps. If the added steps make a U-turn or are
-// divergent, build() stops early and returns false.
+// The argument t is set to a description of the added steps; its fields first and last
+// are the momenta after the first and the last of these steps. If the added steps make a
+// U-turn or are divergent, build() stops early and returns false.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {
 		energy := k.leap(end, step)

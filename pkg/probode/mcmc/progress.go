@@ -21,9 +21,10 @@ type status struct {
 	rate          float64       // iterations per second of all chains together; 0 if not yet known
 
 	// The field rHat is the largest R̂ of all parameters, and worst is the name of the
-	// parameter with this R̂. Both may be a few seconds old. They are computed from at
-	// most recordLength evenly spaced draws of each chain. If there are fewer than four
-	// draws per chain, or all draws are equal, rHat is NaN and worst is "".
+	// parameter with this R̂. The values of both fields may be a few seconds old. R̂ is
+	// computed from at most recordLength evenly spaced draws of each chain. If there are
+	// fewer than four draws per chain, or all draws are equal, rHat is NaN and worst is
+	// "".
 	rHat  float64
 	worst string
 
@@ -113,9 +114,9 @@ type reporter struct {
 	nextRHat time.Time // when R̂ is to be computed next
 }
 
-// newReporter returns a reporter that counts the iterations which the chains have already
-// completed as done. The argument until is the total number of iterations that each chain
-// performs.
+// newReporter returns a new reporter. Iterations that the chains have already completed
+// are counted as done. The argument until is the total number of iterations that each
+// chain performs.
 func newReporter(hook progress.Hook, names []string, chains []*Chain, until int) *reporter {
 	r := &reporter{hook: hook, names: names}
 	r.now.rHat = math.NaN()
@@ -178,7 +179,7 @@ func (r *reporter) update(t time.Time) {
 }
 
 // The method worst() computes the largest R̂ of all parameters, with all records thinned
-// to the largest stride and cut to the length of the shortest.
+// to the largest stride and cut to the length of the shortest record.
 func (r *reporter) worst() {
 	stride, n := 1, math.MaxInt
 	for _, c := range r.records {

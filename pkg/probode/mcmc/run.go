@@ -38,8 +38,7 @@ type Running struct {
 	chains []*Chain
 }
 
-// Begin starts the chains of a run, each at its starting point, without drawing from
-// them.
+// Begin places each chain of a run at its starting point, but makes no draws.
 func Begin(kernel func(chain int) Kernel, settings Settings) (*Running, error) {
 	s, err := settings.WithDefaults()
 	if err != nil {
@@ -56,7 +55,7 @@ func Begin(kernel func(chain int) Kernel, settings Settings) (*Running, error) {
 	return &Running{s: s, chains: chains}, nil
 }
 
-// Run draws as many draws as the settings require. It returns the same result as the
+// Run makes as many draws as the settings require. The result is the same as that of the
 // function Run.
 func (r *Running) Run(ctx context.Context) (*Chains, error) {
 	s := &r.s

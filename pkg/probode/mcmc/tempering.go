@@ -148,7 +148,7 @@ func (k *Tempering) Step(rng *rand.Rand) {
 	}
 }
 
-// The method move() makes one move of a replica. It reports whether the move was
+// The method move() makes one move of a replica. The results report whether the move was
 // accepted, and whether the evaluation of the target failed.
 func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 	if r.beta == 0 && k.Draw != nil {

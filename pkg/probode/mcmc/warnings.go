@@ -187,12 +187,12 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 	}
 }
 
-// pileUp returns the minimum or the maximum of x, and the share of the draws near it:
-// those whose distance from it is at most a hundredth of its distance from the median. Of
-// the two, it chooses the one with the larger share. The share is 0.5 % for a uniform
-// distribution, 0.7 % for an exponential one, and tens of per cent for a density that
-// grows like the inverse of the distance from the bound. If all draws are equal, the
-// share is 0.
+// pileUp returns the minimum or the maximum of x, whichever has more draws near it, and
+// the share of these draws. A draw is near an extreme value if their distance is at most
+// a hundredth of the distance between the extreme value and the median. The share is 0.5
+// % for a uniform distribution, 0.7 % for an exponential one, and tens of per cent for a
+// density that grows like the inverse of the distance from the bound. If all draws are
+// equal, the share is 0.
 func pileUp(x []float64) (end, share float64) {
 	if !finite(x) || len(x) < 100 {
 		return 0, 0

@@ -99,8 +99,8 @@ type learner struct {
 }
 
 // newLearner returns a learner that estimates a full covariance matrix or only the
-// scales. If a function returns the approximate shape of the target, the argument known
-// is true and the first windows are short.
+// scales. The argument known says whether the shape of the target is approximately known;
+// if so, the first windows are short.
 func newLearner(d, burnIn int, full, known bool) *learner {
 	l := &learner{from: 75, until: burnIn - 50, length: 25}
 	if burnIn < 150 {
@@ -149,10 +149,10 @@ func (l *learner) add(n int, z []float64) bool {
 // a covariance at the mean of the window, that covariance is corrected instead.
 //
 // The covariance estimated from a window of n draws is poor unless n is much larger than
-// the dimension d. It is therefore shrunk before it corrects the whitening: the
+// the dimension d. The estimated covariance is therefore shrunk before it is used: the
 // logarithms of the scales are shrunk towards zero with the weight of 5 draws, and the
-// correlations of the whitened draws with the weight of d(d+1)/2 + 5 draws. If the shape
-// was right before, it thus remains nearly right.
+// correlations of the whitened draws with the weight of d(d+1)/2 + 5 draws. A shape that
+// was right before thus remains nearly right.
 func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)

@@ -44,27 +44,28 @@ func init() {
 //
 // A stored result is identified by its name, by the value of inputs, by the source code
 // of compute() and of the declarations in the notebook that compute() uses, and by the
-// source code of this library. If any of these changes, the result is computed again. The
-// variables of the cell that compute() uses must be among the inputs, since Memo has no
-// other access to their values: Memo("fan", []any{h, alpha}, func() …). Inputs are
-// compared in the form of text, in which values are written in full; of a function,
-// however, the text contains only the name. If the source code is not available, as in a
-// program built with -trimpath, a hash of the running program is used instead, so that
-// only the same program can read a stored result.
+// source code of this library. If any of these identifiers changes, the result is
+// computed again. The variables of the cell that compute() uses must be among the inputs,
+// since Memo has no other access to their values: Memo("fan", []any{h, alpha}, func() …).
+// Inputs are compared in the form of text, in which values are written in full; of a
+// function, however, the text contains only the name. If the source code is not
+// available, as in a program built with -trimpath, a hash of the running program is used
+// instead, so that only the same program can read a stored result.
 //
 // The argument compute must be a function literal or a declared function of the notebook.
-// If it is a method value such as m.Run, or an instance of a generic function, Memo
+// If compute is a method value such as m.Run, or an instance of a generic function, Memo
 // panics before computing anything, because the source code of such a function does not
 // contain the receiver or the type arguments. Write func() … { return m.Run() }, with m
 // among the inputs.
 //
 // T must be plain data or a figure, so that encoding/gob can store it without loss. It
-// must not contain functions or unexported fields. For other types Memo panics before it
-// calls compute(). Even for plain data, gob changes a few values, such as a pointer to
-// zero in a struct, and a type whose values are stored in an interface must be registered
-// with gob. A result is not stored if gob cannot restore it exactly, or if the folder
-// cannot be written. In these cases a line below the cell gives the reason, and the cell
-// continues with the computed result. Empty and nil slices and maps count as equal.
+// must not contain functions or unexported fields. If T is another type, Memo panics
+// before it calls compute(). Even for plain data, gob changes a few values, such as a
+// pointer to zero in a struct, and a type whose values are stored in an interface must be
+// registered with gob. A result is not stored if gob cannot restore it exactly, or if the
+// folder cannot be written. If a result is not stored, a line below the cell gives the
+// reason, and the cell continues with the computed result. Empty and nil slices and maps
+// count as equal.
 //
 // The results are stored in the folder .memo beside the notebook, or in the folder given
 // by the environment variable PROBODE_MEMO. A damaged file is treated as missing.
@@ -101,8 +102,8 @@ func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 }
 
 // Forget removes the results with the given names, so that they are computed again. If no
-// name is given, it removes all results, and the incomplete files that interrupted cells
-// have left.
+// name is given, Forget removes all results, and the incomplete files that interrupted
+// cells have left.
 func Forget(names ...string) {
 	patterns := []string{"*.gob", "*.tmp"}
 	if len(names) > 0 {

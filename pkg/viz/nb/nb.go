@@ -35,10 +35,10 @@ import (
 // the network.
 const echarts = "environment/echarts/echarts.min.js"
 
-// Context returns the context of the cell. It ends when the user interrupts the cell; if
-// the cell is still running five seconds later, the kernel kills it. If a function of
-// this library is called with this context and without a Progress hook, and takes longer
-// than a second, the cell shows a progress bar until the function returns.
+// Context returns the context of the cell. The context ends when the user interrupts the
+// cell; if the cell is still running five seconds later, the kernel kills it. If a
+// function of this library is called with this context and without a Progress hook, and
+// takes longer than a second, the cell shows a progress bar until the function returns.
 func Context() context.Context { return cell() }
 
 var cell = sync.OnceValue(func() context.Context {

@@ -14,9 +14,9 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The type calibration is the figure about the choice of the noise scale α. It shows the
-// score of α, and how often the error lies within one and two standard deviations of the
-// paths.
+// The type calibration is the figure about the choice of the noise scale α. The figure
+// shows the score of α, and how often the error lies within one and two standard
+// deviations of the paths.
 type calibration struct {
 	*Figure
 	chosen   comparison // at the α of the slider

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// A Chart is one pair of axes with its series. The script of the page turns it into
+// A Chart is one pair of axes with its series. The script of the page turns a Chart into
 // options of ECharts.
 type Chart struct {
 	ID     string   `json:"id"`

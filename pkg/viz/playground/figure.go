@@ -41,7 +41,8 @@ type content interface {
 	compute(ctx context.Context) error
 
 	// The method advance() lets the task run for about the given time, and reports
-	// whether the computation is complete. The type Figure has a suitable method.
+	// whether the computation is complete. The type Figure has a suitable method
+	// advance().
 	advance(budget time.Duration) (done bool)
 
 	// The method show() adds the results so far to a View.
@@ -158,12 +159,13 @@ type View struct {
 	Numbers  map[string]float64 `json:"numbers,omitempty"` // unrounded numbers, for tests
 }
 
-// The method say() adds a sentence.
+// The method say() adds a sentence to the View.
 func (v *View) say(format string, values ...any) {
 	v.Says = append(v.Says, fmt.Sprintf(format, values...))
 }
 
-// The method draw() adds a chart that does not take a whole row of the page.
+// The method draw() adds a chart to the View, which may share a row of the page with
+// other charts.
 func (v *View) draw(id, title string, height int, x, y Axis, series ...Series) {
 	v.Charts = append(v.Charts, Chart{ID: id, Title: title, Height: height, X: x, Y: y, Series: series})
 }

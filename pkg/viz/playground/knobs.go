@@ -102,7 +102,8 @@ func (k knobs) number(name string) float64 { return k.named(name).Value.(float64
 func (k knobs) text(name string) string    { return k.named(name).Value.(string) }
 func (k knobs) on(name string) bool        { return k.named(name).Value.(bool) }
 
-// The function choice() returns a control with which one of several values is selected.
+// The function choice() returns a control with which the reader selects one of several
+// values.
 func choice(name, label, value string, options ...Option) Control {
 	return Control{Name: name, Label: label, Kind: "choice", Value: value, Options: options}
 }
@@ -155,8 +156,8 @@ var solvers = map[string]struct {
 // The variable integrators holds the names of those methods that most figures offer.
 var integrators = []string{"ab1", "ab2", "ab4", "am0", "am1", "am2", "rk4"}
 
-// methodChoice returns a control with which one of the named methods is selected; it
-// shows their labels.
+// methodChoice returns a control with which the reader selects one of the named methods
+// by its label.
 func methodChoice(value string, names ...string) Control {
 	c := choice("method", "method", value)
 	for _, n := range names {

@@ -22,9 +22,9 @@ import (
 //go:embed lynx.yaml
 var lynx string
 
-// modelFigure is the figure for a model that the reader writes. It shows the solution
-// beside the data, a fit, and a certificate that says whether the error of the solver
-// matters.
+// modelFigure is the figure for a model that the reader writes. The figure shows the
+// solution beside the data, a fit, and a certificate that says whether the error of the
+// solver matters.
 type modelFigure struct {
 	*Figure
 	written  string      // the last text without mistakes
@@ -54,7 +54,7 @@ const modelName = "model.yaml"
 
 func newModel(f *Figure) content { return &modelFigure{Figure: f} }
 
-// The name of a slider for a parameter begins with this prefix.
+// The constant parameter is the prefix in the names of sliders for parameters.
 const parameter = "p."
 
 // The method controls() uses the same names for the solvers as the command certify.

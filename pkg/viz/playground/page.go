@@ -22,8 +22,8 @@ type message struct {
 	Name   string
 }
 
-// A reply is the answer to a message. It contains the controls if they have changed, and
-// after the requests open and set.
+// A reply is the answer to a message. A reply contains the controls if they have changed,
+// and after the requests open and set.
 type reply struct {
 	ID       int             `json:"id"`
 	Error    string          `json:"error,omitempty"`

@@ -113,8 +113,8 @@ func (f *posterior) compute(ctx context.Context) error {
 }
 
 // The method advance() continues the sampling. Until the accurate run is complete, half
-// of the time is spent on it. If the reader has stopped the figure, only the start of new
-// chains and single iterations are performed.
+// of the time is spent on it. If the reader has stopped the figure, a new run is still
+// started, but after that only the single iterations are made that the reader requests.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2

@@ -36,7 +36,7 @@ func newRun(p *bayes.Posterior, s mcmc.Settings) *run {
 	return &run{posterior: p, settings: s}
 }
 
-// The method draw() draws all samples of the run.
+// The method draw() makes all draws of the run.
 func (r *run) draw(ctx context.Context) error {
 	r.pause = progress.Pause(ctx)
 	_, err := sample.Run(ctx, r.posterior, watched{sampler(r.posterior), r}, r.settings)
@@ -140,8 +140,8 @@ func (r *run) kept() [][][]float64 {
 }
 
 // The method summarise() updates the summary of the draws, unless there are too few
-// draws. It pauses after each parameter, because the page would freeze for too long if
-// all parameters were summarised without a pause.
+// draws. There is a pause after each parameter, because the page would freeze for too
+// long if all parameters were summarised without a pause.
 func (r *run) summarise() {
 	const fewest, most = 20, 500 // draws of a chain
 	kept := r.kept()

@@ -22,7 +22,7 @@ type curve struct {
 
 // The method solve() solves the equations for all conditions, with the parameters, the
 // method and the step size that are selected in the controls, and then computes the
-// likelihood. It does not return an error if the equations cannot be solved.
+// likelihood. The method does not return an error if the equations cannot be solved.
 func (f *modelFigure) solve(ctx context.Context) error {
 	curves, failure, err := f.solutions(ctx)
 	if ctx.Err() != nil {
@@ -189,7 +189,7 @@ func tick(length float64) float64 {
 }
 
 // The method draw() draws a chart for each of the first six observables. If the equations
-// could not be solved, it draws only the data.
+// could not be solved, the charts show only the data.
 func (f *modelFigure) draw(v *View) {
 	const most = 6 // observables, and conditions of each
 	for i, y := range f.frame[:min(most, len(f.frame))] {

@@ -11,9 +11,10 @@ import (
 
 // A task is a computation in a separate goroutine, which runs only while the method
 // advance() waits for it. The computation can pause whenever a solver checks whether its
-// context has ended, and whenever it calls rest(). So it needs no separate thread. During
-// a pause, the goroutine that called advance() may read values that the pausing goroutine
-// has written. Other goroutines of the computation may still run for a moment.
+// context has ended, and whenever it calls rest(). So the computation needs no separate
+// thread. During a pause, the goroutine that called advance() may read values that the
+// pausing goroutine has written. Other goroutines of the computation may still run for a
+// moment.
 type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -92,8 +93,8 @@ func (t *task) ended() bool {
 	}
 }
 
-// The method stop() cancels the computation and waits until it has ended. It does nothing
-// if t is nil.
+// The method stop() cancels the computation and waits until it has ended. If t is nil,
+// stop() does nothing.
 func (t *task) stop() {
 	if t != nil {
 		t.cancel()

@@ -28,7 +28,7 @@ func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 			return nil
 		}
 		l.Name = fmt.Sprintf("%d paths", n)
-		// With this opacity, the paths together look about equally dark for any number of
+		// With this opacity, an ensemble looks about equally dark for any number of
 		// paths, and a single path is still visible.
 		l.Opacity = max(0.05, min(0.6, 8/math.Sqrt(float64(n))/3))
 		return []viz.Layer{l}

@@ -11,7 +11,7 @@ import (
 )
 
 // Fit draws a fit and the data of one experiment, with a panel for each column of the
-// data. Its first argument holds the curves, as returned by File.Curves. The first curve
+// data. The first argument holds the curves, as returned by File.Curves. The first curve
 // is the fit. If there are further curves, such as those of ProfileLikelihoods.Within, a
 // band covers all of them.
 func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
@@ -44,8 +44,8 @@ func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 }
 
 // ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its
-// confidence interval. It also shows points that belong to the confidence region but lie
-// outside the interval, if such points are known.
+// confidence interval. If points are known that belong to the confidence region but lie
+// outside the interval, the panel also shows these points.
 func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	f := viz.Figure{Columns: 3}
 	for _, q := range all.ByName {
@@ -69,7 +69,7 @@ func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	return f
 }
 
-// Waterfall shows how far below the best result each search of a fit ended. It adds one
+// Waterfall shows how far below the best result each search of a fit ended. One is added
 // to each difference between log likelihoods, so that the axis can be logarithmic.
 func Waterfall(optima []modelfile.Optimum) viz.Figure {
 	good := viz.Points{Name: "optimum"}

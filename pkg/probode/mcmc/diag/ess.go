@@ -10,7 +10,7 @@ import (
 )
 
 // BulkESS returns the effective sample size of the normal scores of the draws in all
-// chains together. It describes how well the draws determine the centre of the
+// chains together. The bulk ESS describes how well the draws determine the centre of the
 // distribution. For a total of S draws, it is S/τ,
 //
 //	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
@@ -18,8 +18,8 @@ import (
 // where ρₜ is the autocorrelation at lag t, and the sum is truncated at the end of
 // Geyer's initial monotone sequence. If the chains disagree, the draws within each chain
 // count as correlated. The result is at most S log₁₀ S, a limit that draws with negative
-// autocorrelations can reach. If all draws are equal, it is S, as in ArviZ. It is NaN if
-// the chains have fewer than four draws, or if any draw is not finite.
+// autocorrelations can reach. If all draws are equal, the result is S, as in ArviZ. The
+// result is NaN if the chains have fewer than four draws, or if any draw is not finite.
 func BulkESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -28,10 +28,11 @@ func BulkESS(x [][]float64) float64 {
 }
 
 // tailESS returns the smaller of the effective sample sizes for the quantiles at 0.05 and
-// 0.95. Each is computed from indicators, which are 1 for draws up to the quantile and 0
-// for larger draws. All indicators may be equal, for example if most draws are 1 and the
-// others are 0. The effective sample size is then the number of draws, as in ArviZ. The
-// result is NaN if the chains have fewer than four draws, or if any draw is not finite.
+// 0.95. Each of these sizes is computed from indicators, which are 1 for draws up to the
+// quantile and 0 for larger draws. All indicators may be equal, for example if most draws
+// are 1 and the others are 0. The effective sample size is then the number of draws, as
+// in ArviZ. The result is NaN if the chains have fewer than four draws, or if any draw is
+// not finite.
 func tailESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -53,7 +54,7 @@ func quantileESS(x [][]float64, q float64) float64 {
 }
 
 // ess returns the effective sample size of two or more sequences, without transforming
-// them. If all draws are equal, it returns the number of draws.
+// them. If all draws are equal, the result is the number of draws.
 func ess(x [][]float64) float64 {
 	m, n := len(x), len(x[0])
 

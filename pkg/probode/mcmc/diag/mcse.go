@@ -12,9 +12,9 @@ import (
 //	sd / √ESS
 //
 // with the effective sample size of the draws themselves, not of their ranks. The result
-// has no meaning for a distribution without a finite variance. If all draws are equal, it
-// is zero. It is NaN if the chains have fewer than four draws, or if any draw is not
-// finite.
+// has no meaning for a distribution without a finite variance. If all draws are equal,
+// the result is zero. The result is NaN if the chains have fewer than four draws, or if
+// any draw is not finite.
 func MCSEMean(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -23,14 +23,14 @@ func MCSEMean(x [][]float64) float64 {
 }
 
 // MCSESD returns the Monte Carlo standard error of the standard deviation of the draws.
-// It follows by the delta method from the standard error of the mean of s, the squared
-// deviations of the draws:
+// This error follows by the delta method from the standard error of the mean of s, the
+// squared deviations of the draws:
 //
 //	√( var(s) / ESS(s) / mean(s) ) / 2
 //
-// The result has no meaning for a distribution without a finite fourth moment. It is NaN
-// if the chains have fewer than four draws, if any draw is not finite, or if all draws
-// are equal.
+// The result has no meaning for a distribution without a finite fourth moment. The result
+// is NaN if the chains have fewer than four draws, if any draw is not finite, or if all
+// draws are equal.
 func MCSESD(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()

@@ -7,15 +7,16 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// RHat returns the rank-normalised split-R̂. It is the larger of the two values of
+// RHat returns the rank-normalised split-R̂. The result is the larger of the two values
+// of
 //
 //	R̂ = √( ((n−1)/n W + B/n) / W )
 //
 // one for the normal scores of the draws, and one for the normal scores of their
 // distances from the median. Here W is the mean of the variances within half-chains, and
 // B/n is the variance of the half-chains' means. R̂ is near 1 for chains that have mixed;
-// Vehtari et al. ask for less than 1.01. It is +Inf if every half-chain is constant but
-// the constants differ. It is NaN if the chains have fewer than four draws, if any draw
+// Vehtari et al. ask for less than 1.01. R̂ is +Inf if every half-chain is constant but
+// the constants differ. R̂ is NaN if the chains have fewer than four draws, if any draw
 // is not finite, or if all draws are equal.
 func RHat(x [][]float64) float64 {
 	if !usable(x) {

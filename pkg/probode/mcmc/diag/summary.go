@@ -105,7 +105,7 @@ func Kish(logWeights [][]float64) float64 {
 }
 
 // The function weights() returns the weights of the draws, which sum to 1, and Kish's
-// factor. If logWeights is nil, it returns nil and 1. If the weights cannot be
+// factor. If logWeights is nil, weights() returns nil and 1. If the weights cannot be
 // normalised, the factor is NaN.
 func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
@@ -194,8 +194,8 @@ func (s Summary) String() string {
 // The method format() writes the value v with the number of decimals that three
 // significant digits of the standard deviation need. If heavy tails make the standard
 // deviation more than twice as large as that of a normal distribution with the same
-// quantiles, the number of decimals follows from that smaller standard deviation, because
-// otherwise all quantiles may be written as 0.
+// quantiles, the smaller of these two standard deviations determines the number of
+// decimals, because otherwise all quantiles might be written as 0.
 func (m Marginal) format(v float64) string {
 	width := m.SD
 	if central := (m.Q975 - m.Q025) / (2 * 1.96); central > 0 && 2*central < width {
@@ -208,7 +208,7 @@ func (m Marginal) format(v float64) string {
 }
 
 // Quantile returns the p-quantile of sorted numbers, 0 ≤ p ≤ 1, by linear interpolation:
-// definition 7 of Hyndman and Fan (1996). It returns NaN if the slice is empty.
+// definition 7 of Hyndman and Fan (1996). Quantile returns NaN if the slice is empty.
 func Quantile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()

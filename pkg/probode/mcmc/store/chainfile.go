@@ -221,9 +221,9 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	return t, nil
 }
 
-// The method restore() resets a started chain to its saved state. It checks that the
-// program still computes the same chain: the log density at the saved position must be
-// the same, and repeating the last turn must lead to this position.
+// The method restore() resets a started chain to its saved state. The method also checks
+// that the program still computes the same chain: the log density at the saved position
+// must be the same, and repeating the last turn must lead to this position.
 func (f *file) restore(here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {
@@ -408,8 +408,8 @@ func (f *file) flush() {
 }
 
 // Turn is called after each turn of the chain. If the chain is finished, Turn completes
-// the file; otherwise it saves the state at regular intervals. It returns false if there
-// was an error.
+// the file; otherwise it saves the state at regular intervals. Turn returns false if
+// there was an error.
 func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
 	switch {
 	case finished:
@@ -485,8 +485,8 @@ func (f *file) finish() {
 	}
 }
 
-// The method close() closes the .part file and releases the lock. It removes the .part
-// file if this call of Run created it and wrote nothing to it.
+// The method close() closes the .part file and releases the lock. The .part file is
+// removed if this call of Run created it and wrote nothing to it.
 func (f *file) close() {
 	if f.f != nil {
 		info, err := f.f.Stat()

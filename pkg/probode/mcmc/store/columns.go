@@ -52,8 +52,8 @@ func newLayout(names, quantities []string) (*layout, error) {
 	return &l, nil
 }
 
-// columnNames turns names into column names for a file. It keeps the letters of all
-// alphabets. Other characters that could be misread are replaced by _, namely spaces,
+// columnNames turns names into column names for a file. The letters of all alphabets are
+// kept. Other characters that could be misread are replaced by _, namely spaces,
 // quotation marks, characters that separate columns or begin a comment, and characters
 // that separate folders in a path. ArviZ interprets a number after a dot as an index. So
 // dots are kept in names that form a complete array, such as y.1, y.2 and y.3, or a.1.1

@@ -9,7 +9,8 @@ import (
 
 // A directory may contain files of other programs under the names that this package uses.
 // The package writes only to regular files that begin in the same way as the files that
-// it creates. It does not open pipes or devices, because it might then wait for ever.
+// it creates. The package does not open pipes or devices, because reading from them could
+// block for ever.
 
 // openForReading opens a regular file, or the regular file to which a link points. For
 // any other kind of file it returns an error.

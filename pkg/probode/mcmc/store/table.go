@@ -29,7 +29,7 @@ type table struct {
 	crc  uint64 // the checksum of the bytes before that line
 	// The file is divided into a head and a body. The head consists of all lines before
 	// the first draw, except the line that contains the number of draws. The body
-	// consists of all lines that follow.
+	// consists of all lines from the first draw on.
 	headSize         int64
 	headCRC, bodyCRC uint64
 
@@ -53,7 +53,7 @@ func (t *table) get(key string) string {
 	return ""
 }
 
-// The constant everything is the value of a limit with which scan() reads the whole file.
+// If the limit passed to scan() is the constant everything, the whole file is read.
 const everything = -1
 
 // The function scan() reads a file of draws, which need not be complete. It reads at most
@@ -279,9 +279,9 @@ func readHeader(path string) (*table, error) {
 	return scan(f, 0, nil)
 }
 
-// The function begun() reads the .part file of a chain that has no state. It returns an
-// error if the file contains more than a header or the beginning of one, since the chain
-// would start again and overwrite the file.
+// The function begun() reads the .part file of a chain that has no state. The function
+// returns an error if the file contains more than a header or the beginning of one, since
+// the chain would start again and overwrite the file.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {

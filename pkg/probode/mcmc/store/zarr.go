@@ -91,8 +91,8 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 // madeBy is the attribute by which WriteZarr recognizes its own stores.
 var madeBy = map[string]any{"inference_library": "probode"}
 
-// ownZarr reports whether dir is a store that WriteZarr has written. It returns an error
-// if dir is any other folder or a file.
+// ownZarr reports whether dir is a store that WriteZarr has written. If dir is a file or
+// a folder that is not such a store, ownZarr returns an error.
 func ownZarr(dir string) (bool, error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,8 +1,8 @@
 //go:build js && wasm
 
-// Command wasm is the program of the playground, which is compiled to WebAssembly. It
-// defines one JavaScript function, probodeAnswer, which the page calls with a message and
-// which returns the answer: see playground.Page.
+// Command wasm is the program of the playground, which is compiled to WebAssembly. The
+// program defines one JavaScript function, probodeAnswer, which the page calls with a
+// message and which returns the answer: see playground.Page.
 package main
 
 import (
