@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The experiment alpha computes the results of section 3.1: the noise scale α* of each
-// method at several step sizes.
+// The experiment alpha computes the results of section 3.1 of the paper: the noise scale
+// α* of each method at several step sizes.
 var alpha = experiment{
 	name: "alpha", title: "Calibration: α* of each method", tables: []string{"alpha"},
 	compute: computeAlpha, section: alphaSection,

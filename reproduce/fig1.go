@@ -38,9 +38,9 @@ func computeFig1(ctx context.Context, s *study) error {
 	t := &table{name: "fig1", header: []string{"t", "component", "mean", "sd", "deterministic", "reference"}}
 	addEnsemble(t, e, ref)
 
-	// This is the same ensemble, but each step is drawn from its exact distribution,
-	// which the Gaussian distribution approximates. The column departure contains the
-	// difference between the two distributions in the step that begins at t.
+	// In this second ensemble, each step is drawn from its exact distribution, which the
+	// Gaussian distribution approximates. The column departure contains the difference
+	// between the two distributions in the step that begins at t.
 	drawn, err := steplaw.Exact{Method: backwardEuler}.Draw(ctx, e.Problem, 200, steplaw.Settings{
 		Mesh: probode.Uniform(0.1), Alpha: 0.2, Seed: s.seed, Workers: s.workers,
 	})

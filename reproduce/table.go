@@ -12,8 +12,8 @@ import (
 	"github.com/probode/probode/internal/shell"
 )
 
-// A table is a CSV file in memory. The figures of an experiment are made only from its
-// tables.
+// A table holds the contents of a CSV file. The figures of an experiment are made only
+// from its tables.
 type table struct {
 	name   string
 	header []string

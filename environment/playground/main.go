@@ -7,10 +7,10 @@
 // playground.js is the script of the page. The file program.js holds the worker and the
 // compressed WebAssembly program as a script, which a browser can also load if the page
 // was opened from a file. The file index.html is a page with all figures. The fourth file
-// is the copy of ECharts that environment/lab has fetched. Without that copy the page
-// loads ECharts from a CDN. The files depend only on the sources and the version of Go.
-// If the sources and the version of Go have not changed, the program is not compressed
-// again.
+// is the copy of ECharts that environment/lab has fetched. If environment/lab has not
+// fetched ECharts, the page loads it from a CDN. The files depend only on the sources and
+// the version of Go. If the sources and the version of Go have not changed, the program
+// is not compressed again.
 package main
 
 import (

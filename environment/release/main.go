@@ -127,8 +127,8 @@ func program(ctx context.Context, version, system, arch, name string) ([]file, e
 	return read([]file{{name, data, 0o755}}, "LICENSE", "README.md", "CHANGELOG.md")
 }
 
-// The function playground() returns the files of the playground page. It needs the copy
-// of ECharts that environment/lab fetches.
+// The function playground() returns the files of the playground page. The page needs the
+// copy of ECharts that environment/lab fetches.
 func playground(ctx context.Context) ([]file, error) {
 	const folder = "environment/playground/built/"
 	if text, err := exec.CommandContext(ctx, "go", "run", "./environment/playground").CombinedOutput(); err != nil {
@@ -151,10 +151,10 @@ func read(files []file, paths ...string) ([]file, error) {
 }
 
 // The function build() compiles the program for an operating system and a processor
-// architecture, and returns it. It contains neither the paths of source files nor
-// information about the checkout, so that it does not depend on where it is built. It is
-// compiled for the oldest processor that Go supports, so that all builds round in the
-// same way.
+// architecture, and returns it. The program contains neither the paths of source files
+// nor information about the checkout, so that it is the same wherever it is built. The
+// program is compiled for the oldest processor that Go supports, so that all builds round
+// in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 )
 
 // Write creates a file with the permissions 0644, calls the function write() to fill it,
-// and renames it to path once all of it is on the disk. If that fails, path is unchanged
-// and no other file remains. If the process is killed, a file named after path, with
-// digits and .tmp added, may remain.
+// and renames it to path once all of it is on the disk. If there is an error, the file at
+// path is unchanged, and the new file is removed. If the process is killed, a file named
+// after path, with digits and .tmp added, may remain.
 //
 // If path is a link, Write replaces the file to which it points. If path is /dev/null, a
-// terminal, or a pipe that has a reader, Write writes into it. It does the same for
-// standard output or standard error, whose name may be, for example, /dev/stdout.
+// terminal, or a pipe that has a reader, Write writes into it. Write also writes directly
+// to standard output and standard error, whose path may be, for example, /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -98,8 +98,8 @@ func Rename(from, to string) error {
 	return SyncDir(filepath.Dir(to))
 }
 
-// MkdirAll makes a directory and its missing parents, and makes sure that they survive
-// a loss of power.
+// MkdirAll makes a directory and its missing parent directories, and makes sure that they
+// survive a loss of power.
 func MkdirAll(dir string) error {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {

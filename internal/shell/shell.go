@@ -32,8 +32,9 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 	}
 }
 
-// Interruptible returns a context that ends with the first interrupt: Ctrl-C, SIGTERM, or
-// SIGHUP when the terminal is closed. The second interrupt ends the process at once.
+// Interruptible returns a context that ends with the first interrupt. An interrupt is
+// Ctrl-C, the signal SIGTERM, or the signal SIGHUP that the process receives when the
+// terminal is closed. The second interrupt ends the process at once.
 func Interruptible() (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup

@@ -235,8 +235,8 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		Icon      string         `json:"icon,omitempty"`
 		ItemStyle map[string]any `json:"itemStyle,omitempty"`
 	}
-	// Each row is a separate legend, because ECharts has only one setting for both the
-	// gap between rows and the gap between entries.
+	// Each row of legend entries is a separate legend, because ECharts has only one
+	// setting for both the gap between rows and the gap between entries.
 	for i, k := range p.legend {
 		e := entry{Name: k.name, Icon: k.icon(), ItemStyle: map[string]any{"color": css(k.solid()), "borderWidth": 0}}
 		if name, ok := names[k.name]; ok {
@@ -295,7 +295,7 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 // The function splits() returns the number of intervals to request so that ECharts draws
 // a linear axis with the same ticks as the picture. ECharts divides the length of the
 // axis by that number, and rounds the result to 1, 2, 3, 5 or 10 times a power of ten. If
-// no number fits, ECharts chooses the ticks.
+// no number leads to the same ticks, ECharts chooses its own ticks.
 func splits(lo, hi float64, n int) int {
 	d := step(lo, hi, n)
 	for s := 1; s <= 2*n; s++ {
@@ -333,7 +333,7 @@ func labelled(ts []plot.Tick, v float64) bool {
 
 func pixels(v float64) string { return strconv.Itoa(int(math.Round(v))) }
 
-// css returns a colour in CSS syntax.
+// The function css() returns a colour in CSS syntax.
 func css(c color.Color) string {
 	n := color.NRGBAModel.Convert(c).(color.NRGBA)
 	if n.A == 0xff {

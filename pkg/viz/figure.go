@@ -99,7 +99,7 @@ type Points struct {
 	Size    float64 // diameter in pixels; zero means 6
 }
 
-// Guide is a line across the whole panel at x = At, or at y = At if Horizontal.
+// Guide is a line across the whole panel at x = At, or at y = At if Horizontal is true.
 type Guide struct {
 	Name       string
 	At         float64
@@ -109,7 +109,7 @@ type Guide struct {
 	Dash       Dash
 }
 
-// Dash is a style of line. Lines that run close together should have different dashes and
+// Dash is a line style. Lines that run close together should have different dashes and
 // not only different colours.
 type Dash int
 
@@ -154,8 +154,8 @@ var (
 	Grey       = color.NRGBA{0x70, 0x70, 0x70, 0xff}
 )
 
-// Palette holds the colours for layers without a Color, in turn: blue, vermillion, green,
-// purple, orange and sky blue. Black is reserved for reference lines and reference
+// Palette holds the colours that layers without a Color get in turn: blue, vermillion,
+// green, purple, orange and sky blue. Black is reserved for reference lines and reference
 // solutions, and the yellow of Okabe and Ito is too faint on a white background.
 var Palette = [...]color.NRGBA{Blue, Vermillion,
 	{0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}}
@@ -359,7 +359,7 @@ func or(v, usual float64) float64 {
 }
 
 // The function fade() returns c with its opacity multiplied by the argument opacity,
-// where zero stands for the default opacity. If c is nil, it returns nil.
+// where zero stands for the default opacity. If c is nil, the result is nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {
 		return nil

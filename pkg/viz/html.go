@@ -15,15 +15,15 @@ import (
 var source string
 
 // The variable loader is the script in loader.js without comments and indentation, joined
-// into one line so that it takes less space in a notebook. Every figure contains it,
-// because it may be the only figure on the page. The statements of the script must end
-// with semicolons, so that they can be joined into one line.
+// into one line so that it takes less space in a notebook. Every figure contains the
+// script, because it may be the only figure on its page. The statements of the script
+// must end with semicolons, so that they can be joined into one line.
 var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, ""), "\n", " ")
 
-// HTML returns a fragment of a page, or the output of a notebook cell, that shows the
-// graphic: the static picture, and a script that puts the interactive chart in its place
-// once ECharts 5 has been loaded. If scripts are disabled, or if ECharts cannot be loaded
-// or fails, the picture remains.
+// HTML returns an HTML fragment that shows the graphic on a page or in the output of a
+// notebook cell. The fragment contains the static picture, and a script that replaces the
+// picture with the interactive chart once ECharts 5 has been loaded. If scripts are
+// disabled, or if ECharts cannot be loaded or fails, the picture remains.
 //
 // If the page has already loaded ECharts, this copy is used. Otherwise ECharts is loaded
 // from the address in the global JavaScript variable probodeECharts, if the page has set

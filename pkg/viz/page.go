@@ -15,8 +15,8 @@ import (
 // A Graphic is a [Figure] or [Frames], which are the types that [PNG], [SVG] and [HTML]
 // can draw.
 type Graphic interface {
-	// pages lays the graphic out. It returns one page for each frame, all with the same
-	// axes, and the index of the page that the static picture shows.
+	// pages lays the graphic out. The method returns one page for each frame, all with
+	// the same axes, and the index of the page that the static picture shows.
 	pages() (ps []*page, show int, err error)
 }
 
@@ -120,7 +120,7 @@ func widen(v float64, log bool) (float64, float64) {
 	return v - d, v + d
 }
 
-// onPhone returns the page for the width of a phone: with the panels one below the other.
+// onPhone returns the page in a layout for phones, with the panels one below the other.
 func (p *page) onPhone() *page {
 	q := *p
 	q.Width, q.Height, q.Columns, q.entries = phoneWidth, 0, 1, nil

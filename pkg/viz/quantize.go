@@ -16,11 +16,12 @@ const (
 	paletteStep = 28 // the least difference of two colours of a palette, in some channel
 )
 
-// The function quantized() returns an opaque image with at most paletteSize colours. It
-// takes the colours that occur most often, but skips a colour if one already taken
-// differs from it by less than paletteStep in every channel. Each of the other colours is
-// replaced by the nearest colour of the palette. Shades of grey, as in letters and grid
-// lines, are replaced only by shades of grey.
+// The function quantized() returns an opaque image with at most paletteSize colours. The
+// palette consists of the colours that occur most often, but a colour is skipped if it
+// differs from a colour that is already in the palette by less than paletteStep in every
+// channel. Colours that are not in the palette are replaced by the nearest colour of the
+// palette. Shades of grey, as in letters and grid lines, are replaced only by shades of
+// grey.
 func quantized(img *image.RGBA) *image.Paletted {
 	pixels := map[color.RGBA]int{}
 	for p := img.Pix; len(p) > 0; p = p[4:] {

@@ -204,7 +204,7 @@ func distance(x, y, u, v float64) float64 {
 	return math.Hypot(x-f*u, y-f*v)
 }
 
-// The type scale maps the values of an axis to the screen.
+// The type scale maps the values of an axis to pixels on the screen.
 type scale struct {
 	lo, hi, pixels float64
 	log            bool

@@ -209,8 +209,8 @@ func settings(name string, tolerance float64) model.LikelihoodSettings {
 }
 
 // The method lose() computes the losses of all methods at a point, and stops when the
-// fraction of the time given by the argument until is used up. It reports whether the
-// accurate log-likelihood was computed.
+// fraction of the time given by the argument until is used up. The result reports whether
+// the accurate log-likelihood was computed.
 func (r *result) lose(p *model.File, theta []float64, clock *budget, until float64) bool {
 	r.Methods = nil
 	var all []model.LikelihoodSettings

@@ -62,7 +62,8 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 				at[j] = p[i*d+k]
 			}
 			slices.Sort(at)
-			// This is the rank of the truth among the paths, scaled to (0, 1).
+			// Compute the rank of the accurate solution among the paths, scaled to (0,
+			// 1).
 			below, _ := slices.BinarySearch(at, truth)
 			u := (float64(below) + 0.5) / (n + 1)
 			for j, l := range levels {

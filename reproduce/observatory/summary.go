@@ -124,8 +124,8 @@ func stand(rows []row, rule string) standing {
 	return s
 }
 
-// The function near() returns 1 if the root of a mean square is between 1/3 and 3, and 0
-// otherwise.
+// The function near() returns 1 if the square root of a mean square is between 1/3 and 3,
+// and 0 otherwise.
 func near(square float64) float64 {
 	if square > 1./9 && square < 9 {
 		return 1

@@ -65,7 +65,7 @@ func encode[T any](rows []T, digits int) []byte {
 	return b.Bytes()
 }
 
-// The function record() returns the cells of a row.
+// The function record() returns the cells of a row as text.
 func record[T any](row *T, digits int) []string {
 	var line []string
 	_, at := places(reflect.ValueOf(row).Elem(), "")
@@ -123,8 +123,8 @@ type ledger[T any] struct {
 	rows []T
 }
 
-// The function open() reads the rows of a file. If the file does not exist, there are no
-// rows.
+// The function open() reads the rows of a file. If the file does not exist, the table is
+// empty.
 func open[T any](path string, key func(*T) string) (*ledger[T], error) {
 	l := &ledger[T]{path: path, key: key}
 	data, err := os.ReadFile(path)

@@ -1,5 +1,5 @@
-// Packages writes the documentation of the module's packages as JSON, from which
-// environment/site/build.py makes pages:
+// Command packages writes the documentation of the packages of this module as JSON, from
+// which environment/site/build.py makes pages:
 //
 //	go run ./environment/site/packages
 //

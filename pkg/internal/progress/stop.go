@@ -9,7 +9,7 @@ type pauseKey struct{}
 
 // Pausing returns a context under which long computations call pause every few steps,
 // from any of their goroutines. The function pause() may block, so that a computation can
-// share a single thread with others.
+// share a single thread with other computations.
 func Pausing(ctx context.Context, pause func()) context.Context {
 	return context.WithValue(ctx, pauseKey{}, pause)
 }
@@ -29,8 +29,8 @@ type Stop struct {
 	ended atomic.Bool
 }
 
-// NewStop returns a Stop for ctx. The function release() frees its resources; after that,
-// the Stop no longer notices that ctx has ended.
+// NewStop returns a Stop for ctx. The function release() frees the resources of the Stop;
+// after that, the Stop no longer notices that ctx has ended.
 func NewStop(ctx context.Context) (s *Stop, release func()) {
 	s = &Stop{ctx: ctx, pause: Pause(ctx)}
 	end := context.AfterFunc(ctx, func() { s.ended.Store(true) })

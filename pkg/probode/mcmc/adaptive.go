@@ -15,7 +15,7 @@ import (
 
 // AdaptiveMetropolis is a Gaussian random walk whose covariance is learned from the
 // earlier positions of the chain. From the position x of a chain in d dimensions, after n
-// iterations, it proposes
+// iterations, AdaptiveMetropolis proposes
 //
 //	y = x + N(0, Vₙ)
 //	Vₙ = s × diag(Scale²)          n < AdaptAfter
@@ -41,9 +41,9 @@ type AdaptiveMetropolis struct {
 	// almost all are rejected and the chain learns nothing.
 	Scale []float64
 
-	// AdaptAfter is the number of iterations before the covariance is first
-	// adapted. Zero means 1000. A negative value means never, which gives
-	// the plain random walk.
+	// AdaptAfter is the number of iterations before the covariance is first adapted. Zero
+	// means 1000. A negative value means that the covariance is never adapted, which
+	// gives a plain random walk.
 	AdaptAfter int
 
 	// Every is the number of iterations between updates of the covariance. Zero means 10.
@@ -64,8 +64,8 @@ var _ Rule = AdaptiveMetropolis{}
 // New returns a proposal in d dimensions that follows the rule. It ignores burnIn:
 // StopAfter ends its adaptation.
 //
-// It panics if d < 1, if Scale is neither nil nor of length d, if a scale is
-// not positive, or if Every, StopAfter or Epsilon is negative.
+// New panics if d < 1, if Scale is neither nil nor of length d, if a scale is not
+// positive, or if Every, StopAfter or Epsilon is negative.
 func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 	switch {
 	case d < 1:

@@ -50,8 +50,8 @@ type Sink interface {
 }
 
 // NewChain returns the chain with the given index, counted from 0, in a run with the
-// settings s, which must come from WithDefaults. Its random numbers depend on (s.Seed,
-// index) alone.
+// settings s, which must come from WithDefaults. The random numbers of the chain depend
+// only on (s.Seed, index).
 func NewChain(index int, s Settings) *Chain {
 	source := stream(s.Seed, index)
 	c := &Chain{index: index, settings: s, source: source, rng: rand.New(source)}
@@ -89,9 +89,9 @@ func (c *Chain) Start(k Kernel) (err error) {
 	return fmt.Errorf("mcmc: chain %d found no start in %d tries; the last error: %w", c.index+1, startTries, err)
 }
 
-// Finished marks a chain as complete without starting it, because all its iterations were
-// run earlier; it records the given counts of those iterations. Advance counts these
-// iterations as done, and runs no further ones.
+// Finished marks a chain as complete without starting it. It is used if all iterations of
+// the chain were run earlier, and records the given counts of these iterations. Advance
+// counts these iterations as done, and runs no further ones.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
@@ -115,8 +115,8 @@ func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	return err
 }
 
-// State writes everything on which the rest of the chain depends, or reads it back into a
-// chain that has been started with the same kind of kernel.
+// State writes everything on which the continuation of the chain depends, or reads it
+// back into a chain that has been started with the same kind of kernel.
 func (c *Chain) State(a *Archive) {
 	a.Int(&c.iteration)
 	a.Stats(&c.burnIn)
@@ -130,7 +130,7 @@ func (c *Chain) State(a *Archive) {
 // valid until the next turn.
 func (c *Chain) TurnState() []byte { return c.turn }
 
-// Replay runs iterations until the chain has completed the given number. It keeps no
+// Replay runs iterations until the chain has completed the given number. Replay keeps no
 // draws and calls no hook.
 func (c *Chain) Replay(until int) {
 	for c.iteration < until && !c.Interrupted() {
@@ -164,7 +164,8 @@ func (c *Chain) stats() Stats {
 	return burnIn.plus(1, after)
 }
 
-// The method step() performs one iteration and reports whether it ends with a draw.
+// The method step() performs one iteration, and reports whether the new position is a
+// draw.
 func (c *Chain) step() bool {
 	c.kernel.Step(c.rng)
 	if c.Interrupted() {

@@ -26,8 +26,8 @@ type Chains struct {
 	Stats, BurnIn []Stats
 
 	// Generated[c][k] holds the quantities that the kernel generated at draw k of chain
-	// c, and Quantities holds their names: see Settings.Generated. Both are nil if the
-	// kernel generates none.
+	// c, and Quantities holds their names: see Settings.Generated. Both slices are nil if
+	// the kernel generates no quantities.
 	Generated  [][][]float64
 	Quantities []string
 
@@ -62,8 +62,8 @@ func (c *Chains) Parameter(i int) [][]float64 {
 // [k][i] is parameter i of draw k. The draws are shared, not copied.
 func (c *Chains) Pooled() [][]float64 { return slices.Concat(c.Draws...) }
 
-// minBulkESS returns the smallest bulk ESS of any parameter. It is NaN if one of them is
-// NaN.
+// minBulkESS returns the smallest bulk ESS of any parameter. The result is NaN if the
+// bulk ESS of any parameter is NaN.
 func (c *Chains) minBulkESS() float64 {
 	least := math.Inf(1)
 	for i := range c.Names {
@@ -73,7 +73,7 @@ func (c *Chains) minBulkESS() float64 {
 }
 
 // Summary returns means, standard deviations, quantiles and diagnostics of every
-// parameter. If there are weights, it describes the weighted draws: see
+// parameter. If the draws have weights, the summary describes the weighted draws: see
 // [diag.Summarize].
 func (c *Chains) Summary() diag.Summary { return diag.Summarize(c.Names, c.Draws, c.LogWeights) }
 

@@ -11,11 +11,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Hamiltonian is Hamiltonian Monte Carlo for targets that are nearly Gaussian, in any
-// number of dimensions, such as a posterior given a large amount of data. Mean and
-// Information give a Gaussian approximation of the first len(Mean) coordinates. The other
-// coordinates, for example random numbers about which the data say little, are nearly
-// independent and N(0, 1).
+// Hamiltonian is a Hamiltonian Monte Carlo kernel for nearly Gaussian targets in any
+// number of dimensions. An example of such a target is a posterior given a large amount
+// of data. Mean and Information give a Gaussian approximation of the first len(Mean)
+// coordinates. The other coordinates, for example random numbers about which the data say
+// little, are nearly independent and N(0, 1).
 //
 // In coordinates z in which the target is nearly N(0, I), let its density be e^−φ(z) with
 // respect to N(0, I). Each iteration draws a momentum p ~ N(0, I) and follows Hamilton's
@@ -42,18 +42,18 @@ import (
 // gradients. The fraction of iterations with a rotation equals the mean acceptance
 // probability of rotations in the last part of the burn-in, but is at most 0.9.
 //
-// All learning happens in the burn-in. The step length is tuned by stochastic
+// The kernel learns only during the burn-in. The step length is tuned by stochastic
 // approximation [Robbins & Monro 1951]. If the target is far from its Gaussian
 // approximation, the steps become short or few moves are accepted, and NUTS is better.
 // Apart from calls of Target, an iteration allocates no memory.
 type Hamiltonian struct {
-	// Target is the log density, with respect to volume for the first len(Mean)
+	// Target is the log density, with respect to Lebesgue measure for the first len(Mean)
 	// coordinates and with respect to N(0, I) for the others. If grad is nil, only the
 	// value is needed.
 	Target GradientDensity
 
-	// BurnIn is the number of iterations during which the kernel learns. It should equal
-	// Settings.BurnIn of the run.
+	// BurnIn is the number of iterations during which the kernel learns. BurnIn should
+	// equal Settings.BurnIn of the run.
 	BurnIn int
 
 	// Mean and Information describe the Gaussian approximation, such as a mode and the
@@ -285,7 +285,7 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 }
 
 // The method follow() moves (q, p) along a path, and returns the log density at its end.
-// It stops early if the path reaches a point at which the density is zero or undefined.
+// The path ends early if it reaches a point at which the density is zero or undefined.
 func (k *Hamiltonian) follow(steps int, size float64) (logp float64, err error) {
 	if !k.known {
 		k.evaluate(k.force, k.z)

@@ -16,12 +16,12 @@ import (
 //	leap   y = mₖ + Lₖ Lⱼ⁻¹ (x − mⱼ)             k ≠ j in proportion to wₖ
 //	draw   y ~ Σ wₖ t(mₖ, Cₖ)                    Student's t distribution with 5 degrees of freedom
 //
-// The leap takes a point to the corresponding point of another mode [after Tjelmeland &
-// Hegstad 2001]; if the modes are nearly Gaussian, it is usually accepted, whatever the
-// dimension. The move named draw proposes a point that is independent of x, and works
-// even if the modes are not nearly Gaussian. All three moves are accepted or rejected by
-// the Metropolis–Hastings rule, so the wₖ, mₖ and Cₖ need not be exact. During burn-in
-// the sizes sⱼ are tuned to give an acceptance rate of 0.3.
+// The move named leap takes a point to the corresponding point of another mode [after
+// Tjelmeland & Hegstad 2001]; if the modes are nearly Gaussian, a leap is usually
+// accepted in any number of dimensions. The move named draw proposes a point that is
+// independent of x, and works even if the modes are not nearly Gaussian. All three moves
+// are accepted or rejected by the Metropolis–Hastings rule, so the wₖ, mₖ and Cₖ need not
+// be exact. During burn-in the sizes sⱼ are tuned to give an acceptance rate of 0.3.
 type ModeJumping struct {
 	Modes []GaussianMode
 }
@@ -42,7 +42,7 @@ const (
 	rateNear    = 0.3
 )
 
-// New returns the proposal. It panics if there are no modes, or if a mode does not have
+// New returns the proposal. New panics if there are no modes, or if a mode does not have
 // d coordinates, a positive definite covariance and a positive weight.
 func (r ModeJumping) New(d, burnIn int) Proposal {
 	if len(r.Modes) == 0 {

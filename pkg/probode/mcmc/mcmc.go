@@ -73,16 +73,16 @@ import (
 //
 // −Inf means that x lies outside the support: a move there is rejected. An error, NaN or
 // +Inf means that the density could not be evaluated, for example because a differential
-// equation has no numerical solution at x. Such a move is also rejected, but it is
-// counted as failed, because failures may exclude a region from the posterior.
+// equation has no numerical solution at x. A move to such a point is also rejected, but
+// it is counted as failed, because failures may exclude a region from the posterior.
 //
 // A LogDensity must neither change nor keep x. Chains run at the same time, so a
-// LogDensity that owns a workspace serves one chain only.
+// LogDensity that owns a workspace can be used by only one chain.
 type LogDensity func(x []float64) (logDensity float64, err error)
 
-// A GradientDensity is a LogDensity that also writes its gradient to grad. The rules for a
-// LogDensity apply to it, too. Where it returns −Inf or an error, the gradient has no
-// meaning.
+// A GradientDensity is a LogDensity that also writes its gradient to grad. The rules for
+// a LogDensity also apply to a GradientDensity. If the function returns −Inf or an error,
+// the gradient has no meaning.
 type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 
 var errNotFinite = errors.New("the log density or its gradient is not finite: want finite numbers")
@@ -99,8 +99,8 @@ func checked(logp float64, err error) (float64, error) {
 	return logp, nil
 }
 
-// The method checked() calls f. It returns NaN and an error if the value or the gradient
-// could not be evaluated.
+// The method checked() calls f. The result is NaN and an error if the value or the
+// gradient could not be evaluated.
 func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 	logp, err := checked(f(grad, x))
 	if sum := floats.Sum(grad); math.IsInf(logp, -1) || !math.IsNaN(sum) && !math.IsInf(sum, 0) {
@@ -110,7 +110,7 @@ func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 }
 
 // startError returns the reason why a chain cannot begin at x, or nil if it can. The
-// other arguments are the results of checked() at x.
+// arguments logp and err are the results of checked() at x.
 func startError(x []float64, logp float64, err error) error {
 	if math.IsInf(logp, -1) {
 		err = errors.New("the density is zero: want a point in the support")
@@ -123,8 +123,8 @@ func startError(x []float64, logp float64, err error) error {
 
 // A Kernel stores the position of one chain and performs its random moves. Each move
 // leaves the target distribution invariant. A kernel may store more than the position,
-// such as latent variables, a density or an adapted proposal. It need not be safe for
-// concurrent use.
+// such as latent variables, a density or an adapted proposal. A kernel need not be safe
+// for concurrent use.
 type Kernel interface {
 	// Init places the chain at a copy of x, with all counts at zero, and draws latent
 	// variables from rng. Init returns an error if the density at x is zero or cannot be
@@ -157,12 +157,12 @@ type Generator interface {
 // context ends during a long evaluation.
 type Interruptible interface {
 	Kernel
-	// Interrupted reports whether Step or Generate returned early. The iteration then
+	// Interrupted reports whether Step or Generate returned early. If so, the iteration
 	// does not count, and the chain runs no further iterations.
 	Interrupted() bool
 }
 
-// A Rule says how a chain in d dimensions proposes its moves.
+// A Rule determines how a chain in d dimensions proposes its moves.
 type Rule interface {
 	// New returns the proposal of one chain. The proposal may learn during the first
 	// burnIn iterations.
@@ -172,9 +172,9 @@ type Rule interface {
 // A Proposal proposes the moves of one chain. The moves follow a Rule, and may be adapted
 // to the earlier positions of that chain.
 type Proposal interface {
-	// Propose sets dst to the result of a random move from x; it does not change x. It
-	// returns log q(x | dst) − log q(dst | x), which is zero for a symmetric proposal. The
-	// kernel adds this number to the log ratio of the target densities.
+	// Propose sets dst to the result of a random move from x; it does not change x.
+	// Propose returns log q(x | dst) − log q(dst | x), which is zero for a symmetric
+	// proposal. The kernel adds this number to the log ratio of the target densities.
 	Propose(dst, x []float64, rng *rand.Rand) float64
 
 	// Observe passes the outcome of the move to the proposal: the position of the chain

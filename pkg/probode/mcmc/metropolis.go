@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Metropolis is the Metropolis–Hastings kernel. It proposes y from the density
-// q(y | x) and moves there with probability
+// Metropolis is the Metropolis–Hastings kernel. From the position x it proposes a point y
+// from the density q(y | x), and moves to y with probability
 //
 //	min(1, π(y) q(x | y) / π(x) q(y | x)).
 //
@@ -19,8 +19,8 @@ type Metropolis struct {
 	// is zero, AdaptiveMetropolis{}, which never stops learning.
 	Proposal Rule
 
-	// BurnIn is the number of iterations during which the proposal may learn. It should
-	// equal Settings.BurnIn of the run.
+	// BurnIn is the number of iterations during which the proposal may learn. BurnIn
+	// should equal Settings.BurnIn of the run.
 	BurnIn int
 
 	walk  Proposal
@@ -59,8 +59,9 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 	logp, err := checked(m.Target(m.y))
 	m.stats.Proposed++
 
-	// If U is uniform, −log U is exponential. The variate is drawn even if the outcome
-	// is certain, so that the number of variates drawn does not depend on the outcome.
+	// If U is uniform on (0, 1), −log U has the standard exponential distribution. The
+	// variate is drawn even if the outcome is certain, so that the number of variates
+	// drawn does not depend on the outcome.
 	e := rng.ExpFloat64()
 	probability := 0.0
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 // line works before the shape of the target is known, since its size is tuned separately
 // for each column of A.
 //
-// All learning happens in the burn-in. The estimates m and C come from windows of
+// The proposal learns only during the burn-in. The estimates m and C come from windows of
 // iterations. If one window ends at iteration n, the next ends at iteration 1.2 n. An
 // estimate uses only the last two windows, because the chain may begin far from the bulk
 // of the target. Successive positions are correlated, and a small number of positions
@@ -46,11 +46,12 @@ import (
 // How long the burn-in must be depends on what is known about the target beforehand. With
 // a Cov that is about right, or too large by a common factor, 1000 iterations suffice in
 // twenty dimensions; with a Cov that is wrong by factors of two and three in several
-// directions, 10 000 are needed. Without Cov, 1000 suffice in three dimensions even if
-// the scales are wrong by a factor of a hundred. If the scales are about right but the
-// covariance has condition number 10⁶, 5000 are needed in eight dimensions and 20 000 in
-// twenty. In a funnel, such as a hierarchical model with few groups in its centred form,
-// the chains mix as badly as any random walk with a single scale: use other coordinates.
+// directions, 10 000 are needed. Without Cov, 1000 iterations suffice in three dimensions
+// even if the scales are wrong by a factor of a hundred. If the scales are about right
+// but the covariance has condition number 10⁶, 5000 iterations are needed in eight
+// dimensions and 20 000 in twenty. In a funnel, such as a hierarchical model with few
+// groups in its centred form, the chains mix as badly as any random walk with a single
+// scale: use other coordinates.
 //
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMixture struct {
@@ -86,9 +87,9 @@ const (
 	windowsGrowth = 1.2
 )
 
-// New returns the proposal of one chain. It panics if d < 1, if burnIn is negative, if
-// Mean or Cov is neither nil nor of dimension d, or if a variance in Cov is not
-// positive and finite.
+// New returns the proposal of one chain. New panics if d < 1, if burnIn is negative, if
+// Mean or Cov is neither nil nor of dimension d, or if a variance in Cov is not positive
+// and finite.
 func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	switch {
 	case d < 1 || burnIn < 0:
@@ -271,9 +272,9 @@ func (p *mixture) Observe(x []float64, probability float64) {
 	}
 }
 
-// learn estimates the mean and the covariance from the last two windows. The covariance
-// is shrunk towards the previous shape, whose axes are first rescaled by the sizes that
-// were tuned for the line moves.
+// The method learn() estimates the mean and the covariance from the last two windows. The
+// covariance is shrunk towards the previous shape, whose axes are first rescaled by the
+// sizes that were tuned for the line moves.
 func (p *mixture) learn() {
 	d := len(p.mean)
 	last, this := &p.windows[0], &p.windows[1]
@@ -313,8 +314,9 @@ func (p *mixture) learn() {
 	p.windows[1].Clear()
 }
 
-// choose sets the probability of each move to leastChance plus a share of the remaining
-// probability. The share is proportional to the mean squared jump distance of the move.
+// The method choose() sets the probability of each move to leastChance plus a share of
+// the remaining probability. The share is proportional to the mean squared jump distance
+// of the move.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64

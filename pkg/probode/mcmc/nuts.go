@@ -17,11 +17,12 @@ import (
 //
 // by leapfrog steps, and draws the next position from the points of the path, with
 // weights e^−H. The path doubles in length, forwards or backwards at random, until it
-// makes a U-turn. This is the multinomial form of the algorithm. U-turns are detected
-// with the generalised criterion, which is also applied across the two halves of each
-// doubled path [Hoffman & Gelman 2014; Betancourt 2017].
+// makes a U-turn. Selecting the position with these weights is the multinomial form of
+// the algorithm. U-turns are detected with the generalised criterion, which is also
+// applied across the two halves of each doubled path [Hoffman & Gelman 2014; Betancourt
+// 2017].
 //
-// All learning takes place during burn-in. The step size is tuned by dual averaging so
+// The kernel learns only during the burn-in. The step size is tuned by dual averaging so
 // that the mean acceptance probability approaches Accept. The inverse of M is estimated
 // from the draws in windows that double in length. In up to 100 dimensions a full
 // covariance matrix is estimated. In more dimensions, without CovAt, only the standard
@@ -38,8 +39,8 @@ import (
 type NUTS struct {
 	Target GradientDensity
 
-	// BurnIn is the number of iterations during which the kernel learns. It should equal
-	// Settings.BurnIn of the run.
+	// BurnIn is the number of iterations during which the kernel learns. BurnIn should
+	// equal Settings.BurnIn of the run.
 	BurnIn int
 
 	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode

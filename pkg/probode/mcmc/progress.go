@@ -65,9 +65,9 @@ func (s status) String() string {
 // status is computed. It is even: see add.
 const recordLength = 1000
 
-// A record holds at most recordLength evenly spaced draws of one chain. When it is full,
-// it drops every other draw and doubles its stride. One goroutine adds draws while
-// another goroutine may read them.
+// A record holds at most recordLength evenly spaced draws of one chain. A full record
+// drops every other draw and doubles its stride. One goroutine adds draws while another
+// goroutine may read them.
 type record struct {
 	seen int // draws offered
 
@@ -152,8 +152,8 @@ func (r *reporter) add(iterations int, counts Stats) {
 }
 
 // The method last() calls the hook at the end of the run; the number of iterations done
-// is then equal to the total if the run is complete. It returns an error if the hook
-// panics.
+// is then equal to the total if the run is complete. If the hook panics, last() returns
+// an error.
 func (r *reporter) last(complete bool) (err error) {
 	if r.hook == nil {
 		return nil
@@ -173,7 +173,8 @@ func (r *reporter) last(complete bool) (err error) {
 	return nil
 }
 
-// update computes the elapsed time, the time left and the rate at time t.
+// The method update() computes the elapsed time, the remaining time and the rate at time
+// t.
 func (r *reporter) update(t time.Time) {
 	r.now.elapsed, r.now.rate, r.now.left = r.meter.Update(t, r.now.done, r.now.total)
 }

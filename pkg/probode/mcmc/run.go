@@ -17,8 +17,8 @@ import (
 // to the run.
 //
 // If ctx is done before the run has finished, Run returns ctx.Err() and the draws so far:
-// all chains are cut to the number of draws of the shortest, which may be zero. These are
-// the first draws of an uninterrupted run with the same settings.
+// all chains are cut to the number of draws of the shortest chain, which may be zero.
+// These are the first draws of an uninterrupted run with the same settings.
 //
 // Run returns an error and no chains if Start is nil, if a count is out of range, or if
 // no suitable starting point is found for a chain. If Progress or a kernel panics or
@@ -124,8 +124,8 @@ func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 }
 
 // CoordinateNames returns the names of the coordinates of the chains: the given names, or
-// x1, x2, … if none are given. It panics if the chains differ in dimension, or if the
-// number of names differs from the number of coordinates.
+// x1, x2, … if none are given. CoordinateNames panics if the chains differ in dimension,
+// or if the number of names differs from the number of coordinates.
 func CoordinateNames(given []string, chains []*Chain) []string {
 	d := len(chains[0].kernel.Position())
 	for _, c := range chains {
@@ -144,7 +144,7 @@ func CoordinateNames(given []string, chains []*Chain) []string {
 	return given
 }
 
-// collect returns the draws of all chains so far.
+// The function collect() returns the draws that all chains have made so far.
 func collect(chains []*Chain, s *Settings) *Chains {
 	out := &Chains{Names: s.Names, Quantities: s.Generated}
 	d, m := len(s.Names), len(s.Generated)

@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-// Settings says how many chains to run, where they start, and how many iterations they
-// perform. All fields except Start may be left at zero, which gives the defaults.
+// Settings determine how many chains are run, where they start, and how many iterations
+// they perform. All fields except Start may be left at zero, which gives the defaults.
 type Settings struct {
 	// Draws is the number of draws kept from each chain. Zero means 1000.
 	Draws int
@@ -40,8 +40,8 @@ type Settings struct {
 	Names []string
 
 	// Generated holds the names of quantities that are kept with each draw, in addition
-	// to the parameters. If there are any, each kernel must be a Generator that returns
-	// that many quantities.
+	// to the parameters. If Generated is not empty, each kernel must be a Generator that
+	// returns this number of quantities.
 	Generated []string
 
 	// If MinESS is positive, the chains run until the bulk effective sample size of all
@@ -57,20 +57,20 @@ type Settings struct {
 	// zero.
 	MaxDraws int
 
-	// Only, if not nil, lists the chains to run in this call, each in [0, Chains). A
-	// chain does not depend on which other chains are run, so a study can be split over
-	// many machines.
+	// Only, if not nil, lists the indices of the chains to run in this call, each in [0,
+	// Chains). The draws of a chain do not depend on which other chains are run, so a
+	// study can be split over many machines.
 	Only []int
 
 	// Workers is the number of chains that run at the same time. Zero means one for each
 	// processor. The number of workers does not change the result.
 	Workers int
 
-	// Progress, if not nil, is called about ten times a second and once at the end. Its
-	// arguments are the number of iterations completed, the largest number that the run
-	// may need, and a line of text with rates and diagnostics. At the end of a complete
-	// run both numbers are equal. Calls do not overlap, and a chain may have to wait
-	// until a call returns.
+	// Progress, if not nil, is called about ten times a second and once at the end. The
+	// arguments of Progress are the number of iterations completed, the largest number
+	// that the run may need, and a line of text with rates and diagnostics. At the end of
+	// a complete run both numbers are equal. Calls do not overlap, and a chain may have
+	// to wait until a call returns.
 	Progress func(done, total int, doing string)
 }
 
@@ -79,8 +79,8 @@ type Settings struct {
 // probability 0.9¹⁰⁰ = 3e-5.
 const startTries = 100
 
-// WithDefaults returns the settings with the defaults in place of zeros. It returns an
-// error if Start is nil, or if a count is out of range.
+// WithDefaults returns the settings with zeros replaced by the defaults. WithDefaults
+// returns an error if Start is nil, or if a count is out of range.
 func (s Settings) WithDefaults() (Settings, error) {
 	for _, c := range []struct {
 		name  string

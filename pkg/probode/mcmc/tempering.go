@@ -29,7 +29,7 @@ import (
 // With n temperatures, one iteration evaluates the target 3n/2 − 1 times.
 type Tempering struct {
 	// Target returns the two terms of the log density, base and rest. The rules for a
-	// LogDensity apply to both.
+	// LogDensity apply to both terms.
 	Target func(x []float64) (base, rest float64, err error)
 
 	// Draw, if not nil, writes an independent draw from e^base to x. The replicas with
@@ -40,8 +40,8 @@ type Tempering struct {
 	// Proposal is the rule that proposes moves. Nil means AdaptiveMixture{}.
 	Proposal Rule
 
-	// BurnIn is the number of iterations during which the kernel learns. It should equal
-	// Settings.BurnIn of the run.
+	// BurnIn is the number of iterations during which the kernel learns. BurnIn should
+	// equal Settings.BurnIn of the run.
 	BurnIn int
 
 	// Temperatures is the number of temperatures, at least 2. Zero means 10.

@@ -22,7 +22,7 @@ type whitening struct {
 
 // newWhitening returns the whitening for a mean and a covariance. A nil cov means the
 // unit matrix. The argument full says whether the full factor L will be estimated from
-// draws. It panics if cov is not positive definite.
+// draws. newWhitening panics if cov is not positive definite.
 func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	d := len(mean)
 	w := &whitening{mean: append([]float64(nil), mean...), scale: make([]float64, d)}
@@ -190,8 +190,8 @@ func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 }
 
 // The method rebase() replaces the covariance in the whitening by cov, and converts the
-// moments of the window to the new whitened coordinates. It does nothing if cov is nil,
-// not positive definite or not finite.
+// moments of the window to the new whitened coordinates. If cov is nil, not positive
+// definite or not finite, nothing changes.
 func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 	var chol mat.Cholesky
 	if cov == nil || !chol.Factorize(cov) || math.IsInf(chol.Cond(), 1) {

@@ -37,8 +37,9 @@ func report(a *assess.Report) {
 	}
 }
 
-// The function words() shows a text and, below it, a list of bullet points. Both are shown
-// as HTML, because JupyterLab breaks printed lines in the middle of words.
+// The function words() shows a text and, below it, a list of bullet points. The text and
+// the list are shown as HTML, because JupyterLab breaks printed lines in the middle of
+// words.
 func words(text string, points []string) {
 	text = strings.TrimSpace(text)
 	page := "<p>" + strings.ReplaceAll(html.EscapeString(text), "\n", "<br>") + "</p>"

@@ -58,7 +58,7 @@ func init() {
 // contain the receiver or the type arguments. Write func() … { return m.Run() }, with m
 // among the inputs.
 //
-// T must be plain data or a figure, so that encoding/gob can store it without loss. It
+// T must be plain data or a figure, so that encoding/gob can store it without loss. T
 // must not contain functions or unexported fields. If T is another type, Memo panics
 // before it calls compute(). Even for plain data, gob changes a few values, such as a
 // pointer to zero in a struct, and a type whose values are stored in an interface must be
@@ -149,10 +149,10 @@ func fileName(name string) string {
 	return file
 }
 
-// encode returns the bytes that restore reads: a SHA-256 hash, followed by v as encoded
-// by gob. As a check it decodes the bytes again, because gob changes some values without
-// reporting an error, and because a decoding error should be reported now and not when a
-// later cell reads the result.
+// The function encode() returns the bytes that restore() reads: a SHA-256 hash, followed
+// by v as encoded by gob. As a check it decodes the bytes again, because gob changes some
+// values without reporting an error, and because a decoding error should be reported now
+// and not when a later cell reads the result.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
 		// A value that took a long time to compute should not be lost if its encoder

@@ -29,8 +29,8 @@ type Axis struct {
 // The function linear() returns a linear axis.
 func linear(name string, low, high float64) Axis { return Axis{Name: name, Min: low, Max: high} }
 
-// A Series is a line that joins points or, if Size is positive, the points as dots. Series
-// with the same name are shown and hidden together.
+// A Series is drawn as a line through its points or, if Size is positive, as dots at the
+// points. Series with the same name are shown and hidden together.
 type Series struct {
 	Name    string  `json:"name"`
 	Colour  string  `json:"colour"`

@@ -148,7 +148,7 @@ func (f *Figure) File(name string) ([]byte, error) {
 // Close stops the computations of the Figure.
 func (f *Figure) Close() { f.work.stop() }
 
-// A View is what a Figure shows.
+// A View holds the charts, sentences and files that a Figure shows.
 type View struct {
 	Charts   []Chart            `json:"charts"`
 	Says     []string           `json:"says"`     // the figure in words, also for a screen reader

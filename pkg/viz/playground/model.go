@@ -42,8 +42,8 @@ type modelFigure struct {
 	numbers    map[string]float64
 }
 
-// A fit starts from the values of the sliders and from this number of randomly drawn
-// points.
+// The constant drawn is the number of randomly drawn points from which a fit starts, in
+// addition to the values of the sliders.
 const drawn = 9
 
 // The constant threshold is the largest shift of a parameter, in standard deviations,
@@ -83,8 +83,8 @@ func (f *modelFigure) controls(text string) knobs {
 		button("fit", "fit"), button("certify", "does my solver's error matter?"), button("nominal", "nominal values"))
 }
 
-// The method compute() reads the text and solves the equations. Then it fits the model or
-// computes a certificate if the button for it was pressed.
+// The method compute() reads the text and solves the equations. Then, if a button was
+// pressed, it fits the model or computes a certificate.
 func (f *modelFigure) compute(ctx context.Context) error {
 	f.doing, f.found, f.problems, f.theta, f.numbers = "", nil, nil, nil, map[string]float64{}
 	f.ended.Store(0)

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Paths draws the kept paths of an ensemble (see probode.Settings.KeepPaths) as thin
-// translucent lines. It also draws the classical solution and the reference, which may be
-// nil. There is a panel for each of the given components, counted from 0, or for all
-// components if none is given.
+// Paths draws those paths of an ensemble that were kept (see probode.Settings.KeepPaths)
+// as thin translucent lines. Paths also draws the classical solution and the reference
+// solution; the argument ref may be nil. There is a panel for each of the given
+// components, counted from 0, or for all components if none is given.
 func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
 	return panels(e, ref, components, func(k int) []viz.Layer {
 		d, n := e.Problem.Dim(), 0

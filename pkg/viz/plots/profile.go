@@ -10,9 +10,9 @@ import (
 
 // LogLikelihoodProfile returns a figure that plots the log likelihood against one
 // parameter, for each of several setups. The upper panel shows the log likelihood. The
-// lower panel, in which jumps can be seen, shows its difference from the log likelihood
-// of the last setup, which is the reference. Each difference is shifted by a constant, so
-// that it is zero in the middle of the parameter range.
+// lower panel, in which jumps can be seen, shows the difference between the log
+// likelihood and that of the last setup, which is the reference. Each difference is
+// shifted by a constant, so that it is zero in the middle of the parameter range.
 func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 	x := viz.Axis{Label: p.Param}
 	all := viz.Panel{Title: "log likelihood", X: x, Y: viz.Axis{Label: "log p(Y | θ)"}}

@@ -16,11 +16,11 @@
 //     quantiles, for the tails.
 //
 // The functions take an argument x, where x[c][k] is draw k of chain c; a single chain is
-// enough. They panic if the chains differ in length. They return NaN if the chains have
-// fewer than four draws, or if any draw is NaN or infinite. Draws that are all equal,
-// such as those of a parameter that never moved, say nothing about mixing: R̂ is NaN. As
-// in ArviZ, the effective sample size is then the number of draws, and the standard error
-// of the mean is zero.
+// enough. The functions panic if the chains differ in length. The result is NaN if the
+// chains have fewer than four draws, or if any draw is NaN or infinite. Draws that are
+// all equal, such as those of a parameter that never moved, say nothing about mixing: R̂
+// is NaN. As in ArviZ, the effective sample size is then the number of draws, and the
+// standard error of the mean is zero.
 //
 // # References
 //
@@ -66,8 +66,8 @@ func finite(x []float64) bool {
 	return len(x) > 0
 }
 
-// split cuts each chain into two halves, without the middle draw if the number of draws
-// is odd.
+// The function split() cuts each chain into two halves, without the middle draw if the
+// number of draws is odd.
 func split(x [][]float64) [][]float64 {
 	out := make([][]float64, 0, 2*len(x))
 	for _, c := range x {
@@ -89,9 +89,9 @@ func transform(x [][]float64, f func(float64) float64) [][]float64 {
 	return out
 }
 
-// The function mean() returns the mean of c. It is exact if all elements are equal, so
-// that the variance of a constant sequence is zero and not the square of a rounding
-// error.
+// The function mean() returns the mean of c. The result is exact if all elements are
+// equal, so that the variance of a constant sequence is zero and not the square of a
+// rounding error.
 func mean(c []float64) float64 {
 	var sum float64
 	for _, v := range c {

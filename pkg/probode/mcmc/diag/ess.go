@@ -11,7 +11,7 @@ import (
 
 // BulkESS returns the effective sample size of the normal scores of the draws in all
 // chains together. The bulk ESS describes how well the draws determine the centre of the
-// distribution. For a total of S draws, it is S/τ,
+// distribution. For a total of S draws, the bulk ESS is S/τ,
 //
 //	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
 //
@@ -79,12 +79,12 @@ func ess(x [][]float64) float64 {
 	}
 
 	// For a reversible chain, the sums of the autocorrelations at lags 2k and 2k+1 are
-	// positive and decreasing. So the sum over lags ends at the first pair that is not
-	// positive, where noise dominates. The sum of each pair is replaced by the sum of the
-	// previous pair if that is smaller. If the first autocorrelation of the pair at which
-	// the sum ends is positive, it is counted once instead of twice. This improves the
-	// estimate for antithetic chains, in which each pair has a positive first term and a
-	// negative second term.
+	// positive and decreasing. So the sum over lags ends at the first pair whose sum is
+	// not positive, because noise dominates from there on. The sum of each pair is
+	// replaced by the sum of the previous pair if that is smaller. If the first
+	// autocorrelation of the pair at which the sum ends is positive, it is counted once
+	// instead of twice. This improves the estimate for antithetic chains, in which each
+	// pair has a positive first term and a negative second term.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0
@@ -103,9 +103,9 @@ func ess(x [][]float64) float64 {
 }
 
 // autocovariance returns the autocovariances at lags 0, 1, …, n−1, with divisor n,
-// averaged over the sequences. By the Wiener–Khinchin theorem they are the inverse
-// Fourier transform of the squared modulus of the Fourier transform; padding with n
-// zeros prevents wrap-around.
+// averaged over the sequences. By the Wiener–Khinchin theorem, the autocovariances are
+// the inverse Fourier transform of the squared modulus of the Fourier transform; padding
+// with n zeros prevents wrap-around.
 func autocovariance(x [][]float64) []float64 {
 	n := len(x[0])
 	size := 4

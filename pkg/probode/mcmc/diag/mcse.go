@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// MCSEMean returns the Monte Carlo standard error of the mean of the draws,
+// MCSEMean returns the Monte Carlo standard error of the mean of the draws:
 //
 //	sd / √ESS
 //
-// with the effective sample size of the draws themselves, not of their ranks. The result
-// has no meaning for a distribution without a finite variance. If all draws are equal,
-// the result is zero. The result is NaN if the chains have fewer than four draws, or if
-// any draw is not finite.
+// The effective sample size is that of the draws themselves, not of their ranks. The
+// result has no meaning for a distribution without a finite variance. If all draws are
+// equal, the result is zero. The result is NaN if the chains have fewer than four draws,
+// or if any draw is not finite.
 func MCSEMean(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()

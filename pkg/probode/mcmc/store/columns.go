@@ -21,7 +21,8 @@ type layout struct {
 }
 
 // newLayout chooses the names and the order of the columns. Quantities whose names end in
-// __ come first, as in the files of CmdStan: ArviZ puts them among the sample statistics.
+// __ come first, as in the files of CmdStan: ArviZ puts such quantities among the sample
+// statistics.
 func newLayout(names, quantities []string) (*layout, error) {
 	var l layout
 	for i, name := range quantities {

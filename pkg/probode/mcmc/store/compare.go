@@ -18,7 +18,8 @@ type mismatch struct{ key, a, b string }
 // if there is none. The comparison ignores the number of the chain and the fields that
 // describe the program that wrote the file. A difference in the notes or in the length of
 // the chain is returned only if no other setting differs, because it may be a consequence
-// of such a setting. If one of the lists of columns is nil, the columns are not compared.
+// of a different setting. If one of the lists of columns is nil, the columns are not
+// compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch

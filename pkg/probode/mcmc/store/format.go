@@ -81,8 +81,8 @@ func (l *layout) appendRow(buf []byte, x, generated []float64) []byte {
 	return buf
 }
 
-// The function printable() reports whether a terminal shows the text without any other
-// effect.
+// The function printable() reports whether all characters of the text are safe to print
+// in a terminal.
 func printable(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !text.IsPrintable(r) }) < 0
 }

@@ -200,8 +200,8 @@ func Length(dir string) int {
 }
 
 // Merge collects the chains that one run has written to several directories, for example
-// because every chain ran on a different machine, and copies them to dst. It copies the
-// files unchanged, together with the states from which the study can be extended. It
+// because every chain ran on a different machine, and copies them to dst. The files are
+// copied unchanged, together with the states from which the study can be extended. Merge
 // creates dst if necessary. Chains that are already in dst count as part of the run.
 // Merge returns an error and copies nothing if a chain is missing, if a file is damaged,
 // or if the files are not from the same run.

@@ -84,12 +84,12 @@ type change struct {
 }
 
 // The constant rounded is the largest relative difference that is attributed to rounding.
-// It is far above the rounding errors of several thousand solver steps, and far below the
-// difference that another model or setting would make.
+// This limit is far above the rounding errors of several thousand solver steps, and far
+// below the difference that another model or setting would make.
 const rounded = 1e-9
 
-// The function changed() compares two slices of numbers bit for bit. It returns nil if
-// they are the same.
+// The function changed() compares two slices of numbers bit for bit. The result is nil if
+// all numbers are the same.
 func changed(was, is []float64) *change {
 	if len(was) != len(is) {
 		return &change{relative: math.Inf(1), was: math.NaN(), is: math.NaN()}

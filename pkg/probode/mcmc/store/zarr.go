@@ -19,18 +19,18 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// WriteZarr writes draws as a Zarr store. This is a folder in the layout that ArviZ
-// itself uses; every version of ArviZ since 0.11 can open it:
+// WriteZarr writes draws as a Zarr store. A Zarr store is a folder; its layout here is
+// the one that ArviZ itself uses. Every version of ArviZ since 0.11 can open the store:
 //
 //	arviz.from_zarr("lynx.zarr")
 //
-// Its groups are "posterior", with the parameters and the generated quantities;
-// "sample_stats", with the quantities whose names end in __, without this suffix; and
-// "log_likelihood", with the quantities log_lik.1, log_lik.2 and so on, if there are any.
-// Every variable has the dimensions chain and draw, and one for each of its indices.
-// Names are changed in the same way as the names of columns: see Run. A variable whose
-// name was changed has its original name in the attribute long_name. Numbers are stored
-// in 64 bits, neither rounded nor compressed.
+// The groups of the store are "posterior", with the parameters and the generated
+// quantities; "sample_stats", with the quantities whose names end in __, without this
+// suffix; and "log_likelihood", with the quantities log_lik.1, log_lik.2 and so on, if
+// there are any. Every variable has the dimensions chain and draw, and one for each of
+// its indices. Names are changed in the same way as the names of columns: see Run. A
+// variable whose name was changed has its original name in the attribute long_name.
+// Numbers are stored in 64 bits, neither rounded nor compressed.
 //
 // The folder appears only once it has been written completely. If there is already a
 // folder with this name, it is replaced, provided that WriteZarr wrote it. WriteZarr

@@ -3,9 +3,9 @@ package kde
 import "math"
 
 // Contour returns the curves on which the density equals level, as closed polylines that
-// are separated by NaN. It uses marching squares with linear interpolation along the
-// edges of the cells. Beyond the grid the density is taken to be zero, so that all curves
-// are closed. It panics if level is not positive.
+// are separated by NaN. The curves are found by marching squares with linear
+// interpolation along the edges of the cells. Beyond the grid the density is taken to be
+// zero, so that all curves are closed. Contour panics if level is not positive.
 func (g Surface) Contour(level float64) (x, y []float64) {
 	if !(level > 0) {
 		panic("kde: the level of a contour is not positive")
@@ -109,8 +109,8 @@ func (t *tracer) cell(i, j int) {
 	case 14:
 		add(w, s)
 	case 5, 10:
-		// In a saddle, the mean of the corners decides whether the two high corners are
-		// connected.
+		// At a saddle, the mean of the densities at the four corners decides whether the
+		// two corners with higher density are connected.
 		joined := (sw+se+ne+nw)/4 >= t.level
 		switch {
 		case above == 5 && joined:

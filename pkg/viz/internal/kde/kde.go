@@ -22,15 +22,16 @@ type Surface struct {
 //
 //	H = f² n^(−1/3) Σ̂
 //
-// where Σ̂ is the covariance of the sample: Scott's rule along its principal axes (Scott,
-// Multivariate Density Estimation, 1992, §6.3). The factor f multiplies the width of the
-// kernels; f = 0 means 1. The n draws of a Markov chain are worth fewer than n
-// independent draws, so with f = 1 the estimate is too rough; f > 1 makes it smoother.
+// where Σ̂ is the covariance of the sample. This is Scott's rule along the principal axes
+// of the sample (Scott, Multivariate Density Estimation, 1992, §6.3). The factor f
+// multiplies the width of the kernels; f = 0 means 1. The n draws of a Markov chain are
+// worth fewer than n independent draws, so with f = 1 the estimate is too rough; f > 1
+// makes it smoother.
 //
 // The grid has m × m points, where m = 0 means 128, and extends four standard deviations
 // of the kernel beyond the sample, so that it contains almost all of the mass. Plane
-// panics if x and y differ in length, or if f or m is negative. It returns an error for
-// fewer than three points, for values that are not finite, and for points that all lie on
+// panics if x and y differ in length, or if f or m is negative. Plane returns an error if
+// there are fewer than three points, if a value is not finite, or if all points lie on
 // one line.
 func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
@@ -87,9 +88,10 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 //
 //	h = f n^(−1/5) σ̂
 //
-// This is Scott's rule; the density is computed at m points, where f = 0 means 1 and m =
-// 0 means 256. Line panics if f or m is negative. It returns an error if there are fewer
-// than two values, if a value is not finite, or if all values are equal.
+// This standard deviation follows Scott's rule. The density is computed at m points. The
+// value f = 0 means 1, and m = 0 means 256. Line panics if f or m is negative. It returns
+// an error if there are fewer than two values, if a value is not finite, or if all values
+// are equal.
 func Line(x []float64, f float64, m int) (at, density []float64, err error) {
 	if f < 0 || m < 0 {
 		panic(fmt.Sprintf("kde: the factor is %v and the number of points is %d: want numbers ≥ 0", f, m))
