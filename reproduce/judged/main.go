@@ -1,6 +1,6 @@
 // Command judged examines how the error of the ODE solver affects the results of the
-// problems in a PEtab collection. For each problem it determines how each method changes
-// the log-likelihood at each tolerance, and which tolerance is sufficient for all
+// problems in a PEtab collection. For each problem the command determines how each method
+// changes the log-likelihood at each tolerance, and which tolerance is sufficient for all
 // parameters.
 //
 //	go run ./reproduce/judged -petab DIR [-out DIR] [-limit 5m] [-only NAME,NAME] [-page]

@@ -117,7 +117,7 @@ var rules = []rule{
 }
 
 // The function shown() returns the name of the rule whose verdicts the page shows for a
-// method. For most methods this is the recommended rule; for a method that does not
+// method. For most methods the result is the recommended rule; for a method that does not
 // estimate local errors it is the log score alone.
 func shown(method string) string {
 	i := slices.IndexFunc(entrants, func(e entrant) bool { return e.name == method })

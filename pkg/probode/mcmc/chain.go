@@ -64,7 +64,7 @@ func NewChain(index int, s Settings) *Chain {
 
 // The function stream() returns the source of the random numbers for one chain. PCG
 // streams with adjacent seeds are not independent, so the seed and the number of the
-// chain are scrambled first.
+// chain are hashed first.
 func stream(seed uint64, chain int) *rand.PCG {
 	mix := func(z uint64) uint64 { return streams.Mix(z + streams.Gamma) }
 	hi := mix(seed)
@@ -89,9 +89,9 @@ func (c *Chain) Start(k Kernel) (err error) {
 	return fmt.Errorf("mcmc: chain %d found no start in %d tries; the last error: %w", c.index+1, startTries, err)
 }
 
-// Finished marks a chain as complete without starting it. It is used if all iterations of
-// the chain were run earlier, and records the given counts of these iterations. Advance
-// counts these iterations as done, and runs no further ones.
+// Finished marks a chain as complete without starting it. Finished is called if all
+// iterations of the chain were run earlier, and records the given counts of these
+// iterations. Advance counts these iterations as done, and runs no further ones.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after

@@ -310,8 +310,8 @@ func (k *Hamiltonian) follow(steps int, size float64) (logp float64, err error) 
 // Position returns the position of the chain. The slice is valid until the next Step.
 func (k *Hamiltonian) Position() []float64 { return k.x }
 
-// Stats returns the counts since Init. Failed counts the moves that were rejected because
-// the target could not be evaluated.
+// Stats returns the counts of moves since Init. The field Failed counts the moves that
+// were rejected because the target could not be evaluated.
 func (k *Hamiltonian) Stats() Stats { return k.stats }
 
 // LogDensity returns the value of Target at the position.

@@ -71,7 +71,7 @@ import (
 
 // A LogDensity is the logarithm of a density, up to an additive constant.
 //
-// −Inf means that x lies outside the support: a move there is rejected. An error, NaN or
+// −Inf means that x lies outside the support: a move to x is rejected. An error, NaN or
 // +Inf means that the density could not be evaluated, for example because a differential
 // equation has no numerical solution at x. A move to such a point is also rejected, but
 // it is counted as failed, because failures may exclude a region from the posterior.
@@ -126,7 +126,7 @@ func startError(x []float64, logp float64, err error) error {
 // such as latent variables, a density or an adapted proposal. A kernel need not be safe
 // for concurrent use.
 type Kernel interface {
-	// Init places the chain at a copy of x, with all counts at zero, and draws latent
+	// Init places the chain at a copy of x, sets all counts to zero, and draws latent
 	// variables from rng. Init returns an error if the density at x is zero or cannot be
 	// evaluated; Init may then be called again.
 	Init(x []float64, rng *rand.Rand) error
@@ -138,7 +138,7 @@ type Kernel interface {
 	// The slice is valid until the next Step and must not be changed.
 	Position() []float64
 
-	// Stats returns the counts since Init.
+	// Stats returns the counts of moves since Init.
 	Stats() Stats
 
 	// State writes everything that Step and Position depend on, or reads it back into a

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Metropolis is the Metropolis–Hastings kernel. From the position x it proposes a point y
-// from the density q(y | x), and moves to y with probability
+// Metropolis is the Metropolis–Hastings kernel. From the position x, the kernel proposes
+// a point y drawn from the density q(y | x), and moves to y with probability
 //
 //	min(1, π(y) q(x | y) / π(x) q(y | x)).
 //
@@ -15,8 +15,8 @@ import (
 type Metropolis struct {
 	Target LogDensity
 
-	// Proposal is the rule that proposes moves. Nil means AdaptiveMixture{} or, if BurnIn
-	// is zero, AdaptiveMetropolis{}, which never stops learning.
+	// Proposal is the rule by which moves are proposed. Nil means AdaptiveMixture{} or,
+	// if BurnIn is zero, AdaptiveMetropolis{}, which never stops learning.
 	Proposal Rule
 
 	// BurnIn is the number of iterations during which the proposal may learn. BurnIn
@@ -81,7 +81,7 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 // Position returns the position of the chain. The slice is valid until the next Step.
 func (m *Metropolis) Position() []float64 { return m.x }
 
-// Stats returns the counts since Init.
+// Stats returns the counts of moves since Init.
 func (m *Metropolis) Stats() Stats { return m.stats }
 
 // Evaluate recomputes the log density at the position of the chain. The result is NaN

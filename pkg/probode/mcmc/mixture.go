@@ -56,8 +56,8 @@ import (
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMixture struct {
 	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
-	// and the Gaussian approximation there. A nil Mean means that the mean is unknown, and
-	// a nil Cov means the unit matrix.
+	// and the Gaussian approximation there. If Mean is nil, the mean is unknown, and a
+	// nil Cov stands for the unit matrix.
 	Mean []float64
 	Cov  mat.Symmetric
 }
@@ -284,7 +284,7 @@ func (p *mixture) learn() {
 	// conditional standard deviation of a Gaussian target. The mean of the log sizes over
 	// all lines is used with full weight. The deviation of the log size of one line from
 	// this mean has a weight that grows with the number of moves tried along that line;
-	// otherwise the noise in about twenty sizes would spoil a good shape.
+	// otherwise the noise in about twenty sizes would spoil a good estimate of the shape.
 	before := make([]float64, d)
 	var common float64
 	for _, l := range p.logLine {

@@ -44,8 +44,8 @@ type NUTS struct {
 	BurnIn int
 
 	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
-	// and the inverse of the Fisher information there. A nil Cov means the unit matrix. A
-	// nil Mean means the starting point.
+	// and the inverse of the Fisher information there. A nil Cov stands for the unit
+	// matrix, and a nil Mean for the starting point.
 	Mean []float64
 	Cov  mat.Symmetric
 
@@ -392,9 +392,9 @@ func (p *path) acceptance() float64 { return p.accept / float64(max(1, p.leaps))
 // Position returns the position of the chain. The slice is valid until the next Step.
 func (k *NUTS) Position() []float64 { return k.x }
 
-// Stats returns the counts since Init. Accepted counts the iterations that changed the
-// position, and Failed counts the iterations in which the target could not be evaluated at
-// a point of the path.
+// Stats returns the counts of moves since Init. The field Accepted counts the iterations
+// that changed the position, and Failed counts the iterations in which the target could
+// not be evaluated at a point of the path.
 func (k *NUTS) Stats() Stats { return k.stats }
 
 // LogDensity returns the log density at the position.

@@ -14,8 +14,8 @@ type Settings struct {
 	// Draws is the number of draws kept from each chain. Zero means 1000.
 	Draws int
 
-	// Chains is the number of chains. Zero means 4; with fewer chains, R̂ is less likely
-	// to reveal poor mixing.
+	// Chains is the number of chains in the run. Zero means 4; with fewer chains, R̂ is
+	// less likely to reveal poor mixing.
 	Chains int
 
 	// BurnIn is the number of iterations that each chain runs before it keeps draws. Zero
@@ -69,8 +69,8 @@ type Settings struct {
 	// Progress, if not nil, is called about ten times a second and once at the end. The
 	// arguments of Progress are the number of iterations completed, the largest number
 	// that the run may need, and a line of text with rates and diagnostics. At the end of
-	// a complete run both numbers are equal. Calls do not overlap, and a chain may have
-	// to wait until a call returns.
+	// a complete run the first two arguments are equal. Calls do not overlap, and a chain
+	// may have to wait until a call returns.
 	Progress func(done, total int, doing string)
 }
 

@@ -37,7 +37,7 @@ type Tempering struct {
 	// β = 0, is a new draw from this distribution.
 	Draw func(x []float64, rng *rand.Rand)
 
-	// Proposal is the rule that proposes moves. Nil means AdaptiveMixture{}.
+	// Proposal is the rule by which moves are proposed. Nil means AdaptiveMixture{}.
 	Proposal Rule
 
 	// BurnIn is the number of iterations during which the kernel learns. BurnIn should
@@ -210,7 +210,7 @@ func (k *Tempering) respace() {
 		beta[i] = r.beta
 		if i > 0 {
 			// Each pair contributes a rejection rate of at least 0.01, so that the sum
-			// increases even if all its swaps were accepted.
+			// increases even if all swaps of the pair were accepted.
 			sum[i] = sum[i-1] + max(0.01, 1-k.swaps[i-1]/max(1, k.tries[i-1]))
 		}
 	}

@@ -20,9 +20,9 @@ type whitening struct {
 	given       bool          // factor is an argument, so it is not a part of the state
 }
 
-// newWhitening returns the whitening for a mean and a covariance. A nil cov means the
-// unit matrix. The argument full says whether the full factor L will be estimated from
-// draws. newWhitening panics if cov is not positive definite.
+// newWhitening returns the whitening for a mean and a covariance. A nil cov stands for
+// the unit matrix. The argument full says whether the full factor L will be estimated
+// from draws. newWhitening panics if cov is not positive definite.
 func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	d := len(mean)
 	w := &whitening{mean: append([]float64(nil), mean...), scale: make([]float64, d)}

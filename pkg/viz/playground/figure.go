@@ -41,8 +41,7 @@ type content interface {
 	compute(ctx context.Context) error
 
 	// The method advance() lets the task run for about the given time, and reports
-	// whether the computation is complete. The type Figure has a suitable method
-	// advance().
+	// whether the computation is complete. The type Figure provides this method.
 	advance(budget time.Duration) (done bool)
 
 	// The method show() adds the results so far to a View.

@@ -2,7 +2,7 @@
 // sample sizes, Monte Carlo standard errors, Pareto smoothed importance weights, and a
 // table that summarises the draws. The draws may come from any sampler.
 //
-// The diagnostics are those of Vehtari et al. (2021). The main ones are two numbers,
+// The diagnostics are those of Vehtari et al. (2021). The two main diagnostics are
 // computed from m sequences of n draws that should all have the same distribution: R̂
 // compares the spread between the sequences with the spread within them, and the
 // effective sample size is the number of independent draws that would determine the mean

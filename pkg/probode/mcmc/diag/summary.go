@@ -97,8 +97,8 @@ func Column(draws [][][]float64, i int) [][]float64 {
 }
 
 // Kish returns Kish's factor 1/(S Σ wₖ²), where the S weights w sum to 1: S weighted
-// draws are worth this fraction of S unweighted draws. The factor is 1 if logWeights is
-// nil, and NaN if all weights are zero.
+// draws are worth as many unweighted draws as S times this factor. The factor is 1 if
+// logWeights is nil, and NaN if all weights are zero.
 func Kish(logWeights [][]float64) float64 {
 	_, kish := weights(logWeights)
 	return kish

@@ -13,7 +13,7 @@ import (
 // block for ever.
 
 // openForReading opens a regular file, or the regular file to which a link points. For
-// any other kind of file it returns an error.
+// any other kind of file, openForReading returns an error.
 func openForReading(path string) (*os.File, error) {
 	if _, err := plain(path, os.Stat); err != nil {
 		return nil, err
@@ -21,9 +21,9 @@ func openForReading(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// openForWriting opens a regular file, or creates it. It returns an error if the path is
-// a symbolic link, or if the file has another hard link, because the file may then belong
-// to another program.
+// openForWriting opens a regular file, or creates it. The function returns an error if
+// the path is a symbolic link, or if the file has another hard link, because the file may
+// then belong to another program.
 func openForWriting(path string) (*os.File, error) {
 	if _, err := plain(path, os.Lstat); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err

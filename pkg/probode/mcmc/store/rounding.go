@@ -14,8 +14,8 @@ import (
 
 // A maker describes the program that wrote a file: the versions of probode and Go, the
 // architecture of the processor, and a hash that depends on how arithmetic is rounded
-// there. It is for information only: a chain can be resumed if the same numbers can be
-// computed again, whatever the maker is.
+// there. A maker is for information only: whether a chain can be resumed depends on
+// whether the program computes the same numbers again, and not on the maker.
 type maker [4]mcmc.Field
 
 func thisMaker(version string) maker {

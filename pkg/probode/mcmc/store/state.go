@@ -19,7 +19,8 @@ type state struct {
 	length           int64 // the smallest number that this line may hold
 
 	// The field history lists the builds of the program that continued the chain, each
-	// with its first iteration. The build that began the chain is named in the header.
+	// with the first iteration that it computed. The build that began the chain is named
+	// in the header.
 	history []string
 
 	// The field density holds the numbers that an Evaluator computes at the position of

@@ -28,7 +28,8 @@ type Options struct {
 	// A chain is resumed only if Meta has not changed.
 	Meta []mcmc.Field
 
-	// Version is the version of the program, such as v1.4.0. The files record it.
+	// Version is the version of the program that calls Run, such as v1.4.0. The files
+	// record it.
 	Version string
 
 	// Checkpoint is the time between two saves of the state of a chain. Zero means 5 s.
@@ -101,8 +102,8 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 		return fmt.Errorf("store: %w", err)
 	}
 
-	// At first all chains are locked, their files are read, and the files are compared
-	// with the settings. Nothing is written before that.
+	// First, all chains are locked, their files are read, and the files are compared with
+	// the settings. Nothing is written before that.
 	var files []*file
 	defer func() {
 		for _, f := range files {
