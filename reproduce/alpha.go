@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The experiment alpha computes the results of section 3.1: the noise scale α* of each
-// method at several step sizes.
+// The experiment alpha computes the results of section 3.1 of the paper: the noise scale
+// α* of each method at several step sizes.
 var alpha = experiment{
 	name: "alpha", title: "Calibration: α* of each method", tables: []string{"alpha"},
 	compute: computeAlpha, section: alphaSection,
@@ -130,8 +130,8 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 	return sec, nil
 }
 
-// paletteOffset returns the index, in the palette, of the colour of a panel's first
-// method. The three explicit methods come first in the figure.
+// paletteOffset returns the index, in the palette, of the colour for the first method in
+// a panel. The three explicit methods come first in the figure.
 func paletteOffset(lin string) int {
 	if lin == "none" {
 		return 0
@@ -194,8 +194,9 @@ func alphaCurveSection(s *study) (*section, error) {
 						top = v
 					}
 				}
-				// The score is a sum over the grid. It is divided by the number of grid
-				// points, so that the curves of different step sizes can share an axis.
+				// The score is a sum over the grid. The score is divided by the number of
+				// grid points, so that curves for different step sizes can be compared on
+				// one axis.
 				n := 20 / number(h)
 				for i := range y {
 					y[i] = (y[i] - top) / n

@@ -12,22 +12,23 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The folder expected contains the results of a full run with seed 1, and the file
-// tolerances.csv, which says by how much the results of another run may differ, and
-// why.
+// The folder expected contains the results of a full run with seed 1. The file
+// tolerances.csv in the same folder states by how much the results of another run may
+// differ from the expected results, and why.
 //
 //go:embed expected
 var expectedFiles embed.FS
 
-// A rule is a row of tolerances.csv, which says how a column is compared.
+// A rule is a row of tolerances.csv, which states how the values in a column are
+// compared.
 type rule struct {
 	column, measure  string
 	mayDiverge       bool // a comparison with NaN on one side is false
 	tolerance, quick float64
 }
 
-// check compares the tables of the run with the expected tables, prints the rows that
-// differ, and returns an error if there are any.
+// The method check() compares the tables of the run with the expected tables, prints the
+// rows that differ, and returns an error if there are such rows.
 func (s *study) check() error {
 	spec, err := expected("tolerances")
 	if err != nil {
@@ -67,8 +68,9 @@ func (s *study) check() error {
 	return nil
 }
 
-// update replaces the expected files with the results of this run, which should be a full
-// one. It keeps every fourth draw of fig2_draws, which is used for figures only.
+// The method update() replaces the expected files with the results of this run, which
+// should be a full run. Only every fourth row of fig2_draws is kept, because these draws
+// are used only for figures.
 func (s *study) update() error {
 	for _, e := range s.only {
 		for _, name := range e.tables {
@@ -122,9 +124,10 @@ func expected(name string) (*table, error) {
 	return parseTable(name+".csv", b)
 }
 
-// compare takes two tables, got and want; it returns a line for each row of got that
-// differs from its counterpart in want, and for each row of want that is missing from
-// got. A quick run has fewer rows.
+// The function compare() compares two tables, got and want. The result contains a message
+// for each row of got that differs from the corresponding row of want, and for each row
+// of want that is missing from got. If the argument quick is true, rows may be missing
+// from got.
 func compare(got, want, rules *table, quick bool) []string {
 	if !slices.Equal(got.header, want.header) {
 		return []string{fmt.Sprintf("%s: header %v, expected %v", got.name, got.header, want.header)}
@@ -185,7 +188,7 @@ func compare(got, want, rules *table, quick bool) []string {
 	return lines
 }
 
-// The method unit() returns the unit of the tolerance of a column.
+// The method unit() returns the unit in which the tolerance for a column is measured.
 func (c rule) unit(t *table, got, want []string) float64 {
 	v := func(row []string, column string) float64 { return number(row[t.column(column)]) }
 	both := func(f func(row []string) float64) float64 { return math.Hypot(f(got), f(want)) }

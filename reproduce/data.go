@@ -11,13 +11,14 @@ import (
 
 // The built-in data are the FitzHugh–Nagumo solution for θ = (0.2, 0.2, 3) at t = 1, …,
 // 20, with Gaussian errors of variance 0.01 in both components. The data of the paper are
-// not published. A test computes the solution again and compares it with the file.
+// not published. A test computes the solution again and compares it with the file
+// data.csv.
 //
 //go:embed data.csv
 var builtInData string
 
-// The constant sigma is the standard deviation of the errors, which the experiments take
-// as known.
+// The constant sigma is the standard deviation of the measurement errors, which is
+// assumed to be known.
 const sigma = 0.1
 
 func (s *study) loadData() (err error) {

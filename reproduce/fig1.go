@@ -13,7 +13,8 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// fig1 makes figure 1: the probabilistic backward Euler method on FitzHugh–Nagumo.
+// The experiment fig1 makes figure 1, which shows the probabilistic backward Euler method
+// on the FitzHugh–Nagumo problem.
 var fig1 = experiment{
 	name: "fig1", title: "Figure 1: an ensemble of paths", tables: []string{"fig1", "fig1_exact"},
 	compute: computeFig1, section: fig1Section,
@@ -37,9 +38,9 @@ func computeFig1(ctx context.Context, s *study) error {
 	t := &table{name: "fig1", header: []string{"t", "component", "mean", "sd", "deterministic", "reference"}}
 	addEnsemble(t, e, ref)
 
-	// This is the same ensemble, but each step is drawn from its exact distribution,
-	// which the Gaussian distribution approximates. Departure is the difference between
-	// the two distributions in the step that begins at t.
+	// In this second ensemble, each step is drawn from its exact distribution, which the
+	// Gaussian distribution approximates. The column departure contains the difference
+	// between the two distributions in the step that begins at t.
 	drawn, err := steplaw.Exact{Method: backwardEuler}.Draw(ctx, e.Problem, 200, steplaw.Settings{
 		Mesh: probode.Uniform(0.1), Alpha: 0.2, Seed: s.seed, Workers: s.workers,
 	})
@@ -75,8 +76,8 @@ func addEnsemble(t *table, e *probode.Ensemble, ref []float64, key ...any) {
 	}
 }
 
-// ensembleOf reads an ensemble, without its paths, and the reference from the rows of a
-// table.
+// ensembleOf reads an ensemble, without its paths, and the reference solution from the
+// rows of a table.
 func ensembleOf(t *table) (*probode.Ensemble, *reference.Solution) {
 	names := t.distinct("component")
 	e := &probode.Ensemble{Problem: &probode.Problem{States: names, X0: make([]float64, len(names))}}
@@ -97,10 +98,12 @@ func ensembleOf(t *table) (*probode.Ensemble, *reference.Solution) {
 	return e, ref
 }
 
-// fig1Figure draws n paths above the bands of the table.
+// fig1Figure draws a row of panels with n paths and, below them, a row with the means and
+// bands in the table.
 func (s *study) fig1Figure(t *table, n int) (viz.Figure, error) {
 	e, ref := ensembleOf(t)
-	// The file does not contain the paths, but the same seed reproduces them.
+	// The file of the table does not contain the paths, but the same seed reproduces
+	// them.
 	drawn, err := s.fig1Ensemble(context.Background(), n, true)
 	if err != nil {
 		return viz.Figure{}, err

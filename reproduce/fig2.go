@@ -16,18 +16,18 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// fig2 makes figure 2: the posterior of (θ2, θ3) under the two Euler methods, classical
-// and probabilistic, for four step sizes.
+// The experiment fig2 makes figure 2, which shows the posterior of (θ2, θ3) for the two
+// Euler methods, each in its classical and its probabilistic form, at four step sizes.
 var fig2 = experiment{
 	name: "fig2", title: "Figure 2: posteriors", tables: []string{"fig2", "fig2_draws", "fig2_proposal"},
 	compute: computeFig2, section: fig2Section,
 }
 
-// The appendix does not give the proposal, although the proposal affects the distribution
-// that the scheme samples. The rule used here is a Gaussian random walk. For the first
-// 1000 iterations its covariance is (2.38²/3) diag(.02, .07, .05)²; after that it is
-// 2.38²/3 times the running covariance of the chain plus 1e-8 I, refreshed every 10
-// iterations.
+// The appendix of the paper does not state the proposal distribution, although the
+// proposal affects the distribution from which the scheme samples. Here the proposal is a
+// Gaussian random walk. For the first 1000 iterations its covariance is (2.38²/3)
+// diag(.02, .07, .05)²; after that it is 2.38²/3 times the sum of 1e-8 I and the sample
+// covariance of the chain so far, which is updated every 10 iterations.
 var proposal = mcmc.AdaptiveMetropolis{Scale: []float64{.02, .07, .05}, AdaptAfter: 1000, Every: 10, Epsilon: 1e-8}
 
 const (
@@ -95,13 +95,13 @@ func computeFig2(ctx context.Context, s *study) error {
 					t.add(m.name, scheme.String(), h, p.Name, p.Mean, p.SD, p.Q025, p.Q975, p.BulkESS, p.RHat, accept.Rate())
 				}
 				for chain, kept := range c.Draws {
-					// Each chain contributes at most keptDraws draws, evenly spaced.
+					// Each chain contributes at most keptDraws evenly spaced draws.
 					n := min(len(kept), keptDraws)
 					for i := range n {
 						d := kept[(i+1)*len(kept)/n-1]
-						// Five decimal places, three more than are needed to resolve the
-						// width of the posterior, are enough for figures and halve the
-						// size of the file.
+						// Five decimal places are enough for figures, and halve the size
+						// of the file. Two decimal places would already resolve the width
+						// of the posterior.
 						draws.add(m.name, scheme.String(), h, chain+1, i+1, short(d[0]), short(d[1]), short(d[2]))
 					}
 				}
@@ -234,8 +234,8 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 
 func short(v float64) string { return strconv.FormatFloat(v, 'f', 5, 64) }
 
-// The function limits() returns the range of x after dropping a thousandth of the values
-// at each end and adding a margin.
+// The function limits() returns the range of x, without the smallest and the largest
+// thousandth of the values, but with a margin.
 func limits(x []float64) (lo, hi float64) {
 	x = slices.Sorted(slices.Values(x))
 	lo, hi = x[len(x)/1000], x[len(x)-1-len(x)/1000]
@@ -243,8 +243,8 @@ func limits(x []float64) (lo, hi float64) {
 	return lo - margin, hi + margin
 }
 
-// The function intervals() draws the table of figure 2: a row of panels for each method,
-// with a panel for each parameter.
+// The function intervals() draws the values in the table fig2, with a row of panels for
+// each method and a column for each parameter.
 func intervals(t *table, titles map[string]string) viz.Figure {
 	f := viz.Figure{Title: "Posteriors against the step size", Columns: 3, Width: 1100, Height: 620}
 	truth := map[string]float64{"theta1": 0.2, "theta2": 0.2, "theta3": 3}

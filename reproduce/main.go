@@ -6,9 +6,9 @@
 //	                   [-data FILE] [-seed N] [-out DIR] [-quick] [-check]
 //	                   [-paths N] [-iterations N] [-workers N] [-update]
 //
-// Each experiment first writes its numbers as CSV; the figures and the report are made
-// from these files. The same seed gives the same bytes in every CSV file, for any number
-// of workers.
+// Each experiment first writes its numbers to CSV files; the figures and the report are
+// made from these files. With the same seed, all CSV files are identical, byte for byte,
+// for any number of workers.
 package main
 
 import (

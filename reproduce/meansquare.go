@@ -8,8 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// meanSquare tests part (iii) of the theorem: the mean-square error of the probabilistic method
-// falls at twice the order of the classical one.
+// The experiment meanSquare tests part (iii) of the theorem in the paper: the mean-square
+// error of the probabilistic method has twice the order of the error of the classical
+// method.
 var meanSquare = experiment{
 	name: "meansquare", title: "Mean-square order of the probabilistic methods", tables: []string{"meansquare"},
 	compute: computeMeanSquare, section: meanSquareSection,
@@ -46,7 +47,7 @@ func computeMeanSquare(ctx context.Context, s *study) error {
 }
 
 // meanSquareError estimates E max_i ‖Z_i − x(t_i)‖² and its standard error from n paths;
-// it returns NaN if a path diverges, because then the mean does not exist.
+// it returns NaN if a path diverges, because the mean then does not exist.
 func meanSquareError(ctx context.Context, solver *probode.Solver, ref []float64, factor, n int, s *study) (ms, se float64, err error) {
 	type block struct{ sum, sum2 float64 }
 	const size = 8
@@ -98,8 +99,8 @@ for Adams–Bashforth of s steps it is 2s.`)
 				continue
 			}
 			h, ms := g.floats("h"), g.floats("ms_error")
-			// The slope is taken between the smallest step and four times that step,
-			// where it is close to its limit and has a small Monte Carlo error.
+			// The slope is computed from the smallest step and a step four times as long,
+			// because there it is close to its limit and has a small Monte Carlo error.
 			k := len(ms) - 1
 			slope := math.Log(ms[k-2]/ms[k]) / math.Log(h[k-2]/h[k])
 			slopes[m+lin] = slope

@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The experiment orders measures the order of the classical methods (ξ = 0) by the
-// error at several step sizes. The paper says that linearising f at the current state
-// does not impact the global convergence (§2.4), which would mean order s+1 for AM-s.
+// The experiment orders determines the order of the classical methods (ξ = 0) from their
+// errors at several step sizes. The paper says that linearising f at the current state
+// does not impact the global convergence (§2.4). If this is true, AM-s has the order s+1.
 var orders = experiment{
 	name: "orders", title: "Order of the classical methods", tables: []string{"orders"},
 	compute: computeOrders, section: ordersSection,
@@ -53,7 +53,7 @@ func computeOrders(ctx context.Context, s *study) error {
 }
 
 // maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. The grid of the
-// reference is finer by the given factor.
+// reference solution is finer by the given factor.
 func maxError(z, ref []float64, factor int) float64 {
 	var worst float64
 	for i := 0; 2*i < len(z); i++ {
@@ -63,8 +63,9 @@ func maxError(z, ref []float64, factor int) float64 {
 	return worst
 }
 
-// groupPanels returns one panel for the explicit methods and one for each linearisation of
-// the implicit ones. They show the error column against h on logarithmic axes.
+// groupPanels returns one panel for the explicit methods and one for each linearisation
+// of the implicit methods. The panels show the values in the given column against h on
+// logarithmic axes.
 func groupPanels(t *table, column, label string, slopes map[string][]float64) viz.Figure {
 	f := viz.Figure{Columns: 2, Height: 760}
 	lo, hi := math.Inf(1), 0.
@@ -105,8 +106,8 @@ Part (iii) of the theorem promises the rate of the deterministic method. Section
 	if err := sec.Figure(f, "The Adams–Moulton method of s steps, linearised at the current state, has order min(s+1, 2): all curves with s ≥ 1 have slope 2. Linearised at the Adams–Bashforth predictor, or solved by Newton's method, every method has order s+1. Rounding keeps the error from falling below about 1e-14."); err != nil {
 		return nil, err
 	}
-	// The order is measured where the leading term dominates the error and the error is
-	// still far above the rounding error.
+	// The order is determined at step sizes for which the leading term dominates the
+	// error and the error is still far above the rounding error.
 	rows := [][]string{}
 	for _, m := range t.distinct("method") {
 		for _, lin := range []string{"none", "current", "predictor", "newton"} {

@@ -8,7 +8,8 @@ import (
 	"github.com/probode/probode/reproduce/internal/page"
 )
 
-// A section is a part of the report, made from the files of its experiment.
+// A section is the part of the report about one experiment, and is made from the files of
+// that experiment.
 type section struct {
 	page.Page
 	claims [][3]string // the statement of the paper, the result, the verdict
@@ -21,7 +22,7 @@ func (s *section) folded(title string, header []string, rows [][]string) {
 	s.WriteString("</details>\n")
 }
 
-// The function missing() explains the cells of a column that are NaN.
+// The method missing() adds an explanation of the cells in a column that are NaN.
 func (s *section) missing(t *table, column, why string) {
 	var cells []string
 	c := t.column(column)
@@ -35,7 +36,8 @@ func (s *section) missing(t *table, column, why string) {
 	}
 }
 
-// The method claim() adds a statement from the paper, and the result that tests it.
+// The method claim() adds a statement from the paper, and the result by which the
+// statement is tested.
 func (s *section) claim(paper, here string, holds bool) {
 	verdict := "bad"
 	if holds {

@@ -29,8 +29,8 @@ func (u setup) String() string {
 
 var linearisations = []adams.Linearization{adams.Current, adams.Predictor, adams.Newton}
 
-// The function setups() returns AB with the given numbers of steps, and AM with all
-// linearisations.
+// The function setups() returns the Adams–Bashforth (AB) and Adams–Moulton (AM) methods
+// with the given numbers of steps, AM with all linearisations.
 func setups(ab, am []int) []setup {
 	var out []setup
 	paper := map[string]float64{"AB1": .2, "AB2": .1, "AB3": .2, "AM0": .2, "AM1": .05, "AM2": .05}
@@ -65,8 +65,8 @@ func (s *study) eachStep(all []setup, do func(u setup, h float64) error) error {
 	return nil
 }
 
-// These are the paper's two first-order methods, which fig2.csv calls forward-euler and
-// backward-euler.
+// These are the two first-order methods of the paper, which have the names forward-euler
+// and backward-euler in fig2.csv.
 var (
 	forwardEuler  = adams.Bashforth{Steps: 1}
 	backwardEuler = adams.Moulton{Steps: 0, Linearize: adams.Current}
@@ -83,8 +83,8 @@ func newSolver(p *probode.Problem, m probode.Method, h, alpha float64) (*probode
 
 func fhn() *probode.Problem { return problems.FitzHughNagumo() }
 
-// The function halvings() returns the reference on the grid with step 0.1 × 2⁻ⁿ, which
-// contains the grids of all larger steps of that form.
+// The function halvings() returns the reference solution on the grid with step size 0.1 ×
+// 2⁻ⁿ, which contains the grids with step sizes 0.1 × 2⁻ᵏ for all k < n.
 func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error) {
 	g, err := probode.UniformGrid(p, nil, 0.1/math.Exp2(float64(n)))
 	if err != nil {
@@ -94,8 +94,8 @@ func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error)
 }
 
 // The function accurate() returns the solution of p at the given times, with a global
-// error of at most 1e-10. The solver estimates the error from integrations with
-// different steps. If the estimate is larger, an error is returned.
+// error of at most 1e-10. The global error is estimated from integrations with different
+// step sizes. If the estimate is larger than 1e-10, accurate() returns an error.
 func accurate(ctx context.Context, p *probode.Problem, times []float64) ([]float64, error) {
 	const most = 1e-10
 	r, err := reference.Solve(ctx, p, times, reference.Settings{})

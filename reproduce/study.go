@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 )
 
-// An experiment is one figure or table of the paper.
+// An experiment reproduces one figure or table of the paper.
 type experiment struct {
 	name    string
 	title   string
@@ -20,7 +20,8 @@ type experiment struct {
 	section func(s *study) (*section, error) // made from the files; fig1 draws its paths again from the seed
 }
 
-// A study is one run of the program: its settings, and the results that experiments share.
+// A study is one run of the program. A study holds the settings, and results that several
+// experiments use.
 type study struct {
 	seed       uint64
 	quick      bool
@@ -35,8 +36,8 @@ type study struct {
 	took       map[string]time.Duration
 }
 
-// The method paths() returns the size of an ensemble: the size for a full run or a quick
-// one, but no less than the value of -paths.
+// The method paths() returns the number of paths of an ensemble: the number for a full
+// run or for a quick run, but at least the value of -paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {
 		full = quick
@@ -51,8 +52,8 @@ func (s *study) dataName() string {
 	return html.EscapeString(s.dataFile)
 }
 
-// The method flags() returns the flags that differ from their defaults, so that the
-// printed command reproduces the numbers.
+// The method flags() returns the flags whose values differ from the defaults, so that the
+// command that is printed in the report reproduces the numbers.
 func (s *study) flags() string {
 	var b strings.Builder
 	if s.seed != 1 {

@@ -12,16 +12,17 @@ import (
 	"github.com/probode/probode/internal/shell"
 )
 
-// A table is a CSV file in memory. The figures of an experiment are made from its tables
-// alone.
+// A table holds the contents of a CSV file. The figures of an experiment are made only
+// from its tables.
 type table struct {
 	name   string
 	header []string
 	rows   [][]string
 }
 
-// add appends a row. Numbers are written with 8 significant digits: more than are
-// meaningful, but few enough for all platforms to agree. Missing values are NaN.
+// add appends a row. Numbers are written with 8 significant digits. Eight digits are more
+// than are meaningful, but few enough to hide rounding errors, which differ between
+// platforms. Missing values are NaN.
 func (t *table) add(cells ...any) {
 	if len(cells) != len(t.header) {
 		panic(fmt.Sprintf("%s: %d cells in a row of %d columns", t.name, len(cells), len(t.header)))
@@ -55,7 +56,8 @@ func (t *table) column(name string) int {
 	panic(fmt.Sprintf("%s has no column %q", t.name, name))
 }
 
-// The method where() returns the rows in which the first columns have the given values.
+// The method where() returns a table of the rows in which the first columns have the
+// given values.
 func (t *table) where(key ...string) *table {
 	out := &table{name: t.name, header: t.header}
 	for _, row := range t.rows {
@@ -108,7 +110,7 @@ func number(cell string) float64 {
 // look up rows.
 func cell(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
-// save writes the table to the output directory.
+// The method save() writes the table to the output directory.
 func (s *study) save(t *table) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

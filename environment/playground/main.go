@@ -1,13 +1,16 @@
-// Command playground builds the playground, whose figures run in the reader's browser:
+// Command playground builds the playground, a web page whose figures are computed in the
+// reader's browser:
 //
 //	go run ./environment/playground [-out environment/playground/built]
 //
-// It writes four files to the folder: playground.js, which is the script of the page;
-// program.js, which holds the worker and the compressed WebAssembly program, so that a
-// page that was opened from a file can also load them; index.html, a page with all
-// figures; and the copy of ECharts that environment/lab has fetched. Without that copy
-// the page loads ECharts from a CDN. The files depend only on the sources and the version
-// of Go. If none of these has changed, the program is not compressed again.
+// The command writes four files to the folder that the flag -out gives. The file
+// playground.js is the script of the page. The file program.js holds the worker and the
+// compressed WebAssembly program as a script, which a browser can also load if the page
+// was opened from a file. The file index.html is a page with all figures. The fourth file
+// is the copy of ECharts that environment/lab has fetched. If environment/lab has not
+// fetched ECharts, the page loads it from a CDN. The files depend only on the sources and
+// the version of Go. If the sources and the version of Go have not changed, the program
+// is not compressed again.
 package main
 
 import (
@@ -27,7 +30,8 @@ import (
 	"github.com/probode/probode/pkg/viz/playground"
 )
 
-// sources is the folder of the scripts, relative to the top of the checkout.
+// The constant sources is the folder that contains the scripts, relative to the top of
+// the checkout.
 const sources = "environment/playground"
 
 func main() {
@@ -55,7 +59,7 @@ func build(out string) error {
 	if err != nil {
 		return err
 	}
-	// Both scripts use the same loader of ECharts.
+	// This script loads ECharts with the same code as the figures of package viz.
 	script := `window.probodeECharts = window.probodeECharts || document.currentScript.src.replace(/[^/]*$/, "echarts.min.js");` + "\n" +
 		texts["loader.js"] + strings.Replace(texts["playground.js"], `"STYLES"`, string(style), 1)
 	var boxes strings.Builder
@@ -78,8 +82,8 @@ func build(out string) error {
 }
 
 // The function program() writes the script that holds the program and its worker. The
-// first line of the script is a hash of both. If a script with this hash already exists,
-// it is not written again.
+// first line of the script is a hash of the program and the worker. If a script with this
+// hash already exists, it is not written again.
 func program(path, worker string) error {
 	wasm, err := compiled()
 	if err != nil {
@@ -109,8 +113,8 @@ func program(path, worker string) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
-	// Five characters encode four bytes. The characters that would need an escape in a
-	// JavaScript string are replaced by others.
+	// Five characters encode four bytes. The two characters that would have to be escaped
+	// in a JavaScript string are replaced by letters.
 	digits := make([]byte, ascii85.MaxEncodedLen(packed.Len()))
 	digits = digits[:ascii85.Encode(digits, packed.Bytes())]
 	digits = bytes.ReplaceAll(bytes.ReplaceAll(digits, []byte(`"`), []byte("v")), []byte(`\`), []byte("w"))

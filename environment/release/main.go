@@ -34,7 +34,7 @@ const (
 )
 
 // The variable everywhere holds the systems for which a release has an archive. The last
-// one stands for the playground, which runs in browsers.
+// system, js/wasm, stands for the playground, which runs in browsers.
 var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64", "js/wasm"}
 
 func main() {
@@ -118,7 +118,7 @@ func release(ctx context.Context, version, out string, targets []string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// The function program() returns the files in the archive for a system.
+// The function program() returns the files in the archive for one system.
 func program(ctx context.Context, version, system, arch, name string) ([]file, error) {
 	data, err := build(ctx, version, system, arch)
 	if err != nil {
@@ -127,8 +127,8 @@ func program(ctx context.Context, version, system, arch, name string) ([]file, e
 	return read([]file{{name, data, 0o755}}, "LICENSE", "README.md", "CHANGELOG.md")
 }
 
-// The function playground() returns the files of the page with the live figures. It needs
-// the copy of ECharts that environment/lab fetches.
+// The function playground() returns the files of the playground page. The page needs the
+// copy of ECharts that environment/lab fetches.
 func playground(ctx context.Context) ([]file, error) {
 	const folder = "environment/playground/built/"
 	if text, err := exec.CommandContext(ctx, "go", "run", "./environment/playground").CombinedOutput(); err != nil {
@@ -138,7 +138,7 @@ func playground(ctx context.Context) ([]file, error) {
 		folder+"echarts.min.js", folder+"echarts-LICENSE", folder+"echarts-NOTICE", "LICENSE")
 }
 
-// read reads files from the checkout and appends them to the list.
+// The function read() reads files from the checkout and appends them to the list.
 func read(files []file, paths ...string) ([]file, error) {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
@@ -150,10 +150,11 @@ func read(files []file, paths ...string) ([]file, error) {
 	return files, nil
 }
 
-// build returns the program for an operating system and a processor architecture. It
-// contains neither the paths of source files nor information about the checkout, so that
-// it does not depend on where it is built. It is compiled for the oldest processor that
-// Go supports, so that all builds round in the same way.
+// The function build() compiles the program for an operating system and a processor
+// architecture, and returns it. The program contains neither the paths of source files
+// nor information about the checkout, so that it is the same wherever it is built. The
+// program is compiled for the oldest processor that Go supports, so that all builds round
+// in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"path/filepath"
 )
 
-// Write calls write to fill a new file with the permissions 0644, and renames it to path
-// once all of it is on the disk. If that fails, path is unchanged and no other file
-// remains. If the process is killed, a file named after path, with digits and .tmp added,
-// may remain.
+// Write creates a file with the permissions 0644, calls the function write() to fill it,
+// and renames it to path once all of it is on the disk. If there is an error, the file at
+// path is unchanged, and the new file is removed. If the process is killed, a file named
+// after path, with digits and .tmp added, may remain.
 //
 // If path is a link, Write replaces the file to which it points. If path is /dev/null, a
-// terminal, or a pipe that has a reader, Write writes into it. It does the same for
-// standard output or standard error, whose name may be, for example, /dev/stdout.
+// terminal, or a pipe that has a reader, Write writes into it. Write also writes directly
+// to standard output and standard error, whose path may be, for example, /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -45,8 +45,8 @@ func Write(path string, write func(io.Writer) error) error {
 	return Replace(path, write)
 }
 
-// Replace is like Write, but the file replaces a link, a pipe or a device of the same
-// name.
+// Replace is like Write, but if path is a link, a pipe or a device, the new file replaces
+// it.
 func Replace(path string, write func(io.Writer) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
@@ -89,8 +89,8 @@ func finish(path string, tmp *os.File, write func(io.Writer) error) error {
 	return err
 }
 
-// Rename gives a closed file, or a directory, a new name in the same directory. It
-// replaces a file of that name.
+// Rename gives a closed file, or a directory, a new name in the same directory. If a file
+// with the new name exists, Rename replaces it.
 func Rename(from, to string) error {
 	if err := rename(from, to); err != nil {
 		return err
@@ -98,8 +98,8 @@ func Rename(from, to string) error {
 	return SyncDir(filepath.Dir(to))
 }
 
-// MkdirAll makes a directory and its missing parents, and makes sure that they survive
-// a loss of power.
+// MkdirAll makes a directory and its missing parent directories, and makes sure that they
+// survive a loss of power.
 func MkdirAll(dir string) error {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// rename keeps retrying for up to two seconds. Windows neither moves nor replaces a file
-// that another program, such as a virus scanner, has open, and such programs rarely keep
-// a file open for long.
+// If another program has the file open, rename keeps trying for up to two seconds.
+// Windows neither moves nor replaces a file that another program, such as a virus
+// scanner, has open, and such programs rarely keep a file open for long.
 func rename(from, to string) error {
 	const sharingViolation = syscall.Errno(32)
 	for wait := time.Millisecond; ; wait *= 2 {

@@ -16,9 +16,10 @@ import (
 	"github.com/probode/probode/internal/atomicfile"
 )
 
-// Main calls run with the arguments of the command line and a context that ends with the
-// first interrupt. If run returns an error, Main prints it after name and ends the
-// program with status 1, or 130 after an interrupt. A request for help is not an error.
+// Main calls the function run() with the arguments of the command line and a context that
+// ends with the first interrupt. If run() returns an error, Main prints the name of the
+// program and the error, and ends the program with status 1, or 130 after an interrupt. A
+// request for help is not an error.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	ctx, stop := Interruptible()
 	defer stop()
@@ -31,8 +32,9 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 	}
 }
 
-// Interruptible returns a context that ends with the first interrupt: Ctrl-C, SIGTERM, or
-// SIGHUP when the terminal is closed. The second interrupt ends the process at once.
+// Interruptible returns a context that ends with the first interrupt. An interrupt is
+// Ctrl-C, the signal SIGTERM, or the signal SIGHUP that the process receives when the
+// terminal is closed. The second interrupt ends the process at once.
 func Interruptible() (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
@@ -44,8 +46,8 @@ func Interruptible() (context.Context, context.CancelFunc) {
 }
 
 // Parse parses args, which may contain only flags. For -h it prints the usage to the
-// output of flags and returns flag.ErrHelp. Any other error is one line that lists the
-// flags.
+// output of flags and returns flag.ErrHelp. The message of any other error is one line,
+// which lists the flags.
 func Parse(flags *flag.FlagSet, args []string) error {
 	out, usage := flags.Output(), flags.Usage
 	flags.SetOutput(io.Discard)

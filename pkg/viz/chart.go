@@ -15,19 +15,20 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// chartOption returns the option of an interactive ECharts 5 chart as JSON: one grid for
-// each panel, a legend whose entries switch the layers of that name on and off, tooltips,
-// and a slider for [Frames]. Its member "phone" has the size, layout and titles for a
+// chartOption returns, as JSON, the configuration of an interactive ECharts 5 chart,
+// which ECharts calls its option. The chart has one grid for each panel, a legend whose
+// entries show and hide the layers with the same name, tooltips, and a slider for
+// [Frames]. The member "phone" of the JSON object holds the size, layout and titles for a
 // small screen.
 //
-// The JSON contains no functions and is safe inside a script element. The script of
-// [HTML] supplies the functions: it formats numbers, and it draws the series of type
-// custom, which have the name "band" as their renderItem.
+// The JSON contains no functions and can be embedded in a script element. The script that
+// [HTML] writes supplies the functions: it formats numbers, and it draws the series of
+// type custom, whose renderItem is the name "band".
 //
-// Numbers are rounded to 1e-4 of the length of their axis, and vertices that change the
-// curve by less than a third of a pixel are left out. Only every kth path or point of a
-// large ensemble or sample is drawn, and the legend says so; curves of many thousands of
-// values keep their extremes. [PNG] and [SVG] draw everything.
+// Numbers are rounded to 1e-4 of the length of their axis, and vertices are left out if
+// this changes the curve by less than a third of a pixel. Only every kth path or point of
+// a large ensemble or sample is drawn, and the legend says so; curves with many thousands
+// of points keep their maxima and minima. [PNG] and [SVG] draw all paths and points.
 func chartOption(g Graphic) ([]byte, error) {
 	ps, show, err := g.pages()
 	if err != nil {
@@ -65,8 +66,8 @@ func option(g Graphic, ps []*page, show int) ([]byte, error) {
 	base["timeline"] = map[string]any{
 		"axisType": "category", "data": marks, "currentIndex": show,
 		"autoPlay": false, "loop": false, "playInterval": 1000,
-		// Frames may differ in the number of their series, so the old series must be
-		// removed.
+		// Frames may have different numbers of series, so the series of the previous
+		// frame must be removed.
 		"replaceMerge": []string{"series"},
 		"left":         margin, "right": margin, "bottom": 4, "height": slider - 10,
 		"label":    map[string]any{"color": css(Black), "fontSize": tickSize},
@@ -76,7 +77,7 @@ func option(g Graphic, ps []*page, show int) ([]byte, error) {
 	return json.Marshal(map[string]any{"baseOption": base, "options": frames, "phone": onPhone})
 }
 
-// These types have options for which go-echarts has no field.
+// These types add options for which the types of go-echarts have no field.
 type (
 	series struct {
 		charts.SingleSeries
@@ -108,8 +109,7 @@ type (
 	}
 )
 
-// The type interactive is a chart of go-echarts in which these options replace those of
-// go-echarts.
+// The type interactive replaces options of a go-echarts chart by those in its fields.
 type interactive struct {
 	charts.BaseConfigurationVisitor
 	titles  []opts.Title
@@ -126,8 +126,8 @@ func (v *interactive) VisitSeriesOpt(charts.MultiSeries) any { return v.series }
 func (v *interactive) VisitDataZooms([]opts.DataZoom) any    { return v.zooms }
 func (v *interactive) VisitLegendOpt(opts.Legend) any        { return v.legends }
 
-// VisitToolbox replaces the toolbox of go-echarts, which gives the zoom a null icon, so
-// that ECharts shows none.
+// VisitToolbox replaces the toolbox of go-echarts, in which the icon of the zoom is null,
+// so that ECharts would not show it.
 func (v *interactive) VisitToolbox(opts.Toolbox) any {
 	return map[string]any{
 		"right": margin, "top": 4, "itemSize": 13,
@@ -140,8 +140,9 @@ func (v *interactive) VisitToolbox(opts.Toolbox) any {
 
 func (v *interactive) Visit(chart map[string]any) { delete(chart, "color") }
 
-// The method series() returns the series of all panels, with every kth path or point, and
-// with the new names of those series that were thinned.
+// The method series() returns the series of all panels. Each series contains every kth
+// path or point, where k is the argument every; if this leaves out any, the series gets a
+// new name from the argument names.
 func (p *page) series(every int, names map[string]string) []series {
 	var out []series
 	grid := 0
@@ -165,7 +166,7 @@ func (p *page) series(every int, names map[string]string) []series {
 	return out
 }
 
-// The method chart() returns the option of one page with these series.
+// The method chart() returns the ECharts option of one page with these series.
 func (p *page) chart(series []series, names map[string]string) map[string]any {
 	c := charts.NewLine()
 	c.ChartID = "figure" // otherwise it is random; HTML uses an id of its own
@@ -202,7 +203,8 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 			})
 		}
 		nx, ny := p.counts()
-		// ECharts may choose finer ticks than the static picture has.
+		// Leave space for wider labels, because ECharts may choose more ticks than the
+		// static picture has.
 		widest := 0.0
 		for _, t := range panel.Y.ticks(lim.y0, lim.y1, 2*ny) {
 			widest = max(widest, float64(typeface(tickSize, false).Width(t.Label)/px))
@@ -233,8 +235,8 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		Icon      string         `json:"icon,omitempty"`
 		ItemStyle map[string]any `json:"itemStyle,omitempty"`
 	}
-	// Each row is a separate legend, because ECharts has only one setting for both the
-	// gap between rows and the gap between entries.
+	// Each row of legend entries is a separate legend, because ECharts has only one
+	// setting for both the gap between rows and the gap between entries.
 	for i, k := range p.legend {
 		e := entry{Name: k.name, Icon: k.icon(), ItemStyle: map[string]any{"color": css(k.solid()), "borderWidth": 0}}
 		if name, ok := names[k.name]; ok {
@@ -273,7 +275,8 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	x.AxisTick.Show = opts.Bool(true)
 	x.AxisLabel.AxisLabel = opts.AxisLabel{
 		Show: opts.Bool(true), FontSize: tickSize, Color: "#222222", HideOverlap: opts.Bool(true),
-		// ECharts labels the ends of an axis even if they are not round numbers.
+		// Without these options, ECharts labels both limits of an axis even if they are
+		// not round numbers.
 		ShowMinLabel: opts.Bool(labelled(ticks, lo)), ShowMaxLabel: opts.Bool(labelled(ticks, hi)),
 	}
 	if a.Log {
@@ -289,10 +292,10 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	return x
 }
 
-// The function splits() returns the number of parts to request so that ECharts draws a
-// linear axis with the same ticks as the picture. ECharts divides the span by that number
-// and rounds to 1, 2, 3, 5 or 10 times a power of ten. If no number fits, ECharts chooses
-// the ticks.
+// The function splits() returns the number of intervals to request so that ECharts draws
+// a linear axis with the same ticks as the picture. ECharts divides the length of the
+// axis by that number, and rounds the result to 1, 2, 3, 5 or 10 times a power of ten. If
+// no number leads to the same ticks, ECharts chooses its own ticks.
 func splits(lo, hi float64, n int) int {
 	d := step(lo, hi, n)
 	for s := 1; s <= 2*n; s++ {
@@ -312,7 +315,8 @@ func splits(lo, hi float64, n int) int {
 	return max(2, n*2/3)
 }
 
-// sig rounds an axis limit to the digits that a picture can show.
+// The function sig() rounds an axis limit to 15 significant digits, which removes
+// rounding errors in its last digits.
 func sig(v float64) float64 {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
 	return v
@@ -329,7 +333,7 @@ func labelled(ts []plot.Tick, v float64) bool {
 
 func pixels(v float64) string { return strconv.Itoa(int(math.Round(v))) }
 
-// css returns a colour in CSS syntax.
+// The function css() returns a colour in CSS syntax.
 func css(c color.Color) string {
 	n := color.NRGBAModel.Convert(c).(color.NRGBA)
 	if n.A == 0xff {
@@ -339,7 +343,7 @@ func css(c color.Color) string {
 }
 
 // chartSeries returns the series of one layer of a panel. The argument lim holds the
-// limits of the panel's axes, and frame is its data area in pixels.
+// limits of the axes of the panel, and frame is the data area of the panel in pixels.
 func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 	k := l.look()
 	q := precision{panel, lim}
@@ -404,7 +408,8 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 		}
 		every = l.every(every)
 		if every > 1 {
-			// The remaining curves together look as dark as all curves would.
+			// Make the remaining curves more opaque, so that together they look as dark
+			// as all curves would.
 			n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 			a := 1 - math.Pow(1-float64(n.A)/255, float64(every))
 			n.A = max(n.A, uint8(255*min(a, 0.5)))
@@ -507,8 +512,8 @@ func (q precision) y(b []byte, v float64) []byte {
 	return appendRounded(b, v, q.panel.Y.length(q.lim.y0, q.lim.y1), q.panel.Y.Log)
 }
 
-// length returns the length of an axis from lo to hi: the difference of the ends or, on a
-// logarithmic axis, of their logarithms.
+// The method length() returns the length of an axis from lo to hi: the difference of the
+// two limits or, on a logarithmic axis, of their logarithms.
 func (a Axis) length(lo, hi float64) float64 {
 	if a.Log {
 		return math.Log(hi) - math.Log(lo)
@@ -544,13 +549,13 @@ func appendRounded(b []byte, v, length float64, log bool) []byte {
 	return b
 }
 
-// The method icon() returns the sample of a layer in the legend.
+// The method icon() returns the symbol for a layer in the legend.
 func (k look) icon() string {
 	switch {
 	case k.area:
 		return "rect"
-	// A legend stretches its own squares and triangles to the width of its lines, but
-	// keeps the shape of a path.
+	// ECharts stretches its own squares and triangles in a legend to the width of a line,
+	// but keeps the shape of a path.
 	case k.width == 0 && k.marker == Square:
 		return "path://M0 0h10v10h-10z"
 	case k.width == 0 && k.marker == Triangle:

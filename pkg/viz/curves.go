@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The variable dashes holds the styles that the curves of a comparison get in turn.
+// The variable dashes holds the line styles that are assigned to the curves in turn.
 var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 
 // Curves returns a panel with several curves that differ in colour, dash and marker, and
@@ -14,7 +14,7 @@ var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 //	y ∝ xᵖ
 //
 // labelled with p. On logarithmic axes of error against step size, p is the order of a
-// method. Dashes, markers and colours that are already set for a curve are kept.
+// method. If a dash, marker or colour is already set for a curve, it is kept.
 func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	p := Panel{X: x, Y: y}
 	marks := [...]Marker{Disc, Square, Triangle, Ring}
@@ -23,7 +23,8 @@ func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 		if l.Dash == Solid {
 			l.Dash = dashes[i%len(dashes)]
 		}
-		// Markers show where the points of a curve are, but would hide a dense curve.
+		// Markers show the points of a curve, but if there are many points, the markers
+		// would hide the curve.
 		if l.Marker == noMarker && len(l.X) <= 20 {
 			l.Marker = marks[i%len(marks)]
 		}
@@ -37,8 +38,9 @@ func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	if x0 >= x1 {
 		return p
 	}
-	// All guides fan out from one point under the left end of the lowest curve; they
-	// cover at most two decades, so that steep ones do not stretch the axis.
+	// All guides begin at the same point, at the smallest x and at half of the smallest
+	// y. The guides cover at most two decades of x, so that steep guides do not extend
+	// the y axis too far.
 	end := min(x1, x0*100)
 	for _, s := range slopes {
 		p.Layers = append(p.Layers, Line{

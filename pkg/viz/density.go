@@ -12,10 +12,10 @@ import (
 
 // Contours returns a panel that compares samples of two quantities, X and Y, by the
 // contours of their kernel density estimates: the inner contour encloses 50 % of the
-// probability, and the fainter outer one encloses 90 %. The true values, if given as a
-// slice of two, are drawn as dashed black lines. It is an error if a sample has fewer than
-// three draws or if all its draws lie on one line. Only the names and coordinates of the
-// samples are used.
+// probability, and the fainter outer one encloses 90 %. If the argument truth is not nil,
+// it must hold the two true values, which are drawn as dashed black lines. Contours
+// returns an error if a sample has fewer than three draws or if all its draws lie on one
+// line. Only the names and coordinates of the samples are used.
 func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 2 {
 		panic(fmt.Sprintf("viz: %d true values of two quantities", len(truth)))
@@ -42,8 +42,8 @@ func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 }
 
 // Densities returns a panel that compares samples of one quantity, X, by their kernel
-// density estimates. The true value, if given as a slice with one element, is drawn
-// as a dashed black line.
+// density estimates. If the argument truth is not nil, it must hold the true value as its
+// only element, which is drawn as a dashed black line.
 func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 1 {
 		panic(fmt.Sprintf("viz: %d true values of one quantity", len(truth)))
@@ -56,7 +56,7 @@ func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 		}
 		p.Layers = append(p.Layers, Line{Name: s.Name, X: cx, Y: cy, Color: Palette[i%len(Palette)], Dash: dashes[i%len(dashes)]})
 	}
-	// The axis of a density must begin at zero.
+	// A guide at zero makes the axis of the density begin there.
 	p.Layers = append(p.Layers, Guide{At: 0, Horizontal: true, Color: Grey, Width: 1})
 	if truth != nil {
 		p.Layers = append(p.Layers, Guide{Name: "truth", At: truth[0], Dash: Dashed})
@@ -65,8 +65,7 @@ func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 }
 
 // Bars returns the bars of a histogram: bar i lies between edges[i] and edges[i+1], and
-// extends from zero to heights[i]. It panics unless there is one more edge than there are
-// heights.
+// extends from zero to heights[i]. Bars panics unless len(edges) is len(heights) + 1.
 func Bars(name string, edges, heights []float64) Band {
 	if len(edges) != len(heights)+1 {
 		panic(fmt.Sprintf("viz: %d bars between %d edges", len(heights), len(edges)))
@@ -84,8 +83,8 @@ func Bars(name string, edges, heights []float64) Band {
 }
 
 // Histogram returns the bars of a histogram of x with n equal bins over its range, scaled
-// to an area of one. Zero bins means about √len(x). Values that are NaN or beyond ±1e280
-// do not count.
+// to an area of one. Zero bins means about √len(x). Values that are NaN or exceed 1e280
+// in absolute value are ignored.
 func Histogram(name string, x []float64, n int) Band {
 	x = slices.DeleteFunc(slices.Clone(x), func(v float64) bool { return !finite(v) })
 	if n <= 0 {

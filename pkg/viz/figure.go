@@ -8,7 +8,7 @@ import (
 )
 
 // Figure is a grid of panels under a title and a legend. The legend has one entry for
-// each name in the figure; layers with the same name share it, even across panels.
+// each name in the figure; layers with the same name share one entry, even across panels.
 type Figure struct {
 	Title  string
 	Panels []Panel // row by row; a panel without layers is left blank
@@ -17,12 +17,12 @@ type Figure struct {
 	// up to three panels and two columns for more.
 	Columns int
 
-	// Width and Height are in CSS pixels. Zero means a width of 900, about that of a
-	// notebook, and a height that fits the number of rows.
+	// Width and Height are in CSS pixels. A Width of zero means 900, about the width of a
+	// notebook; a Height of zero means a height that suits the number of rows.
 	Width, Height int
 }
 
-// Panel is one pair of axes with layers, which are drawn in the order given.
+// Panel is one pair of axes with layers, which are drawn in the order of the slice.
 type Panel struct {
 	Title  string
 	X, Y   Axis
@@ -34,17 +34,18 @@ type Axis struct {
 	Label string // with its unit
 	Log   bool   // a logarithmic axis, which leaves out values ≤ 0 and says so
 
-	// Min and Max are the limits. If both are zero, the limits are those of the data,
-	// with a margin.
+	// Min and Max are the limits. If both are zero, the limits follow from the range of
+	// the data, with a margin.
 	Min, Max float64
 }
 
 // A Layer is one of [Line], [Band], [Points] and [Guide].
 //
 // A layer with an empty Name is not in the legend. A nil Color stands for the next colour
-// of [Palette], which is the same for all layers with one name. An Opacity of zero stands
-// for the default of the kind of layer. Values that are NaN or beyond ±1e280 are not
-// drawn, nor are values below 1e-280 on a logarithmic axis.
+// of [Palette]; all layers with the same name get the same colour. An Opacity of zero
+// stands for the default, which depends on the kind of layer. Values that are NaN or
+// exceed 1e280 in absolute value are not drawn, nor are values below 1e-280 on a
+// logarithmic axis.
 type Layer interface {
 	check() error
 	visit(func(x, y float64)) // all values that the axes must show
@@ -64,8 +65,9 @@ type look struct {
 	area   bool
 }
 
-// Line is one polyline, or several that are separated by NaN. Several polylines are drawn
-// one on top of another, so that a translucent ensemble is darker where it is denser.
+// Line is one polyline, or several polylines that are separated by NaN. Several polylines
+// are drawn on top of each other, so that translucent paths look darker where they are
+// denser.
 type Line struct {
 	Name    string
 	X, Y    []float64 // of the same length
@@ -77,7 +79,7 @@ type Line struct {
 	Marker  Marker // at every vertex
 }
 
-// Band is the area between two curves. A NaN breaks it into parts.
+// Band is the area between two curves. A NaN leaves a gap in the band.
 type Band struct {
 	Name      string
 	X, Lo, Hi []float64 // of the same length
@@ -85,8 +87,8 @@ type Band struct {
 	Opacity   float64 // in (0, 1]; zero means 0.25
 }
 
-// Points are markers at (X, Y), with bars from Y − Err to Y + Err. A point whose Err is
-// NaN or beyond ±1e280 has no bar.
+// Points are markers at (X, Y), with bars from Y − Err to Y + Err. A point has no bar if
+// its Err is NaN or exceeds 1e280 in absolute value.
 type Points struct {
 	Name    string
 	X, Y    []float64 // of the same length
@@ -97,7 +99,7 @@ type Points struct {
 	Size    float64 // diameter in pixels; zero means 6
 }
 
-// Guide is a line across the whole panel at x = At, or at y = At if Horizontal.
+// Guide is a line across the whole panel at x = At, or at y = At if Horizontal is true.
 type Guide struct {
 	Name       string
 	At         float64
@@ -107,8 +109,8 @@ type Guide struct {
 	Dash       Dash
 }
 
-// Dash is a style of line. Lines that lie near each other should differ in their dashes
-// and not only in their colours.
+// Dash is a line style. Lines that run close together should have different dashes and
+// not only different colours.
 type Dash int
 
 const (
@@ -118,8 +120,8 @@ const (
 	DashDotted
 )
 
-// The method lengths() returns the lengths of the strokes and gaps in pixels, or nil for
-// a solid line.
+// The method lengths() returns the lengths of the dashes and gaps in pixels, or nil for a
+// solid line.
 func (d Dash) lengths() []float64 {
 	switch d {
 	case Dashed:
@@ -143,8 +145,8 @@ const (
 	Ring
 )
 
-// These are a grey and the colours of Okabe and Ito (2008), which people with any of the
-// usual forms of colour blindness can distinguish.
+// These are a grey and colours of Okabe and Ito (2008), which can be distinguished by
+// people with the common forms of colour blindness.
 var (
 	Black      = color.NRGBA{0x00, 0x00, 0x00, 0xff}
 	Blue       = color.NRGBA{0x00, 0x72, 0xb2, 0xff}
@@ -152,9 +154,9 @@ var (
 	Grey       = color.NRGBA{0x70, 0x70, 0x70, 0xff}
 )
 
-// Palette holds the colours for layers without a Color, in turn: blue, vermillion, green,
-// purple, orange and sky blue. Black is reserved for references, and the yellow of Okabe
-// and Ito is too faint on white.
+// Palette holds the colours that layers without a Color get in turn: blue, vermillion,
+// green, purple, orange and sky blue. Black is reserved for reference lines and reference
+// solutions, and the yellow of Okabe and Ito is too faint on a white background.
 var Palette = [...]color.NRGBA{Blue, Vermillion,
 	{0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}}
 
@@ -256,9 +258,9 @@ func (r Guide) visit(f func(x, y float64)) {
 	}
 }
 
-// keep puts NaN in place of values that a logarithmic axis cannot show, and counts them.
-// Infinite values also become NaN, so that NaN is the only special value in the
-// renderers.
+// The method keep() replaces values that a logarithmic axis cannot show by NaN, and
+// counts them. Infinite values also become NaN, so that the renderers have to handle no
+// other special value.
 
 func (l Line) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
@@ -280,8 +282,9 @@ func (p Points) keep(xlog, ylog bool) (Layer, int) {
 	return p, dropped
 }
 
-// Where the lower edge of a band is negative and its upper edge is not, as can happen
-// with a mean minus two standard deviations, the band extends below the panel.
+// If a logarithmic axis cannot show the lower edge of a band but can show its upper edge,
+// as can happen with a mean minus two standard deviations, the band extends to the bottom
+// of the panel.
 func (b Band) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
 	b.X, b.Hi, dropped = keep(b.X, b.Hi, xlog, ylog)
@@ -322,8 +325,8 @@ func keep(x, y []float64, xlog, ylog bool) (kx, ky []float64, dropped int) {
 	return kx, ky, dropped
 }
 
-// The function pieces() calls f with the ends [i, j) of every stretch of x and y that
-// contains no NaN.
+// The function pieces() calls f with the index range [i, j) of every stretch of x and y
+// that contains no NaN.
 func pieces(x, y []float64, f func(i, j int)) {
 	start := -1
 	for i := range x {
@@ -340,12 +343,12 @@ func pieces(x, y []float64, f func(i, j int)) {
 	}
 }
 
-// The function finite() reports whether v can be drawn: larger values would overflow the
-// length of an axis or its margin.
+// The function finite() reports whether v can be drawn: with larger values, the
+// computation of the length or the margin of an axis could overflow.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
-// The constant tiny is the smallest value on a logarithmic axis; below it, the margin
-// would underflow.
+// The constant tiny is the smallest value that is allowed on a logarithmic axis; with
+// smaller values, the computation of the margin could underflow.
 const tiny = 1e-280
 
 func or(v, usual float64) float64 {
@@ -356,7 +359,7 @@ func or(v, usual float64) float64 {
 }
 
 // The function fade() returns c with its opacity multiplied by the argument opacity,
-// where zero stands for the default opacity. If c is nil, it returns nil.
+// where zero stands for the default opacity. If c is nil, the result is nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {
 		return nil

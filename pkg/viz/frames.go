@@ -2,10 +2,10 @@ package viz
 
 import "fmt"
 
-// Frames is a figure with a slider: one figure for each value of some setting. All share
-// the same axes, so that they can be compared. The static picture shows one of them and
-// says which. The first figure determines the size and the number of columns of all
-// figures.
+// Frames is a figure with a slider. The slider selects one of several figures, one for
+// each value of a setting. All figures have the same axes, so that they can be compared.
+// The static picture shows one of the figures, and names the value to which it belongs.
+// The first figure determines the size and the number of columns of all figures.
 type Frames struct {
 	Label   string   // of the setting, for example "h"
 	Names   []string // its values, one for each figure

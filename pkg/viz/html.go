@@ -14,30 +14,30 @@ import (
 //go:embed loader.js
 var source string
 
-// The variable loader is the script without comments and indentation, joined into one
-// line so that it takes less space in a notebook. Every figure contains it, because it
-// may be the only figure on the page. The statements of the script must end with
-// semicolons, so that they can be joined into one line.
+// The variable loader is the script in loader.js without comments and indentation, joined
+// into one line so that it takes less space in a notebook. Every figure contains the
+// script, because it may be the only figure on its page. The statements of the script
+// must end with semicolons, so that they can be joined into one line.
 var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, ""), "\n", " ")
 
-// HTML returns a fragment of a page, or the output of a notebook cell, that shows the
-// graphic: the static picture, and a script that puts the interactive chart in its
-// place once ECharts 5 has been loaded. If no script runs, or ECharts cannot be loaded
-// or fails, the picture remains.
+// HTML returns an HTML fragment that shows the graphic on a page or in the output of a
+// notebook cell. The fragment contains the static picture, and a script that replaces the
+// picture with the interactive chart once ECharts 5 has been loaded. If scripts are
+// disabled, or if ECharts cannot be loaded or fails, the picture remains.
 //
-// ECharts comes from the page if the page has loaded it. Otherwise it comes from the
-// address in the global JavaScript variable probodeECharts, if the page has set this
-// variable; a path without a leading slash or dot starts at the root of the Jupyter
-// server. If there is no such address, it comes from a public CDN. RequireJS loads it
-// where the page uses RequireJS. It is loaded only once per page, however many fragments
-// the page has.
+// If the page has already loaded ECharts, this copy is used. Otherwise ECharts is loaded
+// from the address in the global JavaScript variable probodeECharts, if the page has set
+// this variable; a path without a leading slash or dot starts at the root of the Jupyter
+// server. If the variable is not set, ECharts is loaded from a public CDN. If the page
+// uses RequireJS, ECharts is loaded with RequireJS. ECharts is loaded only once per page,
+// however many fragments the page contains.
 //
-// The fragment holds the picture once and the data of the chart once. The data are
-// compressed. The data are compressed; browsers released since 2023 can decompress them,
-// and older ones show the picture.
+// The fragment contains the picture once and the data of the chart once. The data are
+// compressed; browsers released since 2023 can decompress them, and older browsers show
+// only the picture.
 //
-// The same graphic gives the same fragment. Its id is a hash of its content, so that
-// different graphics on one page do not collide.
+// The same graphic always gives the same fragment. The id of the fragment is a hash of
+// its content, so that different graphics on one page have different ids.
 func HTML(g Graphic) (string, error) {
 	ps, show, err := g.pages()
 	if err != nil {
@@ -69,7 +69,7 @@ func HTML(g Graphic) (string, error) {
 	return b.String(), nil
 }
 
-// The method alt() describes the figure for those who cannot see it.
+// The method alt() returns a description of the figure for people who cannot see it.
 func (p *page) alt() string {
 	var parts []string
 	add := func(s string) {

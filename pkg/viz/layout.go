@@ -17,8 +17,8 @@ func (f Figure) pages() ([]*page, int, error) {
 	return ps, 0, err
 }
 
-// The function layout() prepares figures that replace each other: they have the same
-// panels, axes and legend.
+// The function layout() computes the layout of figures that are shown one at a time in
+// the same place: they get the same panels, axes and legend.
 func layout(fs []Figure, selector int) ([]*page, error) {
 	if len(fs[0].Panels) == 0 {
 		return nil, errors.New("viz: a figure without panels")
@@ -62,8 +62,8 @@ func inBrackets(s string) string {
 	return fmt.Sprintf(" (%s)", s)
 }
 
-// The method prepared() checks the layers and removes what cannot be drawn. The title
-// states how many values a logarithmic axis leaves out.
+// The method prepared() checks the layers and removes values that cannot be drawn. If a
+// logarithmic axis cannot show some values, their number is added to the title.
 func (p Panel) prepared() (Panel, error) {
 	for _, a := range []Axis{p.X, p.Y} {
 		switch {
@@ -95,7 +95,8 @@ func (p Panel) prepared() (Panel, error) {
 	return p, nil
 }
 
-// The function limit() finds the limits of each panel's axes over all pages.
+// The function limit() determines the limits of the axes of each panel from the data of
+// all pages.
 func limit(ps []*page) error {
 	n := len(ps[0].Panels)
 	limits := make([]box, n)
@@ -109,8 +110,8 @@ func limit(ps []*page) error {
 					if !math.IsNaN(x) {
 						b.x0, b.x1 = min(b.x0, x), max(b.x1, x)
 					}
-					// A band or an error bar that reaches 0 cannot set the lower end of a
-					// logarithmic axis.
+					// The lower edge of a band or an error bar cannot determine the lower
+					// limit of a logarithmic axis if this edge is at 0.
 					if !math.IsNaN(y) && !(ylog && (y <= 0 || band && y == math.SmallestNonzeroFloat64)) {
 						b.y0, b.y1 = min(b.y0, y), max(b.y1, y)
 					}
@@ -131,7 +132,8 @@ func limit(ps []*page) error {
 	return nil
 }
 
-// The function paint() gives every layer its colour and returns the legend.
+// The function paint() assigns a colour to every layer, and returns the entries of the
+// legend.
 func paint(ps []*page) []look {
 	var legend []look
 	at := map[string]int{}
@@ -165,7 +167,8 @@ func paint(ps []*page) []look {
 	return legend
 }
 
-// The method place() determines the size of the figure and the positions of its parts.
+// The method place() determines the size of the figure and the positions of its title,
+// legend and panels.
 func (p *page) place() {
 	n := len(p.Panels)
 	p.cols = p.Columns
@@ -214,8 +217,8 @@ func (p *page) place() {
 	p.header = y
 
 	if p.Height <= 0 {
-		// Wide panels are for time series and may be flat; panels side by side are closer
-		// to square.
+		// Panels that fill the width usually show time series and may be flat; panels
+		// side by side are closer to square.
 		h := 250
 		if p.cols > 1 {
 			h = max(min(310, (p.Width/p.cols)*8/10), 160)

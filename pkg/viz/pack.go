@@ -9,17 +9,18 @@ import (
 	"strconv"
 )
 
-// pack writes the option of a chart in the form that the script of [HTML] reads: lists
-// of points become columns of differences, and the whole is compressed (deflate, in
-// base64), without loss.
+// The function pack() writes the option of a chart in the form that the script of [HTML]
+// reads: lists of points become columns of differences, and the resulting text is
+// compressed without loss (deflate, in base64).
 //
-// A list of rows of m numbers or nulls, each a multiple of 10⁻ᵏ, is
+// A list of rows, each of m elements that are multiples of 10⁻ᵏ or null, is written as
 //
 //	{"$": [m, k, a, b, c, …]}
 //
-// which lists the columns one after another, in units of 10⁻ᵏ: the first number of a
-// column, such as a, then the difference of each number from the one before it. A null is
-// written as 0.5, which cannot be a difference.
+// which lists the columns one after another, in units of 10⁻ᵏ: the first number of the
+// column (a is that of the first column), and then the difference between each number and
+// the preceding one. A null is written as 0.5, which cannot occur as a difference of
+// integers.
 func pack(option []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(option))
 	d.UseNumber()
@@ -46,7 +47,7 @@ func pack(option []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 }
 
-// The function columns() replaces all lists of points by packed columns.
+// The function columns() replaces all lists of points in v by packed columns.
 func columns(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -64,8 +65,8 @@ func columns(v any) any {
 	return v
 }
 
-// column10 returns the packed form of a list of points. It is nil for any other list, and
-// for a list that packing would not shorten.
+// column10 returns the packed form of a list of points. The result is nil for any other
+// list, and for a list that packing would not make shorter.
 func column10(rows []any) []any {
 	const most = 1 << 53 // beyond it integers are not exact
 	if len(rows) < 4 {

@@ -12,16 +12,16 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// A Graphic is a [Figure], or the [Frames] of a slider: anything that [PNG], [SVG] and
-// [HTML] can draw.
+// A Graphic is a [Figure] or [Frames], which are the types that [PNG], [SVG] and [HTML]
+// can draw.
 type Graphic interface {
-	// pages lays the graphic out. It returns one page for each frame, all with the same
-	// axes, and the index of the page that the static picture shows.
+	// pages lays the graphic out. The method returns one page for each frame, all with
+	// the same axes, and the index of the page that the static picture shows.
 	pages() (ps []*page, show int, err error)
 }
 
 // A page is a figure together with everything on which the two renderers must agree:
-// colours, axis limits, and the place of each panel and legend entry.
+// colours, axis limits, and the position of each panel and legend entry.
 type page struct {
 	Figure     // with its layers painted, and all numbers finite or NaN
 	rows, cols int
@@ -30,7 +30,7 @@ type page struct {
 	selector   int    // height in pixels kept free at the bottom for a slider
 	note       string // in the picture, in place of the slider
 
-	// These places are in pixels from the top left corner of the figure.
+	// These positions are in pixels from the top left corner of the figure.
 	frames  []box      // of the data area of each panel
 	entries []vg.Point // left end and middle line of each legend entry
 	header  float64    // height of title and legend
@@ -38,9 +38,9 @@ type page struct {
 
 type box struct{ x0, x1, y0, y1 float64 }
 
-// The sizes below are in pixels; px converts them to lengths of gonum/plot. With 96
-// pixels to the inch and Liberation Sans, which has the metrics of Arial, text has the
-// same width in the picture and in the browser.
+// The sizes below are in pixels; the constant px converts pixels to the units of
+// gonum/plot. With 96 pixels to the inch and Liberation Sans, which has the metrics of
+// Arial, text has the same width in the picture and in the browser.
 const (
 	px = vg.Length(0.75) // points
 
@@ -74,9 +74,9 @@ func typeface(size float64, bold bool) text.Style {
 	}
 }
 
-// The method limits() returns the ends of an axis for data in [lo, hi]: the ends that the
-// user has set, or 4 % beyond the data. Data that start at zero, such as counts and
-// densities, get no margin there.
+// The method limits() returns the limits of an axis for data in [lo, hi]: the limits that
+// the user has set, or limits 4 % beyond the data. If the data begin at zero, as counts
+// and densities do, there is no margin at zero.
 func (a Axis) limits(lo, hi float64) (float64, float64) {
 	given := a.Min != 0 || a.Max != 0
 	switch {
@@ -104,8 +104,9 @@ func (a Axis) limits(lo, hi float64) (float64, float64) {
 	return from, to
 }
 
-// sameValue is the relative difference below which two values are drawn as one: the
-// labels of an axis would need more than nine digits to distinguish them.
+// sameValue is the relative difference below which the minimum and the maximum of the
+// data are treated as equal: the labels of an axis would need more than nine digits to
+// distinguish them.
 const sameValue = 1e-9
 
 func widen(v float64, log bool) (float64, float64) {
@@ -119,7 +120,7 @@ func widen(v float64, log bool) (float64, float64) {
 	return v - d, v + d
 }
 
-// onPhone returns the page for the width of a phone: with the panels one below the other.
+// onPhone returns the page in a layout for phones, with the panels one below the other.
 func (p *page) onPhone() *page {
 	q := *p
 	q.Width, q.Height, q.Columns, q.entries = phoneWidth, 0, 1, nil
@@ -154,7 +155,8 @@ func (p *page) counts() (nx, ny int) {
 	return min(w/60, maxTicks), min(h/42, maxTicks)
 }
 
-// maxTicks limits the labelled ticks of an axis, however large the figure is.
+// maxTicks is the largest number of labelled ticks on an axis, however large the figure
+// is.
 const maxTicks = 24
 
 // The function step() returns the distance between ticks, which is 1, 2 or 5 times 10ᵏ,
@@ -170,9 +172,9 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// The method ticks() returns about n labelled ticks, or fewer, and unlabelled ones
-// between them, for an axis with limits lo and hi. In total it returns at most nine times
-// as many ticks as labelled ones.
+// The method ticks() returns about n labelled ticks, or fewer, and unlabelled ticks
+// between them, for an axis with limits lo and hi. The total number of ticks is at most
+// nine times the number of labelled ticks.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)
@@ -189,8 +191,8 @@ func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	return ts
 }
 
-// logTicks labels the decades and, if there are few of them, also their multiples by 2
-// and 5.
+// logTicks returns the ticks of a logarithmic axis. It labels powers of ten and, if there
+// are few of these, also 2 and 5 times the powers of ten.
 func logTicks(lo, hi float64, n int) []plot.Tick {
 	e0, e1 := math.Log10(lo), math.Log10(hi)
 	every := max(1, int(math.Ceil((e1-e0)/float64(max(n, 2)))))
@@ -213,7 +215,7 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 	return ts
 }
 
-// The function number() formats a multiple of d.
+// The function number() formats the label v of a linear axis, which is a multiple of d.
 func number(v, d float64) string {
 	if v == 0 || math.Abs(v) < 1e-9*d {
 		return "0"

@@ -6,18 +6,18 @@ import (
 	"strconv"
 )
 
-// PlusMinus writes a number with its standard deviation or error: the error with two
-// significant digits, and the number with as many decimals as the error, as in 3.092 ±
-// 0.056 or 409 ±
-// 10. For very small and very large numbers, both are placed in brackets, followed by a
-// power of ten. A number whose error is zero or not finite is written with four digits.
+// PlusMinus writes a number together with its standard deviation or error. The error has
+// two significant digits, and the number has as many decimals as the error, as in 3.092 ±
+// 0.056 or 409 ± 10. Very small and very large numbers are written in brackets together
+// with their error, followed by a power of ten. If the error is zero or not finite, the
+// number is written with four significant digits.
 func PlusMinus(v, sd float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) || !(sd > 0) || math.IsInf(sd, 0) {
 		return fmt.Sprintf("%.4g ± %.2g", v, sd)
 	}
 	size := math.Max(math.Abs(v), sd)
 	if e := int(math.Floor(math.Log10(size))); e < -3 || e > 6 {
-		// Divide by Pow10(e), because Pow10(-e) may overflow.
+		// Divide by Pow10(e) instead of multiplying by Pow10(-e), which may overflow.
 		unit := math.Pow10(e)
 		return fmt.Sprintf("(%s)·10%s", PlusMinus(v/unit, sd/unit), superscript(e))
 	}

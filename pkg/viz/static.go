@@ -14,12 +14,12 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// dpi is the resolution of PNG images. It is 1.25 times the resolution of CSS pixels,
-// because many screens and printers have a higher resolution.
+// dpi is the resolution of PNG images. This resolution is 1.25 times that of CSS pixels,
+// because most printers and many screens have a higher resolution than CSS pixels.
 const dpi = 120
 
-// PNG draws the graphic as a PNG picture with at most 32 colours. Its width and height in
-// pixels are 5/4 of those in CSS pixels.
+// PNG draws the graphic as a PNG picture with at most 32 colours. The width and height of
+// the picture in pixels are 5/4 of those of the figure in CSS pixels.
 func PNG(g Graphic) ([]byte, error) {
 	p, err := shown(g)
 	if err != nil {
@@ -53,7 +53,8 @@ func SVG(g Graphic) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// The function shown() lays out the page of the static picture.
+// The function shown() lays out the graphic, and returns the page that the static picture
+// shows.
 func shown(g Graphic) (*page, error) {
 	ps, show, err := g.pages()
 	if err != nil {
@@ -101,7 +102,8 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 	clr := k.solid()
 	if k.width > 0 {
-		// The colour of a very thin line could not be seen.
+		// If the line is very thin, draw it thicker in the legend, so that its colour can
+		// be seen.
 		c.StrokeLine2(stroke(clr, max(k.width, 1.5), k.dash), at.X, at.Y, at.X+w, at.Y)
 	}
 	if k.marker != noMarker {
@@ -142,8 +144,8 @@ func glyph(m Marker, c color.Color, size float64) draw.GlyphStyle {
 	return s
 }
 
-// For each panel, tiles() returns a plot, which is nil if the panel is blank, and the
-// part of the canvas on which it is drawn.
+// For each panel, the method tiles() returns a plot, which is nil if the panel is blank,
+// and the area of the canvas on which the panel is drawn.
 func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvases [][]draw.Canvas) {
 	t = draw.Tiles{
 		Rows: p.rows, Cols: p.cols,
@@ -162,9 +164,9 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvase
 		}
 	}
 	canvases = plot.Align(plots, t, c)
-	// The room for the labels of the axes is the same for all panels. The labels are drawn
-	// with the layers, because gonum/plot would centre them at the middle of the values,
-	// which on a logarithmic axis is near one end.
+	// All panels reserve the same space for the labels of the axes. The labels are drawn
+	// together with the layers, because gonum/plot would centre a label at the middle of
+	// the range of values, which is near one end of a logarithmic axis.
 	var left, bottom vg.Length
 	for _, panel := range p.Panels {
 		if panel.Y.Label != "" {
@@ -231,7 +233,7 @@ type layers struct {
 	lim   box
 }
 
-// GlyphBoxes reserves room for the title above the data area and for the labels at the
+// GlyphBoxes reserves space for the title above the data area and for the labels at the
 // ends of lines.
 func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	var bs []plot.GlyphBox
@@ -256,7 +258,7 @@ func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 // labelRoom is the height of an axis label, including the space around it.
 const labelRoom = (labelSize + 6) * px
 
-// The method labels() draws the axis labels outside the tick labels.
+// The method labels() draws the labels of the axes outside the labels of the ticks.
 func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	out := vg.Length(0)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
@@ -270,7 +272,7 @@ func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y - p.X.Tick.Length - p.X.Tick.Label.Height("0") - 5*px}, ls.panel.X.Label)
 }
 
-// The method end() returns the last point of the line.
+// The method end() returns the last point of the line that is not NaN.
 func (l Line) end() (x, y float64, ok bool) {
 	for i := len(l.X) - 1; i >= 0; i-- {
 		if !math.IsNaN(l.X[i]) && !math.IsNaN(l.Y[i]) {
@@ -280,8 +282,9 @@ func (l Line) end() (x, y float64, ok bool) {
 	return 0, 0, false
 }
 
-// The constant far is the distance from the data area, as a multiple of its width or
-// height, at which a value is clamped: the rasteriser fails at very large coordinates.
+// The constant far limits the distance of a point from the data area, as a multiple of
+// the width or height of this area. Points farther away are moved, because the rasteriser
+// fails at very large coordinates.
 const far = 20
 
 func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {
@@ -373,7 +376,7 @@ func (ls layers) band(c *draw.Canvas, k look, b Band, at func(x, y float64) vg.P
 	})
 }
 
-// The method bars() returns the error bars as one broken line.
+// The method bars() returns the error bars as one line with gaps.
 func (p Points) bars(ylog bool) (x, y []float64) {
 	for i := range p.X {
 		lo := p.Y[i] - p.Err[i]
@@ -386,7 +389,8 @@ func (p Points) bars(ylog bool) (x, y []float64) {
 	return x, y
 }
 
-// The method ends() returns the ends of the guide in a panel with the given limits.
+// The method ends() returns the two end points of the guide in a panel with the given
+// limits.
 func (r Guide) ends(b box) (x, y [2]float64) {
 	if r.Horizontal {
 		return [2]float64{b.x0, b.x1}, [2]float64{r.At, r.At}

@@ -9,12 +9,12 @@ import (
 // graphic. A vertex takes two or three bytes after compression.
 const maxVertices = 48000
 
-// A vertex nearer than this to the straight line between its neighbours is left out. The
-// eye does not see differences below half a pixel.
+// A vertex is left out if its distance from the straight line between its neighbours is
+// smaller than the constant tolerance. Differences below half a pixel are not visible.
 const tolerance = 0.3 // pixels
 
-// maxRun is the largest number of vertices of one unbroken line: two or three for each
-// pixel of the width.
+// maxRun is the largest number of vertices of one line, which amounts to two or three
+// vertices for each pixel of the width.
 const maxRun = 2400
 
 // maxMarkers is the largest number of markers of one layer. ECharts is slow with more.
@@ -43,8 +43,8 @@ func thinning(ps []*page) int {
 	return max(1, (total+maxVertices-1)/maxVertices)
 }
 
-// The function thinned() returns new names for the layers that the chart shows only in
-// part.
+// The function thinned() returns new names for the layers of which the chart shows only
+// some paths or points.
 func thinned(ps []*page, every int) map[string]string {
 	names := map[string]string{}
 	for _, p := range ps {
@@ -66,8 +66,8 @@ func thinned(ps []*page, every int) map[string]string {
 	return names
 }
 
-// Only layers of many paths or points are thinned. Observations and the few contours of a
-// density are not thinned.
+// Only layers with many paths or points are thinned. Observations and the few contours of
+// a density are not thinned.
 
 func (l Line) every(k int) int {
 	if monotone(l.X) || runs(l.X, l.Y) < 2*k {
@@ -111,8 +111,8 @@ func nth(x []float64, k int) []float64 {
 	return y
 }
 
-// The function thin() shortens a very long curve. It keeps the lowest and the highest of
-// each run of neighbouring values, so every spike remains.
+// The function thin() shortens a very long curve. From each group of neighbouring values
+// the smallest and the largest are kept, so no spike is lost.
 func thin(x, y []float64) (tx, ty []float64) {
 	if len(x) <= maxRun {
 		return x, y
@@ -134,8 +134,8 @@ func thin(x, y []float64) (tx, ty []float64) {
 	return tx, ty
 }
 
-// The method thin() shortens a very long band: each run of values is replaced by its
-// hull.
+// The method thin() shortens a very long band: each group of neighbouring values is
+// replaced by the range that they cover.
 func (b Band) thin() Band {
 	if len(b.X) <= maxRun {
 		return b
@@ -204,7 +204,7 @@ func distance(x, y, u, v float64) float64 {
 	return math.Hypot(x-f*u, y-f*v)
 }
 
-// The type scale maps the values of an axis to the screen.
+// The type scale maps the values of an axis to pixels on the screen.
 type scale struct {
 	lo, hi, pixels float64
 	log            bool

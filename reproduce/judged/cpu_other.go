@@ -6,6 +6,6 @@ import "time"
 
 var began = time.Now()
 
-// The function used() returns the time since the process started, because there is no
-// portable way to read the processor time on this system.
+// The function used() returns the time since the process started, because the processor
+// time cannot be read on this operating system without further packages.
 func used() time.Duration { return time.Since(began) }

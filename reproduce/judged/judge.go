@@ -17,31 +17,33 @@ import (
 	"github.com/probode/probode/pkg/probode/model"
 )
 
-// methodNames and tolerances list the methods and tolerances to try, with the loosest
-// tolerance first.
+// methodNames and tolerances list the methods and tolerances that are examined, with the
+// loosest tolerance first.
 var (
 	methodNames = []string{"bdf", "radau5", "dp5"}
 	tolerances  = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8}
 )
 
 const (
-	// The constant threshold is the largest shift of a parameter, in standard
-	// deviations, that does not matter. If D is below smallD, no parameter shifts by more
-	// than the threshold to first order, not even a noise scale.
+	// The constant threshold is the largest shift of a parameter, in standard deviations,
+	// that is considered negligible. If D is below smallD, then to first order no
+	// parameter, including the noise scales, shifts by more than the threshold.
 	threshold = 0.1
 	smallD    = threshold / math.Sqrt2
-	// The end of a search counts as a further answer if its log-likelihood is lower than
-	// at the best end by at most the constant near. Two ends count as one if their
-	// log-likelihoods differ by less than the constant same.
+	// The end point of a search is also examined if its log-likelihood is lower than the
+	// best one by at most the constant near. Two end points are treated as the same if
+	// their log-likelihoods differ by less than the constant same.
 	near = 10
 	same = 0.01
-	// mostStarts is the largest number of random starts of searches.
+	// mostStarts is the largest number of searches that start at random points.
 	mostStarts = 20
-	// The reference is accurate enough if the error of its log-likelihood is below this.
+	// The reference solution is accurate enough if the error of its log-likelihood is
+	// below the constant accurate.
 	accurate = 1e-3
 )
 
-// A result says what is known about a problem. What could not be computed is absent.
+// A result holds everything that was computed about a problem. Values that could not be
+// computed are missing.
 type result struct {
 	Name                                         string
 	States, Parameters, Measurements, Conditions int
@@ -54,42 +56,42 @@ type result struct {
 	Problem                                      string  `json:",omitempty"` // why there is no more
 }
 
-// byMethod contains the results of one method on a problem.
+// The type byMethod contains the results of one method for a problem.
 type byMethod struct {
 	Method string
 	Losses []loss // by tolerance, at the best point; those that were computed in time
 
 	// Enough is the loosest tolerance for which a certificate at the best point
-	// guarantees that the shift of every parameter is below the threshold. It is zero if
-	// there is no such tolerance; Why gives the reason. SmallD is the loosest tolerance
-	// at which D is below smallD at the best point. Both also require D to be this small
-	// at all tighter tolerances.
+	// guarantees that the shift of every parameter is below the threshold. Enough is zero
+	// if there is no such tolerance; in that case Why gives the reason. SmallD is the
+	// loosest tolerance at which D is below smallD at the best point. For both Enough and
+	// SmallD, D must also be small enough at all tighter tolerances.
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 
 	// Elsewhere is the number of end points of the other searches at which D is below
 	// smallD with the tolerance Enough, or with SmallD if Enough is zero. Ends is the
-	// number of such end points that were tried.
+	// total number of other end points at which D was computed.
 	Elsewhere, Ends int
 }
 
-// A loss is the effect of a tolerance: see model.Loss.
+// A loss describes the effect of a tolerance on the log-likelihood: see model.Loss.
 type loss struct {
 	Tolerance, Loss, D float64
 	Failed             string `json:",omitempty"`
 }
 
-// A budget limits the processor time of a problem.
+// A budget limits the processor time that is spent on a problem.
 type budget struct {
 	ctx          context.Context
 	begin, limit time.Duration
 }
 
-// errTime is the cause that a context reports if a budget ended it.
+// errTime is the cause of the end of a context if the time of a budget is used up.
 var errTime = errors.New("not done in time")
 
-// The method until() returns a context that ends when the given share of the time is used
-// up.
+// The method until() returns a context that ends when the given fraction of the time is
+// used up.
 func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(b.ctx)
 	check := func() {
@@ -109,8 +111,8 @@ func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// The function judge() computes what it can about a problem within the time limit. Time
-// that one part of the work does not use is available to the next part.
+// The function judge() computes as many results for a problem as the time limit allows.
+// Time that one stage of the computation does not use is available to the next stage.
 func judge(ctx context.Context, file string, limit time.Duration) *result {
 	clock := &budget{ctx, used(), limit}
 	r := &result{Name: nameOf(file)}
@@ -153,8 +155,8 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	return r
 }
 
-// The function nominal() returns the values of all parameters of the file on the linear
-// scale.
+// The function nominal() returns the nominal values of all parameters in the file, on the
+// linear scale.
 func nominal(p *model.File) (theta []float64) {
 	for _, q := range p.Params {
 		theta = append(theta, q.Nominal)
@@ -162,10 +164,10 @@ func nominal(p *model.File) (theta []float64) {
 	return theta
 }
 
-// search returns the best point, and those other ends of searches at which the
-// log-likelihood is close to that at the best point. The first search starts at theta,
-// the others at random. Another end counts as better than theta only if its
-// log-likelihood is higher by more than the constant same.
+// The method search() returns the best point, and those end points of other searches at
+// which the log-likelihood is close to that at the best point. The first search starts at
+// theta, and the others start at random points. An end point counts as better than theta
+// only if its log-likelihood is higher by more than the constant same.
 func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
 	ctx, cancel := clock.until(0.5)
 	defer cancel()
@@ -197,7 +199,7 @@ func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float
 }
 
 // The function settings() returns the settings of a method with a relative tolerance. As
-// in most programs, there is no separate limit on the length of the steps.
+// in most ODE solvers, the tolerance alone limits the length of the steps.
 func settings(name string, tolerance float64) model.LikelihoodSettings {
 	method, err := methods.Parse(name)
 	if err != nil {
@@ -206,9 +208,9 @@ func settings(name string, tolerance float64) model.LikelihoodSettings {
 	return model.LikelihoodSettings{Method: method, Tolerance: probode.Tolerance{Relative: tolerance}, MaxStep: math.Inf(1)}
 }
 
-// The method lose() measures the losses of all methods at a point, and stops when the
-// share of the time given by the argument until is used up. It reports whether the
-// accurate log-likelihood was computed.
+// The method lose() computes the losses of all methods at a point, and stops when the
+// fraction of the time given by the argument until is used up. The result reports whether
+// the accurate log-likelihood was computed.
 func (r *result) lose(p *model.File, theta []float64, clock *budget, until float64) bool {
 	r.Methods = nil
 	var all []model.LikelihoodSettings
@@ -250,7 +252,7 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget, until float
 }
 
 // The method loosest() returns the loosest tolerance such that D is below a limit at this
-// and all tighter tolerances. It is zero if there is none.
+// and all tighter tolerances. The result is zero if there is no such tolerance.
 func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	for _, l := range slices.Backward(b.Losses) {
 		if l.Failed != "" || !(l.D < limit) {
@@ -261,15 +263,15 @@ func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	return tolerance
 }
 
-// The method unused() reports whether the method has no effect on the predictions at any
-// tolerance.
+// The method unused() reports whether the predictions are equal to the accurate ones at
+// every tolerance.
 func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
 }
 
-// certify searches for the loosest tolerance that is certified, among those at which D is
-// below the threshold. It stops when the share of the time given by the argument until
-// is used up.
+// The method certify() searches for the loosest tolerance that is certified, among those
+// at which D is below the threshold. The search stops when the fraction of the time given
+// by the argument until is used up.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()
@@ -305,12 +307,12 @@ func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until 
 	}
 }
 
-// notNear is the reason given when a tolerance is not certified because the point of the
-// certificate is not near a mode.
+// notNear is the reason that is given if a tolerance is not certified because the best
+// point is not near a mode.
 const notNear = "the best point is not near a mode of the posterior"
 
 // The function certificate() returns the reason why a tolerance is not certified, or ""
-// if it is.
+// if the tolerance is certified.
 func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance float64, s certify.Settings) string {
 	set := settings(name, tolerance)
 	setup := probode.Setup{Method: set.Method, Mesh: probode.Adaptive{Tolerance: set.Tolerance, MaxSteps: 1e6}} // as many steps as for the losses
@@ -336,8 +338,8 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	return fmt.Sprintf("at %.0e the bound is %.2g", tolerance, m.Bound)
 }
 
-// The function elsewhere() counts the other points at which D indicates that the tolerance
-// is tight enough.
+// The method elsewhere() counts the other end points at which D is small enough for the
+// tolerance to be sufficient there.
 func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	tolerance := cmp.Or(b.Enough, b.SmallD)
 	if tolerance == 0 {
@@ -356,8 +358,8 @@ func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	}
 }
 
-// The function why() returns the reason for an error: the error itself or, if ctx has
-// ended, the reason for that.
+// The function why() returns the reason for an error: the message of the error or, if ctx
+// has ended, the cause of its end.
 func why(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -365,7 +367,7 @@ func why(ctx context.Context, err error) string {
 	return oneLine(err)
 }
 
-// oneLine returns the first line of an error.
+// oneLine returns the first line of the message of an error.
 func oneLine(err error) string {
 	s, _, _ := strings.Cut(err.Error(), "\n")
 	return s

@@ -1,12 +1,13 @@
-// Judged determines, for every problem in a collection of PEtab problems, how a solver's
-// error affects the result: how each method at each tolerance changes the log-likelihood,
-// and which tolerance is sufficient for every parameter.
+// Command judged examines how the error of the ODE solver affects the results of the
+// problems in a PEtab collection. For each problem the command determines how each method
+// changes the log-likelihood at each tolerance, and which tolerance is sufficient for all
+// parameters.
 //
 //	go run ./reproduce/judged -petab DIR [-out DIR] [-limit 5m] [-only NAME,NAME] [-page]
 //
-// It writes OUT/NAME.json for each problem, OUT/judged.csv, a table in OUT/judged.md, and
-// OUT/judged.html, which needs no other file. A problem that already has a JSON file is
-// skipped, so that a run that was stopped can be continued.
+// The command writes OUT/NAME.json for each problem, OUT/judged.csv, a table in
+// OUT/judged.md, and OUT/judged.html, a page that needs no other files. A problem that
+// already has a JSON file is skipped, so that an interrupted run can be continued.
 package main
 
 import (
@@ -65,7 +66,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// judgeAll judges the problems in a folder that have no result yet.
+// judgeAll examines those problems in a folder for which there is no result yet.
 func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration) error {
 	if petab == "" {
 		return errors.New("the folder of problems is not given: want -petab DIR, or make judged PETAB=DIR")

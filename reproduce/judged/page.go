@@ -40,8 +40,8 @@ func writeTable(name string, list []*result) error {
 // about explains the table.
 const about = "For each method the table says which relative tolerance is enough for every parameter, according to a certificate at the best point that was found. A dagger marks a tolerance without a certificate; the last column gives the reason. All that is then known is that D at the best point is below %.2g, for this tolerance and for all tighter ones that were tried. “1 of 2” means that two other searches ended with a log-likelihood at most %d below the best, and that D is as small at one of these points. The absolute tolerance of a component is a thousandth of the relative one, times the largest absolute value of the component; the length of the steps is not limited otherwise."
 
-// writePage writes the page: a figure of D against the tolerance, and a table of the
-// problems.
+// writePage writes an HTML page with a figure of D against the tolerance and a table of
+// the problems.
 func writePage(name string, list []*result) error {
 	var p page.Page
 	p.WriteString("<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>A collection, judged</title>\n<style>\n" + page.Style + "body { max-width: 1400px; }\n.why td:last-child { min-width: 13rem; }\n</style>\n")
@@ -75,7 +75,7 @@ func writeMarkdown(name string, list []*result) error {
 	return shell.WriteFile(name, []byte(b.String()))
 }
 
-// leastD and mostD are the limits of D in the figure.
+// leastD and mostD are the smallest and the largest value of D in the figure.
 const leastD, mostD = 1e-6, 1e4
 
 // The function figure() draws D against the tolerance, with a panel for each method.
@@ -138,8 +138,8 @@ func logLikelihood(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// The method cell() returns the tolerance that is enough, in the notation that is
-// explained in the constant named about.
+// The method cell() returns the sufficient tolerance, in the notation that is explained
+// in the constant named about.
 func (b *byMethod) cell() string {
 	var s string
 	switch {
@@ -156,8 +156,8 @@ func (b *byMethod) cell() string {
 	return s
 }
 
-// The method reasons() returns the reasons why something is missing. A reason that
-// applies to several methods is given only once.
+// The method reasons() returns the reasons why results are missing. A reason that applies
+// to several methods is given only once.
 func (r *result) reasons() string {
 	var list []string
 	if r.Problem != "" {
@@ -213,8 +213,8 @@ func lossRows(list []*result) (out [][]string) {
 	return out
 }
 
-// The function short() shortens the error of a solver: it omits the names of the problem
-// and the solver, the state, and any advice.
+// The function short() shortens the error message of a solver: it omits the names of the
+// problem and the solver, the state, and any advice.
 func short(why string) string {
 	for _, end := range []string{": want", ", x = ["} {
 		if what, _, cut := strings.Cut(why, end); cut {

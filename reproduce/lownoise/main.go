@@ -1,15 +1,17 @@
-// Command lownoise counts how often a search for the parameters of a model gets stuck
-// if the errors of the data are small. It compares the likelihood of an accurate solver
-// with Fenrir and DALTON, in which the diffusion κ² is a parameter.
+// Command lownoise counts how often a search for the parameters of a model gets stuck if
+// the measurement errors are small. The command compares searches with the likelihood of
+// an accurate solver, with Fenrir and with DALTON. In the latter two, the diffusion κ² is
+// a parameter.
 //
 //	go run ./reproduce/lownoise [-sets N] [-seed N]
 //
-// The model is that of FitzHugh and Nagumo, with 40 observations of both components up
-// to t = 20. Their errors have the standard deviation 0.05. For a given data set all
-// searches begin at the same point, except those that begin at the truth. This point is
-// drawn from log-normal distributions around the true parameters, with standard
-// deviations of 0.5 on the log scale. The table shows the standard deviations of the
-// estimates, and their ratios to those of the searches that begin at the truth.
+// The model is that of FitzHugh and Nagumo, with 40 observations of both components up to
+// t = 20. The measurement errors have a standard deviation of 0.05. For a given data set
+// all searches start at the same point, except those that start at the true parameters.
+// This starting point is drawn from log-normal distributions around the true parameters,
+// with standard deviations of 0.5 on the log scale. The table shows the standard
+// deviations of the estimates, and the ratios of these to the standard deviations in the
+// searches that start at the true parameters.
 package main
 
 import (
@@ -60,7 +62,7 @@ const (
 	apart = 6    // a search that ends more than this number of sds from the truth is stuck
 )
 
-// A study holds the estimates of each search, by data set.
+// A study holds the estimates of each search for each data set.
 type study struct {
 	truth     []float64
 	searches  []search
@@ -71,14 +73,15 @@ type study struct {
 type search struct {
 	name  string
 	truth bool // it begins at the true parameters
-	// The field diffusions holds a κ² for each climb. Each climb begins where the one
-	// before ended. κ² is a parameter in the last climb, and fixed in the others.
+	// A search may consist of several climbs, each of which starts where the previous
+	// climb ended. The field diffusions holds a value of κ² for each climb. In the last
+	// climb κ² is estimated, starting from this value; in the other climbs it is fixed.
 	diffusions []float64
 	dalton     bool
 }
 
 // The variable falling is a schedule of diffusion tempering [Beck et al. 2024]. The
-// diffusion that fits the solution is about 10⁴.
+// diffusion that fits the solution best is about 10⁴.
 var falling = []float64{1e12, 1e10, 1e8, 1e6}
 
 // The elements of searches are the rows of the table.
@@ -91,7 +94,7 @@ var searches = []search{
 	{name: "DALTON, tempered", diffusions: falling, dalton: true},
 }
 
-// compute performs the given searches for all data sets.
+// The function compute() performs the given searches for all data sets.
 func compute(ctx context.Context, searches []search, sets int, seed uint64) (*study, error) {
 	p := problems.FitzHughNagumo()
 	s := &study{truth: p.Theta, searches: searches, estimates: make([][][]float64, len(searches))}
@@ -128,8 +131,8 @@ func compute(ctx context.Context, searches []search, sets int, seed uint64) (*st
 	return s, nil
 }
 
-// The function model() returns the model of the data. Its priors are so wide that they
-// hardly matter.
+// The function model() returns the model of the data. The priors are so wide that they
+// have almost no effect on the estimates.
 func model(p *probode.Problem, data *bayes.Data) bayes.Model {
 	m := bayes.Model{Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(noise)}}}}}
 	for _, name := range p.Params {
@@ -138,8 +141,9 @@ func model(p *probode.Problem, data *bayes.Data) bayes.Model {
 	return m
 }
 
-// The method estimate() returns the parameters at which the search ends. It is an error
-// if the density is zero where a climb begins, or cannot be computed there.
+// The method estimate() returns the parameters at which the search ends. The method
+// returns an error if the density is zero at the starting point of a climb, or cannot be
+// computed there.
 func (w search) estimate(ctx context.Context, m bayes.Model, from []float64) ([]float64, error) {
 	if w.diffusions == nil {
 		return climb(ctx, &bayes.Posterior{Model: m, Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Through(0.025)}}, from)
@@ -163,7 +167,8 @@ func (w search) estimate(ctx context.Context, m bayes.Model, from []float64) ([]
 	return from[:len(from)-1], nil // without κ²
 }
 
-// The function climb() returns the parameters at the end of a climb.
+// The function climb() climbs from a point to a maximum of the posterior density, and
+// returns the parameters there.
 func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, error) {
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
@@ -188,10 +193,10 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 }
 
 // The method spread() returns the standard deviation of the logarithm of each estimated
-// parameter over the data sets in which search i did not get stuck. It also returns the
-// number of data sets in which the search did get stuck. A search is stuck if it failed,
-// or if limits are given and one of these logarithms differs from the truth by more than
-// its limit.
+// parameter over the data sets in which search i did not get stuck. The second result is
+// the number of data sets in which the search got stuck. A search is stuck if it failed,
+// or if limits are given and one of these logarithms differs from its true value by more
+// than its limit.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {

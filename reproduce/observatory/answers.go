@@ -15,11 +15,11 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// This file measures how far the answers of coarse solvers are from those of an accurate
-// one, and what they cost.
+// The functions in this file measure how much posteriors change if they are computed with
+// a coarse solver instead of an accurate one, and how much computation this saves.
 
-// An answer is a row of the second table, for one posterior, one remedy and one step. A
-// bias is a difference of posterior means, in standard deviations of the accurate
+// An answer is a row of the table answers.csv, for one posterior, one remedy and one step
+// size. A bias is a difference of posterior means, in standard deviations of the accurate
 // posterior.
 type answer struct {
 	Question string  `csv:"posterior"`
@@ -44,8 +44,8 @@ type answer struct {
 
 func (a *answer) key() string { return fmt.Sprintf("%s|%s|%g", a.Question, a.Remedy, a.Step) }
 
-// compare computes the difference between the draws and draws from the accurate
-// posterior.
+// The method compare() computes statistics of the difference between the draws in the
+// argument got and the draws from the accurate posterior.
 func (a *answer) compare(accurate, got *mcmc.Chains) {
 	as, gs := accurate.Summary(), got.Summary()
 	a.Ratio, a.Bias, a.ESS = [2]float64{math.Inf(1), 0}, 0, math.Inf(1)
@@ -65,7 +65,7 @@ func (a *answer) compare(accurate, got *mcmc.Chains) {
 	}
 }
 
-// answerAll computes the answers that are missing.
+// answerAll computes the answers that are not yet in the table.
 func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) error {
 	err := o.each(len(o.questions), func(i int) error {
 		q := &o.questions[i]
@@ -84,8 +84,8 @@ func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) er
 	})
 }
 
-// The method answer() computes the missing answers to one question. It draws from the
-// accurate posterior before it computes the first of them.
+// The method answer() computes the missing answers to one question. The accurate
+// posterior is sampled before the first of these answers is computed.
 func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[answer]) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior
@@ -130,8 +130,8 @@ func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posteri
 	return p, chains, err
 }
 
-// The method one() computes an answer. The unit of work is one solution with the coarsest
-// step.
+// The method one() computes one answer. The cost of an answer is measured in units of one
+// numerical solution with the coarsest step size.
 func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
 	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.Step), nil, 0
@@ -158,9 +158,9 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	}
 	a.compare(accurate, got.Chains)
 	drawn := float64(len(got.Chains.Draws) * o.draws)
-	// The cost is expressed as a number of solutions with steps of size a.Step, because
-	// a sampler may also use accurate solutions. The solutions from which weights are
-	// computed are added below.
+	// The cost is expressed as a number of solutions with steps of size a.Step, because a
+	// sampler may also use accurate solutions. The accurate solutions from which
+	// importance weights are computed are added below.
 	a.Solves, a.Prepare = got.Solves*a.Step/p.StepSize(), calibrating+got.Preparation
 	if got.Chains.LogWeights != nil {
 		a.Solves += a.Step / fine.StepSize()

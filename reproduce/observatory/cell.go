@@ -32,8 +32,8 @@ type solved struct {
 	Alpha       float64 `csv:"alpha"`
 }
 
-// A spread says how well a stated standard deviation describes errors at other parameter
-// values.
+// A spread holds measures of how well a stated standard deviation describes the errors at
+// other parameter values.
 type spread struct {
 	Square   float64    `csv:"mean_square"` // of the standardised error
 	Within   [2]float64 `csv:"within_1sd within_2sd"`
@@ -66,11 +66,11 @@ func (r *row) key() string { return strings.Join([]string{r.Problem, r.Method, r
 // The method cell() returns a name for the cell to which the row belongs.
 func (r *row) cell() string { return r.Problem + " " + r.Method + " " + r.Size }
 
-// The method judged() reports whether the row has a verdict.
+// The method judged() reports whether the row contains a verdict on its rule.
 func (r *row) judged() bool { return r.Status == "ok" && r.Rule != "none" && r.Points > 0 }
 
-// The method components() returns the mean squares of the components for which they are
-// known.
+// The method components() returns the mean squared errors of those components for which
+// they are known.
 func (r *row) components() []float64 {
 	var out []float64
 	for s := range strings.SplitSeq(r.Each, ";") {
@@ -81,7 +81,7 @@ func (r *row) components() []float64 {
 	return out
 }
 
-// The method observe() computes the cells that are missing.
+// The method observe() computes the cells that are not yet in the table.
 func (o *observatory) observe(ctx context.Context, cells *ledger[row]) error {
 	err := o.each(len(o.subjects), func(i int) error {
 		t, err := newTruth(ctx, &o.subjects[i], o.others, o.seed)
@@ -140,8 +140,8 @@ func (c *cell) mesh() (probode.Mesh, string) {
 	return probode.Uniform(h), fmt.Sprintf("h %.4g", h)
 }
 
-// The method known() reports whether all rows of the cell exist. If a rule is missing,
-// the cell is computed again.
+// The method known() reports whether the table has all rows of the cell. If the row for a
+// rule is missing, the whole cell is computed again.
 func (c *cell) known(cells *ledger[row]) bool {
 	_, size := c.mesh()
 	r := row{solved: solved{Problem: c.t.p.Name, Method: c.entrant.name, Size: size}, Rule: "none"}
@@ -166,8 +166,9 @@ func (c *cell) rules() []rule {
 // of components, for one rule of a cell.
 const budget = 1.5e7
 
-// compute measures a cell and returns one row for each rule. A numerical failure is
-// recorded in the status of a row; compute returns an error only if ctx ends.
+// The method compute() computes the results for a cell, and returns one row for each
+// rule. If a computation fails, the status in its row says so; compute() returns an error
+// only if ctx ends.
 func (c *cell) compute(ctx context.Context) ([]row, error) {
 	m := c.entrant.method()
 	mesh, size := c.mesh()
@@ -193,13 +194,13 @@ func (c *cell) compute(ctx context.Context) ([]row, error) {
 	return rows, nil
 }
 
-// oneLine returns the first line of an error.
+// oneLine returns the first line of the message of an error.
 func oneLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return text
 }
 
-// The method cost() measures the classical solution.
+// The method cost() measures the error and the cost of the classical solution.
 func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	p := c.t.p
 	var f, j atomic.Int64
@@ -215,8 +216,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	out.Steps = s.Steps()
 	z := make([]float64, s.PathLen())
 	theta := slices.Clone(p.Theta)
-	// A method may keep the solution for the last θ, as the method block() does, so every
-	// call of solve has a θ of its own.
+	// A method may store the solution for the last θ, as the method block does, so every
+	// call of solve() uses a different θ.
 	solve := func() error {
 		for k, v := range theta {
 			theta[k] = math.Nextafter(v, math.Inf(1))
@@ -235,8 +236,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 		return err
 	}
 	out.Seconds = math.Inf(1)
-	// The time is the shortest of several runs, because other programs use the machine
-	// and the first run is slower.
+	// The time is the shortest of several runs, because other programs may slow down a
+	// run, and because the first run is slower.
 	for spent, n := 0., 0; n < 4 || n < 200 && spent < 0.02; n++ {
 		begin := time.Now()
 		if err := solve(); err != nil {
@@ -252,8 +253,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	return err
 }
 
-// The method calibrated() chooses the noise at the problem's own θ and judges it at the
-// other values of θ.
+// The method calibrated() calibrates the noise at the nominal θ of the problem, and
+// assesses the calibrated noise at the other values of θ.
 func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Mesh, r rule, out *row) error {
 	t, paths := c.t, c.o.paths
 	if cost := float64(out.Evaluations+out.Jacobians*t.p.Dim()) * float64(t.p.Dim()); cost*float64(paths)*20 > budget {
@@ -283,8 +284,8 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 			failed++
 			continue
 		}
-		// Times during the start-up are left out, for all rules, because another method
-		// takes the first steps of a multistep method.
+		// Times during the first steps are left out, for all rules, because a multistep
+		// method takes its first steps with another method.
 		first := 0
 		for start := e.Grid.Times()[m.Noise(t.p.Dim()).Quiet]; first < len(t.times) && t.times[first] <= start; first++ {
 		}
@@ -301,7 +302,7 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 	return nil
 }
 
-// fill writes the verdict to a row.
+// The method fill() writes the verdict to a row.
 func (v *verdict) fill(r *row) {
 	n := float64(v.points)
 	r.Points, r.Excluded = v.points, v.excluded

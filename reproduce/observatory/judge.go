@@ -7,10 +7,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file judges how well a calibrated spread describes errors at other parameter
-// values.
+// The functions in this file assess how well a calibrated spread describes the errors at
+// other parameter values.
 
-// A verdict compares one ensemble, or several, with accurate solutions.
+// A verdict holds the results of a comparison of one or more ensembles with accurate
+// solutions.
 type verdict struct {
 	points   int // grid points times components that count
 	excluded int // those at which the error is unknown or does not exist
@@ -26,10 +27,10 @@ type verdict struct {
 
 func newVerdict(d int) *verdict { return &verdict{each: make([]float64, d), n: make([]float64, d)} }
 
-// add adds the ensemble e to the verdict. The argument x is the accurate solution at the
-// times of e, and xerr is its error, both row-major. Scores are in units of the
-// argument size, which holds the size of each component. Times with an index i < first
-// are ignored.
+// The method add() adds the ensemble e to the verdict. The argument x is the accurate
+// solution at the times of e, and xerr is its error, both row-major. Scores are in units
+// of the argument size, which holds the size of each component. Times with an index i <
+// first are ignored.
 func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	d, nt := len(size), len(e.T)
 	paths := slices.DeleteFunc(slices.Clone(e.Paths), func(p []float64) bool { return p == nil })
@@ -44,7 +45,8 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 				v.excluded++
 				continue
 			}
-			// The inverse of the variance of n paths is too large by a factor (n−1)/(n−3) on average.
+			// On average, the inverse of the sample variance of n paths is too large by
+			// the factor (n−1)/(n−3).
 			z2 := err * err / (e.SD[k][i] * e.SD[k][i]) * (n - 3) / (n - 1)
 			v.points++
 			v.n[k]++
@@ -60,7 +62,8 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 				at[j] = p[i*d+k]
 			}
 			slices.Sort(at)
-			// This is the rank of the truth among the paths, scaled to (0, 1).
+			// Compute the rank of the accurate solution among the paths, scaled to (0,
+			// 1).
 			below, _ := slices.BinarySearch(at, truth)
 			u := (float64(below) + 0.5) / (n + 1)
 			for j, l := range levels {
@@ -84,9 +87,9 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	}
 }
 
-// crps is the continuous ranked probability score of sorted draws, E|X − y| − ½ E|X − X′|
-// [Gneiting & Raftery 2007, §4.2], corrected for the bias that it has if there are few
-// draws.
+// The function crps() returns the continuous ranked probability score of sorted draws,
+// E|X − y| − ½ E|X − X′| [Gneiting & Raftery 2007, §4.2]. The score is corrected for the
+// bias from the finite number of draws.
 func crps(sorted []float64, y float64) float64 {
 	n := float64(len(sorted))
 	var near, apart float64
@@ -98,8 +101,8 @@ func crps(sorted []float64, y float64) float64 {
 }
 
 // meanSquare returns the mean square of the standardised errors, and a band of two
-// standard errors on either side of its logarithm. The standard error comes from the
-// scatter between ensembles.
+// standard errors on either side of its logarithm. The standard error is estimated from
+// the variation between ensembles.
 func (v *verdict) meanSquare() (mean float64, band [2]float64) {
 	for _, s := range v.each {
 		mean += s / float64(v.points)

@@ -9,18 +9,18 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// The lists of the study. A method, a problem or a rule that is listed here appears in
-// every table and figure.
+// This file lists the methods, problems and rules of the study. Every one of them appears
+// in all tables and figures.
 
-// An entrant is a method and the kind of grids on which it is measured.
+// An entrant is a method, together with the kind of grids on which it is measured.
 type entrant struct {
 	name  string // a name for methods.Parse
 	tols  []float64
 	blind bool // the method does not estimate local errors, so no rule can use them
 }
 
-// Methods on uniform grids have three step sizes that depend on the problem. The others use
-// frozen grids with a tolerance relative to the size of each component.
+// Methods on uniform grids are used with three step sizes that depend on the problem. The
+// other methods use frozen grids with a tolerance relative to the size of each component.
 var entrants = []entrant{
 	{name: "ab1"}, {name: "ab2"}, {name: "ab4"},
 	{name: "am0"}, {name: "am1"}, {name: "am2"},
@@ -49,7 +49,8 @@ type subject struct {
 	end  float64 // end of the span, 0 for that of the problem
 }
 
-// Kinds of problems, in the words that readers use for their own problems.
+// The kinds of problems are described in words that readers may use for their own
+// problems.
 const (
 	smooth  = "smooth, not stiff"
 	decays  = "components that decay or saturate"
@@ -62,7 +63,7 @@ const (
 
 var kinds = []string{smooth, decays, swings, keeps, chaotic, grids, stiff}
 
-// The expensive ones come last.
+// The problems that take the longest time come last.
 var subjects = []subject{
 	{kind: smooth, make: problems.Logistic},
 	{kind: smooth, make: problems.LotkaVolterra},
@@ -97,15 +98,15 @@ func (s *subject) problem() *probode.Problem {
 	return p
 }
 
-// A rule is a way to choose the noise.
+// A rule determines how the noise is calibrated.
 type rule struct {
 	name    string
 	rule    calibrate.Criterion
 	scaling probode.Scaling
 }
 
-// The page compares the recommended rule with the rule used in the paper, which uses the
-// noise of the method itself.
+// The page compares the recommended rule with the rule of the paper, in which the noise
+// depends on the step size and not on estimates of local errors.
 const recommended, asInPaper = "log, local", "paper"
 
 var rules = []rule{
@@ -115,8 +116,9 @@ var rules = []rule{
 	{name: recommended, rule: calibrate.LogScore, scaling: probode.ScaleLocal},
 }
 
-// The function shown() names the rule whose verdicts the page shows for a method: the
-// recommended one, or the log score alone if the method does not estimate local errors.
+// The function shown() returns the name of the rule whose verdicts the page shows for a
+// method. For most methods the result is the recommended rule; for a method that does not
+// estimate local errors it is the log score alone.
 func shown(method string) string {
 	i := slices.IndexFunc(entrants, func(e entrant) bool { return e.name == method })
 	if i >= 0 && entrants[i].blind {

@@ -1,15 +1,16 @@
-// Observatory measures every method on every problem at several step sizes or tolerances:
-// the error, the cost, and, at parameter values not used for the calibration, whether the
-// calibrated spread is as large as the errors.
+// Command observatory applies every method to every problem at several step sizes or
+// tolerances. The command measures the error and the cost of each solution. It also
+// checks whether the calibrated spread is as large as the errors at parameter values that
+// were not used for the calibration.
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //
-// A cell stands for one method on one problem at one step size or tolerance. A rule is a
-// way to choose the noise. Observatory writes DIR/cells.csv with a row for each rule in
-// each cell; DIR/summary.csv with a row for each cell; DIR/answers.csv with a row for
-// each posterior, remedy and step; and DIR/observatory.html, which needs no other file.
-// Results that are already in these files are not computed again, so a run that was
-// stopped can be continued.
+// A cell stands for one method on one problem at one step size or tolerance. A rule
+// determines how the noise is calibrated. The program writes DIR/cells.csv with a row for
+// each rule in each cell, DIR/summary.csv with a row for each cell, and DIR/answers.csv
+// with a row for each posterior, remedy and step size. The program also writes
+// DIR/observatory.html, a page that needs no other files. Results that are already in
+// these files are not computed again, so an interrupted run can be continued.
 package main
 
 import (
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string) error {
 	return o.run(ctx, *only)
 }
 
-// The method run() computes what is missing and writes the page.
+// The method run() computes the results that are missing and writes the page.
 func (o *observatory) run(ctx context.Context, only string) error {
 	if err := o.settle(); err != nil {
 		return err
@@ -87,8 +88,8 @@ func (o *observatory) run(ctx context.Context, only string) error {
 	return o.writePage(cells.rows, answers.rows)
 }
 
-// The method settle() creates the folder of the results. It refuses a folder that
-// contains results from other settings.
+// The method settle() creates the folder of the results. The method returns an error if
+// the folder contains results that were computed with other settings.
 func (o *observatory) settle() error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err

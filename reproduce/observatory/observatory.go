@@ -19,8 +19,8 @@ type observatory struct {
 	draws     int // draws of each of four chains
 }
 
-// The method each() calls do(i) for every i < n, with several calls at the same time. It
-// stops at the first error and returns it.
+// The method each() calls do(i) for i = 0, …, n − 1, with several calls at the same time.
+// After the first error it makes no further calls, and returns this error.
 func (o *observatory) each(n int, do func(i int) error) error {
 	numbers := make(chan int, n)
 	for i := range n {

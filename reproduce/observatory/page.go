@@ -16,9 +16,10 @@ import (
 	"github.com/probode/probode/reproduce/internal/page"
 )
 
-// This file makes the page, a single file with tables and figures made from the rows. Its
-// text is in page.html. A script ranks methods and draws diagrams for problems like the
-// reader's, from the same tables that the page offers as files.
+// The functions in this file make the page, a single HTML file with tables and figures of
+// the results. Its text is in page.html. On the page, a script ranks the methods and
+// draws diagrams for problems of the kind that the reader selects. The script uses the
+// same tables that can be downloaded from the page.
 
 //go:embed page.html
 var pageText string
@@ -26,7 +27,7 @@ var pageText string
 //go:embed chooser.js
 var chooserScript string
 
-// The function mark() marks a number as good or bad.
+// The function mark() returns a prefix that marks a number as good or bad.
 func mark(ok bool) string {
 	if ok {
 		return "+"
@@ -34,7 +35,8 @@ func mark(ok bool) string {
 	return "!"
 }
 
-// The function within() marks v as good if it is in [lo, hi], and as bad otherwise.
+// The function within() formats v, and marks it as good if it is in [lo, hi], and as bad
+// otherwise.
 func within(v, lo, hi float64, format string) string {
 	return mark(v >= lo && v <= hi) + fmt.Sprintf(format, v)
 }
@@ -49,7 +51,7 @@ func short(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// writePage writes the summary and the page.
+// writePage writes the file summary.csv and the page.
 func (o *observatory) writePage(rows []row, answers []answer) error {
 	briefs := summary(rows)
 	small := encode(briefs, 4)
@@ -100,8 +102,8 @@ func rulesTable(standings []standing) string {
 	return p.String()
 }
 
-// The function honesty() draws the coverage of the rules, and the sorted root mean
-// squares of their cells.
+// For each rule, the function honesty() draws the coverage, and the sorted root mean
+// squares of the standardised errors in its cells.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
 	square := viz.Panel{Title: "standardised error, sorted", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
@@ -126,8 +128,8 @@ func honesty(standings []standing) (string, error) {
 	return p.String(), err
 }
 
-// The function unreached() lists the cells in which the rule that is shown has no verdict
-// or a bad one, with the reason for each.
+// The function unreached() lists the cells in which there is no verdict, or a bad
+// verdict, on the rule that is shown, with the reason for each cell.
 func unreached(rows []row) string {
 	var reasons []string
 	cells := map[string][]string{}
@@ -170,7 +172,7 @@ func unreached(rows []row) string {
 }
 
 // answersPart returns the part of the page that shows how the errors of solvers change
-// posteriors. It is empty if nothing was measured.
+// posteriors. This part is empty if there are no answers.
 func (o *observatory) answersPart(answers []answer) (string, error) {
 	if len(answers) == 0 {
 		return "", nil
@@ -228,7 +230,7 @@ func cellsTable(rows []row) string {
 	return p.String()
 }
 
-// The method cells() returns the answer as a row of a table on the page.
+// The method cells() returns the cells of the row for the answer in a table on the page.
 func (a *answer) cells() []string {
 	line := []string{a.Question, fmt.Sprintf("%.4g", a.Step), a.Remedy}
 	if a.Status != "ok" {

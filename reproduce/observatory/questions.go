@@ -17,11 +17,11 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// This file contains the posteriors and the samplers of the study. The data are
-// simulated from an accurate solution at known parameters.
+// This file defines the posteriors and the samplers of the study. The data are simulated
+// from an accurate solution with known parameters.
 
-// A question consists of a posterior that is known accurately, and of a coarse step at
-// which the remedies are compared.
+// A question consists of a posterior that can be computed accurately, and of a coarse
+// step size at which the remedies are compared.
 type question struct {
 	name string
 	// The function make() returns the model for given data. The data are simulated at the
@@ -37,7 +37,7 @@ type question struct {
 // The variable solver is the method with which the coarse posteriors are computed.
 var solver = adams.Moulton{Steps: 1}
 
-// The accurate posterior is computed with RK4. Its steps are shorter than the coarsest
+// The accurate posterior is computed with RK4, whose steps are shorter than the coarsest
 // step by the factor fineness.
 const fineness = 16
 
@@ -59,7 +59,8 @@ func every(step, end float64) []float64 {
 	return t
 }
 
-// The function seen() describes observations of states with Gaussian errors.
+// The function seen() returns an experiment in which the given states are observed with
+// Gaussian errors.
 func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 	return bayes.Experiment{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}},
 		Observe: func(dst []float64, _ float64, x, _ []float64) {
@@ -71,8 +72,8 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 
 // The function inferred() returns a model in which all parameters of an experiment are
 // unknown, with log-normal priors of the given relative width around their values. The
-// argument normal is the number of parameters at the end of the list that have normal
-// priors instead, with that width as sd.
+// last parameters have normal priors instead, whose standard deviation is the argument
+// width; the number of these parameters is given by the argument normal.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data
@@ -88,8 +89,8 @@ func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *
 	}
 }
 
-// The function elimination() describes the concentration of a drug after a bolus, with
-// Michaelis–Menten elimination, c′ = −v c/(k + c).
+// The function elimination() returns the problem of the concentration of a drug after a
+// bolus, with Michaelis–Menten elimination, c′ = −v c/(k + c).
 func elimination() *probode.Problem {
 	return &probode.Problem{
 		Name: "Michaelis–Menten elimination", States: []string{"c"}, Params: []string{"v_m", "k_m"}, Autonomous: true,
@@ -108,7 +109,7 @@ func oscillator() *probode.Problem {
 	return p
 }
 
-// ofCase returns the model of a case for given data.
+// ofCase returns a function that makes the posterior of the named case for given data.
 func ofCase(name string) func(*bayes.Data) *bayes.Posterior {
 	c, err := cases.Named(name)
 	if err != nil {
@@ -142,8 +143,8 @@ var questions = append([]question{
 		times: []float64{0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100}, observe: gaussian(0.01, 0, 1, 2, 3, 4), step: 2},
 }, ofRodeo...)
 
-// The method model() returns the posterior of q with its simulated data, computed with
-// RK4 at small steps.
+// The method model() returns the posterior of the question q for its simulated data,
+// computed with RK4 at a small step size.
 func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, error) {
 	p := q.truth()
 	x, err := reference.Solve(ctx, p, q.times, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-12}})
@@ -160,8 +161,8 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 	return m, nil
 }
 
-// A remedy is a way to answer a question with a coarse step: a sampler and, for some
-// remedies, noise.
+// A remedy is a method for sampling the posterior in spite of a coarse step size. It
+// consists of a sampler and, for some remedies, of noise in the solver.
 type remedy struct {
 	name   string
 	noise  *rule          // the rule that chooses α; nil for no noise
@@ -171,7 +172,7 @@ type remedy struct {
 	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
 
-// The function always() returns a function that gives the sampler s for every model.
+// The function always() returns a function that returns the sampler s for every model.
 func always(s sample.Sampler) func(p, fine *bayes.Posterior) sample.Sampler {
 	return func(_, _ *bayes.Posterior) sample.Sampler { return s }
 }

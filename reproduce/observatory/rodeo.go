@@ -12,11 +12,12 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// This file contains the three problems with which Wu and Lysy demonstrate the package
-// rodeo (AISTATS 2024, and the paper that comes with the package), with data of our
-// own. The authors find that their posteriors are right with steps of 0.05, 0.75
-// minutes and 0.1 days, respectively. For the first two problems this is the middle one
-// of the three steps used here; for the third it lies between the two smallest.
+// This file defines the three problems with which Wu and Lysy demonstrate the package
+// rodeo (AISTATS 2024, and the paper that accompanies the package), with newly simulated
+// data. The authors find that their posteriors are right with step sizes of 0.05, 0.75
+// minutes and 0.1 days, respectively. For the first two problems, the step size of the
+// authors is the middle one of the three step sizes used here; for the third problem it
+// lies between the two smallest.
 
 // rodeoFilter is the filter that rodeo uses: an EK1 with only the diagonal of the
 // Jacobian.
@@ -28,8 +29,8 @@ func longFitzHughNagumo() *probode.Problem {
 	return p
 }
 
-// hes1 is the oscillation of the protein Hes1, its mRNA and a third factor, on the
-// logarithmic scale, in minutes.
+// hes1 returns the problem of the oscillation of the protein Hes1, its mRNA and a third
+// factor. The states are logarithms of concentrations, and the time is in minutes.
 func hes1() *probode.Problem {
 	return &probode.Problem{
 		Name: "Hes1", States: []string{"logP", "logM", "logH"}, Params: []string{"a", "b", "c", "d", "e", "f", "g"}, Autonomous: true,
@@ -43,7 +44,7 @@ func hes1() *probode.Problem {
 	}
 }
 
-// seirah is a model of an epidemic. Its states are the numbers of people who are
+// seirah returns a model of an epidemic. Its states are the numbers of people who are
 // susceptible, latent, ascertained, removed, unascertained, and in hospital.
 func seirah() *probode.Problem {
 	return &probode.Problem{
@@ -63,8 +64,8 @@ func seirah() *probode.Problem {
 	}
 }
 
-// P and M are measured alternately. So the function everySecond removes the values of M
-// at the first, third, … time, and those of P at the times between.
+// P and M are measured alternately. So the function everySecond() removes the values of M
+// at the first, third, … time, and those of P at the second, fourth, … time.
 func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		for i, y := range data.Y {
@@ -75,8 +76,8 @@ func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes
 }
 
 // The list ofRodeo contains the questions about these problems. The parameters have
-// log-normal priors around the truth, and initial values that may be negative have
-// normal ones. The priors are narrower than those of the authors, because the chains
+// log-normal priors around the true values, and initial values that may be negative have
+// normal priors. The priors are narrower than those of the authors, because the chains
 // are short.
 var ofRodeo = []question{
 	{name: "rodeo: FitzHugh–Nagumo", truth: longFitzHughNagumo, times: append([]float64{0}, every(1, 40)...), step: 0.1,
@@ -97,7 +98,8 @@ var ofRodeo = []question{
 		make: inferred(bayes.Experiment{Problem: seirah().UnknownStart(1, 2), Observe: newCases, Errors: []bayes.Likelihood{bayes.Poisson{}}}, 0.2, 0)},
 }
 
-// newCases writes the expected numbers of ascertained cases and of admissions per day.
+// newCases computes the expected numbers of newly ascertained cases and of hospital
+// admissions per day.
 func newCases(dst []float64, _ float64, x, th []float64) {
 	dst[0], dst[1] = th[1]*x[1]/th[3], x[2]/th[5]
 }

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// A brief is the row of a cell in the summary: the classical solution, and the verdicts
-// on the rule that is shown for the method and on the paper's rule.
+// A brief is the row of a cell in the summary. The row describes the classical solution,
+// and contains the verdicts on the rule that is shown for the method and on the rule of
+// the paper.
 type brief struct {
 	solved
 	Spread spread `csv:""`
@@ -46,8 +47,8 @@ func summary(rows []row) []brief {
 	return out
 }
 
-// A standing is the result of a rule over all cells in which it was judged. All cells have
-// the same weight.
+// A standing summarises the results of a rule over all cells in which the rule was
+// assessed. All cells have the same weight.
 type standing struct {
 	rule           string
 	cells, failed  float64
@@ -64,7 +65,7 @@ type standing struct {
 }
 
 // The function stand() returns the standing of a rule. Methods that cannot use every rule
-// are left out, so that all rules are judged in the same cells.
+// are left out, so that all rules are assessed in the same cells.
 func stand(rows []row, rule string) standing {
 	s := standing{rule: rule}
 	var components float64
@@ -123,8 +124,8 @@ func stand(rows []row, rule string) standing {
 	return s
 }
 
-// The function near() returns 1 if the root of a mean square is between 1/3 and 3, and 0
-// otherwise.
+// The function near() returns 1 if the square root of a mean square is between 1/3 and 3,
+// and 0 otherwise.
 func near(square float64) float64 {
 	if square > 1./9 && square < 9 {
 		return 1
@@ -140,6 +141,7 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// The function bounded() limits a mean square, so that a mean over cells exists: a mean
-// square is infinite if a stated sd is zero, for example where a local error vanishes.
+// The function bounded() limits a mean square to a finite range, so that the mean over
+// cells exists: without the limit, the mean square would be infinite if a stated standard
+// deviation is zero, for example where the estimate of a local error is zero.
 func bounded(square float64) float64 { return min(max(square, 1e-3), 1e3) }

@@ -16,11 +16,12 @@ import (
 	"github.com/probode/probode/internal/shell"
 )
 
-// A row type is a struct. The tag `csv` of a field names its column, or the columns of an
-// array. A field that is a struct stands for all columns of that struct, with the tag as
-// a prefix.
+// The type of a row is a struct. The tag `csv` of a field contains the name of its column
+// or, if the field is an array, the names of its columns. A field that is itself a struct
+// has a column for each of its fields, with the tag as a prefix.
 
-// The function places() returns the columns of a row and their values.
+// The function places() returns the names of the columns of a row, and the fields that
+// hold their values.
 func places(row reflect.Value, prefix string) (names []string, at []reflect.Value) {
 	for i := range row.NumField() {
 		field, tag := row.Field(i), row.Type().Field(i).Tag.Get("csv")
@@ -51,7 +52,7 @@ func unknown[T any]() T {
 	return row
 }
 
-// encode returns rows as CSV, with the given number of significant digits.
+// The function encode() returns rows as CSV, with the given number of significant digits.
 func encode[T any](rows []T, digits int) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b) // to memory, where writing cannot fail
@@ -64,7 +65,7 @@ func encode[T any](rows []T, digits int) []byte {
 	return b.Bytes()
 }
 
-// The function record() returns the cells of a row.
+// The function record() returns the cells of a row as text.
 func record[T any](row *T, digits int) []string {
 	var line []string
 	_, at := places(reflect.ValueOf(row).Elem(), "")
@@ -78,7 +79,8 @@ func record[T any](row *T, digits int) []string {
 	return line
 }
 
-// decode reads what encode wrote. It refuses other columns.
+// The function decode() reads rows that were written by encode(). The function returns an
+// error if the columns differ.
 func decode[T any](data []byte) ([]T, error) {
 	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	if err != nil {
@@ -111,8 +113,8 @@ func decode[T any](data []byte) ([]T, error) {
 	return rows, nil
 }
 
-// A ledger is a table in a file that is up to date after every new row, so that a run
-// that was stopped can continue. Rows are identified by their keys.
+// A ledger is a table whose file is updated after every new row, so that an interrupted
+// run can be continued. Rows are identified by their keys.
 type ledger[T any] struct {
 	path string
 	key  func(*T) string
@@ -121,8 +123,8 @@ type ledger[T any] struct {
 	rows []T
 }
 
-// The function open() reads the rows of a file. If the file does not exist, there are no
-// rows.
+// The function open() reads the rows of a file. If the file does not exist, the table is
+// empty.
 func open[T any](path string, key func(*T) string) (*ledger[T], error) {
 	l := &ledger[T]{path: path, key: key}
 	data, err := os.ReadFile(path)
@@ -138,7 +140,7 @@ func open[T any](path string, key func(*T) string) (*ledger[T], error) {
 	return l, nil
 }
 
-// find returns the row with a key, or nil if there is none.
+// The method find() returns the row with the given key, or nil if there is no such row.
 func (l *ledger[T]) find(key string) *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +152,8 @@ func (l *ledger[T]) find(key string) *T {
 	return nil
 }
 
-// add saves new rows; each replaces a row with the same key.
+// The method add() adds new rows and saves the table; a new row replaces an existing row
+// with the same key.
 func (l *ledger[T]) add(rows ...T) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,18 +165,20 @@ func (l *ledger[T]) add(rows ...T) error {
 	return l.save()
 }
 
-// The method arrange() sorts the rows by the numbers that the function place() returns,
-// and removes the rows for which one of these numbers is negative.
+// The method arrange() sorts the rows by the numbers that the function place() returns
+// for a row. Rows for which one of these numbers is negative are removed.
 func (l *ledger[T]) arrange(place func(*T) []float64) error {
 	l.rows = slices.DeleteFunc(l.rows, func(r T) bool { return slices.Min(place(&r)) < 0 })
 	slices.SortStableFunc(l.rows, func(a, b T) int { return slices.Compare(place(&a), place(&b)) })
 	return l.save()
 }
 
-// save writes all rows; after an error the file is unchanged.
+// The method save() writes all rows to the file; if there is an error, the file does not
+// change.
 func (l *ledger[T]) save() error { return shell.WriteFile(l.path, encode(l.rows, 6)) }
 
-// The function named() returns the place of a name in a list, or −1 if it is not there.
+// The function named() returns the index of the element with the given name in a list, or
+// −1 if there is no such element.
 func named[T any](list []T, name func(*T) string, want string) float64 {
 	for i := range list {
 		if name(&list[i]) == want {

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A truth is a problem with accurate solutions, each at twenty times: the first for the
-// problem's own θ, the others for several other values of θ, at which calibrations are
-// judged.
+// A truth is a problem together with accurate solutions, each at twenty points in time.
+// The first solution is for the nominal θ of the problem, and the others are for other
+// values of θ, at which calibrations are assessed.
 type truth struct {
 	p     *probode.Problem
 	kind  string
@@ -26,8 +26,9 @@ type truth struct {
 
 const observed = 20 // times
 
-// newTruth solves a problem accurately at the θ of the problem, and at other values of θ,
-// which are drawn from a log-normal distribution around that θ with an sd of 10 %.
+// newTruth solves a problem accurately for its nominal θ, and for other values of θ. The
+// other values are drawn from a log-normal distribution around the nominal θ, with a
+// standard deviation of 0.1 on the log scale.
 func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth, error) {
 	t := &truth{p: s.problem(), kind: s.kind}
 	p := t.p
@@ -60,9 +61,10 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 	return t, t.coarsest()
 }
 
-// The method coarsest() finds the smallest number of steps of the form 20 × 2ⁿ at which
-// the root mean square error of the trapezoidal rule (AM1) is at most 10 % of the size of
-// a component. Steps of half and a quarter of that length are also used.
+// The method coarsest() finds the smallest number of steps, of the form 20 × 2ⁿ, with
+// which the root mean square error of the trapezoidal rule (AM1), relative to the size of
+// each component, is at most 10 %. Grids with twice and four times this number of steps
+// are also used.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {
@@ -87,8 +89,8 @@ func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) 
 	return probode.NewSolver(p, m, g, 0)
 }
 
-// The method relative() returns the root mean square of the error of a solver over times
-// and components, in units of the size of each component.
+// The method relative() returns the root mean square, over times and components, of the
+// error of a solver, where each error is divided by the size of its component.
 func (t *truth) relative(s *probode.Solver) (float64, error) {
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, t.p.Theta, nil); err != nil {

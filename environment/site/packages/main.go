@@ -1,5 +1,5 @@
-// Packages writes the documentation of the module's packages as JSON, from which
-// environment/site/build.py makes pages:
+// Command packages writes the documentation of the packages of this module as JSON, from
+// which environment/site/build.py makes pages:
 //
 //	go run ./environment/site/packages
 //
@@ -36,12 +36,12 @@ type page struct {
 	Symbols    []symbol
 }
 
-// A symbol is an exported name with its place on the page.
+// A symbol is an exported name, with the anchor of its documentation on the page.
 type symbol struct {
 	Name, Anchor, Text string
 }
 
-// The type listed is the part of the output of go list that is needed here.
+// The type listed holds those fields of the output of go list that are needed here.
 type listed struct {
 	Dir, ImportPath, Name              string
 	GoFiles, TestGoFiles, XTestGoFiles []string
@@ -67,7 +67,8 @@ func main() {
 	}
 }
 
-// build returns the documentation of the packages in a folder that match the patterns.
+// The function build() returns the documentation of the packages in a folder that match
+// the patterns.
 func build(folder string, patterns []string) ([]page, error) {
 	all, err := list(folder, patterns)
 	if err != nil {
@@ -115,7 +116,8 @@ func list(folder string, patterns []string) ([]listed, error) {
 	return all, nil
 }
 
-// fileOf names the page of a package: pkg/probode/bayes is in package-probode.bayes.html.
+// fileOf returns the name of the file that documents a package; for pkg/probode/bayes it
+// is package-probode.bayes.html.
 func fileOf(l listed) string {
 	path := strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, l.Module.Path+"/"), "pkg/")
 	return "package-" + strings.ReplaceAll(path, "/", ".") + ".html"

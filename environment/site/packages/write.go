@@ -45,8 +45,8 @@ func newWriter(fset *token.FileSet, p *doc.Package, files map[string]string) *wr
 	return w
 }
 
-// url returns the address of the documentation of a name: on this site, or on the public
-// site of Go packages.
+// The method url() returns the address at which a name is documented, on this site or on
+// the public site of Go packages.
 func (w *writer) url(importPath, anchor string) string {
 	to, ours := w.files[importPath]
 	switch {
@@ -241,8 +241,8 @@ func (w *writer) declaration(d ast.Decl) {
 	w.code(b.String())
 }
 
-// code writes Go code with markup for keywords, comments and strings, and with links for
-// names that are documented.
+// The method code() writes Go code with markup for keywords, comments and strings, and
+// with links from names to their documentation.
 func (w *writer) code(source string) {
 	file := token.NewFileSet().AddFile("", -1, len(source))
 	var s scanner.Scanner

@@ -39,7 +39,8 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Named returns the numbers x under their names. A name without a number gets null.
+// Named returns an Object in which each name is followed by its number from x. If x is
+// shorter than names, the value of the remaining names is written as null.
 func Named(names []string, x []float64) Object {
 	out := Object{}
 	for k, name := range names {

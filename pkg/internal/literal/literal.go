@@ -58,8 +58,8 @@ func isDeclared(t reflect.Type) bool {
 	return t.PkgPath() != "sync" && t.PkgPath() != "sync/atomic"
 }
 
-// write writes v, with its type if that is not clear from the context. The last argument
-// holds the pointers that lead to v.
+// The method write() writes v, with its type if the type is not clear from the context.
+// The last argument holds the pointers that lead to v.
 func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 	if !v.IsValid() {
 		b.WriteString("nil")

@@ -13,7 +13,7 @@ import (
 )
 
 // The constant fallback is the assumed memory of a machine that does not report its
-// memory. Absurdly large sizes exceed it, but sizes that are merely large do not.
+// memory. This value is so large that only absurd requests for memory exceed it.
 const fallback = 64 << 30
 
 // The function limit() returns the number of bytes that this process can use: the memory of

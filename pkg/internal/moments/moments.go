@@ -15,8 +15,8 @@ type Vector struct {
 	Mean, M2 []float64 // by element
 }
 
-// NewVector returns a Vector for data vectors of the given length, none of which has been
-// added yet.
+// NewVector returns an empty Vector, to which data vectors of the given length can be
+// added.
 func NewVector(size int) Vector {
 	return Vector{Mean: make([]float64, size), M2: make([]float64, size)}
 }
@@ -74,8 +74,7 @@ type Matrix struct {
 	dev     []float64
 }
 
-// NewMatrix returns a Matrix for data vectors of dimension d, none of which has been
-// added yet.
+// NewMatrix returns an empty Matrix, to which data vectors of dimension d can be added.
 func NewMatrix(d int) Matrix {
 	return Matrix{Mean: make([]float64, d), Scatter: make([]float64, d*d), dev: make([]float64, d)}
 }

@@ -2,8 +2,8 @@ package progress
 
 import "context"
 
-// A Hook is called with the progress of a computation; the argument doing describes in
-// words what is being done, or is empty.
+// A Hook is a function that is called with the progress of a computation. The argument
+// named doing is empty or describes in words the current step of the computation.
 type Hook func(done, total int, doing string)
 
 type key struct{}
@@ -16,8 +16,8 @@ func With(ctx context.Context, begin func(label string) Hook) context.Context {
 }
 
 // Begin returns the hook of a computation under ctx, or nil if there is none. It also
-// returns a context for the parts of the computation, so that these show no progress of
-// their own.
+// returns a context under which the parts of the computation show no progress of their
+// own.
 func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	if ctx == nil {
 		return ctx, nil // the caller reports the error
@@ -29,8 +29,8 @@ func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	return With(ctx, nil), begin(label)
 }
 
-// Counts returns the hook that counts the steps of a computation: the given one or, if
-// that is nil, the one from the context.
+// Counts returns the hook that counts the steps of a computation: the given hook or, if
+// that is nil, the hook from the context.
 func Counts(ctx context.Context, given func(done, total int), label string) (context.Context, func(done, total int)) {
 	ctx, hook := Begin(ctx, label)
 	if given != nil || hook == nil {

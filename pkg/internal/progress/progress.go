@@ -20,12 +20,12 @@ type Meter struct {
 }
 
 // NewMeter returns the meter of a computation that begins, or is resumed, at the given
-// time. The argument done is the amount of work that was done before.
+// time. The argument done is the amount of work that was done before this time.
 func NewMeter(at time.Time, done int) Meter { return Meter{begin: at, at: at, done: done} }
 
-// Update records the amount of work that was done by the given time. It returns the time
-// since the beginning, the rate in units of work per second, and the remaining time at
-// this rate. The rate and the remaining time are zero until they are known.
+// Update records the amount of work that was done by the given time. Update returns the
+// time since the beginning, the rate in units of work per second, and the remaining time
+// at this rate. The rate and the remaining time are zero until they are known.
 func (m *Meter) Update(at time.Time, done, total int) (elapsed time.Duration, rate float64, left time.Duration) {
 	took := at.Sub(m.at).Seconds()
 	fade := math.Exp(-took / 10)
@@ -68,8 +68,8 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%.1f d", d.Hours()/24)
 }
 
-// A Line shows the state of a long computation: in a terminal as one line that is
-// rewritten, elsewhere as a new line every ten seconds.
+// A Line shows the state of a long computation. In a terminal, a single line is
+// rewritten; in any other output, a new line is written every ten seconds.
 type Line struct {
 	w        io.Writer
 	terminal bool
@@ -86,11 +86,12 @@ func NewLine(w io.Writer) *Line {
 	return l
 }
 
-// Show shows the state of the computation; elapsed is the time since its beginning.
+// Show shows the state of the computation; the argument elapsed is the time since its
+// beginning.
 //
-// A line that is wider than the terminal is cut off, because the next call would erase
-// only its last row. Wrapping is turned off during one write only, so that a process
-// that is killed leaves the terminal unchanged.
+// A line that is wider than the terminal is cut off; if it were wrapped, the next call
+// would erase only its last row. Wrapping is turned off during one write only, so that a
+// process that is killed leaves the terminal unchanged.
 func (l *Line) Show(elapsed time.Duration, state string) {
 	switch {
 	case l.terminal:

@@ -9,7 +9,7 @@ type pauseKey struct{}
 
 // Pausing returns a context under which long computations call pause every few steps,
 // from any of their goroutines. The function pause() may block, so that a computation can
-// share a single thread with others.
+// share a single thread with other computations.
 func Pausing(ctx context.Context, pause func()) context.Context {
 	return context.WithValue(ctx, pauseKey{}, pause)
 }
@@ -20,16 +20,17 @@ func Pause(ctx context.Context) func() {
 	return pause
 }
 
-// A Stop says whether a context has ended. Checking it costs less than calling ctx.Err.
-// Under a context from Pausing, each check also calls pause.
+// A Stop tells whether a context has ended. Calling Ended costs less than calling
+// ctx.Err. Under a context from Pausing, each call of Ended also calls the function that
+// was given to Pausing.
 type Stop struct {
 	ctx   context.Context
 	pause func()
 	ended atomic.Bool
 }
 
-// NewStop returns a Stop for ctx. The function release() frees its resources; after that,
-// the Stop no longer notices that ctx has ended.
+// NewStop returns a Stop for ctx. The function release() frees the resources of the Stop;
+// after that, the Stop no longer notices that ctx has ended.
 func NewStop(ctx context.Context) (s *Stop, release func()) {
 	s = &Stop{ctx: ctx, pause: Pause(ctx)}
 	end := context.AfterFunc(ctx, func() { s.ended.Store(true) })

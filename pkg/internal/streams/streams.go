@@ -1,5 +1,6 @@
 // Package streams generates random numbers that depend only on a key, such as (seed,
-// path, block). They are the same on every machine and for any number of workers.
+// path, block). The random numbers are the same on every machine and for any number of
+// workers.
 package streams
 
 // Mix is the finaliser of splitmix64, a bijection of 64-bit words in which every output
@@ -15,9 +16,9 @@ func Mix(z uint64) uint64 {
 // state z.
 const Gamma = 0x9e3779b97f4a7c15
 
-// Seed returns the initial state of a rand.PCG for a key. Its 128 bits are a hash of
-// the whole key, so that streams of different keys are different parts of the
-// generator's period.
+// Seed returns the initial state of a rand.PCG for a key. The 128 bits of this state are
+// a hash of the whole key, so that streams with different keys are different parts of the
+// period of the generator.
 func Seed(seed uint64, key ...uint64) (hi, lo uint64) {
 	hi, lo = Mix(seed^Gamma), Mix(seed+0xd1b54a32d192ed03)
 	for _, k := range key {

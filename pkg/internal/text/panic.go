@@ -7,7 +7,7 @@ import (
 )
 
 // Panic returns a line that describes a panic: the value that [recover] returned, and the
-// place in the stack where the panic happened.
+// file and line where the panic happened.
 func Panic(value any, stack []byte) string {
 	message := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
 	_, frames, _ := strings.Cut(string(stack), "\npanic(")

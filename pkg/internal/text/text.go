@@ -1,5 +1,5 @@
-// Package text writes text for a terminal: tables, and user input, which may contain
-// anything.
+// Package text prepares text for a terminal: it aligns tables, and makes arbitrary user
+// input safe to print.
 package text
 
 import (
@@ -40,7 +40,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// IsPrintable reports whether a terminal shows the character without any other effect.
+// IsPrintable reports whether a character is safe to print: a terminal shows it, and does
+// nothing else.
 func IsPrintable(r rune) bool { return unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) }
 
 // Number formats v with a format of package fmt; NaN becomes a dash.

@@ -13,9 +13,9 @@ import (
 	"github.com/probode/probode/pkg/internal/moments"
 )
 
-// AdaptiveMetropolis is a Gaussian random walk that learns its covariance from the past
-// of the chain. From the position x of a chain in d dimensions, after n iterations, it
-// proposes
+// AdaptiveMetropolis is a Gaussian random walk whose covariance is learned from the
+// earlier positions of the chain. From the position x of a chain in d dimensions, after n
+// iterations, AdaptiveMetropolis proposes
 //
 //	y = x + N(0, Vₙ)
 //	Vₙ = s × diag(Scale²)          n < AdaptAfter
@@ -28,22 +28,22 @@ import (
 // has the shape of the target (Roberts, Gelman and Gilks 1997).
 //
 // A chain that adapts is not a Markov chain, and no fixed number of its iterations leaves
-// the target exactly invariant. But Cₘ changes less and less, by O(1/m), and averages over
-// the chain converge to the right values; Haario, Saksman and Tamminen (2001) prove this
-// for bounded densities with bounded support. If exact invariance matters, set StopAfter
-// to the length of the burn-in.
+// the target exactly invariant. But Cₘ changes by only O(1/m) per iteration, and averages
+// over the chain converge to the right values; Haario, Saksman and Tamminen (2001) prove
+// this for bounded densities with bounded support. If exact invariance matters, set
+// StopAfter to the length of the burn-in.
 //
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMetropolis struct {
 	// Scale contains a guess for the standard deviation of each coordinate of the target.
 	// Every guess must be positive. Nil means 1 for all. Guess low rather than high: a
-	// chain with short steps learns the right scale, but a chain with long steps stays
-	// where it is and learns nothing.
+	// chain with short steps learns the right scale, but if the steps are too long,
+	// almost all are rejected and the chain learns nothing.
 	Scale []float64
 
-	// AdaptAfter is the number of iterations before the covariance is first
-	// adapted. Zero means 1000. A negative value means never, which gives
-	// the plain random walk.
+	// AdaptAfter is the number of iterations before the covariance is first adapted. Zero
+	// means 1000. A negative value means that the covariance is never adapted, which
+	// gives a plain random walk.
 	AdaptAfter int
 
 	// Every is the number of iterations between updates of the covariance. Zero means 10.
@@ -53,9 +53,9 @@ type AdaptiveMetropolis struct {
 	// never.
 	StopAfter int
 
-	// Epsilon is ε, a variance. It keeps the proposal from collapsing onto a subspace and
-	// should be far below the variance of any coordinate. Zero means 1e-8, which suits
-	// standard deviations of about 1e-3 or more.
+	// Epsilon is ε, a variance. Epsilon keeps the proposal covariance from becoming
+	// singular, and should be far below the variance of any coordinate. Zero means 1e-8,
+	// which suits standard deviations of about 1e-3 or more.
 	Epsilon float64
 }
 
@@ -64,8 +64,8 @@ var _ Rule = AdaptiveMetropolis{}
 // New returns a proposal in d dimensions that follows the rule. It ignores burnIn:
 // StopAfter ends its adaptation.
 //
-// It panics if d < 1, if Scale is neither nil nor of length d, if a scale is
-// not positive, or if Every, StopAfter or Epsilon is negative.
+// New panics if d < 1, if Scale is neither nil nor of length d, if a scale is not
+// positive, or if Every, StopAfter or Epsilon is negative.
 func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 	switch {
 	case d < 1:
@@ -158,9 +158,9 @@ func (p *adaptive) Observe(x []float64, _ float64) {
 	p.refactor()
 }
 
-// refactor factorises cov, which becomes the covariance of the proposal. The contents of
-// cov are lost. If cov is singular because of rounding, or has overflowed, the proposal
-// keeps its old covariance.
+// refactor factorises cov, which becomes the covariance of the proposal. The
+// factorisation overwrites cov. If cov is singular because of rounding, or has
+// overflowed, the proposal keeps its old covariance.
 func (p *adaptive) refactor() {
 	if math.IsInf(p.cov.Trace(), 1) {
 		return
@@ -171,7 +171,8 @@ func (p *adaptive) refactor() {
 	}
 }
 
-// State includes the factor, which may be older than the covariance.
+// State includes the Cholesky factor, because the factor may belong to an earlier
+// covariance.
 func (p *adaptive) State(a *Archive) {
 	a.Int(&p.n)
 	a.Float(&p.seen.N)

@@ -40,18 +40,18 @@ type Chain struct {
 
 // A Sink receives the draws of one chain.
 type Sink interface {
-	// Keep is called for each draw, in order, with the draw and the quantities generated
-	// there. Both are views that are valid only during the call.
+	// Keep is called for each draw, in order, with the draw and the quantities that the
+	// kernel generated at this draw. Both slices are valid only during the call.
 	Keep(x, generated []float64)
 
-	// Turn is called every few milliseconds, between two iterations, and when the chain is
-	// finished. If it returns false, all chains stop.
+	// Turn is called every few milliseconds, between two iterations, and when the chain
+	// is finished. If Turn returns false, all chains stop.
 	Turn(c *Chain, finished bool) bool
 }
 
 // NewChain returns the chain with the given index, counted from 0, in a run with the
-// settings s, which must come from WithDefaults. Its random numbers depend on (s.Seed,
-// index) alone.
+// settings s, which must come from WithDefaults. The random numbers of the chain depend
+// only on (s.Seed, index).
 func NewChain(index int, s Settings) *Chain {
 	source := stream(s.Seed, index)
 	c := &Chain{index: index, settings: s, source: source, rng: rand.New(source)}
@@ -62,9 +62,9 @@ func NewChain(index int, s Settings) *Chain {
 	return c
 }
 
-// The function stream() returns the random numbers of one chain. PCG streams with
-// adjacent seeds are not independent, so the seed and the number of the chain are
-// scrambled first.
+// The function stream() returns the source of the random numbers for one chain. PCG
+// streams with adjacent seeds are not independent, so the seed and the number of the
+// chain are hashed first.
 func stream(seed uint64, chain int) *rand.PCG {
 	mix := func(z uint64) uint64 { return streams.Mix(z + streams.Gamma) }
 	hi := mix(seed)
@@ -72,8 +72,8 @@ func stream(seed uint64, chain int) *rand.PCG {
 }
 
 // Start gives the chain the kernel k and places the chain at the first point from
-// Settings.Start that k accepts. It is an error if k accepts none of 100 points, or if
-// Settings.Start panics.
+// Settings.Start that k accepts. Start returns an error if k accepts none of 100 points,
+// or if Settings.Start panics.
 func (c *Chain) Start(k Kernel) (err error) {
 	c.kernel = k
 	defer func() {
@@ -89,16 +89,17 @@ func (c *Chain) Start(k Kernel) (err error) {
 	return fmt.Errorf("mcmc: chain %d found no start in %d tries; the last error: %w", c.index+1, startTries, err)
 }
 
-// Finished marks a chain as complete without starting it, because all its iterations were
-// run earlier; it records the given counts of those iterations. Advance counts these
-// iterations as done, and runs no further ones.
+// Finished marks a chain as complete without starting it. Finished is called if all
+// iterations of the chain were run earlier, and records the given counts of these
+// iterations. Advance counts these iterations as done, and runs no further ones.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
 }
 
-// Recall passes an earlier draw to the chain, for the R̂ that Progress reports. It
-// calls the function draw() only if that R̂ uses the result.
+// Recall passes a draw from an earlier run to the chain, so that the R̂ reported by
+// Progress includes it. It calls the function draw() only if the result is used for this
+// R̂.
 func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	if c.record == nil {
 		return nil
@@ -114,8 +115,8 @@ func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	return err
 }
 
-// State writes everything on which the rest of the chain depends, or reads it back into a
-// chain that has been started with the same kind of kernel.
+// State writes everything on which the continuation of the chain depends, or reads it
+// back into a chain that has been started with the same kind of kernel.
 func (c *Chain) State(a *Archive) {
 	a.Int(&c.iteration)
 	a.Stats(&c.burnIn)
@@ -123,12 +124,13 @@ func (c *Chain) State(a *Archive) {
 	c.kernel.State(a)
 }
 
-// TurnState returns an earlier State as bytes: the one at the beginning of the last turn
-// or, if the chain has completed all its iterations, the one before the last iteration.
-// It is nil if there has been no turn. The bytes are valid until the next turn.
+// TurnState returns an earlier state of the chain, as written by State: the state at the
+// beginning of the last turn or, if the chain has completed all its iterations, the state
+// before the last iteration. It returns nil if there has been no turn. The bytes are
+// valid until the next turn.
 func (c *Chain) TurnState() []byte { return c.turn }
 
-// Replay runs iterations until the chain has completed the given number. It keeps no
+// Replay runs iterations until the chain has completed the given number. Replay keeps no
 // draws and calls no hook.
 func (c *Chain) Replay(until int) {
 	for c.iteration < until && !c.Interrupted() {
@@ -162,7 +164,8 @@ func (c *Chain) stats() Stats {
 	return burnIn.plus(1, after)
 }
 
-// The method step() performs one iteration and reports whether it ends with a draw.
+// The method step() performs one iteration, and reports whether the new position is a
+// draw.
 func (c *Chain) step() bool {
 	c.kernel.Step(c.rng)
 	if c.Interrupted() {
@@ -177,15 +180,16 @@ func (c *Chain) step() bool {
 	return after%c.settings.Thin == 0
 }
 
-// Interrupted reports whether an iteration stopped before its end: see Interruptible.
-// The State then belongs to an unfinished iteration and cannot be used.
+// Interrupted reports whether an iteration stopped before it was complete: see
+// Interruptible. The chain is then in the middle of an iteration, and its State cannot be
+// used.
 func (c *Chain) Interrupted() bool {
 	k, ok := c.kernel.(Interruptible)
 	return ok && k.Interrupted()
 }
 
-// advance runs iterations until the chain has completed the given number of them, done is
-// closed, or an iteration stops before its end.
+// advance runs iterations until the chain has completed the given number of iterations,
+// the channel done is closed, or an iteration is interrupted.
 func (c *Chain) advance(done <-chan struct{}, until int) {
 	last := c.settings.iterations(c.settings.Draws) - 1
 	for c.iteration < until && !c.Interrupted() {
@@ -224,9 +228,9 @@ func (c *Chain) keep() {
 	c.generated = appendRow(c.generated, c.quantity)
 }
 
-// appendRow appends a row to the rows of earlier draws. If there is no room, it doubles
-// the capacity. The function append() alone would add only a quarter, and would copy long
-// runs too often.
+// appendRow appends a row to the rows of earlier draws. If the slice is full, its
+// capacity is doubled. The function append() alone would increase the capacity by only a
+// quarter, and would copy the draws of long runs too often.
 func appendRow(rows, row []float64) []float64 {
 	if len(rows)+len(row) > cap(rows) {
 		rows = slices.Grow(rows, max(len(row), len(rows)))
@@ -234,7 +238,8 @@ func appendRow(rows, row []float64) []float64 {
 	return append(rows, row...)
 }
 
-// beginTurn records the state, from which the turn can be replayed.
+// beginTurn records the current state of the chain, so that the turn can be replayed from
+// it.
 func (c *Chain) beginTurn() {
 	if c.Sink != nil {
 		a := Archive{buf: c.turn[:0]}
@@ -243,12 +248,12 @@ func (c *Chain) beginTurn() {
 	}
 }
 
-// Advance runs the chains to the end of a run with the settings s. Each chain must have
-// been started, or marked as complete by Finished. Advance reports whether all of them
-// reached that end before ctx was done or a Sink stopped them. The argument names holds
-// the names of the coordinates, which appear in reports of Progress about R̂. MinESS is
-// ignored. If Progress, a kernel or a Sink panics, or ends its goroutine, all chains
-// stop and Advance returns an error.
+// Advance runs the chains until they have completed all iterations of a run with the
+// settings s. Each chain must have been started, or marked as complete by Finished.
+// Advance reports whether all chains were complete before ctx was done or a Sink stopped
+// them. The argument names holds the names of the coordinates, which appear in reports of
+// Progress about R̂. MinESS is ignored. If Progress, a kernel or a Sink panics or calls
+// runtime.Goexit, all chains stop and Advance returns an error.
 func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {
 	until := s.iterations(s.Draws)
 	report := newReporter(s.Progress, names, chains, until)
@@ -258,12 +263,12 @@ func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (
 	return complete, err
 }
 
-// advance brings all chains to the given number of iterations and reports whether they
-// got there before ctx was done.
+// advance runs all chains up to the given number of iterations, and reports whether they
+// completed these before ctx was done.
 //
 // The chains take turns of a few milliseconds, so that the chains of an interrupted run
-// have about the same length even with fewer workers than chains. At the end of its
-// turn a chain calls its sink; if the sink returns false, all chains stop.
+// have about the same length even with fewer workers than chains. At the end of its turn
+// a chain calls the method Turn of its Sink; if Turn returns false, all chains stop.
 func advance(ctx context.Context, chains []*Chain, until, workers int, report *reporter) (complete bool, err error) {
 	const short, long = 5 * time.Millisecond, 20 * time.Millisecond
 

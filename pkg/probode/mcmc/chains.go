@@ -10,7 +10,7 @@ import (
 )
 
 // Chains holds the draws of a run. A value of this type can also be made from draws of
-// another source: the methods need only the fields Names and Draws.
+// another program: the methods need only the fields Names and Draws.
 type Chains struct {
 	// Names are the names of the parameters.
 	Names []string
@@ -20,30 +20,32 @@ type Chains struct {
 	Draws [][][]float64
 
 	// Stats[c] counts the moves of chain c after burn-in, and BurnIn[c] counts its moves
-	// during burn-in. The counts include iterations that are not kept and, after an
-	// interrupted run, the few iterations by which a chain was ahead of the shortest
+	// during burn-in. The counts include iterations whose draws are not kept and, after
+	// an interrupted run, the few iterations by which a chain was ahead of the shortest
 	// chain.
 	Stats, BurnIn []Stats
 
-	// Generated[c][k] are the quantities that the kernel generated at draw k of
-	// chain c, and Quantities are their names: see Settings.Generated. Both are nil if
-	// the kernel generates none.
+	// Generated[c][k] holds the quantities that the kernel generated at draw k of chain
+	// c, and Quantities holds their names: see Settings.Generated. Both slices are nil if
+	// the kernel generates no quantities.
 	Generated  [][][]float64
 	Quantities []string
 
 	// LogWeights[c][k], if not nil, is the logarithm of the weight of draw k of chain c,
-	// up to a constant. The weighted draws represent a distribution other than the one
-	// from which they were drawn. KHat is then the tail index k̂ of the weights.
+	// up to a constant. With these weights the draws represent a distribution other than
+	// the one from which they were drawn. KHat is then the tail index k̂ of the weights.
 	LogWeights [][]float64
 	KHat       float64
 
 	// Meta describes the run, for draws that were read from files: see mcmc/store.
 	Meta []Field
 
-	// Notes are sentences about the run, for example about where its chains began.
+	// Notes are sentences about the run, for example about the starting points of the
+	// chains.
 	Notes []string
 
-	// Capped says that the run reached Settings.MaxDraws before Settings.MinESS.
+	// Capped is true if the run stopped at Settings.MaxDraws before it reached
+	// Settings.MinESS.
 	Capped bool
 }
 
@@ -60,8 +62,8 @@ func (c *Chains) Parameter(i int) [][]float64 {
 // [k][i] is parameter i of draw k. The draws are shared, not copied.
 func (c *Chains) Pooled() [][]float64 { return slices.Concat(c.Draws...) }
 
-// minBulkESS returns the smallest bulk ESS of any parameter. It is NaN if one of them is
-// NaN.
+// minBulkESS returns the smallest bulk ESS of any parameter. The result is NaN if the
+// bulk ESS of any parameter is NaN.
 func (c *Chains) minBulkESS() float64 {
 	least := math.Inf(1)
 	for i := range c.Names {
@@ -71,7 +73,7 @@ func (c *Chains) minBulkESS() float64 {
 }
 
 // Summary returns means, standard deviations, quantiles and diagnostics of every
-// parameter. If there are weights, it describes the weighted draws: see
+// parameter. If the draws have weights, the summary describes the weighted draws: see
 // [diag.Summarize].
 func (c *Chains) Summary() diag.Summary { return diag.Summarize(c.Names, c.Draws, c.LogWeights) }
 

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A hamiltonian summarises the quantities that NUTSQuantities lists.
+// The type hamiltonian holds a summary of the quantities that NUTSQuantities lists.
 type hamiltonian struct {
 	draws     int
 	divergent int
@@ -23,8 +23,8 @@ const (
 	manyDeep  = 0.05
 )
 
-// The method hamiltonian() returns the summary, or false if the draws do not come from
-// NUTS.
+// The method hamiltonian() returns the summary of all chains; the result ok is false if
+// the draws do not come from NUTS.
 func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
 	at := map[string]int{}
 	for _, name := range NUTSQuantities() {
@@ -56,13 +56,13 @@ func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
 	return h, h.draws > 0
 }
 
-// bfmi returns the estimated Bayesian fraction of missing information of the energy,
+// bfmi estimates the energy Bayesian fraction of missing information (E-BFMI),
 //
 //	Σ (Eₙ − Eₙ₋₁)² / Σ (Eₙ − Ē)².
 //
 // Each iteration draws a new momentum, and so a new value of the kinetic energy. If the
-// kinetic energy varies much less than the total energy, the chain moves slowly between
-// regions of different density [Betancourt 2016].
+// energy changes much less from one draw to the next than over the whole chain, the chain
+// moves slowly between regions of different density [Betancourt 2016].
 func bfmi(energy []float64) float64 {
 	if len(energy) < 4 {
 		return math.NaN()
@@ -82,7 +82,8 @@ func (h hamiltonian) String() string {
 	return fmt.Sprintf("NUTS: %.3g leapfrog steps per draw, mean acceptance %.2f, %d divergent paths, E-BFMI at least %.2f", h.leaps, h.accept, h.divergent, h.bfmi)
 }
 
-// The method warn() passes on warnings.
+// The method warn() passes the warnings that follow from the summary to the function in
+// its argument.
 func (h hamiltonian) warn(warn func(string, ...any)) {
 	if h.divergent > 0 {
 		warn("%d of %d paths were divergent: the leapfrog steps are too long for a narrow part of the posterior, which the draws may not represent; increase Accept, use more informative priors, or reparametrise, for example with a non-centred parametrisation of a hierarchical model", h.divergent, h.draws)

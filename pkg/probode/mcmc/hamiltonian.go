@@ -11,10 +11,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Hamiltonian is Hamiltonian Monte Carlo for targets that are nearly Gaussian, in any
-// number of dimensions, such as a posterior given a large amount of data. The first
-// len(Mean) coordinates have a Gaussian approximation. The others, for example random
-// numbers about which the data say little, are nearly independent and N(0, 1).
+// Hamiltonian is a Hamiltonian Monte Carlo kernel for nearly Gaussian targets in any
+// number of dimensions. An example of such a target is a posterior given a large amount
+// of data. Mean and Information give a Gaussian approximation of the first len(Mean)
+// coordinates. The other coordinates, for example random numbers about which the data say
+// little, are nearly independent and N(0, 1).
 //
 // In coordinates z in which the target is nearly N(0, I), let its density be e^−φ(z) with
 // respect to N(0, I). Each iteration draws a momentum p ~ N(0, I) and follows Hamilton's
@@ -27,31 +28,32 @@ import (
 //	p ← p − ½ε ∇φ(z),   (z, p) ← (z cos ε + p sin ε, p cos ε − z sin ε),   p ← p − ½ε ∇φ(z)
 //
 // The last point is accepted with probability min(1, e^−ΔH). A rotation preserves ½zᵀz +
-// ½pᵀp, so errors come only from φ, and the number of coordinates in which φ is constant
-// does not matter [Beskos, Pinski, Sanz-Serna & Stuart 2011; Shahbaba et al. 2014]. A path
-// turns by about a right angle, at which successive draws are least correlated. If the
-// target is close to its approximation, one step is enough, and one evaluation of the
-// gradient gives a nearly independent draw, whereas NUTS needs seven or more.
+// ½pᵀp, so only φ contributes to the error in H, and coordinates in which φ is constant
+// do not reduce the acceptance rate [Beskos, Pinski, Sanz-Serna & Stuart 2011; Shahbaba
+// et al. 2014]. Along a path, (z, p) turns by about a right angle, for which successive
+// draws are least correlated. If the target is close to its Gaussian approximation, one
+// step is enough, and one evaluation of the gradient gives a nearly independent draw,
+// whereas NUTS needs seven or more.
 //
-// Without the steps of p the path is a rotation, which needs no gradient: a
+// Without the updates of p by ∇φ, the path is a rotation, which needs no gradient: a
 // preconditioned Crank–Nicolson move about the approximation [Rudolf & Sprungk 2018]. A
-// chain that only makes rotations gets stuck in the tails, where they are rarely accepted.
-// If Learned is not zero, the share of iterations that make a rotation is the share of
-// rotations that would have been accepted in the last part of the burn-in. The others
-// follow a path.
+// chain that uses only rotations gets stuck in the tails, where they are rarely accepted.
+// If Learned is not zero, some iterations use a rotation, and the others a path with
+// gradients. The fraction of iterations with a rotation equals the mean acceptance
+// probability of rotations in the last part of the burn-in, but is at most 0.9.
 //
-// All learning happens in the burn-in. The step length is tuned by stochastic
-// approximation [Robbins & Monro 1951]. If the target is far from its approximation, the
-// steps become short or few moves are accepted, and NUTS is better. Apart from calls of
-// Target, an iteration allocates no memory.
+// The kernel learns only during the burn-in. The step length is tuned by stochastic
+// approximation [Robbins & Monro 1951]. If the target is far from its Gaussian
+// approximation, the steps become short or few moves are accepted, and NUTS is better.
+// Apart from calls of Target, an iteration allocates no memory.
 type Hamiltonian struct {
-	// Target is the log density, with respect to volume for the first len(Mean)
+	// Target is the log density, with respect to Lebesgue measure for the first len(Mean)
 	// coordinates and with respect to N(0, I) for the others. If grad is nil, only the
 	// value is needed.
 	Target GradientDensity
 
-	// BurnIn is the number of iterations during which the kernel learns. It should equal
-	// Settings.BurnIn of the run.
+	// BurnIn is the number of iterations during which the kernel learns. BurnIn should
+	// equal Settings.BurnIn of the run.
 	BurnIn int
 
 	// Mean and Information describe the Gaussian approximation, such as a mode and the
@@ -96,8 +98,9 @@ type tuning struct {
 	mean float64 // of the values of log, with weights n
 }
 
-// update changes the step after a path with the given probability of acceptance. Near the
-// best step the probability falls by about 0.35 if the logarithm of the step grows by 1.
+// The method update() adapts the step length after a path with the given probability of
+// acceptance. Near the best step length, the acceptance probability falls by about 0.35
+// if the logarithm of the step length grows by 1.
 func (t *tuning) update(accept, longest float64) {
 	const gain, power = 2, 0.6
 	t.n++
@@ -106,12 +109,13 @@ func (t *tuning) update(accept, longest float64) {
 	t.mean += 2 / (t.n + 1) * (t.log - t.mean)
 }
 
-// The method leaps() returns the number of steps, at least fewest, with which a path is
-// most efficient. The standard deviation σ of ΔH is proportional to the square of the
-// step length, and the mean probability a of acceptance is erfc(σ/√8) [Beskos, Pillai,
-// Roberts, Sanz-Serna & Stuart 2013]. The cost of a path is proportional to the number of
-// steps. The number of effective draws is nearly proportional to a³: where few paths are
-// accepted, these are seldom the ones that lead out of a tail.
+// The method leaps() returns the number of steps for which a path is most efficient, from
+// the argument fewest up to the constant mostLeaps. The standard deviation σ of ΔH is
+// proportional to the square of the step length, and the mean probability a of acceptance
+// is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna & Stuart 2013]. The cost of a path
+// is proportional to the number of steps. The effective sample size is taken as
+// proportional to a³, not to a: if few paths are accepted, the accepted ones rarely lead
+// out of a tail.
 func (t *tuning) leaps(fewest int) int {
 	best, most := fewest, 0.
 	for n := fewest; n <= mostLeaps; n++ {
@@ -124,7 +128,8 @@ func (t *tuning) leaps(fewest int) int {
 	return best
 }
 
-// Init places the chain at a copy of x, with a kernel that has learned nothing.
+// Init places the chain at a copy of x, and resets everything that the kernel has
+// learned.
 func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	d := len(k.Mean)
 	if k.Target == nil || k.Information == nil || d == 0 || d > len(x) || k.Information.SymmetricDim() != d || k.Learned < 0 || k.Learned > d || k.BurnIn < 0 {
@@ -188,14 +193,14 @@ func (k *Hamiltonian) evaluate(force, z []float64) (float64, error) {
 	return logp, err
 }
 
-// The method energy() returns H for the position z, with the log density logp, and the
-// momentum p.
+// The method energy() returns H for the position z and the momentum p; the argument logp
+// is the log density at z.
 func (k *Hamiltonian) energy(z, p []float64, logp float64) float64 {
 	rest := z[len(k.Mean):]
 	return floats.Dot(p, p)/2 + floats.Dot(rest, rest)/2 - logp
 }
 
-// rotate turns (q, p) by an angle.
+// The function rotate() turns (q, p) by an angle.
 func rotate(q, p []float64, angle float64) {
 	sin, cos := math.Sincos(angle)
 	for i, v := range q {
@@ -235,7 +240,7 @@ func (k *Hamiltonian) Step(rng *rand.Rand) {
 	}
 }
 
-// The method turning() returns the share of rotations.
+// The method turning() returns the fraction of iterations that use a rotation.
 func (k *Hamiltonian) turning() float64 {
 	if k.turns == 0 {
 		return 0
@@ -243,8 +248,9 @@ func (k *Hamiltonian) turning() float64 {
 	return min(mostTurns, k.turns/float64(k.BurnIn-k.learn.until))
 }
 
-// The method move() proposes a path of several steps, or only a rotation if there are no
-// steps, and returns the probability of accepting it.
+// The method move() proposes the end point of a path or, if the number of steps is zero,
+// of a rotation. Then it accepts or rejects this point, and returns the probability of
+// acceptance.
 func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	k.stats.Proposed++
 	copy(k.q, k.z)
@@ -252,7 +258,8 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 		k.p[i] = rng.NormFloat64()
 	}
 	start := k.energy(k.q, k.p, k.logp)
-	// A random path length avoids paths that last exactly one period of a coordinate.
+	// The length of the path is random, so that it is not always a full period of some
+	// coordinate.
 	length := 0.8 + 0.4*rng.Float64()
 	var logp float64
 	var err error
@@ -278,7 +285,7 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 }
 
 // The method follow() moves (q, p) along a path, and returns the log density at its end.
-// It stops early if the path reaches a point at which the density is zero or undefined.
+// The path ends early if it reaches a point at which the density is zero or undefined.
 func (k *Hamiltonian) follow(steps int, size float64) (logp float64, err error) {
 	if !k.known {
 		k.evaluate(k.force, k.z)
@@ -303,8 +310,8 @@ func (k *Hamiltonian) follow(steps int, size float64) (logp float64, err error) 
 // Position returns the position of the chain. The slice is valid until the next Step.
 func (k *Hamiltonian) Position() []float64 { return k.x }
 
-// Stats returns the counts since Init. Failed counts the moves along which the target could
-// not be evaluated; they are rejected.
+// Stats returns the counts of moves since Init. The field Failed counts the moves that
+// were rejected because the target could not be evaluated.
 func (k *Hamiltonian) Stats() Stats { return k.stats }
 
 // LogDensity returns the value of Target at the position.
@@ -316,13 +323,14 @@ func (k *Hamiltonian) Evaluate() []float64 {
 	return []float64{logp}
 }
 
-// Leap returns the length of the steps and the share of rotations, which is final after
-// the burn-in.
+// Leap returns the step length and the fraction of iterations that use a rotation.
+// Neither changes after the burn-in.
 func (k *Hamiltonian) Leap() (size, turning float64) {
 	return k.leap, k.turning()
 }
 
-// State writes or reads the position and what has been learned.
+// State writes or reads the position of the chain and everything that the kernel has
+// learned.
 func (k *Hamiltonian) State(a *Archive) {
 	a.Int(&k.n)
 	a.Floats(k.x)

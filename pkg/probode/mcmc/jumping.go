@@ -8,21 +8,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ModeJumping is the [Rule] for a target with several known modes. Let mₖ, Cₖ = LₖLₖᵀ
-// and wₖ be the location, covariance and weight of mode k, and let j be the mode
-// nearest to x: the one with the largest wₖ N(x; mₖ, Cₖ). Each iteration makes one of
-// three moves:
+// ModeJumping is the [Rule] for a target with several known modes. Let mₖ, Cₖ = LₖLₖᵀ and
+// wₖ be the location, covariance and weight of mode k, and let j be the mode nearest to
+// x, for which wₖ N(x; mₖ, Cₖ) is largest. Each iteration makes one of three moves:
 //
 //	walk   y = x + sⱼ Lⱼ z                       z ~ N(0, I)
 //	leap   y = mₖ + Lₖ Lⱼ⁻¹ (x − mⱼ)             k ≠ j in proportion to wₖ
 //	draw   y ~ Σ wₖ t(mₖ, Cₖ)                    Student's t distribution with 5 degrees of freedom
 //
-// The leap takes a point to the corresponding point of another mode [after Tjelmeland &
-// Hegstad 2001]; if the modes are nearly Gaussian, it is usually accepted, whatever the
-// dimension. The draw is independent of x, and works even if the modes are not nearly
-// Gaussian. All three are accepted or rejected by the Metropolis–Hastings rule, so the
-// wₖ, mₖ and Cₖ need not be exact. During burn-in the sizes sⱼ are tuned to give an
-// acceptance rate of 0.3.
+// The move named leap takes a point to the corresponding point of another mode [after
+// Tjelmeland & Hegstad 2001]; if the modes are nearly Gaussian, a leap is usually
+// accepted in any number of dimensions. The move named draw proposes a point that is
+// independent of x, and works even if the modes are not nearly Gaussian. All three moves
+// are accepted or rejected by the Metropolis–Hastings rule, so the wₖ, mₖ and Cₖ need not
+// be exact. During burn-in the sizes sⱼ are tuned to give an acceptance rate of 0.3.
 type ModeJumping struct {
 	Modes []GaussianMode
 }
@@ -43,7 +42,7 @@ const (
 	rateNear    = 0.3
 )
 
-// New returns the proposal. It panics if there are no modes, or if a mode does not have
+// New returns the proposal. New panics if there are no modes, or if a mode does not have
 // d coordinates, a positive definite covariance and a positive weight.
 func (r ModeJumping) New(d, burnIn int) Proposal {
 	if len(r.Modes) == 0 {
@@ -68,7 +67,7 @@ func (r ModeJumping) New(d, burnIn int) Proposal {
 	return p
 }
 
-// A modeAtWork is a mode in the form that the moves use.
+// A modeAtWork is a mode with the factorised covariance that the moves use.
 type modeAtWork struct {
 	mean           []float64
 	l              *mat.TriDense
@@ -110,7 +109,7 @@ type jumping struct {
 	last  int // the mode of the last move, if that was a walk; else −1
 }
 
-// The method nearest() returns the mode that x belongs to.
+// The method nearest() returns the index of the mode nearest to x.
 func (p *jumping) nearest(x []float64) int {
 	best, at := math.Inf(-1), 0
 	for k, g := range p.modes {
@@ -121,7 +120,7 @@ func (p *jumping) nearest(x []float64) int {
 	return at
 }
 
-// The method density() returns the log density with which the draw move proposes x, up to
+// The method density() returns the log density with which the move draw proposes x, up to
 // a constant.
 func (p *jumping) density(x []float64) float64 {
 	n := float64(len(x))

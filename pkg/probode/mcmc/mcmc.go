@@ -1,7 +1,8 @@
 // Package mcmc draws from a probability density that is known up to a constant, by
 // Markov chain Monte Carlo.
 //
-// It has two parts, and either can be used without the other:
+// The package has two parts, transitions and chains, each of which can be used without
+// the other:
 //
 //   - Transitions: a [Kernel] moves one chain by one iteration. [Metropolis] is the
 //     Metropolis–Hastings kernel. Its proposals follow a [Rule]:
@@ -18,8 +19,8 @@
 // Package mcmc/diag contains diagnostics for draws from any source. Package mcmc/store
 // keeps the draws in files, so that a run can be stopped, resumed and extended.
 //
-// The package knows nothing about differential equations. A density that needs a
-// numerical solution is an ordinary [LogDensity]; its evaluations may fail.
+// The package contains no code for differential equations. A density that needs a
+// numerical solution is an ordinary [LogDensity], whose evaluation may fail.
 //
 // # References
 //
@@ -70,18 +71,18 @@ import (
 
 // A LogDensity is the logarithm of a density, up to an additive constant.
 //
-// −Inf means that x lies outside the support: a move there is rejected. An error, NaN or
+// −Inf means that x lies outside the support: a move to x is rejected. An error, NaN or
 // +Inf means that the density could not be evaluated, for example because a differential
-// equation has no numerical solution at x. Such a move is also rejected, but it is
-// counted as failed, because failures may exclude a region from the posterior.
+// equation has no numerical solution at x. A move to such a point is also rejected, but
+// it is counted as failed, because failures may exclude a region from the posterior.
 //
 // A LogDensity must neither change nor keep x. Chains run at the same time, so a
-// LogDensity that owns a workspace serves one chain only.
+// LogDensity that owns a workspace can be used by only one chain.
 type LogDensity func(x []float64) (logDensity float64, err error)
 
-// A GradientDensity is a LogDensity that also writes its gradient to grad. The rules for a
-// LogDensity apply to it, too. Where it returns −Inf or an error, the gradient has no
-// meaning.
+// A GradientDensity is a LogDensity that also writes its gradient to grad. The rules for
+// a LogDensity also apply to a GradientDensity. If the function returns −Inf or an error,
+// the gradient has no meaning.
 type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 
 var errNotFinite = errors.New("the log density or its gradient is not finite: want finite numbers")
@@ -98,8 +99,8 @@ func checked(logp float64, err error) (float64, error) {
 	return logp, nil
 }
 
-// The method checked() calls f. It returns NaN and an error if the value or the gradient
-// could not be evaluated.
+// The method checked() calls f. The result is NaN and an error if the value or the
+// gradient could not be evaluated.
 func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 	logp, err := checked(f(grad, x))
 	if sum := floats.Sum(grad); math.IsInf(logp, -1) || !math.IsNaN(sum) && !math.IsInf(sum, 0) {
@@ -109,7 +110,7 @@ func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 }
 
 // startError returns the reason why a chain cannot begin at x, or nil if it can. The
-// other arguments are the results of checked() at x.
+// arguments logp and err are the results of checked() at x.
 func startError(x []float64, logp float64, err error) error {
 	if math.IsInf(logp, -1) {
 		err = errors.New("the density is zero: want a point in the support")
@@ -120,13 +121,13 @@ func startError(x []float64, logp float64, err error) error {
 	return nil
 }
 
-// A Kernel keeps the position of one chain and moves it at random. The move leaves the
-// target distribution invariant. A kernel may keep more than the position, such as
-// latent variables, a density or an adapted proposal. It need not be safe for
-// concurrent use.
+// A Kernel stores the position of one chain and performs its random moves. Each move
+// leaves the target distribution invariant. A kernel may store more than the position,
+// such as latent variables, a density or an adapted proposal. A kernel need not be safe
+// for concurrent use.
 type Kernel interface {
-	// Init places the chain at a copy of x, with all counts at zero, and draws latent
-	// variables from rng. It is an error if the density at x is zero or cannot be
+	// Init places the chain at a copy of x, sets all counts to zero, and draws latent
+	// variables from rng. Init returns an error if the density at x is zero or cannot be
 	// evaluated; Init may then be called again.
 	Init(x []float64, rng *rand.Rand) error
 
@@ -137,7 +138,7 @@ type Kernel interface {
 	// The slice is valid until the next Step and must not be changed.
 	Position() []float64
 
-	// Stats returns the counts since Init.
+	// Stats returns the counts of moves since Init.
 	Stats() Stats
 
 	// State writes everything that Step and Position depend on, or reads it back into a
@@ -152,37 +153,37 @@ type Generator interface {
 	Generate(dst []float64)
 }
 
-// Interruptible is a Kernel whose Step or Generate may stop before its end, for example
-// when a context ends during a long evaluation.
+// Interruptible is a Kernel whose Step or Generate may return early, for example when a
+// context ends during a long evaluation.
 type Interruptible interface {
 	Kernel
-	// Interrupted reports whether Step or Generate stopped before its end. The iteration
-	// then does not count, and the chain runs no further iterations.
+	// Interrupted reports whether Step or Generate returned early. If so, the iteration
+	// does not count, and the chain runs no further iterations.
 	Interrupted() bool
 }
 
-// A Rule says how a chain in d dimensions proposes its moves.
+// A Rule determines how a chain in d dimensions proposes its moves.
 type Rule interface {
 	// New returns the proposal of one chain. The proposal may learn during the first
 	// burnIn iterations.
 	New(d, burnIn int) Proposal
 }
 
-// A Proposal proposes the moves of one chain, according to a Rule and to what it has
-// learned from that chain.
+// A Proposal proposes the moves of one chain. The moves follow a Rule, and may be adapted
+// to the earlier positions of that chain.
 type Proposal interface {
-	// Propose sets dst to the result of a random move from x; it does not change x. It
-	// returns log q(x | dst) − log q(dst | x), which is zero for a symmetric proposal. The
-	// kernel adds this number to the log ratio of the target densities.
+	// Propose sets dst to the result of a random move from x; it does not change x.
+	// Propose returns log q(x | dst) − log q(dst | x), which is zero for a symmetric
+	// proposal. The kernel adds this number to the log ratio of the target densities.
 	Propose(dst, x []float64, rng *rand.Rand) float64
 
 	// Observe passes the outcome of the move to the proposal: the position of the chain
-	// after the move, and the acceptance probability of the move. It is
-	// called once per iteration, whether or not the move was accepted: a position counts
-	// once for every iteration during which the chain stays there.
+	// after the move, and the acceptance probability of the move. Observe is called once
+	// per iteration, whether or not the move was accepted, so a position at which the
+	// chain stays for several iterations is passed several times.
 	Observe(x []float64, probability float64)
 
-	// State writes, or reads back, what has been learned.
+	// State writes everything that the proposal has learned, or reads it back.
 	State(a *Archive)
 }
 

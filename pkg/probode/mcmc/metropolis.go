@@ -5,22 +5,22 @@ import (
 	"math/rand/v2"
 )
 
-// Metropolis is the Metropolis–Hastings kernel. It proposes y from the density
-// q(y | x) and moves there with probability
+// Metropolis is the Metropolis–Hastings kernel. From the position x, the kernel proposes
+// a point y drawn from the density q(y | x), and moves to y with probability
 //
 //	min(1, π(y) q(x | y) / π(x) q(y | x)).
 //
-// One iteration evaluates the target once. It allocates no memory apart from what this
-// evaluation needs.
+// One iteration evaluates the target once. An iteration allocates no memory, except while
+// the target is evaluated.
 type Metropolis struct {
 	Target LogDensity
 
-	// Proposal is the rule that proposes moves. Nil means AdaptiveMixture{} or, if BurnIn
-	// is zero, AdaptiveMetropolis{}, which never stops learning.
+	// Proposal is the rule by which moves are proposed. Nil means AdaptiveMixture{} or,
+	// if BurnIn is zero, AdaptiveMetropolis{}, which never stops learning.
 	Proposal Rule
 
-	// BurnIn is the number of iterations during which the proposal may learn. It should
-	// equal Settings.BurnIn of the run.
+	// BurnIn is the number of iterations during which the proposal may learn. BurnIn
+	// should equal Settings.BurnIn of the run.
 	BurnIn int
 
 	walk  Proposal
@@ -59,8 +59,9 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 	logp, err := checked(m.Target(m.y))
 	m.stats.Proposed++
 
-	// If U is uniform, −log U is exponential. The variate is drawn even if the outcome
-	// is certain, so that the number of variates drawn does not depend on the outcome.
+	// If U is uniform on (0, 1), −log U has the standard exponential distribution. The
+	// variate is drawn even if the outcome is certain, so that the number of variates
+	// drawn does not depend on the outcome.
 	e := rng.ExpFloat64()
 	probability := 0.0
 	if err != nil {
@@ -80,7 +81,7 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 // Position returns the position of the chain. The slice is valid until the next Step.
 func (m *Metropolis) Position() []float64 { return m.x }
 
-// Stats returns the counts since Init.
+// Stats returns the counts of moves since Init.
 func (m *Metropolis) Stats() Stats { return m.stats }
 
 // Evaluate recomputes the log density at the position of the chain. The result is NaN
@@ -90,7 +91,8 @@ func (m *Metropolis) Evaluate() []float64 {
 	return []float64{logp}
 }
 
-// State writes or reads the position and what the proposal has learned.
+// State writes or reads the position of the chain and everything that the proposal has
+// learned.
 func (m *Metropolis) State(a *Archive) {
 	a.Floats(m.x)
 	a.Float(&m.logp)

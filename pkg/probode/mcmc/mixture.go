@@ -22,41 +22,42 @@ import (
 //	       w = (ν + q(x)) / χ²,  q(x) = ‖A⁻¹(x − m)‖²   χ² of ν + d degrees of freedom
 //
 // The pull is reversible with respect to the Student t distribution with ν = 5 degrees of
-// freedom about m. If the target is nearly Gaussian, successive draws are almost
-// independent. If it is not, the heavy tails of the t distribution keep the chain from
-// getting stuck [after Rudolf & Sprungk 2018; Kamatani 2018]. The walk works for
-// targets that are far from Gaussian, and the line works before the shape is known,
-// since the size of each column is tuned separately.
+// freedom about m. If the target is nearly Gaussian, the pull makes successive draws
+// almost independent. If the target is far from Gaussian, the heavy tails of the t
+// distribution keep the chain from getting stuck [after Rudolf & Sprungk 2018; Kamatani
+// 2018]. The move named walk works for targets that are far from Gaussian. The move named
+// line works before the shape of the target is known, since its size is tuned separately
+// for each column of A.
 //
-// All learning happens in the burn-in. The estimates m and C come from windows of
+// The proposal learns only during the burn-in. The estimates m and C come from windows of
 // iterations. If one window ends at iteration n, the next ends at iteration 1.2 n. An
-// estimate uses only the last two windows, because the chain may begin far from the
-// bulk of the target. Successive positions are correlated, and a few of them give a
-// poor estimate of the covariance. So C is shrunk towards the previous shape, which has
-// the weight of d(d+1)/2 positions, or of d times as many if Cov was given. Stochastic
-// approximation [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates
-// of 0.234 (0.44 in one dimension), 0.44 and 0.3, respectively. Each move is then
-// chosen with a probability of 0.15 plus a share of the remaining 0.55. This share is
-// proportional to the mean squared length of the move's jumps, measured in units of C.
-// A rejected proposal counts as a jump of length zero. After the burn-in nothing
-// changes, so the draws are those of an ordinary Markov chain. Without burn-in nothing
-// is learned.
+// estimate uses only the last two windows, because the chain may begin far from the bulk
+// of the target. Successive positions are correlated, and a small number of positions
+// gives a poor estimate of the covariance. So C is shrunk towards the previous shape,
+// which has the weight of d(d+1)/2 positions, or of d times as many if Cov was given.
+// Stochastic approximation [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to
+// acceptance rates of 0.234 (0.44 in one dimension), 0.44 and 0.3, respectively. Each
+// move is then chosen with a probability of 0.15 plus a share of the remaining 0.55. This
+// share is proportional to the mean squared jump distance of the move, measured in the
+// metric C⁻¹. A rejected proposal counts as a jump of length zero. After the burn-in
+// nothing changes, so the draws are those of an ordinary Markov chain. Without burn-in
+// nothing is learned.
 //
-// The burn-in that is needed depends on what is known beforehand. With a Cov that is
-// about right, or too large by a common factor, 1000 iterations suffice in twenty
-// dimensions; with a Cov that is wrong by factors of two and three in several
-// directions, 10 000 are needed. Without Cov, 1000 suffice in three dimensions even if
-// the scales are wrong by a factor of a hundred. If the scales are about right but the
-// covariance has condition number 10⁶, 5000 are needed in eight dimensions and 20 000
-// in twenty. In a funnel, such as a hierarchical model with few groups in its centred
-// form, the chains mix as badly as those of any walk with a single scale: use other
-// coordinates.
+// How long the burn-in must be depends on what is known about the target beforehand. With
+// a Cov that is about right, or too large by a common factor, 1000 iterations suffice in
+// twenty dimensions; with a Cov that is wrong by factors of two and three in several
+// directions, 10 000 are needed. Without Cov, 1000 iterations suffice in three dimensions
+// even if the scales are wrong by a factor of a hundred. If the scales are about right
+// but the covariance has condition number 10⁶, 5000 iterations are needed in eight
+// dimensions and 20 000 in twenty. In a funnel, such as a hierarchical model with few
+// groups in its centred form, the chains mix as badly as any random walk with a single
+// scale: use other coordinates.
 //
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMixture struct {
 	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
-	// and the Gaussian approximation there. A nil Mean means that the mean is unknown, and
-	// a nil Cov means the unit matrix.
+	// and the Gaussian approximation there. If Mean is nil, the mean is unknown, and a
+	// nil Cov stands for the unit matrix.
 	Mean []float64
 	Cov  mat.Symmetric
 }
@@ -86,9 +87,9 @@ const (
 	windowsGrowth = 1.2
 )
 
-// New returns the proposal of one chain. It panics if d < 1, if burnIn is negative, if
-// Mean or Cov is neither nil nor of dimension d, or if a variance in Cov is not
-// positive and finite.
+// New returns the proposal of one chain. New panics if d < 1, if burnIn is negative, if
+// Mean or Cov is neither nil nor of dimension d, or if a variance in Cov is not positive
+// and finite.
 func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	switch {
 	case d < 1 || burnIn < 0:
@@ -224,7 +225,7 @@ func (p *mixture) squaredDistance(x []float64) float64 {
 	return sum
 }
 
-// Observe learns from the outcome of the last move.
+// Observe adapts the proposal to the outcome of the last move.
 func (p *mixture) Observe(x []float64, probability float64) {
 	if len(x) != len(p.mean) {
 		panic("mcmc: the position has the wrong length")
@@ -271,19 +272,19 @@ func (p *mixture) Observe(x []float64, probability float64) {
 	}
 }
 
-// learn estimates the mean and the covariance from the last two windows. The covariance
-// is shrunk towards the previous shape, whose axes are first rescaled by the sizes that
-// were tuned for the line moves.
+// The method learn() estimates the mean and the covariance from the last two windows. The
+// covariance is shrunk towards the previous shape, whose axes are first rescaled by the
+// sizes that were tuned for the line moves.
 func (p *mixture) learn() {
 	d := len(p.mean)
 	last, this := &p.windows[0], &p.windows[1]
 	n := last.N + this.N
 	cov := mat.NewSymDense(d, nil)
-	// A line move that is accepted at the rate 0.44 has a size of 2.38 conditional
-	// standard deviations of the target. The mean of the log sizes over all lines is used
-	// with full weight. The deviation of the log size of one line from this mean has a
-	// weight that grows with the number of moves tried along that line; otherwise the
-	// noise in about twenty sizes would spoil a good shape.
+	// The size of a line move with the acceptance rate 0.44 is about 2.38 times the
+	// conditional standard deviation of a Gaussian target. The mean of the log sizes over
+	// all lines is used with full weight. The deviation of the log size of one line from
+	// this mean has a weight that grows with the number of moves tried along that line;
+	// otherwise the noise in about twenty sizes would spoil a good estimate of the shape.
 	before := make([]float64, d)
 	var common float64
 	for _, l := range p.logLine {
@@ -313,8 +314,9 @@ func (p *mixture) learn() {
 	p.windows[1].Clear()
 }
 
-// choose sets the probability of each move to leastChance plus a share of the remaining
-// probability. The share is proportional to the mean gain per attempt.
+// The method choose() sets the probability of each move to leastChance plus a share of
+// the remaining probability. The share is proportional to the mean squared jump distance
+// of the move.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64
@@ -334,7 +336,7 @@ func (p *mixture) choose() {
 
 // setShape sets A to the principal axes of cov, and resets the sizes. The axes are
 // computed after scaling to unit variances, so that differing units cause no loss of
-// accuracy. It reports whether cov is a covariance matrix; if not, nothing changes.
+// accuracy. setShape reports whether cov is a covariance matrix; if not, nothing changes.
 func (p *mixture) setShape(cov *mat.SymDense) bool {
 	d := len(p.mean)
 	sd := make([]float64, d)
@@ -373,7 +375,7 @@ func (p *mixture) setShape(cov *mat.SymDense) bool {
 	return true
 }
 
-// State writes or reads what has been learned.
+// State writes or reads everything that the proposal has learned.
 func (p *mixture) State(a *Archive) {
 	a.Int(&p.n)
 	a.Int(&p.next)

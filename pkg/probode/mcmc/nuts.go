@@ -9,51 +9,53 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// NUTS is the no-U-turn sampler, the kernel for many or correlated coordinates if the
-// target has a gradient. Each iteration draws a momentum p ~ N(0, M), follows Hamilton's
-// equations for
+// NUTS is the no-U-turn sampler. This kernel is suitable for many or strongly correlated
+// coordinates, provided that the target has a gradient. Each iteration draws a momentum p
+// ~ N(0, M), follows Hamilton's equations for
 //
 //	H(x, p) = −log π(x) + ½ pᵀ M⁻¹ p
 //
 // by leapfrog steps, and draws the next position from the points of the path, with
 // weights e^−H. The path doubles in length, forwards or backwards at random, until it
-// makes a U-turn. This is the multinomial form of the algorithm. The generalised U-turn
-// test is used, and it is also applied across the two halves of each doubled path
-// [Hoffman & Gelman 2014; Betancourt 2017].
+// makes a U-turn. Selecting the position with these weights is the multinomial form of
+// the algorithm. U-turns are detected with the generalised criterion, which is also
+// applied across the two halves of each doubled path [Hoffman & Gelman 2014; Betancourt
+// 2017].
 //
-// All learning takes place during burn-in. The step size is tuned by dual averaging so
+// The kernel learns only during the burn-in. The step size is tuned by dual averaging so
 // that the mean acceptance probability approaches Accept. The inverse of M is estimated
-// from the draws in windows that double in length. In up to 100 dimensions it is a full
-// covariance matrix. In more dimensions, without CovAt, only scales are estimated: those
-// of the coordinates or, if Cov is given, those of the coordinates in which Cov is the
-// unit matrix.
+// from the draws in windows that double in length. In up to 100 dimensions a full
+// covariance matrix is estimated. In more dimensions, without CovAt, only the standard
+// deviations are estimated: those of the coordinates or, if Cov is given, those of the
+// coordinates in which Cov is the unit matrix.
 //
 // A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
-// The step is then too long for some part of the target, and the draws may not represent
-// that part. The quantities in [NUTSQuantities] record this and more for each draw, and
-// Chains.Warnings assesses them.
+// If paths are divergent, the step is too long in some region of the target, and the
+// draws may not represent that region. For each draw, the quantities in [NUTSQuantities]
+// record, among others, whether the path was divergent; Chains.Warnings checks them.
 //
 // One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
-// once. It allocates no memory apart from what this evaluation needs.
+// once. An iteration allocates no memory, except while the target is evaluated.
 type NUTS struct {
 	Target GradientDensity
 
-	// BurnIn is the number of iterations during which the kernel learns. It should equal
-	// Settings.BurnIn of the run.
+	// BurnIn is the number of iterations during which the kernel learns. BurnIn should
+	// equal Settings.BurnIn of the run.
 	BurnIn int
 
 	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
-	// and the inverse of the Fisher information there. A nil Cov means the unit matrix. A
-	// nil Mean means the starting point.
+	// and the inverse of the Fisher information there. A nil Cov stands for the unit
+	// matrix, and a nil Mean for the starting point.
 	Mean []float64
 	Cov  mat.Symmetric
 
 	// CovAt, if not nil, returns a guess of the covariance of the target from its shape
-	// near x, such as the inverse of the Fisher information there, or nil if there is
-	// none. It is called at the mean of the draws of each window, because the shape at a
-	// mode can differ from the shape where most of the mass is. The draws of the window
-	// are then used only to correct this guess. The windows begin early, so that few
-	// paths are computed with a bad metric.
+	// near x, such as the inverse of the Fisher information at x. CovAt returns nil if it
+	// has no guess. CovAt is called at the mean of the draws of each window, because the
+	// shape at a mode can differ from the shape of the region that contains most of the
+	// probability mass. The draws of the window are then used only to correct this guess.
+	// If CovAt is given, the windows begin early, so that few paths are computed with a
+	// bad metric.
 	CovAt func(x []float64) mat.Symmetric
 
 	// Accept is the mean probability of acceptance to which the step is tuned. Zero means
@@ -72,9 +74,9 @@ type NUTS struct {
 	stats Stats
 	last  path // the path of the last iteration
 
-	// The following fields are the workspace of an iteration: the ends of the path, the
-	// path itself, the half that is added to it, and, for each depth, the right half of a
-	// path of that depth.
+	// The following fields are the workspace of an iteration: the two end points of the
+	// path, the path itself, the half that is added to it, and, for each depth, the right
+	// half of a path with that depth.
 	rng         *rand.Rand
 	back, front phase
 	whole, half tree
@@ -120,7 +122,7 @@ type phase struct {
 	logp    float64
 }
 
-// A draw is a position, without a momentum.
+// A draw is a position in whitened coordinates, without a momentum.
 type draw struct {
 	z, g         []float64
 	logp, energy float64
@@ -170,7 +172,7 @@ func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// The method workspace() allocates the memory of the kernel.
+// The method workspace() allocates the slices that the kernel reuses in every iteration.
 func (k *NUTS) workspace(d int) {
 	vector := func() []float64 { return make([]float64, d) }
 	point := func() draw { return draw{z: vector(), g: vector()} }
@@ -184,8 +186,8 @@ func (k *NUTS) workspace(d int) {
 	}
 }
 
-// evaluate stores the gradient at the whitened point z and returns the log density, or
-// NaN and an error.
+// evaluate stores in g the gradient of the log density at the whitened point z, and
+// returns the log density, or NaN and an error.
 func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	k.white.from(k.place, z)
 	logp, err := k.Target.checked(g, k.place)
@@ -193,7 +195,8 @@ func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	return logp, err
 }
 
-// The method leap() takes a leapfrog step, in whitened coordinates, and returns H.
+// The method leap() takes one leapfrog step in whitened coordinates, and returns H at the
+// new point.
 func (k *NUTS) leap(s *phase, step float64) float64 {
 	floats.AddScaled(s.p, step/2, s.g)
 	floats.AddScaled(s.z, step, s.p)
@@ -206,7 +209,8 @@ func (k *NUTS) leap(s *phase, step float64) float64 {
 	return floats.Dot(s.p, s.p)/2 - s.logp
 }
 
-// begin sets s to the position of the chain with a new momentum and returns H.
+// The method begin() sets s to the position of the chain with a newly drawn momentum, and
+// returns H.
 func (k *NUTS) begin(s *phase, rng *rand.Rand) float64 {
 	copy(s.z, k.at.z)
 	copy(s.g, k.at.g)
@@ -217,8 +221,8 @@ func (k *NUTS) begin(s *phase, rng *rand.Rand) float64 {
 	return floats.Dot(s.p, s.p)/2 - s.logp
 }
 
-// firstStep doubles or halves a step until the probability of accepting a single leapfrog
-// step crosses 0.8.
+// firstStep doubles or halves a step size until the acceptance probability of a single
+// leapfrog step crosses 0.8.
 func (k *NUTS) firstStep(step float64, rng *rand.Rand) float64 {
 	good := func() bool {
 		start := k.begin(&k.back, rng)
@@ -268,8 +272,8 @@ func (k *NUTS) Step(rng *rand.Rand) {
 		if !ok {
 			break
 		}
-		// The draw is taken from the new half with higher probability, because this makes
-		// the moves longer.
+		// Points of the new half are selected with a higher probability, because this
+		// makes the moves longer.
 		if k.half.weight-w.weight >= -rng.ExpFloat64() {
 			w.draw, k.half.draw = k.half.draw, w.draw
 			moved = true
@@ -291,7 +295,7 @@ func (k *NUTS) Step(rng *rand.Rand) {
 	k.adapt()
 }
 
-// The method count() counts the iteration.
+// The method count() adds the iteration to the counts.
 func (k *NUTS) count(moved bool) {
 	k.stats.Proposed++
 	if moved {
@@ -309,10 +313,10 @@ func (k *NUTS) take(d *draw, s *phase, energy float64) {
 	d.logp, d.energy = s.logp, energy
 }
 
-// build extends the path at one end by 2^depth leapfrog steps. It describes the added
-// part in t, whose fields first and last are then the momenta after the first and the
-// last of these steps. If the part makes a U-turn or is divergent, build() stops early
-// and returns false.
+// The method build() extends the path at one of its end points by 2^depth leapfrog steps.
+// The argument t is set to a description of the added steps; its fields first and last
+// are the momenta after the first and the last of these steps. If the added steps make a
+// U-turn or are divergent, build() stops early and returns false.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {
 		energy := k.leap(end, step)
@@ -343,10 +347,10 @@ func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	return goes
 }
 
-// The function straight() reports whether a path makes no U-turn. The first part of the
-// path has the momenta outer and inner at its ends and the given sum of momenta; r is the
-// second part, which begins where the first one ends. The test is applied to the whole
-// path, and to each part together with the nearest point of the other part.
+// The function straight() reports whether a path makes no U-turn. The first half of the
+// path has the momenta outer and inner at its two end points, and the given sum of
+// momenta; the argument r is the second half. The test is applied to the whole path, and
+// to each half together with the nearest point of the other half.
 func straight(outer, inner, sum []float64, r *tree) bool {
 	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
 	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&
@@ -372,7 +376,7 @@ func (k *NUTS) adapt() {
 	if k.learn.add(k.n, k.at.z) {
 		k.learn.apply(k.white, k.CovAt)
 		k.white.to(k.at.z, k.x)
-		// Compute the gradient in the new coordinates.
+		// Compute the gradient in the new whitened coordinates.
 		k.white.from(k.x, k.at.z)
 		k.at.logp, _ = k.evaluate(k.at.g, k.at.z)
 		k.step = newStepSize(k.firstStep(k.step.size, k.rng))
@@ -388,15 +392,15 @@ func (p *path) acceptance() float64 { return p.accept / float64(max(1, p.leaps))
 // Position returns the position of the chain. The slice is valid until the next Step.
 func (k *NUTS) Position() []float64 { return k.x }
 
-// Stats returns the counts since Init. Accepted counts the iterations that changed the
-// position, and Failed counts the iterations in which the target could not be evaluated at
-// a point of the path.
+// Stats returns the counts of moves since Init. The field Accepted counts the iterations
+// that changed the position, and Failed counts the iterations in which the target could
+// not be evaluated at a point of the path.
 func (k *NUTS) Stats() Stats { return k.stats }
 
 // LogDensity returns the log density at the position.
 func (k *NUTS) LogDensity() float64 { return k.at.logp }
 
-// Generate writes the quantities of NUTSQuantities for the last iteration.
+// Generate writes the quantities listed by NUTSQuantities for the last iteration.
 func (k *NUTS) Generate(dst []float64) {
 	divergent := 0.
 	if k.last.divergent {
@@ -411,8 +415,9 @@ func (k *NUTS) Evaluate() []float64 {
 	return []float64{logp}
 }
 
-// State writes or reads the position and what has been learned. The quantities that
-// Generate writes are not part of the state: they belong to the iteration just completed.
+// State writes or reads the position of the chain and everything that the kernel has
+// learned. The quantities that Generate writes are not part of the state: they belong to
+// the iteration just completed.
 func (k *NUTS) State(a *Archive) {
 	a.Int(&k.n)
 	a.Floats(k.x)

@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A status is the state of a run, summed over its chains.
+// A status describes the progress of a run; its counts are sums over the chains.
 type status struct {
 	done, total int   // iterations made, including burn-in, and the number at which the run ends at the latest
 	stats       Stats // counts of the iterations made
@@ -20,10 +20,11 @@ type status struct {
 	elapsed, left time.Duration // since the run began or was resumed, and until total; left is 0 if not yet known
 	rate          float64       // iterations per second of all chains together; 0 if not yet known
 
-	// rHat is the largest R̂ of all parameters, and worst is the parameter that has it.
-	// They may be a few seconds old; they are computed from at most recordLength evenly
-	// spaced draws of each chain. If there are fewer than four draws per chain, or all
-	// draws are equal, rHat is NaN and worst is "".
+	// The field rHat is the largest R̂ of all parameters, and worst is the name of the
+	// parameter with this R̂. The values of both fields may be a few seconds old. R̂ is
+	// computed from at most recordLength evenly spaced draws of each chain. If there are
+	// fewer than four draws per chain, or all draws are equal, rHat is NaN and worst is
+	// "".
 	rHat  float64
 	worst string
 
@@ -64,9 +65,9 @@ func (s status) String() string {
 // status is computed. It is even: see add.
 const recordLength = 1000
 
-// A record holds at most recordLength evenly spaced draws of one chain. When it is full,
-// it drops every other draw and doubles its stride. One goroutine adds draws while
-// another reads them.
+// A record holds at most recordLength evenly spaced draws of one chain. A full record
+// drops every other draw and doubles its stride. One goroutine adds draws while another
+// goroutine may read them.
 type record struct {
 	seen int // draws offered
 
@@ -79,8 +80,8 @@ type record struct {
 // The method wants() reports whether the record will keep the next draw.
 func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
 
-// The method add() offers a draw to the record; the draw may be nil if the method wants()
-// returns false.
+// The method add() passes the next draw to the record, which keeps it only if wants()
+// returns true; otherwise the draw may be nil.
 func (r *record) add(x []float64) {
 	if r.wants() {
 		r.mu.Lock()
@@ -100,7 +101,7 @@ func (r *record) add(x []float64) {
 	r.seen++
 }
 
-// A reporter sums up the progress of all chains and passes it on.
+// A reporter adds up the progress of all chains and passes it to the hook.
 type reporter struct {
 	hook    progress.Hook
 	names   []string // of the parameters
@@ -113,8 +114,8 @@ type reporter struct {
 	nextRHat time.Time // when R̂ is to be computed next
 }
 
-// newReporter returns a reporter whose count begins with the iterations that the chains
-// have completed so far. The argument until is the total number of iterations that each
+// newReporter returns a new reporter. Iterations that the chains have already completed
+// are counted as done. The argument until is the total number of iterations that each
 // chain performs.
 func newReporter(hook progress.Hook, names []string, chains []*Chain, until int) *reporter {
 	r := &reporter{hook: hook, names: names}
@@ -141,7 +142,8 @@ func (r *reporter) add(iterations int, counts Stats) {
 		r.update(t)
 		if t.After(r.nextRHat) {
 			r.worst()
-			// Computing R̂ takes at most a twentieth of one worker's time.
+			// With this delay, computing R̂ takes at most a twentieth of one worker's
+			// time.
 			r.nextRHat = t.Add(max(2*time.Second, 20*time.Since(t)))
 		}
 		r.hook(r.now.done, r.now.total, r.now.String())
@@ -149,8 +151,9 @@ func (r *reporter) add(iterations int, counts Stats) {
 	}
 }
 
-// The method last() reports the end of the run: done equals total if the run is complete.
-// It returns an error if the hook panics.
+// The method last() calls the hook at the end of the run; the number of iterations done
+// is then equal to the total if the run is complete. If the hook panics, last() returns
+// an error.
 func (r *reporter) last(complete bool) (err error) {
 	if r.hook == nil {
 		return nil
@@ -170,13 +173,14 @@ func (r *reporter) last(complete bool) (err error) {
 	return nil
 }
 
-// update computes the elapsed time, the time left and the rate at time t.
+// The method update() computes the elapsed time, the remaining time and the rate at time
+// t.
 func (r *reporter) update(t time.Time) {
 	r.now.elapsed, r.now.rate, r.now.left = r.meter.Update(t, r.now.done, r.now.total)
 }
 
-// The method worst() computes the largest R̂, with all records thinned to the largest
-// stride and cut to the shortest length.
+// The method worst() computes the largest R̂ of all parameters, with all records thinned
+// to the largest stride and cut to the length of the shortest record.
 func (r *reporter) worst() {
 	stride, n := 1, math.MaxInt
 	for _, c := range r.records {

@@ -9,20 +9,21 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// Run draws from the distribution that the kernels leave invariant. It calls the
-// argument kernel once for each chain, in order, and then advances the chains side by
-// side. Each chain draws its start and its moves from its own stream of random numbers,
-// keyed by (Seed, chain). So the same settings give the same bits for any number of
-// workers, and a chain does not depend on which other chains belong to the run.
+// Run draws from the distribution that the kernels leave invariant. Run calls the
+// function kernel() once for each chain, in order, and then runs the chains in parallel.
+// Each chain draws its starting point and its moves from its own stream of random
+// numbers, keyed by (Seed, chain). So the same settings give the same draws, bit for bit,
+// with any number of workers, and the draws of a chain do not depend on which other
+// chains belong to the run.
 //
 // If ctx is done before the run has finished, Run returns ctx.Err() and the draws so far:
-// all chains are cut to the number of draws of the shortest, which may be zero. They are
-// the same as the first draws of an uninterrupted run.
+// all chains are cut to the number of draws of the shortest chain, which may be zero.
+// These are the first draws of an uninterrupted run with the same settings.
 //
 // Run returns an error and no chains if Start is nil, if a count is out of range, or if
-// a chain finds no point to start from. If Progress or a kernel panics, or ends its
-// goroutine, the run ends with an error. Run panics if the kernels differ in dimension,
-// or if the number of names differs from the number of coordinates.
+// no suitable starting point is found for a chain. If Progress or a kernel panics or
+// calls runtime.Goexit, the run ends with an error. Run panics if the kernels differ in
+// dimension, or if the number of names differs from the number of coordinates.
 func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) (*Chains, error) {
 	r, err := Begin(kernel, settings)
 	if err != nil {
@@ -37,7 +38,7 @@ type Running struct {
 	chains []*Chain
 }
 
-// Begin places the chains of a run at their starting points.
+// Begin places each chain of a run at its starting point, but makes no draws.
 func Begin(kernel func(chain int) Kernel, settings Settings) (*Running, error) {
 	s, err := settings.WithDefaults()
 	if err != nil {
@@ -54,8 +55,8 @@ func Begin(kernel func(chain int) Kernel, settings Settings) (*Running, error) {
 	return &Running{s: s, chains: chains}, nil
 }
 
-// Run makes as many draws as the settings ask for. It returns what the function Run
-// would return.
+// Run makes as many draws as the settings require. The result is the same as that of the
+// function Run.
 func (r *Running) Run(ctx context.Context) (*Chains, error) {
 	s := &r.s
 	limit := s.Draws
@@ -65,9 +66,9 @@ func (r *Running) Run(ctx context.Context) (*Chains, error) {
 	return r.until(ctx, min(s.Draws, limit), limit)
 }
 
-// Extend continues until each chain has the given number of draws, regardless of Draws in
-// the settings. The result is the same as that of a single run of that length. If the
-// chains already have that many draws, none are added.
+// Extend continues the run until each chain has the given number of draws, regardless of
+// Draws in the settings. The result is the same as that of a single run with this number
+// of draws. If the chains already have that many draws, none are added.
 func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	if draws < 0 || draws > (math.MaxInt-r.s.BurnIn)/r.s.Thin {
 		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0 for which the number of iterations fits into an int", draws))
@@ -81,9 +82,9 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	return r.until(ctx, draws, draws)
 }
 
-// The method until() advances each chain until it has n draws. As long as the effective
-// sample size is below MinESS, each chain then generates s.Draws further draws at a
-// time, up to the limit.
+// The method until() advances each chain until it has n draws. Then, as long as the
+// effective sample size is below MinESS, each chain makes s.Draws further draws, until it
+// has made the number of draws in the argument limit.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {
@@ -122,9 +123,9 @@ func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	}
 }
 
-// CoordinateNames returns the names of the coordinates of the chains: those given, or x1,
-// x2, … if none are given. It panics if the chains differ in dimension, or if the number
-// of names differs from the number of coordinates.
+// CoordinateNames returns the names of the coordinates of the chains: the given names, or
+// x1, x2, … if none are given. CoordinateNames panics if the chains differ in dimension,
+// or if the number of names differs from the number of coordinates.
 func CoordinateNames(given []string, chains []*Chain) []string {
 	d := len(chains[0].kernel.Position())
 	for _, c := range chains {
@@ -143,7 +144,7 @@ func CoordinateNames(given []string, chains []*Chain) []string {
 	return given
 }
 
-// collect returns the draws of all chains so far.
+// The function collect() returns the draws that all chains have made so far.
 func collect(chains []*Chain, s *Settings) *Chains {
 	out := &Chains{Names: s.Names, Quantities: s.Generated}
 	d, m := len(s.Names), len(s.Generated)

@@ -8,14 +8,14 @@ import (
 	"runtime"
 )
 
-// Settings says how many chains to run, where they start, and how many iterations they
-// perform. All fields except Start have useful zero values.
+// Settings determine how many chains are run, where they start, and how many iterations
+// they perform. All fields except Start may be left at zero, which gives the defaults.
 type Settings struct {
 	// Draws is the number of draws kept from each chain. Zero means 1000.
 	Draws int
 
-	// Chains is the number of chains. Zero means 4; with fewer, R̂ has little to
-	// compare.
+	// Chains is the number of chains in the run. Zero means 4; with fewer chains, R̂ is
+	// less likely to reveal poor mixing.
 	Chains int
 
 	// BurnIn is the number of iterations that each chain runs before it keeps draws. Zero
@@ -29,54 +29,58 @@ type Settings struct {
 	// Seed and the index of a chain together determine all random numbers of that chain.
 	Seed uint64
 
-	// Start returns the point at which a chain begins, as a new slice at each call. The
+	// Start returns a starting point for a chain, as a new slice at each call. The
 	// starting points should be scattered more widely than the target distribution, so
-	// that eventual agreement between the chains is evidence of convergence. If the
-	// kernel cannot begin at the point, Start is called again, at most 100 times in all.
-	// It must not be nil.
+	// that eventual agreement between the chains is evidence of convergence. If the chain
+	// cannot start there, for example because the density is zero, Start is called again,
+	// at most 100 times in total. It must not be nil.
 	Start func(chain int, rng *rand.Rand) []float64
 
 	// Names are the names of the parameters. Nil means x1, x2, ….
 	Names []string
 
-	// Generated are the names of quantities that are kept with each draw, in addition to
-	// the parameters. If there are any, each kernel must be a Generator that returns that
-	// many quantities.
+	// Generated holds the names of quantities that are kept with each draw, in addition
+	// to the parameters. If Generated is not empty, each kernel must be a Generator that
+	// returns this number of quantities.
 	Generated []string
 
-	// MinESS, if positive, lets the chains run until the bulk effective sample size of
-	// all chains together is at least MinESS for every parameter. It is recomputed
-	// whenever every chain has made Draws further draws, so the result does not depend
-	// on the number of workers. Stopping as soon as this size is large enough makes its
-	// estimate a little optimistic, so set Draws to a few hundred.
+	// If MinESS is positive, the chains run until the bulk effective sample size of all
+	// chains together is at least MinESS for every parameter. This size is recomputed
+	// whenever every chain has made Draws further draws, so the result does not depend on
+	// the number of workers. Stopping as soon as the estimated size is large enough makes
+	// the estimate a little optimistic, and more so if it is recomputed often, so set
+	// Draws to a few hundred.
 	MinESS float64
 
 	// MaxDraws is the number of draws per chain at which a run ends even if it has not
-	// reached MinESS. Zero means 100 times Draws. Without MinESS it has no meaning.
+	// reached MinESS. Zero means 100 times Draws. MaxDraws has no effect if MinESS is
+	// zero.
 	MaxDraws int
 
-	// Only, if not nil, lists the chains to run in this call, each in [0, Chains). A
-	// chain does not depend on which other chains are run, so a study can be split over
-	// many machines.
+	// Only, if not nil, lists the indices of the chains to run in this call, each in [0,
+	// Chains). The draws of a chain do not depend on which other chains are run, so a
+	// study can be split over many machines.
 	Only []int
 
-	// Workers is the number of chains that advance at the same time. Zero means one for
-	// each processor. It does not change the result.
+	// Workers is the number of chains that run at the same time. Zero means one for each
+	// processor. The number of workers does not change the result.
 	Workers int
 
-	// Progress, if not nil, is called about ten times a second and once at the end. Its
-	// arguments are the number of iterations completed, the largest number that the run
-	// may need, and a line of text with rates and diagnostics. At the end of a complete
-	// run both numbers are equal. Calls do not overlap, and chains may wait for them.
+	// Progress, if not nil, is called about ten times a second and once at the end. The
+	// arguments of Progress are the number of iterations completed, the largest number
+	// that the run may need, and a line of text with rates and diagnostics. At the end of
+	// a complete run the first two arguments are equal. Calls do not overlap, and a chain
+	// may have to wait until a call returns.
 	Progress func(done, total int, doing string)
 }
 
-// startTries is the number of points at which Run tries to begin a chain. If one in ten
-// points from a prior is good, all these tries fail with probability 0.9¹⁰⁰ = 3e-5.
+// startTries is the number of points at which Run tries to start a chain. If the density
+// is positive at one in ten points drawn from a prior, all these tries fail with
+// probability 0.9¹⁰⁰ = 3e-5.
 const startTries = 100
 
-// WithDefaults returns the settings with the defaults in place of zeros. It returns an
-// error if Start is nil, or if a count is out of range.
+// WithDefaults returns the settings with zeros replaced by the defaults. WithDefaults
+// returns an error if Start is nil, or if a count is out of range.
 func (s Settings) WithDefaults() (Settings, error) {
 	for _, c := range []struct {
 		name  string
@@ -139,8 +143,8 @@ func (s Settings) WithDefaults() (Settings, error) {
 	return s, nil
 }
 
-// MaxChains is the largest number of chains: far more than anybody uses, and few enough
-// for a list of them to fit into memory.
+// MaxChains is the largest number of chains that is allowed. It is far more than anybody
+// needs, and small enough for a list of the chains to fit into memory.
 const MaxChains = 1_000_000
 
 // The method iterations() returns the number of iterations after which a chain has n

@@ -7,34 +7,34 @@ import (
 	"math/rand/v2"
 )
 
-// An Archive writes the state of a chain, or reads it back. A single method lists every
-// variable of a state in order,
+// An Archive writes the state of a chain, or reads it back. A single method State lists
+// the variables of the state in order,
 //
 //	func (k *kernel) State(a *Archive) {
 //		a.Floats(k.x)
 //		a.Float(&k.logp)
 //	}
 //
-// and serves for both writing and reading, so that the two cannot differ. Numbers are
-// kept bit for bit.
+// and is used for both writing and reading, so that the two cannot differ. Numbers are
+// stored without rounding.
 //
 // The first mismatch, such as a slice of a different length or an archive that ends too
-// early, becomes the error that Err returns, and the rest is not read.
+// early, becomes the error that Err returns, and nothing more is read.
 type Archive struct {
 	buf     []byte
 	reading bool
 	err     error
 }
 
-// NewArchive returns an Archive that reads data, the Bytes of another Archive. If data
-// is nil, it returns an empty Archive that writes.
+// NewArchive returns an Archive for reading data, which the method Bytes of another
+// Archive returned. If data is nil, it returns an empty Archive for writing.
 func NewArchive(data []byte) *Archive { return &Archive{buf: data, reading: data != nil} }
 
 // Bytes returns what was written.
 func (a *Archive) Bytes() []byte { return a.buf }
 
-// Err returns the error that occurred while reading, or nil. Bytes that are left over
-// are an error, too.
+// Err returns the error that occurred while reading, or nil. It is also an error if bytes
+// remain unread.
 func (a *Archive) Err() error {
 	if a.err == nil && a.reading && len(a.buf) > 0 {
 		return fmt.Errorf("mcmc: the state was not written by this sampler: it is %d bytes too long", len(a.buf))
@@ -42,8 +42,8 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// Reading reports whether the Archive reads. A State method needs to know this if it
-// does not store a part of the state but recomputes it from the rest.
+// Reading reports whether the Archive is for reading. A State method needs to know this
+// if some variables are not stored but recomputed from the stored ones.
 func (a *Archive) Reading() bool { return a.reading }
 
 // The method word() writes or reads 64 bits.
@@ -76,8 +76,8 @@ func (a *Archive) Float(v *float64) {
 	*v = math.Float64frombits(w)
 }
 
-// Floats writes or reads the elements of v. The length is fixed by the kernel and is not
-// part of its state: a different length is an error.
+// Floats writes or reads the elements of v. The kernel determines the length of v; it is
+// an error if the stored length is different.
 func (a *Archive) Floats(v []float64) {
 	n := len(v)
 	a.Int(&n)

@@ -15,32 +15,33 @@ import (
 //	base + β rest,   1 = β₁ > β₂ > … > βₙ = 0.
 //
 // In each iteration every replica makes a Metropolis move. The replica at β = 1, whose
-// points are the draws, makes n/2 moves: in a single mode, its moves alone determine how
-// correlated the draws are. Then pairs of neighbours, (1, 2), (3, 4), … in one iteration
-// and (2, 3), (4, 5), … in the next, swap their points, each pair with probability min(1,
-// exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). A mode that was found at a small β thus reaches β =
-// 1 [Geyer 1991; Okabe et al. 2001]. The position of the kernel is the point at β = 1.
+// points are the draws, makes n/2 moves: if the target has a single mode, these moves
+// alone determine how correlated the draws are. Then pairs of neighbouring replicas, (1,
+// 2), (3, 4), … in one iteration and (2, 3), (4, 5), … in the next, swap their points,
+// each pair with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). A point in a mode
+// that was found at a small β can thus reach β = 1 [Geyer 1991; Okabe et al. 2001]. The
+// position of the kernel is the point at β = 1.
 //
-// In the first half of the burn-in, the values of β are adjusted until all pairs of
-// neighbours swap equally often [Syed et al. 2022]. The proposals learn at each
-// temperature.
+// In the first half of the burn-in, the values of β are adjusted so that all pairs of
+// neighbouring replicas swap about equally often [Syed et al. 2022]. The proposal is
+// adapted separately at each temperature.
 //
 // With n temperatures, one iteration evaluates the target 3n/2 − 1 times.
 type Tempering struct {
-	// Target returns the two parts of the log density. The rules for a LogDensity apply
-	// to both.
+	// Target returns the two terms of the log density, base and rest. The rules for a
+	// LogDensity apply to both terms.
 	Target func(x []float64) (base, rest float64, err error)
 
-	// Draw, if not nil, writes an independent draw from e^base to x. The hotter half of
-	// the replicas begins at such draws, and the last replica moves by drawing from this
-	// distribution.
+	// Draw, if not nil, writes an independent draw from e^base to x. The replicas with
+	// the smaller values of β start at such draws, and each move of the last replica, at
+	// β = 0, is a new draw from this distribution.
 	Draw func(x []float64, rng *rand.Rand)
 
-	// Proposal is the rule that proposes moves. Nil means AdaptiveMixture{}.
+	// Proposal is the rule by which moves are proposed. Nil means AdaptiveMixture{}.
 	Proposal Rule
 
-	// BurnIn is the number of iterations during which the kernel learns. It should equal
-	// Settings.BurnIn of the run.
+	// BurnIn is the number of iterations during which the kernel learns. BurnIn should
+	// equal Settings.BurnIn of the run.
 	BurnIn int
 
 	// Temperatures is the number of temperatures, at least 2. Zero means 10.
@@ -56,7 +57,7 @@ type Tempering struct {
 	stats    Stats
 }
 
-// A replica is a point at one temperature.
+// A replica is the point and the proposal at one temperature.
 type replica struct {
 	beta       float64
 	walk       Proposal
@@ -67,11 +68,11 @@ type replica struct {
 
 var _ Kernel = (*Tempering)(nil)
 
-// firstBeta is the smallest positive β at the beginning.
+// firstBeta is the smallest positive β before the values of β are adjusted.
 const firstBeta = 1e-3
 
-// Init places the colder half of the replicas at copies of x, and the others at random
-// draws or, if Draw is nil, at x as well.
+// Init places the replicas with the larger values of β at copies of x, and the others at
+// random draws or, if Draw is nil, at x as well.
 func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	rule, n, d := k.Proposal, k.Temperatures, len(x)
 	if rule == nil {
@@ -110,7 +111,7 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// evaluate returns the parts of the log density at x.
+// The method evaluate() returns the two terms of the log density at x.
 func (k *Tempering) evaluate(x []float64) (base, rest float64, err error) {
 	base, rest, err = k.Target(x)
 	_, err = checked(base+rest, err)
@@ -147,8 +148,8 @@ func (k *Tempering) Step(rng *rand.Rand) {
 	}
 }
 
-// The method move() makes a Metropolis move of a replica. It reports whether the move was
-// accepted, and whether the target could not be evaluated.
+// The method move() makes one move of a replica. The results report whether the move was
+// accepted, and whether the evaluation of the target failed.
 func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 	if r.beta == 0 && k.Draw != nil {
 		k.Draw(k.y, rng)
@@ -176,7 +177,8 @@ func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 	return moved, failed
 }
 
-// swap swaps the points of replicas i and i+1 or leaves them as they are.
+// The method swap() exchanges the points of replicas i and i+1, or rejects this exchange
+// at random.
 func (k *Tempering) swap(i int, rng *rand.Rand) {
 	a, b := k.replicas[i], k.replicas[i+1]
 	ratio := (a.beta - b.beta) * (b.rest - a.rest)
@@ -198,9 +200,9 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	}
 }
 
-// The method respace moves every β except the first and the last so that the cumulative
-// rejection rate, summed from β = 1 downwards, increases by the same amount from each β
-// to the next. It interpolates linearly.
+// The method respace() changes every β except the first and the last so that the
+// cumulative rejection rate of the swaps, summed from β = 1 downwards, increases by the
+// same amount from each β to the next. It interpolates linearly.
 func (k *Tempering) respace() {
 	n := len(k.replicas)
 	sum, beta := make([]float64, n), make([]float64, n)
@@ -208,7 +210,7 @@ func (k *Tempering) respace() {
 		beta[i] = r.beta
 		if i > 0 {
 			// Each pair contributes a rejection rate of at least 0.01, so that the sum
-			// grows even where all swaps are accepted.
+			// increases even if all swaps of the pair were accepted.
 			sum[i] = sum[i-1] + max(0.01, 1-k.swaps[i-1]/max(1, k.tries[i-1]))
 		}
 	}
@@ -227,8 +229,9 @@ func (k *Tempering) respace() {
 
 // Swaps returns statistics collected since the end of the burn-in: the mean probability
 // of a swap for each pair of neighbouring temperatures, beginning at β = 1, and the
-// number of points that moved from β = 0 to β = 1. If a pair almost never swaps, or if no
-// point has travelled all the way, then modes found at small β do not reach the draws.
+// number of times that a point moved from β = 0 to β = 1. If the swaps of a pair are
+// almost never accepted, or if no point has moved from β = 0 to β = 1, then modes that
+// are found only at small β are missing from the draws.
 func (k *Tempering) Swaps() (rates []float64, trips int) {
 	for i, n := range k.tries {
 		rates = append(rates, k.swaps[i]/n)
@@ -239,7 +242,7 @@ func (k *Tempering) Swaps() (rates []float64, trips int) {
 // Position returns the point at β = 1. The slice is valid until the next Step.
 func (k *Tempering) Position() []float64 { return k.replicas[0].x }
 
-// LogDensity returns the log density at the position.
+// LogDensity returns the log density of the target at the position of the chain.
 func (k *Tempering) LogDensity() float64 { return k.replicas[0].base + k.replicas[0].rest }
 
 // Stats returns the counts of the moves at β = 1 since Init.

@@ -12,9 +12,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Warnings says why the draws may not be trustworthy. Each warning says what was seen,
-// what it means, and what to try. Nil means that no problem was detected, not that there
-// is none. Chains are counted from 1. The causes are
+// Warnings returns the reasons why the draws may not be trustworthy. Each warning
+// describes a problem, explains what it means, and suggests a remedy. Nil means that no
+// problem was detected, not that there is none. Chains are counted from 1. The causes are
 //
 //   - chains that never moved, or that accept less than one move in a hundred;
 //   - a chain at a far lower log density than another, and so in a mode of its own: the
@@ -121,8 +121,8 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	return out
 }
 
-// warnModes warns of chains whose log density is far below that of the best chain, and
-// reports which chains these are.
+// warnModes warns about chains whose log density is far below that of the best chain, and
+// reports for each chain whether it is one of these.
 func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	elsewhere := make([]bool, len(c.Draws))
 	lp := slices.Index(c.Quantities, "lp__")
@@ -152,9 +152,10 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	return elsewhere
 }
 
-// warnApart warns of chains that do not agree with the rest, except those that already
-// have a warning. R̂, which depends on ranks only, must confirm that the chain differs,
-// because a few draws far out in a tail can move its mean by many standard deviations.
+// warnApart warns about chains that do not agree with the others, except those about
+// which there is already a warning. R̂, which depends on ranks only, must confirm that
+// the chain differs, because a few draws far out in a tail can move its mean by many
+// standard deviations.
 func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 	const mixed = 1.05 // R̂ below which chains agree
 	if len(c.Draws) < 3 {
@@ -187,14 +188,17 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 	}
 }
 
-// pileUp returns an end of the range of x, and the share of x that lies near this end.
-// Near means within a hundredth of the distance between the end and the median. The share
-// is 0.5 % for a uniform distribution, 0.7 % for an exponential one, and tens of per cent
-// for a density that grows like the inverse of the distance. If all draws are equal, they
-// do not count as piled up. Neither do the draws of a narrow mode that lies inside the
-// range, which are few close to the end: the 5 % quantile of their distances from it is
-// 0.45 of the median for a Gaussian mode whose smallest draw is at -3 sd, but at most 0.1
-// of the median if the density does not vanish at the end.
+// pileUp returns the minimum or the maximum of x, whichever has more draws near it, and
+// the share of these draws. A draw is near an extreme value if their distance is at most
+// a hundredth of the distance between the extreme value and the median. The share is 0.5
+// % for a uniform distribution, 0.7 % for an exponential one, and tens of per cent for a
+// density that grows like the inverse of the distance from the bound. If all draws are
+// equal, the share is 0.
+//
+// The draws of a narrow mode inside the range do not count, because few of them are close
+// to the extreme value: the 5 % quantile of their distances from it is 0.45 times the
+// median for a Gaussian mode whose smallest draw is at −3 sd. It is at most 0.1 times the
+// median if the density does not vanish at the end of the range.
 func pileUp(x []float64) (end, share float64) {
 	const inside = 0.3
 	if !finite(x) || len(x) < 100 {
@@ -219,7 +223,7 @@ func pileUp(x []float64) (end, share float64) {
 	return end, share
 }
 
-// The function list() joins names, and shortens a long list.
+// The function list() joins names with commas, and shortens a long list.
 func list(names []string) string {
 	const most = 6
 	if len(names) > most+1 {

@@ -7,7 +7,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// The type weights holds numbers that say how far weighted draws can be trusted.
+// The type weights holds diagnostics of the reliability of weighted draws.
 type weights struct {
 	kHat  float64 // tail index of the weights, which have finite moments of orders up to 1/kHat
 	limit float64 // the largest kHat that is allowed: see diag.KHatLimit
@@ -19,8 +19,8 @@ type weights struct {
 const leastWorth = 150
 
 // Trusted reports whether the standard errors of the weighted draws are reliable, and
-// gives the reason. They are reliable if k̂ is within its limit and the effective sample
-// size is at least 150. Draws without weights are trusted.
+// returns the reason. Standard errors are considered reliable if k̂ is within its limit
+// and the effective sample size is at least 150. Draws without weights are trusted.
 func (c *Chains) Trusted() (trusted bool, why string) {
 	if c.LogWeights == nil {
 		return true, "the draws have no weights"

@@ -20,9 +20,9 @@ type whitening struct {
 	given       bool          // factor is an argument, so it is not a part of the state
 }
 
-// newWhitening returns the whitening for a mean and a covariance. A nil cov means the
-// unit matrix. The argument full says that the factor will be learned. It panics if cov
-// is not positive definite.
+// newWhitening returns the whitening for a mean and a covariance. A nil cov stands for
+// the unit matrix. The argument full says whether the full factor L will be estimated
+// from draws. newWhitening panics if cov is not positive definite.
 func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	d := len(mean)
 	w := &whitening{mean: append([]float64(nil), mean...), scale: make([]float64, d)}
@@ -84,12 +84,13 @@ func (w *whitening) state(a *Archive) {
 	}
 }
 
-// mostDense is the largest dimension in which a full covariance is learned from draws alone.
+// mostDense is the largest dimension in which a full covariance matrix is estimated from
+// draws alone.
 const mostDense = 100
 
 // A learner estimates the covariance of a target from windows of its draws, as Stan does.
-// The first part of the burn-in belongs to no window. The windows double in length, and
-// after the last one only the step is tuned.
+// The first iterations of the burn-in belong to no window. Each window is twice as long
+// as the one before it, and after the last window only the step size is tuned.
 type learner struct {
 	from, until int             // iterations before the first window and at the end of the last
 	end, length int             // of the current window
@@ -97,8 +98,9 @@ type learner struct {
 	diagonal    moments.Vector  // used instead
 }
 
-// newLearner returns a learner of a full covariance or of scales. If the shape of the
-// target is known, the first windows are short.
+// newLearner returns a learner that estimates a full covariance matrix or only the
+// scales. The argument known says whether the shape of the target is approximately known;
+// if so, the first windows are short.
 func newLearner(d, burnIn int, full, known bool) *learner {
 	l := &learner{from: 75, until: burnIn - 50, length: 25}
 	if burnIn < 150 {
@@ -118,8 +120,9 @@ func newLearner(d, burnIn int, full, known bool) *learner {
 	return l
 }
 
-// The method next() begins a window of the current length. If there is no room for a
-// window of twice that length after it, the new window lasts until the end of learning.
+// The method next() begins a window of the current length. If the remaining iterations
+// are too few for another window of twice that length, the new window lasts until the end
+// of learning.
 func (l *learner) next() {
 	l.end = max(l.end, l.from) + l.length
 	if l.end+2*l.length > l.until {
@@ -127,8 +130,8 @@ func (l *learner) next() {
 	}
 }
 
-// add adds the whitened draw of iteration n to the window, and reports whether the window
-// ends.
+// The method add() adds the whitened draw of iteration n to the window, and reports
+// whether the window is complete.
 func (l *learner) add(n int, z []float64) bool {
 	if n <= l.from || n > l.until {
 		return false
@@ -141,15 +144,15 @@ func (l *learner) add(n int, z []float64) bool {
 	return n == l.end
 }
 
-// apply corrects the whitening with the covariance estimated from the window, and begins
-// the next window. If covAt gives a covariance at the mean of the window, that covariance
-// is corrected.
+// The method apply() corrects the covariance in the whitening with the covariance
+// estimated from the window, and begins the next window. If the function covAt() returns
+// a covariance at the mean of the window, that covariance is corrected instead.
 //
-// The covariance estimated from a window of n draws is poor unless n is much larger
-// than the dimension d. It therefore serves only to correct the whitening: the
+// The covariance estimated from a window of n draws is poor unless n is much larger than
+// the dimension d. The estimated covariance is therefore shrunk before it is used: the
 // logarithms of the scales are shrunk towards zero with the weight of 5 draws, and the
-// correlations of the whitened draws with the weight of d(d+1)/2 + 5 draws. A shape
-// that was right before remains nearly right.
+// correlations of the whitened draws with the weight of d(d+1)/2 + 5 draws. A shape that
+// was right before thus remains nearly right.
 func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)
@@ -186,9 +189,9 @@ func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	l.next()
 }
 
-// rebase replaces the shape of the whitening by cov, and converts the moments of the
-// window to the new whitened coordinates. It does nothing if cov is nil, not positive
-// definite or not finite.
+// The method rebase() replaces the covariance in the whitening by cov, and converts the
+// moments of the window to the new whitened coordinates. If cov is nil, not positive
+// definite or not finite, nothing changes.
 func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 	var chol mat.Cholesky
 	if cov == nil || !chol.Factorize(cov) || math.IsInf(chol.Cond(), 1) {
@@ -209,9 +212,10 @@ func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 	copy(l.full.Scatter, scatter.RawMatrix().Data)
 }
 
-// correct multiplies a factor L by the Cholesky factor of an estimated covariance of the
-// whitened draws. This estimate has the given scales; its correlations are the sample
-// correlations of the window, multiplied by weight.
+// The method correct() multiplies a factor L by the Cholesky factor of an estimated
+// covariance of the whitened draws. This estimate has the standard deviations in the
+// argument scales; its correlations are the sample correlations of the window, multiplied
+// by the argument weight.
 func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
 	d := len(scales)
 	cov := mat.NewSymDense(d, nil)
@@ -261,7 +265,8 @@ func newStepSize(size float64) stepSize {
 	return stepSize{size: size, centre: math.Log(10 * size)}
 }
 
-// update changes the size after an iteration with the given probability of acceptance.
+// The method update() changes the step size after an iteration with the given mean
+// acceptance probability.
 func (s *stepSize) update(accept, target float64) {
 	const gamma, delay, kappa = 0.05, 10, 0.75 // the numbers of Hoffman & Gelman
 	s.n++

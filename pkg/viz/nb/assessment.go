@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// The function report() shows a report without its times, so that the output is the same
-// when the cell runs again.
+// The function report() shows a report without the computing times, so that the output is
+// the same when the cell runs again.
 func report(a *assess.Report) {
 	words(a.Answer(), a.Warnings())
 	if a.Sampled() {
@@ -37,8 +37,9 @@ func report(a *assess.Report) {
 	}
 }
 
-// The function words() shows a text and, below it, a list of bullet points. Both are shown
-// as HTML, because JupyterLab breaks printed lines in the middle of words.
+// The function words() shows a text and, below it, a list of bullet points. The text and
+// the list are shown as HTML, because JupyterLab breaks printed lines in the middle of
+// words.
 func words(text string, points []string) {
 	text = strings.TrimSpace(text)
 	page := "<p>" + strings.ReplaceAll(html.EscapeString(text), "\n", "<br>") + "</p>"

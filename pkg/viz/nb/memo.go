@@ -29,7 +29,7 @@ import (
 )
 
 func init() {
-	// Figures and assessments hold values of these types in fields of interface type.
+	// The interface fields of figures and assessments contain values of these types.
 	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Guide{}, viz.Figure{}, viz.Frames{},
 		color.NRGBA{}, color.RGBA{}, color.Gray{},
 		adams.Bashforth{}, adams.Moulton{}, probode.RungeKutta{}} {
@@ -37,37 +37,39 @@ func init() {
 	}
 }
 
-// Memo returns the result of compute, which it keeps on disk: when the cell runs again,
-// or another cell asks for the same result, Memo reads the result back, and a line below
-// the cell says so. An error ends the cell as [Check] does; the result of an interrupted
-// computation is not kept.
+// Memo returns the result of the function compute(), and stores it on the disk: when the
+// cell runs again, or another cell needs the same result, Memo reads the stored result,
+// and a line below the cell says so. If compute() returns an error, Memo ends the cell in
+// the same way as [Check]; the result of an interrupted computation is not stored.
 //
-// A stored result is identified by its name, by the value of inputs, by the source of
-// compute and of the declarations in the notebook that are used by compute, and by the
-// source of this library. If any of them changes, the result is computed again. Variables
-// of the cell that are used by compute must be among the inputs, since Memo does not
-// otherwise see their values: Memo("fan", []any{h, alpha}, func() …). Inputs are compared
-// by their text, in which values are written out in full; functions, however, appear only
-// by name and are compared only by name. Where the source is not available, as in a
-// program built with -trimpath, a hash of the running program takes its place, so that
-// only the same program reads a result back.
+// A stored result is identified by its name, by the value of inputs, by the source code
+// of compute() and of the declarations in the notebook that compute() uses, and by the
+// source code of this library. If any of these identifiers changes, the result is
+// computed again. The variables of the cell that compute() uses must be among the inputs,
+// since Memo has no other access to their values: Memo("fan", []any{h, alpha}, func() …).
+// Inputs are compared in the form of text, in which values are written in full; of a
+// function, however, the text contains only the name. If the source code is not
+// available, as in a program built with -trimpath, a hash of the running program is used
+// instead, so that only the same program can read a stored result.
 //
-// Compute is a function literal or a declared function of the notebook. If compute is a
-// method value such as m.Run, or an instance of a generic function, Memo panics before
-// computing anything, because the source of such a function contains neither the receiver
-// nor the type. Write func() … { return m.Run() }, with m among the inputs.
+// The argument compute must be a function literal or a declared function of the notebook.
+// If compute is a method value such as m.Run, or an instance of a generic function, Memo
+// panics before computing anything, because the source code of such a function does not
+// contain the receiver or the type arguments. Write func() … { return m.Run() }, with m
+// among the inputs.
 //
-// T must be plain data or a figure, so that encoding/gob can store it without loss. It
-// must not contain functions or unexported fields. For other types Memo panics before it
-// computes. Even for plain data, gob changes a few values, such as a pointer to a zero in
-// a struct, and a type that is stored in an interface has to be registered with gob. A
-// result that gob cannot restore is not kept, and no result is kept if the folder cannot
-// be written. Then the line below the cell says why, and the cell continues with the
-// computed result. Empty and nil slices and maps count as equal.
+// T must be plain data or a figure, so that encoding/gob can store it without loss. T
+// must not contain functions or unexported fields. If T is another type, Memo panics
+// before it calls compute(). Even for plain data, gob changes a few values, such as a
+// pointer to zero in a struct, and a type whose values are stored in an interface must be
+// registered with gob. A result is not stored if gob cannot restore it exactly, or if the
+// folder cannot be written. If a result is not stored, a line below the cell gives the
+// reason, and the cell continues with the computed result. Empty and nil slices and maps
+// count as equal.
 //
-// The files are in the folder .memo beside the notebook, or in the folder that the
-// environment variable PROBODE_MEMO names. A damaged file counts as missing. [Forget]
-// removes files.
+// The results are stored in the folder .memo beside the notebook, or in the folder given
+// by the environment variable PROBODE_MEMO. A damaged file is treated as missing.
+// [Forget] removes stored results.
 func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 	t := reflect.TypeFor[T]()
 	if why := lossy(t, "", map[reflect.Type]bool{}); why != "" {
@@ -99,8 +101,9 @@ func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 	return v
 }
 
-// Forget removes the results with the given names, so that they are computed again.
-// Without names it removes all results, and the unfinished files of interrupted cells.
+// Forget removes the results with the given names, so that they are computed again. If no
+// name is given, Forget removes all results, and the incomplete files that interrupted
+// cells have left.
 func Forget(names ...string) {
 	patterns := []string{"*.gob", "*.tmp"}
 	if len(names) > 0 {
@@ -128,9 +131,10 @@ func memoDir() string {
 	return ".memo"
 }
 
-// fileName keeps letters, digits and hyphens and replaces the rest by underscores. A name
-// with underscores ends in its hash, so that no two names share a file: Forget finds the
-// files by their names.
+// fileName keeps letters, digits and hyphens, and replaces all other characters by
+// underscores. A file name with underscores ends with a hash of the original name, so
+// that different names never share a file, and Forget removes only the results with the
+// given names.
 func fileName(name string) string {
 	file := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' {
@@ -145,13 +149,14 @@ func fileName(name string) string {
 	return file
 }
 
-// encode returns the bytes that restore reads: a SHA-256 hash, followed by v as encoded
-// by gob. It decodes the result as a check, because gob changes some values without
-// reporting an error and a decoding error must appear now rather than in a later cell.
+// The function encode() returns the bytes that restore() reads: a SHA-256 hash, followed
+// by v as encoded by gob. As a check it decodes the bytes again, because gob changes some
+// values without reporting an error, and because a decoding error should be reported now
+// and not when a later cell reads the result.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
-		// A value that took a long time to compute must not be lost because its own
-		// encoder panics.
+		// A value that took a long time to compute should not be lost if its encoder
+		// panics.
 		if r := recover(); r != nil {
 			data, err = nil, fmt.Errorf("%v", r)
 		}
@@ -179,7 +184,8 @@ func encode[T any](v T) (data []byte, err error) {
 	return append(sum[:], b.Bytes()...), nil
 }
 
-// The function difference() returns the first element in which two literals differ.
+// The function difference() returns, from each of two literals, the first element in
+// which they differ.
 func difference(a, b string) (string, string) {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {
@@ -199,7 +205,7 @@ func difference(a, b string) (string, string) {
 	return element(a), element(b)
 }
 
-// restore reads what encode made.
+// The function restore() reads a file that contains the bytes returned by encode().
 func restore[T any](file string) (T, error) {
 	var v, zero T
 	data, err := os.ReadFile(file)
@@ -215,8 +221,9 @@ func restore[T any](file string) (T, error) {
 	return v, nil
 }
 
-// store writes the file, and a .gitignore that keeps the folder out of git. Errors are
-// shown below the cell, so they contain no file path of this machine.
+// The function store() writes the file, and a file .gitignore that excludes the folder
+// from git. Errors are shown below the cell, so paths of this machine are removed from
+// them.
 func store(file string, data []byte) (err error) {
 	defer func() {
 		var p *fs.PathError
@@ -244,8 +251,8 @@ func store(file string, data []byte) (err error) {
 	})
 }
 
-// The function lossy() returns a phrase that names a part of the type that encoding/gob
-// would silently leave out, or "".
+// The function lossy() returns a phrase that names a field that encoding/gob would omit
+// without an error, or "" if there is no such field.
 func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	if seen[t] {
 		return ""
@@ -289,15 +296,16 @@ func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	return ""
 }
 
-// The function sourced() reports whether the source of a function determines what it
-// does. The source of a method value lacks the receiver, the source of an instance of a
-// generic function lacks the types, and a function made by reflection has none.
+// The function sourced() reports whether the source code of a function determines its
+// results. The source code of a method value does not contain the receiver, that of an
+// instance of a generic function does not contain the type arguments, and a function made
+// by reflection has no source code.
 func sourced(f *runtime.Func) bool {
 	name := f.Name()
 	return !strings.HasSuffix(name, "-fm") && !strings.HasSuffix(name, "[...]") && !strings.HasPrefix(name, "reflect.")
 }
 
-// The function key() returns the hash of everything that a result depends on.
+// The function key() returns a hash of everything on which a result depends.
 func key(name string, inputs any, compute *runtime.Func, t string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %s %s\n%s\n", name, library(), t, literal.Of(inputs))
@@ -310,8 +318,8 @@ func key(name string, inputs any, compute *runtime.Func, t string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// The variable library is the hash of the source of this module, or of the running
-// program where there is no source.
+// The variable library is a hash of the source code of this module or, if the source code
+// is not available, of the running program.
 var library = sync.OnceValue(func() string {
 	_, file, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(file), "..", "..") // from pkg/viz/nb
@@ -335,7 +343,7 @@ var library = sync.OnceValue(func() string {
 	return program()
 })
 
-// The variable program is the hash of the running program.
+// The variable program is a hash of the executable file of the running program.
 var program = sync.OnceValue(func() string {
 	h := sha256.New()
 	path, err := os.Executable()
@@ -352,9 +360,9 @@ var program = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))
 })
 
-// The function source() returns the text of the functions that begin on this line, and of
-// all declarations of the file that they use. In a notebook the file contains the cell
-// and the declarations of earlier cells.
+// The function source() returns the text of the functions that begin on the given line,
+// and of all declarations in the file that these functions use. In a notebook the file
+// contains the cell and the declarations of earlier cells.
 func source(file string, line int) []byte {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -1,15 +1,16 @@
 // Package nb has helpers for the cells of a GoNB notebook. It shows figures and tables,
-// shows the progress of long computations, stops these when the reader interrupts the
-// cell, and stores results that take a long time to compute.
+// shows the progress of long computations, stops them when the user interrupts the cell,
+// and stores results that take a long time to compute.
 //
 //	fhn := problems.FitzHughNagumo()
 //	ens := nb.Must(probode.Integrate(nb.Context(), fhn, adams.Moulton{}, 500,
 //		probode.Settings{StepSize: 0.1, Alpha: 0.2, Seed: 1}))
 //	nb.Show(plots.Bands(ens, nil))
 //
-// Each cell is a process of its own, so values do not reach the next cell; see [Memo].
-// Outputs contain no times and no file paths of this machine, so running a notebook again
-// gives the same bytes. Outside a notebook everything is printed as plain text.
+// Each cell runs as a separate process, so its variables are not available in the next
+// cell; [Memo] stores results for later cells. Outputs contain no times and no file paths
+// of this machine, so running a notebook again gives the same bytes. Outside a notebook
+// everything is printed as plain text.
 package nb
 
 import (
@@ -29,15 +30,15 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// echarts is the place where this repository's environment puts a copy of ECharts, as a
-// path from the root of the Jupyter server. Without the copy, charts load the library
-// from the network.
+// The constant echarts is the path, from the root of the Jupyter server, of the copy of
+// ECharts that environment/lab fetches. If there is no copy, charts load the library from
+// the network.
 const echarts = "environment/echarts/echarts.min.js"
 
-// Context returns the context of the cell. It ends when the reader interrupts the cell;
-// five seconds later the kernel kills what is still running. If a call to this library is
-// given this context but no Progress hook, and takes longer than a second, the cell shows
-// a progress bar until the call returns.
+// Context returns the context of the cell. The context ends when the user interrupts the
+// cell; if the cell is still running five seconds later, the kernel kills it. If a
+// function of this library is called with this context and without a Progress hook, and
+// takes longer than a second, the cell shows a progress bar until the function returns.
 func Context() context.Context { return cell() }
 
 var cell = sync.OnceValue(func() context.Context {
@@ -46,9 +47,10 @@ var cell = sync.OnceValue(func() context.Context {
 	return progress.With(ctx, watched)
 })
 
-// If err is not nil, Check ends the cell and shows err as the message. The error that a
-// long computation returns after an interrupt does not end the cell: a line says that
-// what follows is incomplete, and the cell continues with the partial result.
+// If err is not nil, Check ends the cell and shows err as the message. If err was
+// returned by a computation that the user has interrupted, Check does not end the cell: a
+// line says that the following output is incomplete, and the cell continues with the
+// partial result.
 func Check(err error) {
 	closeBars()
 	if err == nil {
@@ -85,7 +87,8 @@ func fail(message string) {
 
 type bundle = map[protocol.MIMEType]any
 
-// send passes a bundle to the kernel. A bundle replaces an earlier one with the same id.
+// The function send() passes a bundle to the kernel. A bundle replaces any earlier bundle
+// with the same id.
 func send(b bundle, id string) {
 	if !gonbui.IsNotebook {
 		if id == "" {
@@ -107,17 +110,19 @@ func note(text string) {
 }
 
 // The function pause() gives the kernel time to read the lines that have been printed so
-// far. Standard output and displays reach the kernel separately, and one could overtake
-// the other. (Show needs no pause, since drawing takes longer.)
+// far. Printed lines and displays reach the kernel on separate channels, so a display
+// could otherwise appear above lines that were printed before it. (Show needs no pause
+// for a graphic, since drawing takes longer than the pause.)
 func pause() {
 	if gonbui.IsNotebook {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// synchronise waits until the kernel has forwarded everything that was sent to it,
-// because the kernel drops the rest when the process ends. Package gonbui would wait even
-// if the pipe were broken.
+// The function synchronise() waits until the kernel has forwarded everything that was
+// sent to it, because anything that is not yet forwarded is lost when the process ends.
+// If the pipe to the kernel is broken, it does not wait, whereas the function of package
+// gonbui would wait for ever.
 func synchronise() {
 	if !gonbui.IsNotebook || gonbui.Error() != nil {
 		return

@@ -9,14 +9,14 @@ import (
 	"github.com/probode/probode/pkg/viz/playground"
 )
 
-// liveFigures is the place where environment/lab builds the program of the live figures, as a
-// path from the root of the Jupyter server.
+// liveFigures is the path, from the root of the Jupyter server, of the script for live
+// figures that environment/lab builds.
 const liveFigures = "environment/playground/built/playground.js"
 
-// Play shows a live figure of package playground with these values of its knobs; knobs
-// that are not named have their default values. The browser computes the figure, not the
-// kernel. Where the browser may not run scripts or the program is missing, as on GitHub,
-// the recorded graphic is shown instead.
+// Play shows a live figure of package playground with the given values of its controls;
+// the other controls have their default values. The figure is computed in the browser,
+// not in the kernel. If the browser may not run scripts or the program is missing, as on
+// GitHub, the graphic in the argument recorded is shown instead.
 func Play(name string, values map[string]any, recorded viz.Graphic) {
 	figure, err := playground.Open(name)
 	Check(err)

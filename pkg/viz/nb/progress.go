@@ -12,9 +12,9 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// A bar shows the progress of one piece of work, with its rate and the remaining time. It
-// appears once the work has taken a second, is updated ten times a second, and leaves
-// nothing behind.
+// A bar shows the progress of one computation, with its rate and the remaining time. The
+// bar appears once the computation has taken a second, is updated ten times a second, and
+// is removed at the end.
 type bar struct {
 	id, label string
 
@@ -29,8 +29,8 @@ var bars struct {
 	all []*bar
 }
 
-// The function watched() returns the hook that updates a new bar. It may be called from
-// any goroutine.
+// The function watched() returns the hook that updates a new bar. The hook may be called
+// from any goroutine.
 func watched(label string) progress.Hook {
 	now := time.Now()
 	b := &bar{label: label, begin: now, meter: progress.NewMeter(now, 0)}
@@ -75,7 +75,7 @@ func (b *bar) end() {
 	b.over = true
 }
 
-// closeBars removes the bars of computations that have ended early.
+// closeBars removes the bars of computations that have ended before they were complete.
 func closeBars() {
 	bars.Lock()
 	defer bars.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // Truth returns the accurate solution of a problem at its nominal parameters, at times
-// that are dt apart. An error ends the cell.
+// with the spacing dt. An error ends the cell.
 func Truth(p *probode.Problem, dt float64) *reference.Solution {
 	grid := Must(probode.UniformGrid(p, nil, dt))
 	times := slices.Compact(slices.Clone(grid.Times())) // at an event there are two
@@ -36,8 +36,8 @@ func OpenCSV(file string) CSV {
 	return CSV{rows[0], rows[1:]}
 }
 
-// Where selects rows: it returns those that have the given values in the given columns:
-// Where("method", "AM0", "h", "0.1").
+// Where returns the rows that have the given values in the given columns: Where("method",
+// "AM0", "h", "0.1").
 func (t CSV) Where(pairs ...string) CSV {
 	if len(pairs)%2 != 0 {
 		panic("nb: a column is given without a value: want pairs of a column and a value")
@@ -55,7 +55,7 @@ func (t CSV) Where(pairs ...string) CSV {
 	return out
 }
 
-// Starting selects rows: it returns those that begin with the given cells.
+// Starting returns the rows that begin with the given cells.
 func (t CSV) Starting(cells ...string) CSV {
 	out := CSV{Header: t.Header}
 	for _, r := range t.Rows {

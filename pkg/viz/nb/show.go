@@ -15,17 +15,17 @@ import (
 
 // Show shows each value in a form that suits its kind.
 //
-// A graphic, such as a [viz.Figure], is one output: an interactive chart where scripts
-// run and ECharts is found, and a static picture otherwise. Only the HTML contains the
-// picture, so that a notebook stores it once.
+// A graphic, such as a [viz.Figure], is shown as an interactive chart if scripts can run
+// and ECharts can be loaded, and as a static picture otherwise. Only the HTML form of the
+// output contains the picture, so that a notebook stores the picture once.
 //
 // Chains are shown as a table with the mean of each parameter, its Monte Carlo error,
 // the standard deviation, the 95 % interval, the effective sample sizes and R̂. Below
 // the table are the warnings, or a line that says that there are none, and the notes of
 // the run.
 //
-// A comparison of samplers is shown as a table with each sampler's results for every
-// parameter and its cost, without times.
+// A comparison of samplers is shown as a table with the results of each sampler for every
+// parameter and its cost, but without computing times.
 //
 // A report of package assess is shown as the text of its answer and warnings, the figure
 // of [plots.Assessment], and tables of the calibrated noise scales at the mode and at
@@ -36,10 +36,10 @@ import (
 // A problem of package model is shown as its equations and as tables of its parameters and
 // measurements.
 //
-// To show a figure that a function such as [plots.Pairs] returns with an error, write
-// Show(Must(plots.Pairs(…))). Show prints no times, so that the output is the same when
-// the cell runs again. A graphic that cannot be drawn ends the cell with an error; Show
-// panics if a value is of another kind.
+// Functions such as [plots.Pairs] return a figure and an error; to show such a figure,
+// write Show(Must(plots.Pairs(…))). Show prints no computing times, so that the output is
+// the same when the cell runs again. If a graphic cannot be drawn, the cell ends with an
+// error; Show panics if a value has a type that is not listed here.
 func Show(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {

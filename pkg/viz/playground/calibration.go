@@ -14,8 +14,9 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// calibration is the figure of the noise scale α: its score, and how often the error lies
-// within the spread of the paths.
+// The type calibration is the figure about the choice of the noise scale α. The figure
+// shows the score of α, and how often the error lies within one and two standard
+// deviations of the paths.
 type calibration struct {
 	*Figure
 	chosen   comparison // at the α of the slider
@@ -27,8 +28,9 @@ type calibration struct {
 	done     map[string]any // the knobs but α for which all this is complete
 }
 
-// comparison holds the error and the spread of the first component over time, and the
-// shares of all errors that are within one and two standard deviations.
+// The type comparison holds the error and the standard deviation of the first component
+// over time, and the shares of all errors that are within one and two standard
+// deviations.
 type comparison struct {
 	alpha     float64
 	error, sd []float64
@@ -50,8 +52,9 @@ func (f *calibration) controls(name string) knobs {
 
 const leastAlpha, mostAlpha = 1e-3, 10
 
-// compute compares error and spread at the α of the slider, calibrates α, and then
-// computes the score and the shares for many α.
+// The method compute() compares the error with the standard deviation of the paths at the
+// α of the slider, calibrates α, and then computes the score and the shares for many
+// values of α.
 func (f *calibration) compute(ctx context.Context) error {
 	others := map[string]any{}
 	for _, c := range f.knobs {

@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// A Chart is one pair of axes. The page turns it into options of ECharts.
+// A Chart is one pair of axes with its series. The script of the page turns a Chart into
+// options of ECharts.
 type Chart struct {
 	ID     string   `json:"id"`
 	Title  string   `json:"title"`
@@ -17,7 +18,7 @@ type Chart struct {
 	Series []Series `json:"series"`
 }
 
-// An Axis has fixed ends, so that it does not jump while a knob moves.
+// An Axis has fixed limits, so that it does not jump while a slider is moved.
 type Axis struct {
 	Name string  `json:"name"`
 	Min  float64 `json:"min"`
@@ -25,11 +26,11 @@ type Axis struct {
 	Log  bool    `json:"log"`
 }
 
-// linear returns a linear axis.
+// The function linear() returns a linear axis.
 func linear(name string, low, high float64) Axis { return Axis{Name: name, Min: low, Max: high} }
 
-// A Series is a line that joins points or, if Size is positive, the points as dots. Series
-// with the same name are shown and hidden together.
+// A Series is drawn as a line through its points or, if Size is positive, as dots at the
+// points. Series with the same name are shown and hidden together.
 type Series struct {
 	Name    string  `json:"name"`
 	Colour  string  `json:"colour"`
@@ -41,21 +42,21 @@ type Series struct {
 	Data    points  `json:"data"`
 }
 
-// colours are those of viz.Palette. This package does not import viz, whose fonts would
-// double the size of the program.
+// The variable colours holds the colours of viz.Palette. This package does not import
+// package viz, whose fonts would double the size of the program.
 var colours = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
 
-// Ink stands for the colour of text on the page, and pale for that of grey helper lines:
-// the page replaces both.
+// The name ink stands for the colour of text on the page, and pale for the colour of grey
+// guide lines; the page replaces both names by colours.
 const ink, pale = "ink", "pale"
 
-// points are the data of a series. A NaN leaves a gap in the line.
+// The type points holds the data of a series. A NaN leaves a gap in the line.
 type points [][2]float64
 
-// gap breaks a line.
+// The variable gap is a point that makes a gap in a line.
 var gap = [2]float64{math.NaN(), math.NaN()}
 
-// joined returns the points (x[i], y[i]).
+// The function joined() returns the points (x[i], y[i]).
 func joined(x, y []float64) points {
 	p := make(points, len(x))
 	for i := range x {
@@ -64,8 +65,8 @@ func joined(x, y []float64) points {
 	return p
 }
 
-// MarshalJSON writes numbers of 32 bits in base64, which the page reads ten times as fast
-// as numbers in decimal notation.
+// MarshalJSON writes the numbers with 32 bits in base64, which the page can read ten
+// times as fast as decimal numbers.
 func (p points) MarshalJSON() ([]byte, error) {
 	b := make([]byte, 0, 8*len(p))
 	for _, at := range p {
@@ -76,28 +77,30 @@ func (p points) MarshalJSON() ([]byte, error) {
 	return json.Marshal(b)
 }
 
-// line returns a series that joins points.
+// The function line() returns a series that is drawn as a line through the points.
 func line(name, colour string, width float64, data points) Series {
 	return Series{Name: name, Colour: colour, Width: width, Data: data}
 }
 
-// dashed returns a series whose line is dashed.
+// The function dashed() returns the series s with a dashed line.
 func dashed(s Series) Series {
 	s.Dashed = true
 	return s
 }
 
-// upright returns a line at x over the whole of an axis.
+// The function upright() returns a vertical line at x, over the whole length of the axis
+// y.
 func upright(name, colour string, width, x float64, y Axis) Series {
 	return line(name, colour, width, points{{x, y.Min}, {x, y.Max}})
 }
 
-// dots returns a series of single points.
+// The function dots() returns a series that is drawn as dots.
 func dots(name, colour string, size float64, data points) Series {
 	return Series{Name: name, Colour: colour, Size: size, Data: data}
 }
 
-// decade rounds to a power of ten.
+// The function decade() rounds v to a power of ten, up or down as the argument round
+// does.
 func decade(v float64, round func(float64) float64) float64 {
 	return math.Pow(10, round(math.Log10(v)))
 }

@@ -1,9 +1,11 @@
-// Package playground holds the figures of a page on which a reader turns the knobs of a
-// solver and sees at once what changes. It draws nothing and does not depend on a
-// browser: a Figure turns the values of its knobs into descriptions of charts and
-// sentences. The program in the folder wasm is this package compiled for WebAssembly; the
-// JavaScript of the site draws the charts and passes on the values of the knobs.
+// Package playground computes the figures of a web page on which a reader changes the
+// settings of a solver and sees the effect at once. The package draws nothing and does
+// not depend on a browser: from the values of its controls, a Figure computes
+// descriptions of charts, and sentences. The program in the folder wasm is this package
+// compiled for WebAssembly; the JavaScript of the page draws the charts and passes the
+// values of the controls to the program.
 //
-// WebAssembly has one thread, and there Go does not preempt a goroutine that is
-// computing. So a Figure does its work in pieces: see Figure.Advance.
+// A WebAssembly program has only one thread, in which Go does not preempt a goroutine
+// that is computing. Figure.Advance therefore computes for a short time only, and is
+// called repeatedly.
 package playground

@@ -14,8 +14,9 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// dragons is the figure of the peaks that a solver adds to the likelihood, for y′ = β0 −
-// β1 y from y(0) = 1. Its vertical parameter is the limit β0/β1.
+// The type dragons is the figure about spurious peaks of the likelihood that are caused
+// by a solver, for y′ = β0 − β1 y with y(0) = 1. The vertical axis of its surface is the
+// limit β0/β1.
 type dragons struct {
 	*Figure
 	by, exact []float64 // log-likelihood along β0 = 10 β1, relative to its maximum
@@ -26,19 +27,20 @@ type dragons struct {
 	data      points
 }
 
-// A peak is a local maximum of the solver's log-likelihood.
+// A peak is a local maximum of the log-likelihood that is computed with the solver.
 type peak struct {
 	beta1, below float64 // relative to the largest
 	exact        float64 // accurate log-likelihood there, relative to its maximum
 }
 
-// These β1 are shown. Neighbouring points are two standard deviations of the narrowest
-// peak apart.
+// These β1 are shown. The distance between neighbouring points is two standard deviations
+// of the narrowest peak.
 const leastBeta, mostBeta = 0.3, 12
 
 var betas = floats.Span(make([]float64, 391), leastBeta, mostBeta)
 
-// flat makes the peaks of the surface wide enough to be drawn.
+// Dividing the log-likelihood by the constant flat makes the peaks of the surface wide
+// enough to be visible.
 const flat = 10
 
 func newDragons(f *Figure) content { return &dragons{Figure: f} }
@@ -48,8 +50,9 @@ func (*dragons) controls(string) knobs {
 		slider("beta1", "β1 of the solution that is shown", "range", leastBeta, mostBeta, 0.001, 4.911)}
 }
 
-// compute solves the equation along the line β0 = 10 β1, finds the peaks there, and then
-// solves it on a grid around the line.
+// The method compute() solves the equation along the line β0 = 10 β1, finds the peaks of
+// the log-likelihood there, and then computes the log-likelihood on a grid around the
+// line.
 func (f *dragons) compute(ctx context.Context) error {
 	p := posed("dragons-uniform")
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
@@ -110,7 +113,7 @@ func (f *dragons) compute(ctx context.Context) error {
 		floats.AddConst(-top, values)
 	}
 	// For a given β1, the solutions computed by these solvers are linear in the limit
-	// β0/β1, so the log-likelihood is a quadratic polynomial in it.
+	// β0/β1, so the log-likelihood is a quadratic polynomial in β0/β1.
 	g := &kde.Surface{X: betas, Y: floats.Span(make([]float64, 25), 9, 11)}
 	for _, limit := range g.Y {
 		for i := range g.X {
@@ -126,8 +129,8 @@ func (f *dragons) compute(ctx context.Context) error {
 	return nil
 }
 
-// solve solves the equation with the β1 of the slider, once with the solver and once
-// accurately.
+// The method solve() solves the equation with the β1 of the slider, once with the
+// selected solver and once accurately.
 func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	x := p.Experiments[0]
 	f.data, f.solution = nil, [2]points{}
@@ -147,8 +150,8 @@ func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	return ctx.Err()
 }
 
-// highest returns the maximum of a function that has one peak between a and b, by
-// golden-section search.
+// The function highest() finds the maximum of a function that has one peak between a and
+// b, by golden-section search.
 func highest(a, b float64, f func(float64) float64) float64 {
 	const g = 0.6180339887498949
 	for range 60 {
@@ -161,7 +164,7 @@ func highest(a, b float64, f func(float64) float64) float64 {
 	return (a + b) / 2
 }
 
-// belowTop says how far a log-likelihood is below its maximum.
+// belowTop returns a phrase that says how far a log-likelihood is below its maximum.
 func belowTop(v float64) string {
 	if v > -0.005 {
 		return "at its maximum"

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// A Figure has knobs, and computes what a page shows for their values. The computation
-// begins again whenever a knob moves on which it depends, or a button is pressed.
+// A Figure has controls, and computes charts and sentences from their values. The
+// computation starts again whenever a button is pressed, or a control is changed on which
+// the computation depends.
 type Figure struct {
 	knobs
 	kind
@@ -21,7 +22,7 @@ type Figure struct {
 	sent    []byte // the controls as a Page has sent them last
 }
 
-// A kind says what figures with the same name have in common.
+// A kind holds the properties that all figures with the same name have in common.
 type kind struct {
 	leading string   // the knob that determines which other knobs there are, if any
 	value   string   // of the leading knob
@@ -30,24 +31,24 @@ type kind struct {
 	make    func(f *Figure) content
 }
 
-// A content is what a figure computes and shows.
+// A content computes and shows the results of one kind of figure.
 type content interface {
-	// controls returns the knobs with their usual values for a value of the leading knob,
-	// or nil if that value is not allowed.
+	// The method controls() returns the controls, with their default values, for the
+	// given value of the leading control, or nil if this value is not allowed.
 	controls(value string) knobs
 
-	// compute runs as a task.
+	// The method compute() performs the computation. It runs as a task.
 	compute(ctx context.Context) error
 
-	// advance lets the task run for about the given time, and reports whether there is
-	// nothing left to do. A Figure has this method.
+	// The method advance() lets the task run for about the given time, and reports
+	// whether the computation is complete. The type Figure provides this method.
 	advance(budget time.Duration) (done bool)
 
-	// show adds what there is to a View.
+	// The method show() adds the results so far to a View.
 	show(v *View)
 }
 
-// figures holds the kinds of figures by name.
+// The variable figures holds the kinds of figures by name.
 var figures = map[string]kind{
 	"calibration": {"problem", "fitzhugh-nagumo", "This cannot be computed", nil, newCalibration},
 	"dragons":     {"", "", "This cannot be computed", nil, newDragons},
@@ -61,7 +62,7 @@ var figures = map[string]kind{
 // Names lists the figures.
 func Names() []string { return slices.Sorted(maps.Keys(figures)) }
 
-// Open returns a new Figure whose knobs have their default values.
+// Open returns a new Figure whose controls have their default values.
 func Open(name string) (*Figure, error) {
 	k, ok := figures[name]
 	if !ok {
@@ -72,12 +73,13 @@ func Open(name string) (*Figure, error) {
 	return f, f.Set(nil)
 }
 
-// Controls describes the knobs. The description of a knob may depend on the values of
-// other knobs.
+// Controls returns descriptions of the controls. The description of a control may depend
+// on the values of other controls.
 func (f *Figure) Controls() []Control { return f.knobs }
 
-// Set takes the values of some knobs by name, as encoding/json decodes them. If a value is
-// not allowed, nothing changes.
+// Set sets some of the controls to the given values, which are as decoded by
+// encoding/json; the keys are the names of the controls. If a value is not allowed,
+// nothing changes.
 func (f *Figure) Set(values map[string]any) error {
 	value, _ := values[f.leading].(string)
 	next := f.content.controls(value)
@@ -110,7 +112,8 @@ func (f *Figure) Set(values map[string]any) error {
 	return nil
 }
 
-// Advance works for about the given time, and returns what there is to show.
+// Advance continues the computation for about the given time, and returns the results so
+// far.
 func (f *Figure) Advance(budget time.Duration) View {
 	v := View{Charts: []Chart{}, Says: []string{}, Progress: 0.5, Numbers: map[string]float64{}}
 	v.Done = f.content.advance(budget)
@@ -128,10 +131,10 @@ func (f *Figure) Advance(budget time.Duration) View {
 
 func (f *Figure) advance(budget time.Duration) (done bool) { return f.work.advance(budget) }
 
-// failed reports whether the computation has ended with an error.
+// The method failed() reports whether the computation has ended with an error.
 func (f *Figure) failed() bool { return f.work.ended() && f.work.err != nil }
 
-// File returns the contents of a file that the last View lists.
+// File returns the contents of a file that was listed in the last View.
 func (f *Figure) File(name string) ([]byte, error) {
 	for _, file := range f.files {
 		if file.Name == name {
@@ -141,10 +144,10 @@ func (f *Figure) File(name string) ([]byte, error) {
 	return nil, fmt.Errorf("%q is not one of the files that can be downloaded now", name)
 }
 
-// Close ends all work of the Figure.
+// Close stops the computations of the Figure.
 func (f *Figure) Close() { f.work.stop() }
 
-// A View is what a Figure shows.
+// A View holds the charts, sentences and files that a Figure shows.
 type View struct {
 	Charts   []Chart            `json:"charts"`
 	Says     []string           `json:"says"`     // the figure in words, also for a screen reader
@@ -155,25 +158,26 @@ type View struct {
 	Numbers  map[string]float64 `json:"numbers,omitempty"` // unrounded numbers, for tests
 }
 
-// say adds a sentence.
+// The method say() adds a sentence to the View.
 func (v *View) say(format string, values ...any) {
 	v.Says = append(v.Says, fmt.Sprintf(format, values...))
 }
 
-// draw adds a chart that shares its row with others.
+// The method draw() adds a chart to the View, which may share a row of the page with
+// other charts.
 func (v *View) draw(id, title string, height int, x, y Axis, series ...Series) {
 	v.Charts = append(v.Charts, Chart{ID: id, Title: title, Height: height, X: x, Y: y, Series: series})
 }
 
-// A Problem is a mistake in the text of a knob. Line and Column are counted from 1; 0
-// means unknown.
+// A Problem is a mistake in a text that the reader has entered. Line and Column are
+// counted from 1; 0 means unknown.
 type Problem struct {
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
 	Text   string `json:"text"`
 }
 
-// A File can be downloaded.
+// A File is a file that the reader can download.
 type File struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"` // media type

@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A Control is a knob.
+// A Control describes one control of a figure, such as a slider, and holds its value.
 type Control struct {
 	Name    string   `json:"name"`
 	Label   string   `json:"label"`
@@ -26,19 +26,20 @@ type Control struct {
 	open    bool     // the range is widened for values outside of it
 }
 
-// An Option is one of the values of a choice.
+// An Option is one of the values that a choice offers.
 type Option struct {
 	Value string `json:"value"`
 	Label string `json:"label"`
 }
 
-// A knobs is a list of controls with their values.
+// The type knobs is a list of controls with their values.
 type knobs []Control
 
-// fill gives the controls their values: those in given, or otherwise those from before if
-// the usual values and the options are the same. A value in given that is not allowed is an
-// error, except that numbers are moved into their range, and parameters that a model no
-// longer has are ignored.
+// The method fill() sets the values of the controls. A control gets its value in the
+// argument given or, if it has none there, its earlier value in the argument before,
+// provided that its default value and its options have not changed. The method returns an
+// error if a value in given is not allowed, except that numbers are moved into their
+// range, and parameters that a model no longer has are ignored.
 func (k knobs) fill(given map[string]any, before knobs) error {
 	for name := range given {
 		if k.named(name) == nil && !strings.HasPrefix(name, parameter) {
@@ -60,7 +61,8 @@ func (k knobs) fill(given map[string]any, before knobs) error {
 	return nil
 }
 
-// take sets the value of a control.
+// The method take() sets the value of a control, or returns an error if the value is not
+// allowed.
 func (c *Control) take(v any) error {
 	to, allowed, want := v, reflect.TypeOf(v) == reflect.TypeOf(c.Value), "text"
 	switch number, _ := v.(float64); c.Kind {
@@ -100,12 +102,13 @@ func (k knobs) number(name string) float64 { return k.named(name).Value.(float64
 func (k knobs) text(name string) string    { return k.named(name).Value.(string) }
 func (k knobs) on(name string) bool        { return k.named(name).Value.(bool) }
 
-// choice returns a control for one of some values.
+// The function choice() returns a control with which the reader selects one of several
+// values.
 func choice(name, label, value string, options ...Option) Control {
 	return Control{Name: name, Label: label, Kind: "choice", Value: value, Options: options}
 }
 
-// plain returns options whose values are their own labels.
+// The function plain() returns options whose labels are the values themselves.
 func plain(values ...string) (all []Option) {
 	for _, v := range values {
 		all = append(all, Option{v, v})
@@ -113,24 +116,25 @@ func plain(values ...string) (all []Option) {
 	return all
 }
 
-// toggle returns a control that is on or off.
+// The function toggle() returns a control that is either on or off.
 func toggle(name, label string, on bool) Control {
 	return Control{Name: name, Label: label, Kind: "toggle", Value: on}
 }
 
-// slider returns a control for a number; kind is range, log or integer.
+// The function slider() returns a control for a number; the argument kind is range, log
+// or integer.
 func slider(name, label, kind string, low, high, step, value float64) Control {
 	return Control{Name: name, Label: label, Kind: kind, Min: low, Max: high, Step: step, Value: value}
 }
 
-// button returns a control that is pressed.
+// The function button() returns a control that the reader can press.
 func button(name, label string) Control {
 	return Control{Name: name, Label: label, Kind: "button", Value: false}
 }
 
-// solvers are the methods of the figures, by name and in words. The names are those of
-// package methods, whose function Parse accepts more names but would make the program
-// larger.
+// The variable solvers holds the methods that figures offer, by name, each with a label
+// in words. The names are those of package methods, whose function Parse is not used
+// because it would make the program larger.
 var solvers = map[string]struct {
 	label  string
 	method probode.Method
@@ -149,10 +153,11 @@ var solvers = map[string]struct {
 	"bdf":         {"bdf", methods.BDF{}},
 }
 
-// integrators are those of solvers that most figures offer.
+// The variable integrators holds the names of those methods that most figures offer.
 var integrators = []string{"ab1", "ab2", "ab4", "am0", "am1", "am2", "rk4"}
 
-// methodChoice returns the control for a method, in words.
+// methodChoice returns a control with which the reader selects one of the named methods
+// by its label.
 func methodChoice(value string, names ...string) Control {
 	c := choice("method", "method", value)
 	for _, n := range names {
@@ -161,5 +166,5 @@ func methodChoice(value string, names ...string) Control {
 	return c
 }
 
-// method returns the method that the knobs select.
+// The method method() returns the numerical method that is selected in the controls.
 func (k knobs) method() probode.Method { return solvers[k.text("method")].method }

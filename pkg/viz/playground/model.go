@@ -22,8 +22,9 @@ import (
 //go:embed lynx.yaml
 var lynx string
 
-// modelFigure is the figure of a model that the reader writes: its solution beside the
-// data, a fit, and a certificate that says whether the error of the solver matters.
+// modelFigure is the figure for a model that the reader writes. The figure shows the
+// solution beside the data, a fit, and a certificate that says whether the error of the
+// solver matters.
 type modelFigure struct {
 	*Figure
 	written  string      // the last text without mistakes
@@ -41,22 +42,22 @@ type modelFigure struct {
 	numbers    map[string]float64
 }
 
-// A fit starts from the values of the sliders and from this number of randomly drawn
-// points.
+// The constant drawn is the number of randomly drawn points from which a fit starts, in
+// addition to the values of the sliders.
 const drawn = 9
 
-// threshold is the largest shift, in standard deviations, that does not matter, as in the
-// command certify.
+// The constant threshold is the largest shift of a parameter, in standard deviations,
+// that is considered negligible, as in the command certify.
 const threshold = 0.1
 
 const modelName = "model.yaml"
 
 func newModel(f *Figure) content { return &modelFigure{Figure: f} }
 
-// The name of the slider of a parameter begins with this prefix.
+// The constant parameter is the prefix in the names of sliders for parameters.
 const parameter = "p."
 
-// The method controls names the solvers as the command does.
+// The method controls() uses the same names for the solvers as the command certify.
 func (f *modelFigure) controls(text string) knobs {
 	file := f.file
 	if file == nil || text != f.written {
@@ -82,8 +83,8 @@ func (f *modelFigure) controls(text string) knobs {
 		button("fit", "fit"), button("certify", "does my solver's error matter?"), button("nominal", "nominal values"))
 }
 
-// compute reads the text and solves the equations. Then it fits the model or computes a
-// certificate if the button for it was pressed.
+// The method compute() reads the text and solves the equations. Then, if a button was
+// pressed, it fits the model or computes a certificate.
 func (f *modelFigure) compute(ctx context.Context) error {
 	f.doing, f.found, f.problems, f.theta, f.numbers = "", nil, nil, nil, map[string]float64{}
 	f.ended.Store(0)
@@ -124,7 +125,8 @@ var (
 	column = regexp.MustCompile(`^(\w+): column (\d+): `)
 )
 
-// problem says where in the text a mistake is.
+// The function problem() returns the mistake that an error describes, with its position
+// in the text.
 func problem(text string, err error) Problem {
 	m := place.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -138,7 +140,7 @@ func problem(text string, err error) Problem {
 	line, _ := strconv.Atoi(m[2] + m[3])
 	p := Problem{Line: line, Text: m[4]}
 	if c := column.FindStringSubmatch(m[4]); c != nil && line > 0 && line <= len(lines) {
-		// The column is counted from the start of the formula.
+		// In the error, the column is counted from the start of the formula.
 		key := c[1] + ":"
 		if at := strings.Index(lines[line-1], key); at >= 0 {
 			rest := lines[line-1][at+len(key):]
@@ -149,14 +151,15 @@ func problem(text string, err error) Problem {
 	return p
 }
 
-// The function rounded returns v rounded to two significant digits.
+// The function rounded() returns v rounded to two significant digits.
 func rounded(v float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64)
 	return r
 }
 
-// parameterSlider returns a slider over the bounds of a parameter, or over 99 % of its
-// prior. If it has neither, the slider covers a range around the nominal value.
+// parameterSlider returns a slider that covers the central 99 % of the prior of a
+// parameter or, if there is no prior, the range between its bounds. If the parameter has
+// neither a prior nor bounds, the slider covers a range around the nominal value.
 func parameterSlider(q *model.Parameter) Control {
 	low, high := q.Lower, q.Upper
 	if d, err := q.Distribution(); err == nil && q.Prior.Type != "" {
@@ -186,7 +189,7 @@ func parameterSlider(q *model.Parameter) Control {
 	return c
 }
 
-// setup returns the Setup that the knobs select.
+// The method setup() returns the Setup that is selected in the controls.
 func (f *modelFigure) setup() probode.Setup {
 	s := probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
 	if f.text("steps") == "tolerance" {
@@ -195,8 +198,8 @@ func (f *modelFigure) setup() probode.Setup {
 	return s
 }
 
-// fit searches for the largest likelihood from the present values and from nine random
-// starts, and moves the sliders to the best point.
+// The method fit() searches for the maximum of the likelihood, starting from the present
+// values and from nine random points, and moves the sliders to the best point.
 func (f *modelFigure) fit(ctx context.Context) error {
 	ends, err := f.file.Fit(ctx, model.FitSettings{Starts: drawn, From: [][]float64{f.theta}, Seed: 1, Workers: 1,
 		Progress: func(done, _ int) { f.ended.Store(int64(done)) }})
@@ -218,7 +221,7 @@ func (f *modelFigure) fit(ctx context.Context) error {
 	return f.solve(ctx)
 }
 
-// The method fitted describes the results of the searches of a fit.
+// The method fitted() returns sentences about the results of the searches of a fit.
 func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	best, next := &ends[0], math.Inf(-1)
 	same, elsewhere, failed := 0, 0, 0
@@ -256,8 +259,8 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	return list
 }
 
-// apart reports whether two points differ by more than a hundredth of the range of a
-// slider.
+// The method apart() reports whether two points differ, in any parameter, by more than a
+// hundredth of the range of its slider.
 func (f *modelFigure) apart(a, b []float64) bool {
 	for i, q := range f.file.Params {
 		c := f.named(parameter + q.ID)
@@ -268,8 +271,8 @@ func (f *modelFigure) apart(a, b []float64) bool {
 	return false
 }
 
-// certify computes the certificate that the command certify gives for the method and
-// the step or tolerance that the knobs select.
+// The method certify() computes the same certificate as the command certify, for the
+// method and the step size or tolerance that are selected in the controls.
 func (f *modelFigure) certify(ctx context.Context) error {
 	p, err := f.file.Posterior()
 	if err != nil {
@@ -321,8 +324,8 @@ func (f *modelFigure) show(v *View) {
 //go:embed model.ipynb
 var notebookForm string
 
-// notebook returns a notebook that fits the model and certifies the solver that the
-// knobs select.
+// The method notebook() returns a notebook that fits the model and certifies the solver
+// that is selected in the controls.
 func (f *modelFigure) notebook() []byte {
 	mesh := fmt.Sprintf("probode.Uniform(%v)", f.number("h"))
 	if f.text("steps") == "tolerance" {

@@ -12,7 +12,7 @@ type Page struct {
 	open map[int]*Figure
 }
 
-// A message is what the page sends.
+// A message is a request from the page.
 type message struct {
 	Do     string // open, set, advance, file or close
 	ID     int
@@ -22,8 +22,8 @@ type message struct {
 	Name   string
 }
 
-// A reply is what the page gets. It has the controls if they have changed, and after open
-// and set.
+// A reply is the answer to a message. A reply contains the controls if they have changed,
+// and after the requests open and set.
 type reply struct {
 	ID       int             `json:"id"`
 	Error    string          `json:"error,omitempty"`
@@ -33,8 +33,8 @@ type reply struct {
 	Content  any             `json:"content,omitempty"` // of a file, as a string
 }
 
-// Answer returns the answer to a message of the page. Both are JSON texts. A mistake, or
-// a panic of a figure, becomes an answer with the key error.
+// Answer returns the answer to a message from the page. The message and the answer are
+// JSON texts. After an error or a panic, the answer contains the key error.
 func (p *Page) Answer(text string) string {
 	var m message
 	r, err := reply{}, json.Unmarshal([]byte(text), &m)
@@ -52,7 +52,7 @@ func (p *Page) Answer(text string) string {
 	return string(b)
 }
 
-// do carries out a message.
+// The method do() carries out the request in a message.
 func (p *Page) do(m *message) (r reply, err error) {
 	defer func() {
 		if v := recover(); v != nil {

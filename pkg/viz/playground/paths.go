@@ -17,7 +17,8 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// An integrated problem is one whose ensembles are shown, with the range of its step sizes.
+// The type integrated describes a problem whose ensembles are shown, with the range of
+// its step sizes.
 type integrated struct {
 	make            func() *probode.Problem
 	label           string
@@ -33,7 +34,8 @@ var integrable = map[string]integrated{
 	"rigid-body":      {odes.RigidBody, "rigid body", 0.02, 1, 0.25, [][2]float64{{-1.6, 1.6}, {-1.3, 1.3}, {0.7, 0.95}}},
 }
 
-// paths is the figure of an ensemble of numerical solutions beside the accurate solution.
+// The type paths is the figure that shows an ensemble of numerical solutions beside the
+// accurate solution.
 type paths struct {
 	*Figure
 	ode    *probode.Problem
@@ -45,8 +47,8 @@ type paths struct {
 	scale  *calibrate.NoiseScale
 }
 
-// The type sized holds the error and the spread at one step size, by component: root
-// mean squares over time.
+// The type sized holds, for one step size and each component, the root mean square over
+// time of the error and of the standard deviation of the paths.
 type sized struct {
 	h         float64
 	error, sd []float64
@@ -85,8 +87,9 @@ func problemChoice(value string) Control {
 	return c
 }
 
-// compute computes the ensemble, the accurate solution of a new problem, and then the
-// errors and spreads, from large steps to small ones.
+// The method compute() computes the ensemble and, if the problem has changed, the
+// accurate solution. Then it computes the errors and standard deviations for a sequence
+// of step sizes, from large to small.
 func (f *paths) compute(ctx context.Context) error {
 	if f.solved != f.value {
 		f.ode, f.solved, f.truth, f.ens = integrable[f.value].make(), f.value, nil, nil
@@ -147,10 +150,10 @@ func (f *paths) compute(ctx context.Context) error {
 	return nil
 }
 
-// errors returns the errors of the classical solution, which are NaN as long as the
-// accurate solution is not known. Between its times the accurate solution is interpolated
-// by a cubic polynomial with the same values and slopes; with 4,800 intervals the error of
-// this interpolation is smaller than any error that is drawn.
+// The method errors() returns the errors of the classical solution, which are NaN as long
+// as the accurate solution is not known. The accurate solution is interpolated by cubic
+// polynomials with the same values and slopes at the grid points; with 4,800 intervals
+// the error of this interpolation is smaller than any error that is drawn.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	d := len(f.ode.X0)
 	errs := make([][]float64, d)
@@ -178,7 +181,7 @@ func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	return errs
 }
 
-// rms returns the root mean square.
+// The function rms() returns the root mean square of x.
 func rms(x []float64) float64 { return floats.Norm(x, 2) / math.Sqrt(float64(len(x))) }
 
 func (f *paths) show(v *View) {
@@ -209,8 +212,8 @@ func (f *paths) show(v *View) {
 	}
 }
 
-// table returns a file with component k: the times, the classical solution, the mean, the
-// standard deviation, and the paths.
+// The method table() returns, for component k, a CSV file with columns for the time, the
+// classical solution, the mean, the standard deviation, and the paths.
 func (f *paths) table(k int) []byte {
 	d, e := len(f.ode.X0), f.ens
 	b := []byte("t,classical,mean,sd")
@@ -228,11 +231,12 @@ func (f *paths) table(k int) []byte {
 	return append(b, '\n')
 }
 
-// classical is the name of the solution without noise.
+// The constant classical is the name of the solution without noise in the legend.
 const classical = "classical solution, ξ = 0"
 
-// scatter returns component k of the paths, or their mean and a band, and of the classical
-// solution.
+// The method scatter() returns series for component k of the classical solution and, as
+// the reader has selected, of the paths or of their mean and a band of standard
+// deviations.
 func (f *paths) scatter(k int) (series []Series) {
 	d, e := len(f.ode.X0), f.ens
 	if f.text("show") == "paths" {
@@ -257,14 +261,15 @@ func (f *paths) scatter(k int) (series []Series) {
 	return append(series, dashed(line(classical, colours[1], 1.6, joined(e.T, e.Deterministic[k]))))
 }
 
-// The method at returns the index of the first grid point at or after the cut.
+// The method at() returns the index of the first grid point at or after the time selected
+// in the control cut.
 func (f *paths) at() int {
 	i, _ := slices.BinarySearch(f.ens.T, f.number("cut"))
 	return min(i, len(f.ens.T)-1)
 }
 
-// cut draws the density of component k at the time of the cut. Densities are drawn
-// relative to their maximum, so that the axis stays the same.
+// The method cut() draws the density of component k at the time selected in the control
+// cut. The density is divided by its maximum, so that the axis stays the same.
 func (f *paths) cut(v *View, k int, x Axis) {
 	i, d, e := f.at(), len(f.ode.X0), f.ens
 	var values []float64
@@ -286,8 +291,9 @@ func (f *paths) cut(v *View, k int, x Axis) {
 	v.draw("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, height, series...)
 }
 
-// sizes draws error and spread of component k against time and against the step size. The
-// axes of errors have eight decades, which depend only on the problem.
+// The method sizes() draws the error and the standard deviation of component k against
+// time and against the step size. The axes of errors cover eight decades, and their
+// limits depend only on the problem.
 func (f *paths) sizes(v *View, k int, t, x Axis) {
 	e, i, h := f.ens, integrable[f.value], f.number("h")
 	top := decade(x.Max-x.Min, math.Ceil)

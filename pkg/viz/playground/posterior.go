@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A sampled problem is a case whose posterior is drawn.
+// The type sampled describes a case whose posterior is sampled.
 type sampled struct {
 	from, to float64 // range of step sizes
 	step     float64 // usual step size
@@ -32,17 +32,19 @@ var problems = map[string]sampled{
 		[2]string{"theta1", "theta3"}},
 }
 
-// An accurate run draws from the posterior of an accurate solver, in a task of its own.
+// The type accurate is a run that draws from the posterior computed with an accurate
+// solver, in a separate task.
 type accurate struct {
 	*run
 	*task
 }
 
-// accurates holds the accurate runs of all figures, by problem. They only run while a
-// figure with that problem advances.
+// The variable accurates holds the accurate runs of all figures, by problem. Such a run
+// continues only while a figure with the same problem advances.
 var accurates = map[string]accurate{}
 
-// accurately returns the accurate run of a problem, and prepares it the first time.
+// The function accurately() returns the accurate run of a problem; the first call
+// prepares this run.
 func accurately(problem string) accurate {
 	a, ok := accurates[problem]
 	if !ok {
@@ -56,8 +58,8 @@ func accurately(problem string) accurate {
 	return a
 }
 
-// posterior is the figure in which draws from a posterior appear as the reader watches,
-// beside the posterior of an accurate solver.
+// The type posterior is the figure in which draws from a posterior appear while they are
+// computed, beside the posterior computed with an accurate solver.
 type posterior struct {
 	*Figure
 	draws *run     // with the solver of the knobs
@@ -88,7 +90,7 @@ func (*posterior) controls(name string) knobs {
 	}
 }
 
-// posed returns the posterior of a case.
+// The function posed() returns the posterior of a case.
 func posed(name string) *bayes.Posterior {
 	c, err := cases.Named(name)
 	if err != nil {
@@ -97,7 +99,8 @@ func posed(name string) *bayes.Posterior {
 	return c.Posterior()
 }
 
-// compute draws with the solver that the knobs select.
+// The method compute() draws from the posterior computed with the solver that is selected
+// in the controls.
 func (f *posterior) compute(ctx context.Context) error {
 	p := posed(f.value)
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
@@ -109,8 +112,9 @@ func (f *posterior) compute(ctx context.Context) error {
 	return f.draws.draw(ctx)
 }
 
-// advance draws. Until the accurate posterior is complete, half of the time is spent on
-// it. A figure that is stopped only begins new draws, and makes single iterations.
+// The method advance() continues the sampling. Until the accurate run is complete, half
+// of the time is spent on it. If the reader has stopped the figure, a new run is still
+// started, but after that only the single iterations are made that the reader requests.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2
@@ -141,8 +145,8 @@ func (f *posterior) show(v *View) {
 	}
 }
 
-// The method says describes the state of the draws, and compares the posteriors as soon
-// as there are enough draws.
+// The method says() adds sentences about the progress of the sampling, and compares the
+// two posteriors as soon as there are enough draws.
 func (f *posterior) says(v *View) {
 	r, s, exact := f.draws, f.draws.summary, f.exact.summary
 	done, total := r.iterations()
@@ -194,7 +198,8 @@ func (f *posterior) says(v *View) {
 	}
 }
 
-// The function compared compares a parameter with that of the accurate posterior.
+// The function compared() returns a sentence that compares the mean of a parameter with
+// its mean under the accurate posterior.
 func compared(m, e *diag.Marginal) string {
 	shift, noise := (m.Mean-e.Mean)/e.SD, math.Hypot(m.MCSE, e.MCSE)/e.SD
 	said := fmt.Sprintf("with an accurate solver it is %.4g ± %.2g. ", e.Mean, e.SD)
@@ -204,15 +209,16 @@ func compared(m, e *diag.Marginal) string {
 	return said + fmt.Sprintf("The solver's error moves the mean by %.2f ± %.2f sd.", shift, 2*noise)
 }
 
-// axisOf returns the axis of the parameter that a knob names, and the parameter's index.
+// axisOf returns the axis for the parameter that is selected in the given control, and
+// the index of this parameter.
 func (f *posterior) axisOf(knob string) (Axis, int) {
 	i := slices.Index(f.draws.posterior.Names(), f.text(knob))
 	r := problems[f.value].ranges[i]
 	return linear(f.text(knob), r[0], r[1]), i
 }
 
-// contours draws two parameters: the contours of both posteriors, and the positions of
-// the chains.
+// The method contours() draws the contours of both posteriors in the plane of two
+// parameters, and the positions of the chains.
 func (f *posterior) contours(v *View) {
 	x, i := f.axisOf("x")
 	y, j := f.axisOf("y")
@@ -233,7 +239,7 @@ func (f *posterior) contours(v *View) {
 	v.draw("contours", "Regions that contain 50 % and 90 % of the posterior", 380, x, y, series...)
 }
 
-// trace draws the chains of the parameter that is selected with the knob y.
+// The method trace() draws the chains of the parameter that is selected in the control y.
 func (f *posterior) trace(v *View) {
 	const most = 300 // points of each chain
 	y, j := f.axisOf("y")

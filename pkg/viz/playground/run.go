@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// A run draws from a posterior with four chains, which can be watched. Its draws are
-// those of sample.Run with the same settings.
+// A run draws from a posterior with four chains, whose positions can be shown during the
+// run. Its draws are the same as those of sample.Run with the same settings.
 type run struct {
 	posterior *bayes.Posterior
 	settings  mcmc.Settings
@@ -29,14 +29,14 @@ type run struct {
 	outlines []points // contours
 }
 
-// newRun prepares a run, which also samples ξ if p has noise. BurnIn must be a multiple
-// of Thin.
+// newRun prepares a run, which also samples the normal variates ξ if p has noise. BurnIn
+// must be a multiple of Thin.
 func newRun(p *bayes.Posterior, s mcmc.Settings) *run {
 	s.Workers, s.Chains = 1, 4
 	return &run{posterior: p, settings: s}
 }
 
-// draw makes the draws.
+// The method draw() makes all draws of the run.
 func (r *run) draw(ctx context.Context) error {
 	r.pause = progress.Pause(ctx)
 	_, err := sample.Run(ctx, r.posterior, watched{sampler(r.posterior), r}, r.settings)
@@ -53,7 +53,8 @@ func sampler(p *bayes.Posterior) sample.Sampler {
 	return sample.Deterministic{}
 }
 
-// The type watched is a Sampler whose kernels keep their positions in a run.
+// The type watched is a Sampler whose kernels store the positions of their chains in a
+// run.
 type watched struct {
 	sample.Sampler
 	run *run
@@ -75,8 +76,8 @@ func (w watched) Prepare(ctx context.Context, d *bayes.Density, modes func() (*b
 	return watched{s, w.run}, notes, err
 }
 
-// A chain keeps every Thin-th position of one chain, burn-in included. The draws are
-// summarised again whenever their number has grown by a tenth.
+// The type chain stores every Thin-th position of one chain, including those of the
+// burn-in. The draws are summarised again whenever their number has increased by a tenth.
 type chain struct {
 	mcmc.Kernel
 	mcmc.Generator
@@ -96,8 +97,8 @@ func (c *chain) Step(rng *rand.Rand) {
 	c.run.pause()
 }
 
-// iterations returns the number of iterations that every chain has completed, and the
-// number that a chain makes in the whole run.
+// The method iterations() returns the number of iterations that every chain has
+// completed, and the number of iterations of a chain in the whole run.
 func (r *run) iterations() (done, total int) {
 	s := r.settings
 	total = s.BurnIn + s.Draws*s.Thin
@@ -111,13 +112,13 @@ func (r *run) iterations() (done, total int) {
 	return done, total
 }
 
-// share returns the completed share of the run.
+// The method share() returns the fraction of the run that is complete.
 func (r *run) share() float64 {
 	done, total := r.iterations()
 	return float64(done) / float64(total)
 }
 
-// made returns the number of iterations of all chains together.
+// The method made() returns the number of completed iterations of all chains together.
 func (r *run) made() (n int) {
 	for _, c := range r.chains {
 		n += c.iteration
@@ -125,7 +126,8 @@ func (r *run) made() (n int) {
 	return n
 }
 
-// The method kept returns the draws after burn-in, the same number from each chain.
+// The method kept() returns the draws after burn-in, with the same number of draws from
+// each chain.
 func (r *run) kept() [][][]float64 {
 	done, _ := r.iterations()
 	burnIn := r.settings.BurnIn / r.settings.Thin
@@ -137,8 +139,9 @@ func (r *run) kept() [][][]float64 {
 	return all
 }
 
-// summarise renews the summary of the draws, unless there are too few. It pauses after
-// each parameter, because the page would freeze for too long during a whole summary.
+// The method summarise() updates the summary of the draws, unless there are too few
+// draws. There is a pause after each parameter, because the page would freeze for too
+// long if all parameters were summarised without a pause.
 func (r *run) summarise() {
 	const fewest, most = 20, 500 // draws of a chain
 	kept := r.kept()
@@ -161,15 +164,15 @@ func (r *run) summarise() {
 	r.summary, r.judged = summary, n
 }
 
-// These limits say when means are shown: they require R̂ ≤ mostRHat, and at least
-// leastESS effective draws.
+// The means of the draws are shown only if R̂ ≤ mostRHat and the effective sample size is
+// at least leastESS.
 const (
 	mostRHat = 1.01
 	leastESS = 400
 )
 
-// The function worst returns the parameter with the fewest effective draws, their number,
-// and the largest R̂, which may be NaN.
+// The function worst() returns the parameter with the smallest effective sample size,
+// that size, and the largest R̂ of all parameters, which may be NaN.
 func worst(s diag.Summary) (name string, ess, rhat float64) {
 	ess = math.Inf(1)
 	for _, m := range s {
@@ -181,14 +184,15 @@ func worst(s diag.Summary) (name string, ess, rhat float64) {
 	return name, ess, rhat
 }
 
-// The function enough reports whether means of the draws can be shown.
+// The function enough() reports whether there are enough effective draws for their means
+// to be shown.
 func enough(s diag.Summary) bool {
 	_, ess, rhat := worst(s)
 	return len(s) > 0 && rhat <= mostRHat && ess >= leastESS
 }
 
-// outline returns the contours of parameters i and j around 50 % and 90 % of the draws, or
-// nothing while there are few.
+// The method outline() returns the contours that enclose 50 % and 90 % of the draws of
+// parameters i and j, or nothing while there are too few draws.
 func (r *run) outline(i, j int) []points {
 	const most, fewest, cells = 1000, 50, 64 // draws, effective draws
 	s, now := r.summary, [3]int{r.judged, i, j}

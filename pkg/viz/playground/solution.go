@@ -13,16 +13,16 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A curve is an observable under a condition.
+// A curve holds the values of one observable under one condition.
 type curve struct {
 	observable, condition string
 	t, solver, exact      []float64 // solver is nil if it failed
 	data                  points
 }
 
-// solve solves the equations of all conditions with the parameters, the method and the
-// step that the knobs select, and then computes the likelihood. It is no error if the
-// equations cannot be solved.
+// The method solve() solves the equations for all conditions, with the parameters, the
+// method and the step size that are selected in the controls, and then computes the
+// likelihood. The method does not return an error if the equations cannot be solved.
 func (f *modelFigure) solve(ctx context.Context) error {
 	curves, failure, err := f.solutions(ctx)
 	if ctx.Err() != nil {
@@ -46,8 +46,9 @@ func (f *modelFigure) solve(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// solutions returns the curves. If only the selected solver fails, failure is the reason,
-// and the curves are those of the accurate solution.
+// The method solutions() returns the curves. If the selected solver fails but the
+// accurate solver does not, the result failure is the reason, and the curves contain only
+// the accurate solution.
 func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, err error) {
 	list, err := f.file.Instances()
 	if err != nil {
@@ -71,7 +72,7 @@ func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, e
 		for i := range times {
 			times[i] = p.Span[0] + (p.Span[1]-p.Span[0])*float64(i)/between
 		}
-		// observed returns the observables by number and time.
+		// The function observed() returns the observables, by their index and the time.
 		observed := func(s probode.Setup) ([][]float64, error) {
 			path, err := s.Bind(ctx, p, f.theta, times)
 			if err != nil {
@@ -114,8 +115,8 @@ func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, e
 	return curves, failure, nil
 }
 
-// The method compared says what the log-likelihood is, both with the solver and with an
-// accurate one.
+// The method compared() returns a sentence with the log-likelihoods that are computed
+// with the selected solver and with an accurate solver.
 func (f *modelFigure) compared(ctx context.Context) (string, error) {
 	if _, n := f.file.Size(); n == 0 {
 		return "The model has no data, so there is no likelihood.", nil
@@ -140,8 +141,8 @@ func (f *modelFigure) compared(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Log-likelihood %.6g with this solver, %.6g with an accurate one; the difference is %.2g.", loss.LogLikelihood, exact.LogLikelihood, loss.Loss), nil
 }
 
-// axesOf returns a vertical axis for each observable. It covers the data or, if there are
-// none, the accurate solution, and stays the same while parameters change.
+// axesOf returns a vertical axis for each observable. The axis covers the data or, if
+// there are no data, the accurate solution, and stays the same while parameters change.
 func axesOf(curves []curve) (all []Axis) {
 	for _, first := range curves {
 		if slices.ContainsFunc(all, func(a Axis) bool { return a.Name == first.observable }) {
@@ -175,8 +176,8 @@ func axesOf(curves []curve) (all []Axis) {
 	return all
 }
 
-// tick returns the largest number of the form 1, 2 or 5 times a power of ten that is at
-// most a quarter of a length.
+// The function tick() returns the largest number of the form 1, 2 or 5 times a power of
+// ten that is at most a quarter of the given length.
 func tick(length float64) float64 {
 	unit := decade(length/4, math.Floor)
 	for _, k := range []float64{5, 2} {
@@ -187,8 +188,8 @@ func tick(length float64) float64 {
 	return unit
 }
 
-// draw draws a chart for each of the first observables. If the equations could not be
-// solved, it draws the data only.
+// The method draw() draws a chart for each of the first six observables. If the equations
+// could not be solved, the charts show only the data.
 func (f *modelFigure) draw(v *View) {
 	const most = 6 // observables, and conditions of each
 	for i, y := range f.frame[:min(most, len(f.frame))] {
@@ -218,7 +219,7 @@ func (f *modelFigure) draw(v *View) {
 	}
 }
 
-// table returns the curves.
+// The method table() returns a CSV file with the curves.
 func (f *modelFigure) table() []byte {
 	b := []byte("condition,observable,time,solver,accurate\n")
 	for _, c := range f.curves {

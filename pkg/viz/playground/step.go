@@ -15,8 +15,9 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// step is the figure of one step of backward Euler: its exact density, the Gaussian
-// approximation, and the state to which a value of ξ leads.
+// The type step is the figure of one step of the backward Euler method with noise: the
+// exact density of the next state, the Gaussian approximation, and the next state for a
+// given value of ξ.
 type step struct {
 	*Figure
 	law   *steplaw.Law
@@ -43,7 +44,7 @@ func (*step) controls(name string) knobs {
 	return nil
 }
 
-// compute takes the step that the knobs describe.
+// The method compute() takes one step with the values of the controls.
 func (f *step) compute(ctx context.Context) error {
 	h := f.number("h")
 	p := &probode.Problem{Name: "the step", X0: []float64{1},
@@ -57,7 +58,7 @@ func (f *step) compute(ctx context.Context) error {
 	if f.text("problem") == "fitzhugh-nagumo" {
 		q := *builtin.FitzHughNagumo()
 		q.Name, p, xi = p.Name, &q, append(xi, f.number("xi2"))
-		// The errors of these solutions are below 1e-6.
+		// The error of the Runge–Kutta solution is below 1e-6 with this step size.
 		at := f.number("t")
 		p.Span = [2]float64{0, at + h}
 		path, err := probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.005)}.Bind(ctx, p, p.Theta, []float64{at, at + h})
@@ -123,7 +124,8 @@ func (f *step) show(v *View) {
 	}
 }
 
-// The method one() draws the equation and the density of a step with one component.
+// The method one() draws the implicit equation and the density for a state with one
+// component.
 func (f *step) one(v *View) {
 	h, mean := f.number("h"), f.law.Mean[0]
 	eta := 3 * math.Sqrt(f.number("alpha")*h)
@@ -153,9 +155,9 @@ func (f *step) one(v *View) {
 		upright("true solution", ink, 1, f.truth[0], z), here)
 }
 
-// The method two draws the density of a step with two components. The next state is z =
-// μ + Lζ, so that the Gaussian approximation of ζ is N(0, I) and the state for ξ is at
-// ζ = ξ.
+// The method two() draws the density for a state with two components. The next state is
+// written as z = μ + Lζ, so that the Gaussian approximation of ζ is N(0, I), and the
+// given ξ leads to the state with ζ = ξ.
 func (f *step) two(v *View) {
 	const cells, far = 81, 6.
 	mean, l := f.law.Mean, f.root
@@ -202,7 +204,7 @@ func (f *step) two(v *View) {
 	v.draw("plane", "Regions that contain the next state z = μ + Lζ with probability 50 % and 90 %", 400, x, y, series...)
 }
 
-// vector writes the components of a state.
+// The function vector() formats the components of a state.
 func vector(x []float64) string {
 	if len(x) == 1 {
 		return fmt.Sprintf("%.4g", x[0])

@@ -9,11 +9,12 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// A task is work in a goroutine of its own, which runs only while advance waits for it.
-// The work pauses wherever a solver checks whether its context has ended, and wherever it
-// calls rest. So it needs no thread of its own. While it pauses, the goroutine that
-// called advance may read what the pausing goroutine has written. Other goroutines of
-// the work may still run for a moment.
+// A task is a computation in a separate goroutine, which runs only while the method
+// advance() waits for it. The computation can pause whenever a solver checks whether its
+// context has ended, and whenever it calls rest(). So the computation needs no separate
+// thread. During a pause, the goroutine that called advance() may read values that the
+// pausing goroutine has written. Other goroutines of the computation may still run for a
+// moment.
 type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -25,7 +26,7 @@ type task struct {
 	until   time.Time  // the end of the turn
 }
 
-// newTask prepares work that begins with the first call to advance.
+// newTask prepares a computation, which begins with the first call of advance().
 func newTask(work func(ctx context.Context) error) *task {
 	t := &task{turn: make(chan struct{}), done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
@@ -43,8 +44,8 @@ func newTask(work func(ctx context.Context) error) *task {
 	return t
 }
 
-// rest ends the turn if its time is over or if the argument now is true, and waits for
-// the next one.
+// The method rest() ends the current turn if its time is over or if the argument now is
+// true, and waits for the next turn.
 func (t *task) rest(now bool) {
 	t.pausing.Lock()
 	defer t.pausing.Unlock()
@@ -65,7 +66,8 @@ func (t *task) wait() {
 	}
 }
 
-// advance lets the work run for about the given time, and reports whether it has ended.
+// The method advance() lets the computation run for about the given time, and reports
+// whether it has ended.
 func (t *task) advance(budget time.Duration) (ended bool) {
 	t.until = time.Now().Add(budget)
 	select {
@@ -81,7 +83,7 @@ func (t *task) advance(budget time.Duration) (ended bool) {
 	}
 }
 
-// ended reports whether the work has ended, with or without an error.
+// The method ended() reports whether the computation has ended, with or without an error.
 func (t *task) ended() bool {
 	select {
 	case <-t.done:
@@ -91,7 +93,8 @@ func (t *task) ended() bool {
 	}
 }
 
-// stop cancels the work and waits for its end. A nil task has ended.
+// The method stop() cancels the computation and waits until it has ended. If t is nil,
+// stop() does nothing.
 func (t *task) stop() {
 	if t != nil {
 		t.cancel()

@@ -9,11 +9,12 @@ import (
 
 // Calibration returns a figure of the results of simulation-based calibration, with a
 // column of panels for each quantity. For each scheme one row shows histograms of the
-// ranks. The row below shows the difference between their distribution function and the
-// uniform one, in which small deviations are easier to see. If the scheme is right, all
-// bars of a panel end within its grey band with probability 0.95, and a whole curve
-// lies within its grey band with the same probability; [sbc.Result] says what a
-// deviation means. All results must have the same quantities.
+// ranks. The row below shows the difference between the distribution function of the
+// ranks and that of the uniform distribution, in which small deviations are easier to
+// see. If the scheme is correct, all bars of a panel end within the grey band of the
+// panel with probability 0.95, and a whole curve lies within its grey band with the same
+// probability; [sbc.Result] explains the meaning of a deviation. All results must have
+// the same quantities.
 func Calibration(results ...*sbc.Result) viz.Figure {
 	if len(results) == 0 {
 		panic("plots: no results of a calibration")
@@ -54,7 +55,7 @@ func Calibration(results ...*sbc.Result) viz.Figure {
 				},
 			})
 
-			// All curves begin and end at zero.
+			// All these curves are zero at both ends of the axis.
 			pad := func(v []float64) []float64 { return append(append([]float64{0}, v...), 0) }
 			z, diff, from, to := r.ECDF(k, probability)
 			z = append(append([]float64{0}, z...), 1)

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Traces returns one panel for each of the named parameters, or for all if none is named,
-// with the draws of every chain in the order in which they were drawn. For long chains
-// only every kth draw is shown.
+// Traces returns a figure with one panel for each of the named parameters, or for all
+// parameters if none is named. A panel shows the draws of every chain in the order in
+// which they were drawn. For long chains only every kth draw is shown.
 func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 	const most = 300
 	which := named(c, params)
@@ -33,12 +33,13 @@ func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 	return f
 }
 
-// Ranks returns one panel for each chain and parameter: for the named parameters, or for
-// all if none is named. The panel is a histogram with 20 bins. It shows the ranks of the
-// chain's draws among the draws of all chains. Chains that sample the same distribution
-// have flat histograms. If draws are independent, a bar ends between the dashed lines with
+// Ranks returns a figure with one panel for each chain and each of the named parameters.
+// If no parameter is named, all parameters are shown. A panel is a histogram, with 20
+// bins, of the ranks that the draws of the chain have among the draws of all chains. If
+// the chains sample the same distribution, the histograms are flat, apart from random
+// variation. If the draws are independent, a bar ends between the dashed lines with
 // probability 99 %; the bars of correlated draws vary more [Vehtari et al. 2021, §4.3].
-// With one chain there is nothing to compare.
+// At least two chains are needed for a comparison.
 func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	const bins = 20
 	n, which := len(c.Draws), named(c, params)
@@ -50,7 +51,8 @@ func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	for _, i := range which {
 		name, x := c.Names[i], c.Parameter(i)
 		ranks := fractionalRanks(x)
-		// The number of a chain's draws in a bin is binomial.
+		// For independent draws, the number of draws of a chain in a bin has a binomial
+		// distribution.
 		per := float64(len(x[0])) / bins
 		spread := 2.58 * math.Sqrt(per*(1-1./bins))
 		heights := make([][]float64, n)
@@ -94,8 +96,8 @@ func fractionalRanks(x [][]float64) [][]float64 {
 	return out
 }
 
-// The function named() returns the indices of the named parameters, or of all if none is
-// named.
+// The function named() returns the indices of the named parameters, or of all parameters
+// if none is named.
 func named(c *mcmc.Chains, params []string) []int {
 	var out []int
 	for i, name := range c.Names {

@@ -1,4 +1,5 @@
-// Package plots turns results into figures of package viz, one call for each:
+// Package plots turns results into figures of package viz. There is a function for each
+// kind of figure:
 //
 //	Paths, Bands        an ensemble of solutions, with a reference
 //	Traces, Ranks       chains, to see whether they can be trusted

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Paths draws the kept paths of an ensemble (see probode.Settings.KeepPaths) as thin
-// translucent lines. It also draws the classical solution and the reference, which may be
-// nil. There is a panel for each of the given components, counted from 0, or for all if
-// none is given.
+// Paths draws those paths of an ensemble that were kept (see probode.Settings.KeepPaths)
+// as thin translucent lines. Paths also draws the classical solution and the reference
+// solution; the argument ref may be nil. There is a panel for each of the given
+// components, counted from 0, or for all components if none is given.
 func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
 	return panels(e, ref, components, func(k int) []viz.Layer {
 		d, n := e.Problem.Dim(), 0
@@ -28,8 +28,8 @@ func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 			return nil
 		}
 		l.Name = fmt.Sprintf("%d paths", n)
-		// With this opacity the paths together look about equally dark, whatever their
-		// number, and a single path can still be seen.
+		// With this opacity, an ensemble looks about equally dark for any number of
+		// paths, and a single path is still visible.
 		l.Opacity = max(0.05, min(0.6, 8/math.Sqrt(float64(n))/3))
 		return []viz.Layer{l}
 	})
@@ -44,7 +44,8 @@ func Bands(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 	return panels(e, ref, components, func(k int) []viz.Layer {
 		mean, sd := e.Mean[k], e.SD[k]
 		var ls []viz.Layer
-		// The widest band is drawn first, so that the bands darken inwards.
+		// The widest band is drawn first, so that the narrower bands are visible on top
+		// of it.
 		for s := 3; s >= 1; s-- {
 			lo, hi := make([]float64, len(mean)), make([]float64, len(mean))
 			for i, m := range mean {
@@ -56,8 +57,9 @@ func Bands(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 	})
 }
 
-// The function panels() makes a panel for each component. A panel has the layers that the
-// argument body returns, and the layers that all panels have in common.
+// The function panels() makes a panel for each component. A panel contains the layers
+// that the function body() returns, and layers for the classical solution and the
+// reference.
 func panels(e *probode.Ensemble, ref *reference.Solution, components []int, body func(k int) []viz.Layer) viz.Figure {
 	d := e.Problem.Dim()
 	x := viz.Axis{Label: "t"}
@@ -87,7 +89,7 @@ func panels(e *probode.Ensemble, ref *reference.Solution, components []int, body
 	return f
 }
 
-// The function column() returns component k of rows of d components.
+// The function column() returns component k of each row, where a row has d components.
 func column(rows []float64, k, d int) []float64 {
 	out := make([]float64, 0, len(rows)/d)
 	for i := k; i < len(rows); i += d {

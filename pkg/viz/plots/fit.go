@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Fit draws a fit against the data of one experiment, with a panel for each column; it
-// takes the curves in the form that File.Curves returns. The first curve is the fit. If
-// there are others, such as those of ProfileLikelihoods.Within, a band contains all of
-// them.
+// Fit draws a fit and the data of one experiment, with a panel for each column of the
+// data. The first argument holds the curves, as returned by File.Curves. The first curve
+// is the fit. If there are further curves, such as those of ProfileLikelihoods.Within, a
+// band covers all of them.
 func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	if len(q.Fit) == 0 {
 		panic("plots: a fit without curves")
@@ -44,8 +44,8 @@ func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 }
 
 // ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its
-// confidence interval and with those known points of the confidence region that lie
-// outside the interval.
+// confidence interval. If points are known that belong to the confidence region but lie
+// outside the interval, the panel also shows these points.
 func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	f := viz.Figure{Columns: 3}
 	for _, q := range all.ByName {
@@ -69,8 +69,8 @@ func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	return f
 }
 
-// Waterfall shows how far below the best result each search of a fit ended. It adds one to
-// each difference, so that the axis can be logarithmic.
+// Waterfall shows how far below the best result each search of a fit ended. One is added
+// to each difference between log likelihoods, so that the axis can be logarithmic.
 func Waterfall(optima []modelfile.Optimum) viz.Figure {
 	good := viz.Points{Name: "optimum"}
 	bad := viz.Points{Name: "no optimum", Marker: viz.Ring}

@@ -9,12 +9,12 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// AssessmentHTML returns the body of a page about a report: the answer, the figures, the
-// warnings, and the tables.
+// AssessmentHTML returns the body of an HTML page with the contents of a report: the
+// answer, the figures, the warnings, and the tables.
 func AssessmentHTML(a *assess.Report, title string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<h1>Does the error of %s matter for the posterior of %s?</h1>\n", html.EscapeString(a.Method), html.EscapeString(title))
-	// The first line of each part gives the answer.
+	// The first line of each paragraph is an answer, and is highlighted.
 	for _, part := range strings.Split(strings.TrimSpace(a.Answer()+"\n"+a.Advice()), "\n\n") {
 		class := " class=answer"
 		for _, line := range strings.Split(part, "\n") {

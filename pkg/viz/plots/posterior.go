@@ -12,9 +12,10 @@ import (
 
 // Pairs returns a figure of the posteriors of several runs, with a panel for every
 // parameter and every pair of parameters: the densities are on the diagonal, and the
-// contours enclosing 50 % and 90 % are below it. All panels in a column share the same
-// horizontal axis. The runs are named, and must have the same parameters. The true values
-// may be nil. Errors occur in the same cases as for [viz.Contours].
+// contours that enclose 50 % and 90 % of the probability are below it. All panels in a
+// column share the same horizontal axis. The argument names holds a name for each run;
+// all runs must have the same parameters. The argument truth holds the true values, or is
+// nil. Pairs returns an error in the same cases as [viz.Contours].
 func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
 	if err != nil {
@@ -53,8 +54,7 @@ func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, er
 			if err != nil {
 				return f, err
 			}
-			// Axes have labels only at the left and at the bottom, and each legend entry
-			// appears once.
+			// Axes have labels only at the left and at the bottom of the figure.
 			if row < n-1 {
 				p.X.Label = ""
 			}
@@ -68,7 +68,7 @@ func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, er
 }
 
 // Marginals returns a figure of the posterior densities of several runs, with a panel for
-// each parameter. The true values may be nil.
+// each parameter. The argument truth holds the true values, or is nil.
 func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
 	if err != nil {
@@ -90,9 +90,9 @@ func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure
 }
 
 // PriorPosterior returns a figure of the posterior density of every parameter of a run,
-// drawn over the density of its prior. If the two agree, the data say nothing about the
-// parameter. The axis covers the draws; the title of a panel says how much of the prior
-// the axis covers.
+// drawn over the density of its prior. If the two densities agree, the data contain no
+// information about the parameter. The horizontal axis covers the range of the draws; the
+// title of a panel says which fraction of the prior lies in this range.
 func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 	f := viz.Figure{Title: "Prior and posterior", Columns: columns(len(p.Params))}
 	for i, q := range p.Params {
@@ -161,7 +161,8 @@ func covering(name string, samples []viz.Points, truth []float64, i int) viz.Axi
 	return viz.Axis{Label: name, Min: lo - margin, Max: hi + margin}
 }
 
-// The function columns() returns how many of n panels are placed side by side.
+// The function columns() returns the number of panels that are placed side by side if
+// there are n panels.
 func columns(n int) int {
 	if n <= 4 {
 		return n

@@ -10,12 +10,12 @@ import (
 )
 
 // Predictive draws the prediction of one experiment, with a panel for each column. A
-// panel shows the median of new observations, which include measurement errors, the
-// intervals that contain 50 % and 90 % of them, and the data, which may be nil. A
-// prediction made only at the observation times does not say what happens between them,
-// so the intervals are bars at these times. If the prediction contains other times,
-// such as Posterior.FineTimes, the intervals are bands and the medians are joined by a
-// line.
+// panel shows the data, unless the argument data is nil. The panel also shows the median
+// of new observations, which include measurement errors, and the intervals that contain
+// 50 % and 90 % of new observations. If the prediction was made only at the observation
+// times, it is unknown between these times, so the intervals are drawn as bars at these
+// times. If the prediction contains other times, such as Posterior.FineTimes, the
+// intervals are drawn as bands, and the medians are joined by a line.
 func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	var f viz.Figure
 	if len(q.Y) == 0 {
@@ -38,7 +38,7 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 }
 
 // The function intervals() draws the quantiles of column k of a prediction: as bands and
-// a line if they are joined, otherwise as a bar for each time.
+// a line if the argument joined is true, and otherwise as a bar at each time.
 func intervals(q *bayes.Prediction, k int, joined bool) []viz.Layer {
 	at := func(prob float64) []float64 { return q.Quantiles(k, prob) }
 	color, wide, half := viz.Palette[5], "90 % of new observations", "50 %"
@@ -83,7 +83,7 @@ func Observations(data *bayes.Data) viz.Figure {
 	return f
 }
 
-// timeOf returns the label of the time axis for data, which may be nil.
+// timeOf returns the label of the time axis; the argument data may be nil.
 func timeOf(data *bayes.Data) string {
 	if data == nil || data.Time == "" {
 		return "t"

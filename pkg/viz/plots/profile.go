@@ -10,9 +10,9 @@ import (
 
 // LogLikelihoodProfile returns a figure that plots the log likelihood against one
 // parameter, for each of several setups. The upper panel shows the log likelihood. The
-// lower panel, in which jumps can be seen, shows its difference from the log likelihood
-// of the last setup, which is the reference. The differences are shifted so that they are
-// zero at the middle of the parameter range.
+// lower panel, in which jumps can be seen, shows the difference between the log
+// likelihood and that of the last setup, which is the reference. Each difference is
+// shifted by a constant, so that it is zero in the middle of the parameter range.
 func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 	x := viz.Axis{Label: p.Param}
 	all := viz.Panel{Title: "log likelihood", X: x, Y: viz.Axis{Label: "log p(Y | θ)"}}
@@ -25,8 +25,8 @@ func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 		if i == last {
 			break
 		}
-		// All curves are shifted so that they are zero in the middle and only differences
-		// in shape remain.
+		// Each curve is shifted so that it is zero in the middle of the parameter range,
+		// and only differences in shape remain.
 		mid := len(p.X) / 2
 		line.Y = make([]float64, len(p.X))
 		level := p.LogLikelihood[i][mid] - p.LogLikelihood[last][mid]

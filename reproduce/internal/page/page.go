@@ -1,5 +1,5 @@
-// Package page writes the parts of the HTML pages of the reproduction and of the
-// observatory.
+// Package page writes text, figures and tables for the HTML pages of the commands under
+// reproduce.
 package page
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Style is the style sheet that the pages have in common.
+// Style is the style sheet of the HTML pages of the commands under reproduce.
 const Style = `body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 1120px; margin: 2rem auto; padding: 0 1rem; }
 h1 { line-height: 1.2; } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc; }
 p { max-width: 50rem; } figure { margin: 1.5rem 0; } figcaption { color: #555; max-width: 50rem; }
@@ -40,8 +40,8 @@ func (p *Page) Figure(g viz.Graphic, caption string) error {
 }
 
 // Table writes a table inside a div with the given attributes. Numbers are aligned right.
-// A cell that begins with + is a number marked as good, and one that begins with ! is a
-// number marked as bad.
+// A cell that begins with + is a number that is marked as good, and a cell that begins
+// with ! is a number that is marked as bad.
 func (p *Page) Table(attributes string, header []string, rows [][]string) {
 	marks := map[byte]string{'+': "good", '!': "bad"}
 	shown := make([][]string, len(rows))

@@ -1,8 +1,8 @@
 // Package diag measures how far the draws of Markov chains can be trusted: R̂, effective
 // sample sizes, Monte Carlo standard errors, Pareto smoothed importance weights, and a
-// table of all of them. It takes draws from any source.
+// table that summarises the draws. The draws may come from any sampler.
 //
-// The diagnostics are those of Vehtari et al. (2021). They consist of two numbers,
+// The diagnostics are those of Vehtari et al. (2021). The two main diagnostics are
 // computed from m sequences of n draws that should all have the same distribution: R̂
 // compares the spread between the sequences with the spread within them, and the
 // effective sample size is the number of independent draws that would determine the mean
@@ -15,12 +15,12 @@
 //   - draws are folded about the median, to compare scales, or replaced by indicators of
 //     quantiles, for the tails.
 //
-// The functions take an argument x in which x[c][k] is draw k of chain c; a single chain
-// is enough. They panic if the chains differ in length. They return NaN if the
-// chains have fewer than four draws, or if any draw is NaN or infinite. Draws that are all equal,
-// such as those of a parameter that never moved, say nothing about mixing: R̂ is NaN. As
-// in ArviZ, the effective sample size is then the number of draws, and the standard error
-// of the mean is zero.
+// The functions take an argument x, where x[c][k] is draw k of chain c; a single chain is
+// enough. The functions panic if the chains differ in length. The result is NaN if the
+// chains have fewer than four draws, or if any draw is NaN or infinite. Draws that are
+// all equal, such as those of a parameter that never moved, say nothing about mixing: R̂
+// is NaN. As in ArviZ, the effective sample size is then the number of draws, and the
+// standard error of the mean is zero.
 //
 // # References
 //
@@ -66,8 +66,8 @@ func finite(x []float64) bool {
 	return len(x) > 0
 }
 
-// split cuts each chain into two halves, without the middle draw if the number of draws
-// is odd.
+// The function split() cuts each chain into two halves, without the middle draw if the
+// number of draws is odd.
 func split(x [][]float64) [][]float64 {
 	out := make([][]float64, 0, 2*len(x))
 	for _, c := range x {
@@ -77,7 +77,7 @@ func split(x [][]float64) [][]float64 {
 	return out
 }
 
-// The function transform() returns f of each element.
+// The function transform() returns the values of f at all elements of x.
 func transform(x [][]float64, f func(float64) float64) [][]float64 {
 	out := make([][]float64, len(x))
 	for j, c := range x {
@@ -89,9 +89,9 @@ func transform(x [][]float64, f func(float64) float64) [][]float64 {
 	return out
 }
 
-// The function mean() returns the mean of c. It is exact if all elements are equal, so
-// that the variance of a constant sequence is zero and not the square of a rounding
-// error.
+// The function mean() returns the mean of c. The result is exact if all elements are
+// equal, so that the variance of a constant sequence is zero and not the square of a
+// rounding error.
 func mean(c []float64) float64 {
 	var sum float64
 	for _, v := range c {

@@ -10,16 +10,16 @@ import (
 )
 
 // BulkESS returns the effective sample size of the normal scores of the draws in all
-// chains together. It applies to the middle of the distribution. For a total of S draws,
-// it is S/τ,
+// chains together. The bulk ESS describes how well the draws determine the centre of the
+// distribution. For a total of S draws, the bulk ESS is S/τ,
 //
 //	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
 //
-// where ρₜ is the autocorrelation at lag t, and the sum ends where Geyer's initial
-// monotone sequence ends. If the chains disagree, the draws within each chain count as
-// correlated. The result is limited to S log₁₀ S, which draws with negative
-// correlations can reach. It is S for draws that are all equal, as in ArviZ, and NaN
-// for fewer than four draws per chain and for draws that are not finite.
+// where ρₜ is the autocorrelation at lag t, and the sum is truncated at the end of
+// Geyer's initial monotone sequence. If the chains disagree, the draws within each chain
+// count as correlated. The result is at most S log₁₀ S, a limit that draws with negative
+// autocorrelations can reach. If all draws are equal, the result is S, as in ArviZ. The
+// result is NaN if the chains have fewer than four draws, or if any draw is not finite.
 func BulkESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -28,10 +28,11 @@ func BulkESS(x [][]float64) float64 {
 }
 
 // tailESS returns the smaller of the effective sample sizes for the quantiles at 0.05 and
-// 0.95. Each is computed from indicators, which are 1 for draws up to the quantile and 0
-// for the others. All indicators may be equal, for example if most draws are 1 and the
-// others are 0. The effective sample size is then the number of draws, as in ArviZ. The
-// result is NaN for fewer than four draws per chain, and for draws that are not finite.
+// 0.95. Each of these sizes is computed from indicators, which are 1 for draws up to the
+// quantile and 0 for larger draws. All indicators may be equal, for example if most draws
+// are 1 and the others are 0. The effective sample size is then the number of draws, as
+// in ArviZ. The result is NaN if the chains have fewer than four draws, or if any draw is
+// not finite.
 func tailESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -53,7 +54,7 @@ func quantileESS(x [][]float64, q float64) float64 {
 }
 
 // ess returns the effective sample size of two or more sequences, without transforming
-// them. It is the number of draws if all draws are equal.
+// them. If all draws are equal, the result is the number of draws.
 func ess(x [][]float64) float64 {
 	m, n := len(x), len(x[0])
 
@@ -78,11 +79,12 @@ func ess(x [][]float64) float64 {
 	}
 
 	// For a reversible chain, the sums of the autocorrelations at lags 2k and 2k+1 are
-	// positive and decreasing. So the sum over lags ends at the first pair that is not
-	// positive, where noise dominates. No sum is allowed to exceed the one before. If the
-	// first autocorrelation of the pair at which the sum ends is positive, it is counted
-	// once instead of twice. This sharpens the estimate for antithetic chains, whose
-	// pairs have a positive first term and a negative second term.
+	// positive and decreasing. So the sum over lags ends at the first pair whose sum is
+	// not positive, because noise dominates from there on. The sum of each pair is
+	// replaced by the sum of the previous pair if that is smaller. If the first
+	// autocorrelation of the pair at which the sum ends is positive, it is counted once
+	// instead of twice. This improves the estimate for antithetic chains, in which each
+	// pair has a positive first term and a negative second term.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0
@@ -101,9 +103,9 @@ func ess(x [][]float64) float64 {
 }
 
 // autocovariance returns the autocovariances at lags 0, 1, …, n−1, with divisor n,
-// averaged over the sequences. By the Wiener–Khinchin theorem they are the inverse
-// Fourier transform of the squared modulus of the Fourier transform; padding with n
-// zeros prevents wrap-around.
+// averaged over the sequences. By the Wiener–Khinchin theorem, the autocovariances are
+// the inverse Fourier transform of the squared modulus of the Fourier transform; padding
+// with n zeros prevents wrap-around.
 func autocovariance(x [][]float64) []float64 {
 	n := len(x[0])
 	size := 4

@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// MCSEMean returns the Monte Carlo standard error of the mean of the draws,
+// MCSEMean returns the Monte Carlo standard error of the mean of the draws:
 //
 //	sd / √ESS
 //
-// with the effective sample size of the draws themselves, not of their ranks. It has no
-// meaning for a distribution without a finite variance. It is zero for draws that are
-// all equal, and NaN for fewer than four draws per chain and for draws that are not
-// finite.
+// The effective sample size is that of the draws themselves, not of their ranks. The
+// result has no meaning for a distribution without a finite variance. If all draws are
+// equal, the result is zero. The result is NaN if the chains have fewer than four draws,
+// or if any draw is not finite.
 func MCSEMean(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -23,13 +23,14 @@ func MCSEMean(x [][]float64) float64 {
 }
 
 // MCSESD returns the Monte Carlo standard error of the standard deviation of the draws.
-// The delta method derives it from the standard error of the mean of s, the squared
-// deviations of the draws:
+// This error follows by the delta method from the standard error of the mean of s, the
+// squared deviations of the draws:
 //
 //	√( var(s) / ESS(s) / mean(s) ) / 2
 //
-// It has no meaning for a distribution without a finite fourth moment. It is NaN for
-// fewer than four draws per chain, and for draws that are not finite or all equal.
+// The result has no meaning for a distribution without a finite fourth moment. The result
+// is NaN if the chains have fewer than four draws, if any draw is not finite, or if all
+// draws are equal.
 func MCSESD(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()

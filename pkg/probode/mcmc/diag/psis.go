@@ -9,30 +9,30 @@ import (
 )
 
 // ParetoSmooth replaces raw importance weights with weights of finite variance, and
-// measures how far the latter can be trusted [Vehtari et al. 2024]. It smooths the tail
-// of the S weights. The tail consists of those among the M largest weights that exceed
-// all of the other S − M weights, where
+// returns a diagnostic of their reliability, k̂ [Vehtari et al. 2024]. Only the tail of
+// the S weights is smoothed. The tail consists of those of the M largest weights that
+// exceed each of the other S − M weights, where
 //
 //	M = ⌈min(S/5, 3 √S)⌉
 //
-// A generalised Pareto distribution is fitted to the m weights in the tail. Its
-// quantiles at (i − ½)/m, i = 1, …, m, replace these weights in the same order, but no
-// weight becomes larger than the largest raw weight. The shape k̂ of the distribution
-// is the diagnostic: the weights have finite moments of orders up to 1/k̂. If k̂ is at
-// most KHatLimit, the standard error of the mean of S weighted draws is reliable;
-// otherwise only an enormous S would make it reliable.
+// A generalised Pareto distribution is fitted to the m weights in the tail. The quantiles
+// of this distribution at (i − ½)/m, i = 1, …, m, replace the weights in the same order,
+// but no weight becomes larger than the largest raw weight. The shape k̂ of the
+// distribution is the diagnostic: the weights have finite moments of orders up to 1/k̂.
+// If k̂ is at most KHatLimit, the standard error of the mean of S weighted draws is
+// reliable; otherwise it would be reliable only for an enormous S.
 //
-// The tail excludes weights that are equal to the largest of the other S − M weights.
-// So equal weights at this cut, such as those of repeated draws at a position where the
-// chain stayed for several iterations, remain equal. The fit shrinks k̂ a little
-// towards ½.
+// The tail excludes weights that are equal to the largest of the other S − M weights. So
+// weights that are equal before smoothing, such as those of a position at which the chain
+// stayed for several iterations, are not split between the tail and the other weights.
+// The fit shrinks k̂ a little towards ½.
 //
-// The slice logw holds the logarithms of the raw weights up to a constant. Both −Inf and
-// NaN stand for a weight of zero. The smoothed log weights are in the order of logw, and
-// the smoothed weights sum to one. If M < 5, or if the tail contains 1 to 4 weights,
-// nothing is smoothed and k̂ is +Inf. If M ≥ 5 and the tail is empty, the largest weights
-// are equal and k̂ is −Inf. If all weights are zero, or if any weight is infinite, the
-// smoothed weights and k̂ are NaN.
+// The slice logw holds the logarithms of the raw weights up to a constant. An element of
+// −Inf or NaN stands for a weight of zero. The smoothed log weights are in the order of
+// logw, and the smoothed weights sum to one. If M < 5, or if the tail contains 1 to 4
+// weights, nothing is smoothed and k̂ is +Inf. If M ≥ 5 and the tail is empty, the
+// largest weights are equal and k̂ is −Inf. If all weights are zero, or if any weight is
+// infinite, the smoothed weights and k̂ are NaN.
 func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	smoothed = slices.Clone(logw)
 	for i, w := range smoothed {
@@ -85,14 +85,14 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	return smoothed, khat
 }
 
-// fitPareto returns the shape and scale of the generalised Pareto distribution
+// fitPareto fits a generalised Pareto distribution to the positive numbers x, which must
+// be in increasing order, and returns its shape k and scale σ:
 //
 //	P(X > x) = (1 + k x/σ)^(−1/k)
 //
-// for positive x in increasing order. It computes the posterior mean of b = −k/σ on a
-// grid, under the prior of Zhang and Stephens (2009), and obtains k from b. Then it
-// shrinks k towards one half, with the weight of ten observations, as Vehtari et al.
-// do.
+// The shape is obtained from b = −k/σ, whose posterior mean under the prior of Zhang and
+// Stephens (2009) is computed on a grid. Then k is shrunk towards one half, with the
+// weight of ten observations, as in Vehtari et al.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
 	quartile := x[int(n/4+0.5)-1]

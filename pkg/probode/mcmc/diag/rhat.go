@@ -7,16 +7,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// RHat returns the rank-normalised split-R̂. It is the larger of two values of
+// RHat returns the rank-normalised split-R̂. The result is the larger of the two values
+// of
 //
 //	R̂ = √( ((n−1)/n W + B/n) / W )
 //
-// one for the normal scores of the draws, and one for the normal scores of their
-// distances from the median. Here W is the mean of the variances within half-chains,
-// and B/n is the variance of the half-chains' means. It is near 1 for chains that have
-// mixed; Vehtari et al. ask for less than 1.01. It is +Inf if every half-chain is
-// constant but the constants differ. It is NaN for fewer than four draws per chain, and
-// for draws that are not finite or all equal.
+// The first value is computed from the normal scores of the draws, and the second one
+// from the normal scores of their distances from the median. Here W is the mean of the
+// variances within half-chains, and B/n is the variance of the means of the half-chains.
+// R̂ is near 1 for chains that have mixed; Vehtari et al. ask for less than 1.01. R̂ is
+// +Inf if every half-chain is constant but the constants differ. R̂ is NaN if the chains
+// have fewer than four draws, if any draw is not finite, or if all draws are equal.
 func RHat(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -24,7 +25,8 @@ func RHat(x [][]float64) float64 {
 	return rank(x).rHat()
 }
 
-// A rankedDraws holds draws and the quantities that several of their diagnostics share.
+// A rankedDraws holds draws and quantities computed from them that several diagnostics
+// use.
 type rankedDraws struct {
 	halves, scores [][]float64 // half-chains, and the normal scores of their draws
 	sorted         []float64   // draws of the half-chains
@@ -71,8 +73,8 @@ func rHat(x [][]float64) float64 {
 }
 
 // normalScores replaces each number by Φ⁻¹((r − 3/8)/(S + 1/4)), where r is its rank
-// among all S numbers. The slice sorted holds these in increasing order. Equal numbers
-// share the mean of their ranks.
+// among all S numbers. The slice sorted holds the same numbers in increasing order. Equal
+// numbers share the mean of their ranks.
 func normalScores(x [][]float64, sorted []float64) [][]float64 {
 	size := float64(len(sorted))
 	scores := make([]float64, len(sorted)) // in order

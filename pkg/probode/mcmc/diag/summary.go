@@ -31,14 +31,14 @@ type Summary []Marginal
 // parameter: draws[c][k][i] is parameter i of draw k of chain c, and all chains have
 // the same length. A value that cannot be computed is NaN.
 //
-// logWeights[c][k], if not nil, is the logarithm of the weight of a draw up to a
-// constant. Mean, standard deviation and quantiles are then those of the weighted
-// draws. Let the weights w sum to 1. By the delta method, MCSE is the standard error of
-// the mean of the S terms S wₖ (xₖ − mean). Likewise, MCSESD is the standard error of
-// the mean of the S terms S wₖ ((xₖ − mean)²/sd − sd)/2. Both account for the weights
-// and for the correlation of the draws. The effective sample sizes are those of the
-// unweighted draws times Kish's factor. R̂ ignores the weights: it measures how well
-// the chains have mixed.
+// If logWeights is not nil, logWeights[c][k] is the logarithm of the weight of draw k of
+// chain c, up to a constant. The mean, the standard deviation and the quantiles are then
+// those of the weighted draws. Let the weights w sum to 1. By the delta method, MCSE is
+// the standard error of the mean of the S terms S wₖ (xₖ − mean). Likewise, MCSESD is the
+// standard error of the mean of the S terms S wₖ ((xₖ − mean)²/sd − sd)/2. Both standard
+// errors account for the weights and for the autocorrelation of the draws. The effective
+// sample sizes are those of the unweighted draws times Kish's factor. R̂ ignores the
+// weights: it measures how well the chains have mixed.
 func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summary {
 	weights, kish := weights(logWeights)
 	out := make(Summary, len(names))
@@ -97,16 +97,16 @@ func Column(draws [][][]float64, i int) [][]float64 {
 }
 
 // Kish returns Kish's factor 1/(S Σ wₖ²), where the S weights w sum to 1: S weighted
-// draws are worth this fraction of S unweighted draws. It is 1 without weights, and NaN
-// if all weights are zero.
+// draws are worth as many unweighted draws as S times this factor. The factor is 1 if
+// logWeights is nil, and NaN if all weights are zero.
 func Kish(logWeights [][]float64) float64 {
 	_, kish := weights(logWeights)
 	return kish
 }
 
 // The function weights() returns the weights of the draws, which sum to 1, and Kish's
-// factor. Without weights it returns nil and 1. If the weights cannot be normalised, the
-// factor is NaN.
+// factor. If logWeights is nil, weights() returns nil and 1. If the weights cannot be
+// normalised, the factor is NaN.
 func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
@@ -129,7 +129,7 @@ func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	return w, 1 / (float64(len(all)) * squares)
 }
 
-// The method weigh() fills in the values that depend on the weights of the draws x.
+// The method weigh() computes the fields of m that depend on the weights of the draws x.
 func (m *Marginal) weigh(x, weights [][]float64) {
 	type weighted struct{ x, w float64 }
 	var all []weighted
@@ -161,9 +161,9 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 	}
 	m.MCSE, m.MCSESD = MCSEMean(terms), MCSEMean(squared)
 
-	// Each sorted draw is placed at the sum of the weights before it plus half its own
-	// weight. These places are scaled so that the first is 0 and the last is 1. With
-	// equal weights the result is the same as with Quantile.
+	// The probability assigned to each sorted draw is the sum of the weights before it
+	// plus half of its own weight. These probabilities are rescaled so that the first is
+	// 0 and the last is 1. With equal weights the result is the same as that of Quantile.
 	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.x, b.x) })
 	first, last := all[0].w/2, all[len(all)-1].w/2
 	at := func(p float64) float64 {
@@ -194,7 +194,8 @@ func (s Summary) String() string {
 // The method format() writes the value v with the number of decimals that three
 // significant digits of the standard deviation need. If heavy tails make the standard
 // deviation more than twice as large as that of a normal distribution with the same
-// quantiles, the latter is used, because otherwise all quantiles may be written as 0.
+// quantiles, the smaller of these two standard deviations determines the number of
+// decimals, because otherwise all quantiles might be written as 0.
 func (m Marginal) format(v float64) string {
 	width := m.SD
 	if central := (m.Q975 - m.Q025) / (2 * 1.96); central > 0 && 2*central < width {
@@ -206,9 +207,8 @@ func (m Marginal) format(v float64) string {
 	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(width)))), v)
 }
 
-// Quantile returns the p-quantile of sorted numbers, 0 ≤ p ≤ 1, by linear
-// interpolation: definition 7 of Hyndman and Fan (1996). It is NaN if there are no
-// numbers.
+// Quantile returns the p-quantile of sorted numbers, 0 ≤ p ≤ 1, by linear interpolation:
+// definition 7 of Hyndman and Fan (1996). Quantile returns NaN if the slice is empty.
 func Quantile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()

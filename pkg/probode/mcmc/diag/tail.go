@@ -8,15 +8,15 @@ import (
 )
 
 // tailIndex returns the shape k̂ of the heavier of the two tails of the draws. In each
-// tail, a generalised Pareto distribution is fitted to the excesses of the m most
-// extreme draws [Vehtari et al. 2024]. For a total of S draws, m = ⌈min(S/5, 3
-// √(S/r))⌉, where r is the effective sample size divided by S. Moments of orders up to
-// 1/k exist: a mean requires k < 1, and a standard deviation k < 1/2. The index is 1/ν
-// for Student's t distribution with ν degrees of freedom, and at most zero for tails
-// that fall exponentially. For a log-normal distribution the estimate is too large.
+// tail, a generalised Pareto distribution is fitted to the excesses of the m most extreme
+// draws [Vehtari et al. 2024]. For a total of S draws, m = ⌈min(S/5, 3 √(S/r))⌉, where r
+// is the effective sample size divided by S. Moments of orders up to 1/k exist: a mean
+// requires k < 1, and a standard deviation k < 1/2. The index is 1/ν for Student's t
+// distribution with ν degrees of freedom, and at most zero for tails that decay
+// exponentially or faster. For a log-normal distribution the estimate is too large.
 //
-// It is NaN for fewer than four draws per chain, for fewer than 25 draws in all, and
-// for draws that are not finite or all equal.
+// The result is NaN if the chains have fewer than four draws each or fewer than 25
+// together, if any draw is not finite, or if all draws are equal.
 func tailIndex(x [][]float64) float64 {
 	all := slices.Concat(x...)
 	if !usable(x) || len(all) < 25 {
@@ -38,7 +38,7 @@ func tailIndex(x [][]float64) float64 {
 			continue // many draws lie at an end of the range
 		}
 		k, _ := fitPareto(e)
-		// Undo the shrinkage of k̂ towards ½, which is meant for weights.
+		// Undo the shrinkage of k̂ towards ½, which is meant for importance weights.
 		n := float64(len(e))
 		worst = math.Max(worst, ((n+10)*k-5)/n)
 	}
@@ -48,9 +48,9 @@ func tailIndex(x [][]float64) float64 {
 	return worst
 }
 
-// The function excess() subtracts from each of the m largest of sorted numbers the number
-// that precedes them, and returns the positive differences, scaled so that no square
-// overflows.
+// The function excess() returns the amounts by which the m largest of the sorted numbers
+// exceed the next smaller number. It omits differences of zero, and scales the others so
+// that no square overflows.
 func excess(sorted []float64, m int) []float64 {
 	at := len(sorted) - m
 	cut, unit := sorted[at-1], sorted[len(sorted)-1]/2-sorted[at-1]/2
@@ -64,13 +64,15 @@ func excess(sorted []float64, m int) []float64 {
 }
 
 // The constant heavy is the tail index above which the stated error of a standard
-// deviation is not reliable for any reasonable number of draws. It is half of 0.7, the
-// limit for means, since squares have twice the index [Vehtari et al. 2024].
+// deviation is not reliable for any reasonable number of draws. This limit is half of
+// 0.7, the limit for means, since squared draws have twice the tail index [Vehtari et al.
+// 2024].
 const heavy = 0.35
 
 // HeavyTails reports whether the tails of the draws are so heavy that means and standard
-// deviations do not describe them, or do not exist. The test is whether tailIndex exceeds
-// 0.35 by a margin that chance alone would produce in only one case out of twenty,
+// deviations do not describe the distribution well, or do not exist. The test is whether
+// tailIndex exceeds 0.35 by a margin that chance alone would produce in only one case out
+// of twenty,
 //
 //	k̂ > 0.35 + 1.645 × 1.35/√m,   m = min(S/5, 3 √S).
 //
@@ -94,5 +96,5 @@ func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 //
 //	min(1 − 1/log₁₀ s, 0.7)
 //
-// It is negative for s < 10.
+// The limit is negative for s < 10.
 func KHatLimit(s float64) float64 { return math.Min(1-1/math.Log10(math.Max(s, 1.000001)), 0.7) }

@@ -21,8 +21,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The type file receives the draws of one chain. At any moment the files of the chain
-// on the disk are in one of three conditions:
+// The type file writes the draws of one chain to the disk. At any moment the files of the
+// chain are in one of three conditions:
 //
 //   - There is no state: nothing has been drawn. There may be a .part file that holds
 //     at most a header.
@@ -33,8 +33,8 @@ import (
 //     begun: if the .part file holds all draws that were made before the state was
 //     saved, it replaces the .csv file; otherwise it is made from the .csv file again.
 //
-// A single rename or removal leads from one condition to the next. A process that
-// writes the files holds the lock of the chain.
+// The transition from one condition to the next is a single rename or removal of a file.
+// A process that writes the files holds the lock of the chain.
 type file struct {
 	path  string // of the .csv file
 	chain *mcmc.Chain
@@ -84,7 +84,7 @@ func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 	return f, err
 }
 
-// reserve locks the chain and reads its files.
+// The method reserve() locks the chain and reads its files.
 func (f *file) reserve(draws int) (err error) {
 	if f.lock, err = lock(strings.TrimSuffix(f.path, ".csv") + ".lock"); err != nil {
 		return fmt.Errorf("store: %s: %w", f.path, err)
@@ -127,7 +127,8 @@ func (f *file) finished(draws int) error {
 	return nil
 }
 
-// The method recorder() returns a function that passes the draws of a file to the chain.
+// The method recorder() returns a function that passes draws read from a file to the
+// chain.
 func (f *file) recorder() func(t *table, line []byte) error {
 	var x []float64
 	return func(t *table, line []byte) error {
@@ -140,7 +141,8 @@ func (f *file) recorder() func(t *table, line []byte) error {
 	}
 }
 
-// load reads the state and the draws that were made before it was saved.
+// The method load() reads the saved state and the draws that were made before it was
+// saved.
 func (f *file) load(size int64) error {
 	for path, magic := range map[string]string{
 		f.statePath() + tmpSuffix: stateMagic,
@@ -167,8 +169,8 @@ func (f *file) load(size int64) error {
 		return fmt.Errorf("store: %s cannot be used: %w", f.statePath(), err)
 	}
 	if f.whole != nil {
-		// If the .part file holds all the draws, an earlier call was about to remove the
-		// .csv file: continue from the .part file.
+		// If the .part file holds all the draws, an earlier call was interrupted before
+		// it removed the .csv file: continue from the .part file.
 		if t, err := f.known(f.f, size, nil); err == nil {
 			f.old, f.whole = t, nil
 			return nil
@@ -198,7 +200,8 @@ func readAll(path string) ([]byte, error) {
 	return io.ReadAll(in)
 }
 
-// The method known() reads the draws that were made before the state was saved.
+// The method known() reads the draws that were made before the state was saved, and
+// checks them against the state.
 func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte) error) (*table, error) {
 	t, err := scan(io.NewSectionReader(in, 0, size), f.state.body, row)
 	switch {
@@ -218,9 +221,9 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	return t, nil
 }
 
-// restore resets a started chain to its saved state. It checks that the chain is still
-// the same: the log density at its position must be the same, and its last turn, when
-// repeated, must lead to this position.
+// The method restore() resets a started chain to its saved state. The method also checks
+// that the program still computes the same chain: the log density at the saved position
+// must be the same, and repeating the last turn must lead to this position.
 func (f *file) restore(here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {
@@ -272,7 +275,8 @@ func (f *file) restore(here maker) error {
 
 const drawnBy = " drawn by "
 
-// flushSize is the number of bytes of draws that are collected before they are written.
+// flushSize is the number of bytes that are collected in memory before they are written
+// to the file.
 const flushSize = 1 << 16
 
 // The method ready() prepares the file for the next draw of s. Nothing is written yet.
@@ -292,7 +296,8 @@ func (f *file) ready(l *layout, s *study) error {
 	return nil
 }
 
-// The method begin() writes everything that comes before the next draw.
+// The method begin() brings the files into the form that they must have before the next
+// draw is written.
 func (f *file) begin() error {
 	var err error
 	f.at = -1
@@ -322,8 +327,8 @@ func (f *file) begin() error {
 	return nil
 }
 
-// The method cut() shortens the .part file to the given size. The next draw is written at
-// the new end of the file.
+// The method cut() shortens the .part file to the given size. The next draw is then
+// written at the end of the shortened file.
 func (f *file) cut(size int64) error {
 	err := f.f.Truncate(size)
 	if err == nil {
@@ -332,8 +337,8 @@ func (f *file) cut(size int64) error {
 	return err
 }
 
-// The method lengthen() replaces the files by a .part file with the same draws and a
-// header with the new number of draws.
+// The method lengthen() writes a new .part file with the same draws and a header that
+// contains the new number of draws.
 func (f *file) lengthen() error {
 	header := slices.Clone(f.old.header)
 	for i := range header {
@@ -402,8 +407,9 @@ func (f *file) flush() {
 	f.buf = f.buf[:0]
 }
 
-// Turn is called after each turn of the chain. It finishes the file or, at intervals,
-// saves the state. It returns false after an error.
+// Turn is called after each turn of the chain. If the chain is finished, Turn completes
+// the file; otherwise it saves the state at regular intervals. Turn returns false if
+// there was an error.
 func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
 	switch {
 	case finished:
@@ -414,7 +420,7 @@ func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
 	return f.err == nil
 }
 
-// save writes the draws and then the state to the disk.
+// The method save() writes the draws and then the state to the disk.
 func (f *file) save() {
 	c := f.chain
 	if f.f == nil || c.Iteration() == f.at || c.Interrupted() {
@@ -445,8 +451,8 @@ func (f *file) save() {
 	f.saved, f.at = time.Now(), c.Iteration()
 }
 
-// finish writes the lines that follow the draws and gives the file its final name. The
-// state file is kept, so that the chain can be extended.
+// The method finish() writes the lines that follow the draws and gives the file its final
+// name. The state file is kept, so that the chain can be extended.
 func (f *file) finish() {
 	f.save()
 	burnIn, after := f.chain.Counts()
@@ -479,8 +485,8 @@ func (f *file) finish() {
 	}
 }
 
-// close closes the .part file, removes it if this call made it and wrote nothing to it,
-// and releases the lock.
+// The method close() closes the .part file and releases the lock. The .part file is
+// removed if this call of Run created it and wrote nothing to it.
 func (f *file) close() {
 	if f.f != nil {
 		info, err := f.f.Stat()

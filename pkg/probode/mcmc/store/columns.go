@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A layout says what each column of a file holds.
+// A layout describes the columns of a file.
 type layout struct {
 	fields  []mcmc.Field
 	columns []string
@@ -20,8 +20,9 @@ type layout struct {
 	front, back []int
 }
 
-// newLayout finds names for the columns. Quantities whose names end in __ come first,
-// as in the files of CmdStan: ArviZ puts them among the sample statistics.
+// newLayout chooses the names and the order of the columns. Quantities whose names end in
+// __ come first, as in the files of CmdStan: ArviZ puts such quantities among the sample
+// statistics.
 func newLayout(names, quantities []string) (*layout, error) {
 	var l layout
 	for i, name := range quantities {
@@ -52,12 +53,13 @@ func newLayout(names, quantities []string) (*layout, error) {
 	return &l, nil
 }
 
-// columnNames turns names into column names for a file. It keeps letters of any script.
-// The following characters are replaced by _: those that separate columns, quote text or
-// begin a comment, and those that divide a path in the formats of ArviZ. ArviZ reads a
-// number after a dot as an index. So dots remain in names that form a complete array,
-// such as y.1, y.2 and y.3, or a.1.1 and a.1.2; other dots are also replaced by _. The
-// elements names[from:to] are the names of parameters.
+// columnNames turns names into column names for a file. The letters of all alphabets are
+// kept. Other characters that could be misread are replaced by _, namely spaces,
+// quotation marks, characters that separate columns or begin a comment, and characters
+// that separate folders in a path. ArviZ interprets a number after a dot as an index. So
+// dots are kept in names that form a complete array, such as y.1, y.2 and y.3, or a.1.1
+// and a.1.2; other dots are also replaced by _. The elements names[from:to] are the names
+// of parameters.
 func columnNames(names []string, from, to int) []string {
 	out := make([]string, len(names))
 	type array struct {

@@ -15,10 +15,11 @@ import (
 type mismatch struct{ key, a, b string }
 
 // The function difference() returns the first setting in which two headers differ, or nil
-// if there is none. It ignores the number of the chain and the versions of the programs
-// that made the files. A difference in the notes or in the length of the chain is
-// returned only if no other setting differs, because it may be a consequence of such a
-// setting. Columns that are nil are not known, and are not compared.
+// if there is none. The comparison ignores the number of the chain and the fields that
+// describe the program that wrote the file. A difference in the notes or in the length of
+// the chain is returned only if no other setting differs, because it may be a consequence
+// of a different setting. If one of the lists of columns is nil, the columns are not
+// compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch
@@ -68,8 +69,9 @@ func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	return length
 }
 
-// The function clip() returns a mismatch that is short enough for a message. If long
-// values begin alike, it shows the part around the first difference.
+// The function clip() returns a mismatch that is short enough for a message. If the
+// values are long and begin with the same text, the mismatch shows only the text around
+// the first difference.
 func clip(key, a, b string) *mismatch {
 	const most, before = 80, 20
 	if len(a) > most || len(b) > most {
@@ -88,8 +90,9 @@ func clip(key, a, b string) *mismatch {
 	return &mismatch{text.Clip(key), text.Clip(a), text.Clip(b)}
 }
 
-// roundingHint returns a remark for two files that differ in a computed number, if they
-// were begun by programs, or on processors, that differ in how they round.
+// roundingHint returns a remark for the error message about two files that differ in a
+// computed number. The remark is empty unless the files were begun by programs, or on
+// processors, that round differently.
 func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""
@@ -97,9 +100,10 @@ func roundingHint(d *mismatch, there, here maker) string {
 	return fmt.Sprintf(" (they were begun with builds or on processors that round differently, which is enough to change a hash of densities: there %v; here %v)", there, here)
 }
 
-// compare returns an error that names a setting in which the draws in dir differ from
-// s. It checks the chains of this call and all others. Having fewer draws than s asks
-// for is not an error.
+// The function compare() returns an error if the draws in dir were made with settings
+// that differ from s; the error names one of these settings. All chains in dir are
+// checked, not only those of this call. A smaller number of draws than in s is not an
+// error.
 func compare(dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
 	check := func(path string, t *table, f *file) error {
@@ -116,8 +120,8 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 		case d == nil:
 			return nil
 		case d.key != lengthKey:
-			// A hash does not show how large the difference is; the density at the position of a
-			// chain does.
+			// If two hashes differ, the size of the difference is not known, but the log
+			// density at the position of the chain shows it.
 			if f != nil && f.state != nil && !f.done && isHash(d.a) && isHash(d.b) {
 				if err := f.restore(s.maker); err != nil {
 					return err

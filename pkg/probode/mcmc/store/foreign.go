@@ -8,11 +8,12 @@ import (
 )
 
 // A directory may contain files of other programs under the names that this package uses.
-// The package writes only to regular files that begin as its own files do. It opens no
-// pipe or device, which could keep it waiting for ever.
+// The package writes only to regular files that begin in the same way as the files that
+// it creates. The package does not open pipes or devices, because reading from them could
+// block for ever.
 
 // openForReading opens a regular file, or the regular file to which a link points. For
-// any other kind of file it returns an error.
+// any other kind of file, openForReading returns an error.
 func openForReading(path string) (*os.File, error) {
 	if _, err := plain(path, os.Stat); err != nil {
 		return nil, err
@@ -20,9 +21,9 @@ func openForReading(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// openForWriting opens a regular file, or creates it. It is an error if the file is a
-// symbolic link or has another hard link, because either may lead to the file of another
-// program.
+// openForWriting opens a regular file, or creates it. The function returns an error if
+// the path is a symbolic link, or if the file has another hard link, because the file may
+// then belong to another program.
 func openForWriting(path string) (*os.File, error) {
 	if _, err := plain(path, os.Lstat); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 )
 
 // The draws of a chain are kept in a file of comma-separated values like those that
-// CmdStan writes. ArviZ, pandas and R can read it as it is:
+// CmdStan writes. ArviZ, pandas and R can read such a file without conversion:
 //
 //	# format = probode-draws-1
 //	# model = FitzHugh–Nagumo        from the caller: Options.Meta
@@ -38,7 +38,7 @@ import (
 //	# …
 //	# checksum = 9f0c8a7d6e5b4c3d    CRC-64/ECMA of all bytes before this line
 //
-// Nothing in the file depends on time, place or the other chains.
+// Nothing in the file depends on the time, on the folder or on the other chains.
 
 const (
 	formatPrefix  = "probode-draws-"
@@ -55,7 +55,7 @@ func appendFields(buf []byte, fields []mcmc.Field) []byte {
 	return buf
 }
 
-// appendHeader writes everything that comes before the draws.
+// appendHeader appends the lines that precede the draws to buf.
 func (l *layout) appendHeader(buf []byte, fields []mcmc.Field) []byte {
 	buf = appendFields(appendFields(buf, fields), l.fields)
 	buf = append(buf, strings.Join(l.columns, ",")...)
@@ -81,8 +81,8 @@ func (l *layout) appendRow(buf []byte, x, generated []float64) []byte {
 	return buf
 }
 
-// The function printable() reports whether a terminal shows the text without any other
-// effect.
+// The function printable() reports whether all characters of the text are safe to print
+// in a terminal.
 func printable(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !text.IsPrintable(r) }) < 0
 }

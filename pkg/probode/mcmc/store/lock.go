@@ -11,9 +11,10 @@ import (
 
 var errLocked = errors.New("another process is at work on this chain")
 
-// lock reserves a chain for this process. It locks the file at path, which has no other
-// purpose. The system releases the lock when the process ends, even if it is killed.
-// The file then remains, and the next process uses it again.
+// The function lock() reserves a chain for this process. To do so, it locks the file at
+// path, which has no other purpose. The operating system releases the lock when the
+// process ends, even if the process is killed. If the process is killed, the file
+// remains, and the next process locks the same file.
 func lock(path string) (*flock.Flock, error) {
 	switch info, err := plain(path, os.Lstat); {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
@@ -42,11 +43,11 @@ func lock(path string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// unlock releases a lock and removes its file.
+// The function unlock() releases a lock and removes the locked file.
 func unlock(l *flock.Flock) {
-	// Windows does not remove an open file. On other systems the file must be removed
-	// before the lock is released; otherwise another process might have locked the file by
-	// then.
+	// Windows does not remove an open file, so there the file is removed after the lock
+	// is released. On other systems the file is removed first, because another process
+	// might lock it as soon as the lock is released.
 	if runtime.GOOS == "windows" {
 		defer os.Remove(l.Path())
 	} else {

@@ -15,10 +15,10 @@ const (
 	tmpSuffix   = ".tmp"   // of a file that is to be renamed
 )
 
-// statePath returns the path of the state that belongs to a .csv file.
+// statePath returns the path of the state file that belongs to a .csv file.
 func statePath(path string) string { return strings.TrimSuffix(path, ".csv") + stateSuffix }
 
-// chainPath returns the path of a chain's file. Chains are counted from 0.
+// chainPath returns the path of the .csv file of a chain. Chains are counted from 0.
 func chainPath(dir string, chain int) string {
 	return filepath.Join(dir, fmt.Sprintf("chain-%d.csv", chain+1))
 }

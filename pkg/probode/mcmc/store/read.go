@@ -46,7 +46,8 @@ func (s *set) add(path string, t *table) error {
 	return nil
 }
 
-// The method complete() returns an error that names the missing chains.
+// The method complete() returns an error if chains are missing; the error names the
+// missing chains.
 func (s *set) complete(unfinished []string) error {
 	if s.first == nil && len(unfinished) == 0 {
 		return fmt.Errorf("store: there is no chain-1.csv, chain-2.csv, … in %s", s.where)
@@ -79,8 +80,8 @@ func (s *set) complete(unfinished []string) error {
 	return nil
 }
 
-// The method makers() says which version of the program began each chain. It returns ""
-// if one version began all of them.
+// The method makers() returns a sentence that says which version of the program began
+// which chains. If the same version began all chains, the sentence is empty.
 func (s *set) makers() string {
 	var all []maker
 	var chains []string
@@ -107,9 +108,10 @@ func (s *set) makers() string {
 // if a chain is missing or not finished, if a file is damaged, or if the files are not
 // from the same run.
 //
-// The names are those that the caller of Run gave; quantities whose names end in __
-// come first. Meta is Options.Meta without its notes. These are in Notes, together with
-// the notes of the kernels: see [Noter].
+// The names of the parameters and quantities are those that were passed to Run;
+// quantities whose names end in __ come first. The field Meta holds Options.Meta without
+// its notes. The notes are in the field Notes, together with those of the kernels: see
+// [Noter].
 func Read(dir string) (*mcmc.Chains, error) {
 	paths, err := chainFiles(dir, ".csv")
 	if err != nil {
@@ -137,7 +139,7 @@ func Read(dir string) (*mcmc.Chains, error) {
 		return nil, err
 	}
 
-	// The files are in the order of the chains and there is one for each.
+	// The slice of chains is in order, and no chain is missing.
 	t := s.chains[0]
 	from, to := t.stats, t.stats+t.params
 	out := &mcmc.Chains{Names: t.names[from:to:to]}
@@ -182,8 +184,8 @@ func Read(dir string) (*mcmc.Chains, error) {
 	return out, nil
 }
 
-// Length returns the number of draws that each chain of the study in dir will have once
-// the study is finished, whether or not it is finished now. It is 0 if there is no study.
+// Length returns the number of draws that each chain of the study in dir has, or will
+// have when the study is finished. It returns 0 if there is no study in dir.
 func Length(dir string) int {
 	longest := 0
 	for _, suffix := range []string{".csv", ".csv" + partSuffix} {
@@ -198,11 +200,11 @@ func Length(dir string) int {
 }
 
 // Merge collects the chains that one run has written to several directories, for example
-// because every chain ran on a machine of its own, and copies them to dst. It copies the
-// files unchanged, together with the states from which the study can be extended. It
-// creates dst if necessary, and takes chains that are already in dst into account. Merge
-// returns an error and copies nothing if a chain is missing, if a file is damaged, or if
-// the files are not from the same run.
+// because every chain ran on a different machine, and copies them to dst. The files are
+// copied unchanged, together with the states from which the study can be extended. Merge
+// creates dst if necessary. Chains that are already in dst count as part of the run.
+// Merge returns an error and copies nothing if a chain is missing, if a file is damaged,
+// or if the files are not from the same run.
 func Merge(dst string, src ...string) error {
 	dirs := slices.Clone(src)
 	if _, err := os.Stat(dst); err == nil {
@@ -242,7 +244,8 @@ func Merge(dst string, src ...string) error {
 		if filepath.Dir(path) == filepath.Clean(dst) {
 			continue
 		}
-		// The state is copied first, because a state without draws does no harm.
+		// The state is copied before the draws, because a state without draws does no
+		// harm if the copy is interrupted.
 		err := copyFile(statePath(chainPath(dst, k)), statePath(path))
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			err = copyFile(chainPath(dst, k), path)

@@ -12,10 +12,10 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A maker records what a file was made with: the versions of probode and Go, the kind
-// of processor, and a hash that depends on how they round. It is for information only:
-// whether a chain can be resumed depends on whether the same numbers can be computed
-// again.
+// A maker describes the program that wrote a file: the versions of probode and Go, the
+// architecture of the processor, and a hash that depends on how arithmetic is rounded
+// there. A maker is for information only: whether a chain can be resumed depends on
+// whether the program computes the same numbers again, and not on the maker.
 type maker [4]mcmc.Field
 
 func thisMaker(version string) maker {
@@ -30,7 +30,7 @@ func thisMaker(version string) maker {
 	}
 }
 
-// isMaker reports whether a key belongs to a maker.
+// isMaker reports whether a key belongs to one of the fields of a maker.
 func isMaker(key string) bool {
 	return key == "probode" || key == "go" || key == "arch" || key == "rounding"
 }
@@ -40,7 +40,7 @@ func (m maker) String() string {
 	return fmt.Sprintf("probode %s, %s, %s, rounding %s", m[0].Value, m[1].Value, m[2].Value, m[3].Value)
 }
 
-// makerOf finds the maker in the header of a file.
+// makerOf returns the maker that the header of a file describes.
 func makerOf(header []mcmc.Field) (m maker) {
 	i := 0
 	for _, f := range header {
@@ -53,10 +53,10 @@ func makerOf(header []mcmc.Field) (m maker) {
 }
 
 // The function rounding() returns a hash of numbers whose last digit depends on the
-// processor and on the build. Some of these numbers have the form x y + z. This becomes
-// one operation if the processor has an instruction for it that the compiler may use
-// (arm64, GOAMD64=v3). Others are values of functions that are implemented separately
-// for some processors.
+// processor and on the build. Some of these numbers have the form x y + z, which is
+// computed with a single rounding if the compiler may use an instruction of the processor
+// for a fused multiply–add (arm64, GOAMD64=v3). The other numbers are values of functions
+// that are implemented separately for some processors.
 var rounding = sync.OnceValue(func() string {
 	a := mcmc.NewArchive(nil)
 	for i := range 64 {
@@ -77,19 +77,19 @@ var rounding = sync.OnceValue(func() string {
 //go:noinline
 func multiplyAdd(x, y, z float64) float64 { return x*y + z }
 
-// A change describes how much recomputed numbers differ from the saved ones.
+// A change describes the difference between recomputed numbers and the saved ones.
 type change struct {
 	relative float64
 	was, is  float64 // the pair that differs most
 }
 
-// The constant rounded is the largest relative difference that rounding can explain. It
-// is far above the rounding errors of several thousand solver steps, and far below the
-// difference that another model or setting would make.
+// The constant rounded is the largest relative difference that is attributed to rounding.
+// This limit is far above the rounding errors of several thousand solver steps, and far
+// below the difference that another model or setting would make.
 const rounded = 1e-9
 
-// The function changed() compares numbers bit for bit. It returns nil if they are the
-// same.
+// The function changed() compares two slices of numbers bit for bit. The result is nil if
+// all numbers are the same.
 func changed(was, is []float64) *change {
 	if len(was) != len(is) {
 		return &change{relative: math.Inf(1), was: math.NaN(), is: math.NaN()}
@@ -111,9 +111,9 @@ func changed(was, is []float64) *change {
 	return c
 }
 
-// The method cause() says why recomputed numbers of a chain may differ from the saved
-// ones. The first argument describes the program that began the chain, and the second one
-// describes the running program.
+// The method cause() returns a sentence that says why recomputed numbers of a chain may
+// differ from the saved ones. The first argument describes the program that began the
+// chain, and the second one describes the running program.
 func (c *change) cause(there, here maker) string {
 	if c.relative > rounded {
 		return "the model, the solver or the sampler is not the one that drew the chain: continue with that one, or begin in another directory"

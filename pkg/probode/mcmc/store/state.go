@@ -12,37 +12,39 @@ import (
 type state struct {
 	// These fields describe the draws that were made before the state was saved: the
 	// number of bytes after the line of column names, the checksum of these bytes, and
-	// the checksum of everything before them except the line with the number of draws,
-	// which may grow.
+	// the checksum of all preceding lines except the one with the number of draws, which
+	// changes if the chain is extended.
 	body             int64
 	bodyCRC, headCRC uint64
 	length           int64 // the smallest number that this line may hold
 
-	// The field history names the builds that continued the chain after the build that
-	// the header names, each with its first iteration.
+	// The field history lists the builds of the program that continued the chain, each
+	// with the first iteration that it computed. The build that began the chain is named
+	// in the header.
 	history []string
 
-	// The field density holds the numbers that an Evaluator computes at the position.
+	// The field density holds the numbers that an Evaluator computes at the position of
+	// the chain.
 	density []float64
 
-	// The last two fields, turn and now, hold everything on which the rest of the chain
-	// depends, at two times: now was recorded when the state was saved, and turn a few
-	// milliseconds earlier; the iterations between the two are replayed. If there are no
-	// such iterations, turn is empty.
+	// The last two fields each hold everything on which the continuation of the chain
+	// depends. The field now was recorded when the state was saved, and the field turn a
+	// few milliseconds earlier; the iterations between the two are replayed. If there are
+	// no such iterations, turn is empty.
 	turn, now []byte
 }
 
 const (
-	// A state file consists of the word stateMagic, the version of the format, the length
-	// of the rest, the fields of the state, and the CRC-64/ECMA of all this. Numbers are
-	// little-endian; slices begin with their length.
+	// A state file consists of the word stateMagic, the version of the format, the total
+	// length of the fields in bytes, the fields of the state, and a CRC-64/ECMA checksum
+	// of all preceding bytes. Numbers are little-endian; slices begin with their length.
 	stateMagic   = "PROBODES"
 	stateVersion = 2
 	stateHead    = 24
 	stateFoot    = 8
 )
 
-// encode returns the bytes of the file.
+// The method encode() returns the contents of the state file.
 func (s *state) encode() []byte {
 	out := append([]byte(stateMagic), make([]byte, stateHead-len(stateMagic))...)
 	word := func(v uint64) { out = binary.LittleEndian.AppendUint64(out, v) }
@@ -122,15 +124,16 @@ func decodeState(data []byte) (*state, error) {
 
 // A Noter is a Kernel that can describe its chain in sentences, for example to report the
 // step sizes to which it has been tuned. Run writes each note, on one line, below the
-// draws. Notes must depend on nothing but the State of the kernel.
+// draws. Notes may depend only on the State of the kernel.
 type Noter interface {
 	Notes() []string
 }
 
 // An Evaluator is a Kernel that can recompute the log density at its position, without
-// using cached values. It returns one or more numbers, the same number at each call. A
-// chain is resumed only if these numbers are, bit for bit, the same as when its state was
-// saved. They must depend on nothing but the State.
+// using cached values. The method Evaluate returns one or more numbers, and always the
+// same number of them. A chain is resumed only if these numbers are, bit for bit, the
+// same as when its state was saved. The numbers may depend only on the State of the
+// kernel.
 type Evaluator interface {
 	Evaluate() []float64
 }

@@ -1,9 +1,9 @@
 // Package store keeps the draws of Markov chains in files. A run can therefore be
 // stopped, killed, moved to another machine, resumed and extended.
 //
-// [Run] draws into a directory, [Merge] collects chains from several directories, and
-// [Read] reads the draws back. The files have the format of CmdStan, which ArviZ,
-// pandas and R can read.
+// [Run] writes the draws to a directory, [Merge] collects chains from several
+// directories, and [Read] reads the draws. The files have the format of CmdStan, which
+// ArviZ, pandas and R can read.
 package store
 
 import (
@@ -15,68 +15,71 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Options say what Run writes in addition to the draws, and how often it saves the
+// Options determine what Run writes in addition to the draws, and how often it saves the
 // state.
 type Options struct {
-	// Meta describes the model and whatever else a reader of the draws should know. Each
-	// field becomes a comment line in the files, of the form "# key = value"; ArviZ lists
-	// these lines among the attributes of the data. A key consists of letters, digits and
-	// _, and differs from the keys that Run writes itself; a value is one line without
-	// control characters. The key "note", which may occur several times, is for whole
-	// sentences: Read returns them as Chains.Notes.
+	// Meta describes the model and other information that users of the draws should have.
+	// Each field becomes a comment line in the files, of the form "# key = value"; ArviZ
+	// lists these lines among the attributes of the data. A key consists of letters,
+	// digits and _, and differs from the keys that Run writes itself; a value is one line
+	// without control characters. The key "note", which may occur several times, is for
+	// whole sentences: Read returns them as Chains.Notes.
 	//
 	// A chain is resumed only if Meta has not changed.
 	Meta []mcmc.Field
 
-	// Version is the version of the program, such as v1.4.0. The files record it.
+	// Version is the version of the program that calls Run, such as v1.4.0. The files
+	// record it.
 	Version string
 
-	// Checkpoint is the time between two saves of the state of a chain. Zero means
-	// 5 s. It does not change the result.
+	// Checkpoint is the time between two saves of the state of a chain. Zero means 5 s.
+	// The interval does not change the result.
 	Checkpoint time.Duration
 }
 
 // Run makes draws in the same way as mcmc.Run and writes them to the files
 // dir/chain-1.csv, dir/chain-2.csv and so on, so that memory use does not grow with the
-// length of the run and an interruption loses nothing. Calling Run again with the same
-// arguments resumes the run in dir. In the end the files are identical, byte for byte, to
-// those of an uninterrupted run, no matter whether the run was stopped by ctx, by kill -9
-// or by a power failure. A chain does not depend on which other chains are run: see
-// Settings.Only and Merge.
+// length of the run and no work is lost if the run is interrupted. Calling Run again with
+// the same arguments resumes the run in dir. Once the run is finished, the files are
+// identical, byte for byte, to those of an uninterrupted run, no matter whether the run
+// was stopped by ctx, by kill -9 or by a power failure. The draws of a chain do not
+// depend on which other chains are run: see Settings.Only and Merge.
 //
-// The files have the format of CmdStan. They can be read by Read, ArviZ and pandas:
+// The files have the format of CmdStan, and can be read by Read, ArviZ and pandas:
 //
 //	arviz.from_cmdstan(posterior="dir/chain-*.csv", log_likelihood="log_lik")
 //	pandas.read_csv("dir/chain-1.csv", comment="#")
 //
-// Comment lines contain Options.Meta, the seed, lengths, versions, counts and, in the
-// last line, a checksum. In the names of columns, _ replaces characters that the format
-// does not allow; Read restores them.
+// Comment lines contain Options.Meta, the seed, the number of draws, versions, counts of
+// moves and, in the last line, a checksum. In the names of columns, _ replaces characters
+// that the format does not allow; Read restores the original names.
 //
 // Until a chain is finished its draws are in chain-1.csv.part. The file chain-1.state
 // holds everything on which the continuation of the chain depends; it is saved at
-// intervals of Options.Checkpoint and when ctx is done. In the latter case Run returns
-// ctx.Err(). Once all chains of the call are finished, it returns nil; if they were
-// finished before, it returns at once. The process that runs the chain holds a lock on
-// chain-1.lock.
+// intervals of Options.Checkpoint and when ctx is done. If ctx is done before all chains
+// of the call are finished, Run returns ctx.Err(); otherwise it returns nil. If all
+// chains were finished before the call, Run returns at once. The process that runs the
+// chain holds a lock on chain-1.lock.
 //
-// A run with more Draws than the one in dir, finished or not, extends it: Run draws
-// what is missing, and the files become those of a run of the new length.
+// If Draws is larger than in the run in dir, Run extends that run, whether or not it is
+// finished: Run adds the missing draws, and the files become those of a run with the new
+// number of draws.
 //
 // Run refuses to continue, and changes nothing, if a file is damaged, has another version
 // of the format or does not belong to this package; if the draws in dir were made with
-// other settings, names or fields of Meta; or if another process is at work on a chain.
+// other settings, names or fields of Meta; or if another process is working on a chain.
 // Before a chain is resumed, its log density is compared with the saved one (see
 // [Evaluator]), and the iterations of its last milliseconds are repeated: the chain
-// continues only if everything is the same, bit for bit. A changed program that computes
-// the same numbers can therefore resume a chain begun by an earlier version, and a note
-// in the file says so. A program that computes different numbers does not resume the
-// chain, and the error says whether rounding can explain the difference.
+// continues only if all numbers are the same, bit for bit. A new version of the program
+// that computes the same numbers can therefore resume a chain begun by an earlier
+// version; a note in the file then names the new version. If the program computes
+// different numbers, Run returns an error, which says whether rounding can explain the
+// difference.
 //
-// It is an error if a chain finds no point to start from, or if the disk fails; what
-// was saved before remains valid. It is also an error if a setting is out of range. Run
-// panics if MinESS is set, because the length of a chain would then depend on the other
-// chains.
+// Run returns an error if no suitable starting point is found for a chain, if a file
+// cannot be written, or if a setting is out of range. Everything that was saved before
+// the error remains valid. Run panics if MinESS is set, because the length of a chain
+// would then depend on the other chains.
 func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, settings mcmc.Settings, o Options) error {
 	whole, err := settings.WithDefaults()
 	if err != nil {
@@ -99,7 +102,7 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 		return fmt.Errorf("store: %w", err)
 	}
 
-	// First all chains are locked, their files are read, and the files are compared with
+	// First, all chains are locked, their files are read, and the files are compared with
 	// the settings. Nothing is written before that.
 	var files []*file
 	defer func() {

@@ -22,7 +22,7 @@ type study struct {
 	maker maker
 }
 
-// The method fields() returns the fields at the top of a chain's file.
+// The method fields() returns the fields of the header of the file for one chain.
 func (s *study) fields(chain int) []mcmc.Field {
 	number := func(key string, v int) mcmc.Field { return mcmc.Field{Key: key, Value: strconv.Itoa(v)} }
 	out := []mcmc.Field{{Key: "format", Value: formatPrefix + strconv.Itoa(formatVersion)}}
@@ -39,8 +39,9 @@ func (s *study) fields(chain int) []mcmc.Field {
 	return append(out, s.maker[:]...)
 }
 
-// The method beginning() returns a hash of the first point at which Start places chain 1:
-// two runs that begin at different points are not the same.
+// The function beginning() returns a hash of the first starting point that Start returns
+// for chain 1. The hash is compared because two runs with different starting points are
+// not the same run.
 func beginning(s mcmc.Settings) string {
 	a := mcmc.NewArchive(nil)
 	a.Floats(s.Start(0, mcmc.NewChain(0, s).Random()))
@@ -51,12 +52,12 @@ func beginning(s mcmc.Settings) string {
 // extended.
 const lengthKey = "num_samples"
 
-// ownKeys are the keys that Meta must not use: those of a file of draws, and those
-// that ArviZ reads as a description of the rows.
+// ownKeys are the keys that Meta must not use: those that Run writes to a file of draws,
+// and those with which a file tells ArviZ how its rows are arranged.
 var ownKeys = strings.Fields(`format seed start chain num_chains num_samples num_warmup thin probode go arch rounding
 	num_stats num_params checksum save_warmup stan_version`)
 
-// checkMeta returns an error if a field that the caller gave is not allowed.
+// checkMeta returns an error if a field of Options.Meta is not allowed.
 func checkMeta(meta []mcmc.Field) error {
 	for i, f := range meta {
 		letters := f.Key != "" && strings.IndexFunc(f.Key, func(r rune) bool {

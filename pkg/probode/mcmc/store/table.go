@@ -27,9 +27,9 @@ type table struct {
 
 	size int64  // bytes read
 	crc  uint64 // the checksum of the bytes before that line
-	// The file is divided into a head and a body. The head is everything before the
-	// first draw, without the line that says how many draws there will be. The body is
-	// the rest.
+	// The file is divided into a head and a body. The head consists of all lines before
+	// the first draw, except the line that contains the number of draws. The body
+	// consists of all lines from the first draw on.
 	headSize         int64
 	headCRC, bodyCRC uint64
 
@@ -42,7 +42,8 @@ type table struct {
 // The method body() returns the number of bytes after the line of column names.
 func (t *table) body() int64 { return t.size - t.headSize }
 
-// get returns the value of a field in the header, or "" if there is none.
+// The method get() returns the value of the field with the given key in the header, or ""
+// if there is none.
 func (t *table) get(key string) string {
 	for _, f := range t.header {
 		if f.Key == key {
@@ -52,14 +53,14 @@ func (t *table) get(key string) string {
 	return ""
 }
 
-// The constant everything is the limit that lets scan read the whole file.
+// If the limit passed to scan() is the constant everything, the whole file is read.
 const everything = -1
 
-// scan reads a file of draws, which need not be complete. It reads at most the given
-// number of bytes after the line of column names, or all of them if that number is the
-// constant everything. If the function row() is not nil, scan() calls it for each draw,
-// with the line of the file that contains the draw. If there is an error, scan also
-// returns what it has read up to that point.
+// The function scan() reads a file of draws, which need not be complete. At most the
+// given number of bytes after the line of column names is read, or all of them if that
+// number is the constant everything. If the function row() is not nil, scan() calls it
+// for each draw, with the line of the file that contains the draw. If there is an error,
+// scan() also returns a table of all lines that precede the error.
 func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*table, error) {
 	t := new(table)
 	r := bufio.NewReaderSize(in, 1<<16)
@@ -139,7 +140,7 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 	return nil
 }
 
-// The method field() stores the content of a comment line.
+// The method field() stores the key and the value of a comment line.
 func (t *table) field(content string) error {
 	key, value, ok := strings.Cut(content, " = ")
 	if !ok || !printable(content) {
@@ -168,7 +169,7 @@ func checkFormat(key, value string) error {
 	return nil
 }
 
-// interpret reads the numbers in the header.
+// The method interpret() reads the numbers in the header.
 func (t *table) interpret() error {
 	if len(t.header) == 0 {
 		return fmt.Errorf("it has no header, want format = %s%d in the first line", formatPrefix, formatVersion)
@@ -209,7 +210,7 @@ func (t *table) interpret() error {
 	return nil
 }
 
-// check returns an error if the file is not complete.
+// The method check() returns an error if the file is incomplete or damaged.
 func (t *table) check() error {
 	switch {
 	case t.columns == nil || !t.sealed:
@@ -233,7 +234,7 @@ func (t *table) check() error {
 	return nil
 }
 
-// parse appends the numbers of a draw to dst.
+// The method parse() reads the numbers in the line of a draw and appends them to dst.
 func (t *table) parse(dst []float64, line []byte) ([]float64, error) {
 	n := 0
 	for rest, more := line, true; more; n++ {
@@ -268,7 +269,7 @@ func readWhole(path string, row func(t *table, line []byte) error) (*table, erro
 	return t, nil
 }
 
-// readHeader reads a file up to the first draw.
+// readHeader reads the lines of a file that precede the first draw.
 func readHeader(path string) (*table, error) {
 	f, err := openForReading(path)
 	if err != nil {
@@ -278,9 +279,9 @@ func readHeader(path string) (*table, error) {
 	return scan(f, 0, nil)
 }
 
-// The function begun() reads the .part file of a chain that has no state. It is an error
-// if the file holds anything but a header or the beginning of one, since the chain
-// would begin anew and overwrite the file.
+// The function begun() reads the .part file of a chain that has no state. The function
+// returns an error if the file contains more than a header or the beginning of one, since
+// the chain would start again and overwrite the file.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {

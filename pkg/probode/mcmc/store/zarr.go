@@ -19,22 +19,22 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// WriteZarr writes draws as a Zarr store. This is a folder in the layout that ArviZ
-// itself uses; every version of ArviZ since 0.11 can open it:
+// WriteZarr writes draws as a Zarr store. A Zarr store is a folder; its layout here is
+// the one that ArviZ itself uses. Every version of ArviZ since 0.11 can open the store:
 //
 //	arviz.from_zarr("lynx.zarr")
 //
-// Its groups are "posterior", with the parameters and the generated quantities;
-// "sample_stats", with the quantities whose names end in __, without this suffix; and
-// "log_likelihood", with the quantities log_lik.1, log_lik.2 and so on, if there are
-// any. Every variable has the dimensions chain and draw, and one for each of its
-// indices. Names are changed in the same way as the names of columns: see Run. A
-// variable whose name was changed keeps the original in its attribute long_name.
-// Numbers are 64-bit, neither rounded nor compressed.
+// The groups of the store are "posterior", with the parameters and the generated
+// quantities; "sample_stats", with the quantities whose names end in __, without this
+// suffix; and "log_likelihood", with the quantities log_lik.1, log_lik.2 and so on, if
+// there are any. Every variable has the dimensions chain and draw, and one for each of
+// its indices. Names are changed in the same way as the names of columns: see Run. A
+// variable whose name was changed has its original name in the attribute long_name.
+// Numbers are stored in 64 bits, neither rounded nor compressed.
 //
-// The folder appears only once it has been written completely. It replaces an earlier
-// folder of that name, which must be a store that WriteZarr wrote. It is an error if the
-// draws have weights, which ArviZ would ignore.
+// The folder appears only once it has been written completely. If there is already a
+// folder with this name, it is replaced, provided that WriteZarr wrote it. WriteZarr
+// returns an error if the draws have weights, because ArviZ would ignore them.
 //
 // The format is version 2 of Zarr's specification (zarr-specs.readthedocs.io), with the
 // consolidated metadata of Zarr for Python and with dimensions named as xarray expects.
@@ -77,7 +77,7 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 	if !old {
 		return atomicfile.Rename(tmp, dir)
 	}
-	// A rename does not replace a directory, so the old one is first renamed.
+	// A rename cannot replace a directory, so the old directory is renamed first.
 	aside := tmp + ".old"
 	if err := atomicfile.Rename(dir, aside); err != nil {
 		return err
@@ -91,8 +91,8 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 // madeBy is the attribute by which WriteZarr recognizes its own stores.
 var madeBy = map[string]any{"inference_library": "probode"}
 
-// ownZarr reports whether dir is a store that WriteZarr has written. It is an error if
-// something else has that name.
+// ownZarr reports whether dir is a store that WriteZarr has written. If dir is a file or
+// a folder that is not such a store, ownZarr returns an error.
 func ownZarr(dir string) (bool, error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,14 +108,14 @@ func ownZarr(dir string) (bool, error) {
 	return false, fmt.Errorf("store: %s is not a store that this package wrote: want another name, or remove it", dir)
 }
 
-// A zarr is a store that is being written.
+// The type zarr is a Zarr store that is being written.
 type zarr struct {
 	root     string
 	metadata map[string]any // the contents of all files that do not hold numbers, by path
 }
 
-// A variable is an array in a group. The element columns[k] says which column of a file
-// holds element k of the array; the elements are in row-major order.
+// A variable is an array in a group. The element columns[k] is the index of the column in
+// the layout that holds element k of the array; the elements are in row-major order.
 type variable struct {
 	name, original string
 	shape          []int // of the dimensions after chain and draw
@@ -163,7 +163,7 @@ func (z *zarr) write(c *mcmc.Chains, l *layout) error {
 	return z.json(".zmetadata", map[string]any{"zarr_consolidated_format": 1, "metadata": z.metadata})
 }
 
-// The method variables() returns the arrays that the columns form.
+// The method variables() returns the arrays into which the columns are combined.
 func (l *layout) variables(c *mcmc.Chains) []variable {
 	var out []variable
 	at := map[string]int{}
@@ -215,7 +215,7 @@ func (z *zarr) group(name string, attributes map[string]any) error {
 	return cmp.Or(z.json(name+".zgroup", map[string]any{"zarr_format": 2}), z.json(name+".zattrs", attributes))
 }
 
-// json writes a file of metadata.
+// The method json() writes a file of metadata in JSON.
 func (z *zarr) json(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -225,8 +225,8 @@ func (z *zarr) json(path string, v any) error {
 	return os.WriteFile(filepath.Join(z.root, path), append(data, '\n'), 0o644)
 }
 
-// The method array() writes the description of an array of 8-byte numbers, which is
-// stored in chunks of the given shape.
+// The method array() writes the metadata of an array of 8-byte numbers, which is stored
+// in chunks of the given shape.
 func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string, original string) error {
 	if err := os.Mkdir(filepath.Join(z.root, path), 0o755); err != nil {
 		return err
@@ -241,7 +241,8 @@ func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string
 		z.json(path+"/.zattrs", attributes))
 }
 
-// The method counted() writes a coordinate with the values 0, 1, …, n − 1.
+// The method counted() writes the coordinate of a dimension, with the values 0, 1, …, n −
+// 1.
 func (z *zarr) counted(path, dimension string, n int) error {
 	data := make([]byte, 0, 8*n)
 	for i := range n {

@@ -2,10 +2,10 @@ package kde
 
 import "math"
 
-// Contour returns the curves on which the density equals level, as closed polylines with
-// a NaN between them. It uses marching squares with linear interpolation along the edges
-// of the cells. Beyond the grid the density is taken to be zero, so that all curves are
-// closed. It panics if level is not positive.
+// Contour returns the curves on which the density equals level, as closed polylines that
+// are separated by NaN. The curves are found by marching squares with linear
+// interpolation along the edges of the cells. Beyond the grid the density is taken to be
+// zero, so that all curves are closed. Contour panics if level is not positive.
 func (g Surface) Contour(level float64) (x, y []float64) {
 	if !(level > 0) {
 		panic("kde: the level of a contour is not positive")
@@ -17,8 +17,8 @@ func (g Surface) Contour(level float64) (x, y []float64) {
 			t.cell(i, j)
 		}
 	}
-	// Follow the segments, starting from the cells in the order of the scan, so that the
-	// result does not depend on the order of a map.
+	// Join the segments into polylines, starting from the cells in the order in which
+	// they were visited, because the order of the elements of a map is random.
 	for _, start := range t.order {
 		first := true
 		for at := start; ; {
@@ -43,7 +43,7 @@ func (g Surface) Contour(level float64) (x, y []float64) {
 	return x, y
 }
 
-// An edge is the side of a cell that goes to the right or upwards from grid point (i, j).
+// An edge is the side of a cell that runs from grid point (i, j) to the right or upwards.
 type edge struct {
 	i, j int
 	up   bool
@@ -64,8 +64,8 @@ func (t *tracer) z(i, j int) float64 {
 }
 
 // The method cell() adds the segments in the cell whose lower left corner is (i, j), with
-// the higher density on their left. A point that is exactly on the level is treated as
-// above it.
+// the higher density on their left. A grid point with exactly the density level is
+// treated as lying above the level.
 func (t *tracer) cell(i, j int) {
 	sw, se, nw, ne := t.z(i, j), t.z(i+1, j), t.z(i, j+1), t.z(i+1, j+1)
 	above := 0
@@ -109,8 +109,8 @@ func (t *tracer) cell(i, j int) {
 	case 14:
 		add(w, s)
 	case 5, 10:
-		// In a saddle, the mean of the corners decides whether the two high corners are
-		// connected.
+		// At a saddle, the mean of the densities at the four corners decides whether the
+		// two corners with higher density are connected.
 		joined := (sw+se+ne+nw)/4 >= t.level
 		switch {
 		case above == 5 && joined:

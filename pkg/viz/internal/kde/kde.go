@@ -1,4 +1,4 @@
-// Package kde estimates densities from draws by Gaussian kernels, and finds the contours
+// Package kde computes kernel density estimates with Gaussian kernels, and finds contours
 // of densities on a grid.
 package kde
 
@@ -22,15 +22,17 @@ type Surface struct {
 //
 //	H = f² n^(−1/3) Σ̂
 //
-// where Σ̂ is the covariance of the sample: Scott's rule along its principal axes (Scott,
-// Multivariate Density Estimation, 1992, §6.3). The factor f multiplies the width of the
-// kernels; f = 0 means 1. The draws of a Markov chain are worth fewer than n independent
-// draws, so the estimate is rough; f > 1 makes it smoother.
+// where Σ̂ is the covariance of the sample. This is Scott's rule along the principal axes
+// of the sample (Scott, Multivariate Density Estimation, 1992, §6.3). The factor f
+// multiplies the width of the kernels; f = 0 means 1. The n draws of a Markov chain are
+// worth fewer than n independent draws, so with f = 1 the estimate is too rough; f > 1
+// makes it smoother.
 //
-// The grid has m × m points, where m = 0 means 128, and reaches four standard deviations
-// of the kernel beyond the sample, so that it contains all of the mass. Plane panics if
-// the lengths differ or f or m is negative. It returns an error for fewer than three
-// points, for values that are not finite, and for points that all lie on one line.
+// The grid has m × m points, where m = 0 means 128, and extends four standard deviations
+// of the kernel beyond the sample, so that it contains almost all of the mass. Plane
+// panics if x and y differ in length, or if f or m is negative. Plane returns an error if
+// there are fewer than three points, if a value is not finite, or if all points lie on
+// one line.
 func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
 		panic(fmt.Sprintf("kde: %d values of x, %d of y, a factor of %v and %d points: want as many values of y as of x, and a factor and a number of points ≥ 0", len(x), len(y), f, m))
@@ -44,8 +46,8 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	}
 	n := float64(len(x))
 	sxx, syy, sxy := stat.Variance(x, nil), stat.Variance(y, nil), stat.Covariance(x, y, nil)
-	// If 1 − r² is below 1e-12, where r is the correlation, rounding of the covariance
-	// would determine the kernel.
+	// If 1 − r² is below 1e-12, where r is the correlation, the rounding error of the
+	// covariance would determine the shape of the kernel.
 	if det := sxx*syy - sxy*sxy; !(det > 1e-12*sxx*syy) {
 		return Surface{}, errors.New("kde: all draws lie on one line: want draws that have a density in the plane")
 	}
@@ -53,9 +55,9 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	sxx, syy, sxy = s*sxx, s*syy, s*sxy
 
 	// In the row at distance v = Δy/σ_y, a kernel with correlation r has the conditional
-	// mean r v σ_x and standard deviation σ_x √(1−r²). Only rows within four σ_y are
-	// computed, and in each of them only points within four conditional standard
-	// deviations.
+	// mean r v σ_x and standard deviation σ_x √(1−r²). The density is computed only in
+	// rows within four σ_y, and in each row only at points within four conditional
+	// standard deviations of the conditional mean.
 	const reach = 4
 	hx, hy := math.Sqrt(sxx), math.Sqrt(syy)
 	r := sxy / (hx * hy)
@@ -86,9 +88,10 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 //
 //	h = f n^(−1/5) σ̂
 //
-// This is Scott's rule; the density is computed at m points, where f = 0 means 1 and m =
-// 0 means 256. It panics if f or m is negative; fewer than two values, values that are
-// not finite, and values that are all equal are errors.
+// This standard deviation follows Scott's rule. The density is computed at m points. The
+// value f = 0 means 1, and m = 0 means 256. Line panics if f or m is negative. It returns
+// an error if there are fewer than two values, if a value is not finite, or if all values
+// are equal.
 func Line(x []float64, f float64, m int) (at, density []float64, err error) {
 	if f < 0 || m < 0 {
 		panic(fmt.Sprintf("kde: the factor is %v and the number of points is %d: want numbers ≥ 0", f, m))
@@ -133,8 +136,8 @@ func drawable(least int, xs ...[]float64) error {
 	return nil
 }
 
-// The function span() returns m equally spaced points that cover x and extend past its
-// ends by the argument beyond.
+// The function span() returns m equally spaced points that cover the range of x, extended
+// on both sides by the argument beyond.
 func span(x []float64, beyond float64, m int) []float64 {
 	m = max(m, 2)
 	lo, hi := slices.Min(x)-beyond, slices.Max(x)+beyond
@@ -154,9 +157,9 @@ func (g Surface) mass() float64 {
 	return s * (g.X[1] - g.X[0]) * (g.Y[1] - g.Y[0])
 }
 
-// Levels returns for each p in (0, 1) the density on the edge of the region of highest
-// density that contains the fraction p of the mass (Hyndman, Computing and graphing
-// highest density regions, 1996).
+// Levels returns, for each p in (0, 1), the density on the boundary of the
+// highest-density region that contains the fraction p of the mass (Hyndman, Computing and
+// graphing highest density regions, 1996).
 func (g Surface) Levels(p ...float64) []float64 {
 	z := slices.Clone(g.Z)
 	slices.SortFunc(z, func(a, b float64) int {

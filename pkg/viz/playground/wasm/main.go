@@ -1,7 +1,8 @@
 //go:build js && wasm
 
-// Command wasm is the playground, to be compiled to WebAssembly. It gives the page one
-// function, probodeAnswer, which answers a message: see playground.Page.
+// Command wasm is the program of the playground, which is compiled to WebAssembly. The
+// program defines one JavaScript function, probodeAnswer, which the page calls with a
+// message and which returns the answer: see playground.Page.
 package main
 
 import (

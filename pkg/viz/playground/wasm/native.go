@@ -1,8 +1,8 @@
 //go:build !js
 
-// Command wasm, built for systems other than WebAssembly, reads a message from each
-// line of standard input and writes the answer to a line of standard output. Tests
-// compare these answers with those of the browser.
+// Command wasm, built for systems other than WebAssembly, reads a message from each line
+// of standard input and writes the answer to a line of standard output. Tests compare
+// these answers with those of the same program in a browser.
 package main
 
 import (

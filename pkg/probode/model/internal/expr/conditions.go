@@ -47,6 +47,37 @@ func Conditions(of ...*Node) []*Node {
 	return list
 }
 
+// Comparisons returns the comparisons in expressions, without repetitions, and without
+// those inside other comparisons. The expressions must come from one call of Simplified.
+func Comparisons(of ...*Node) []*Node {
+	var list []*Node
+	seen := map[*Node]bool{}
+	for stack := slices.Clone(of); len(stack) > 0; {
+		m := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		switch {
+		case seen[m]:
+		case m.op.isComparison():
+			list = append(list, m)
+		default:
+			stack = append(stack, m.args...)
+		}
+		seen[m] = true
+	}
+	return list
+}
+
+// Replace returns expressions in which the nodes that are keys of the map have been
+// replaced by its values.
+func Replace(in []*Node, by map[*Node]*Node) []*Node {
+	return rebuildAll(in, func(m *Node, args []*Node) *Node {
+		if to := by[m]; to != nil {
+			return to
+		}
+		return m.with(args)
+	})
+}
+
 // Linear returns expressions a and b that do not contain name, such that n equals a + b ×
 // name everywhere. If there are none, ok is false. An expression with a kink or a jump at
 // some value of name, such as a piecewise expression with a condition on name, is not
