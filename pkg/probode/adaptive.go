@@ -61,6 +61,13 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 	if err != nil {
 		return nil, err
 	}
+	if p.Hybrid != nil {
+		return p.BindHybrid(func(q *Problem) (Path, error) {
+			b := a
+			b.Tolerance = a.wide(q.Dim())
+			return b.Bind(ctx, s, q, at, times)
+		})
+	}
 	path := &adaptivePath{p: p, m: m, set: a.frozen(), times: times}
 	if err := path.place(at); err != nil {
 		return nil, err

@@ -73,6 +73,13 @@ type Problem struct {
 	// event, F is called one ulp inside the step.
 	Events []Event
 
+	// Hybrid, if not nil, is the same problem with additional states after those of this
+	// one, for a function f that jumps where a state passes a value. The additional states
+	// say which branch of f holds, and Events with a Trigger set them, so that f is smooth
+	// between events. Adaptive and reference.Accurate solve it in place of this problem.
+	// Its Span and Theta are ignored.
+	Hybrid *Problem
+
 	// Theta is the nominal parameter vector, which is used if the caller gives none. It
 	// is nil for a problem without parameters.
 	Theta []float64
@@ -172,7 +179,7 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 		names, values = append(names, name), append(values, start[k])
 	}
 	q := p.widened(names[n:], values)
-	q.StartTheta = nil
+	q.StartTheta, q.Hybrid = nil, nil
 	known := q.Start
 	q.Start = func(x0, theta []float64) {
 		known(x0, theta)
@@ -190,6 +197,9 @@ func (p *Problem) widened(names []string, values []float64) *Problem {
 	known, n, all := *p, len(p.Theta), len(p.Theta)+len(values) // a later change of p must not affect q
 	known.X0 = slices.Clone(p.X0)
 	q := known
+	if p.Hybrid != nil {
+		q.Hybrid = p.Hybrid.widened(names, values)
+	}
 	q.Theta = append(slices.Clone(p.Theta), values...)
 	q.Params = nil
 	for k := range n {

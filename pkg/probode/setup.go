@@ -101,7 +101,9 @@ func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*G
 	if theta == nil {
 		theta = p.Theta
 	}
-	path, err := s.Bind(ctx, p, theta, times)
+	plain := *p
+	plain.Hybrid = nil // it has no grid
+	path, err := s.Bind(ctx, &plain, theta, times)
 	if h, ok := path.(Holdable); ok && err == nil {
 		path, err = h.Hold(ctx, theta)
 	}

@@ -3,6 +3,7 @@ package probode
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A Tolerance bounds the local error of a step, component by component, by
@@ -35,6 +36,18 @@ func (t Tolerance) check(d int) error {
 		return fmt.Errorf("the tolerances are zero: want a relative or an absolute one > 0")
 	}
 	return nil
+}
+
+// wide returns the tolerance for a problem of dimension d whose first components are those
+// of the problem that t is for. The additional components are constant between events.
+func (t Tolerance) wide(d int) Tolerance {
+	if len(t.Absolute) > 1 {
+		t.Absolute = slices.Clone(t.Absolute)
+		for len(t.Absolute) < d {
+			t.Absolute = append(t.Absolute, slices.Max(t.Absolute))
+		}
+	}
+	return t
 }
 
 // The method size() returns the permitted error of component k, whose values at the ends of a step are

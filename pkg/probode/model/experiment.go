@@ -24,7 +24,8 @@ type Instance struct {
 	// same pre share one pointer.
 	pre *system
 	system
-	rows []row // sorted by time; rows at the same time are in the order of the file
+	hybrid *system // see branches; nil if it would equal system
+	rows   []row   // sorted by time; rows at the same time are in the order of the file
 }
 
 // A system is the initial value problem of a model under one condition. It starts at the
@@ -40,11 +41,8 @@ type system struct {
 	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
 	// The field switches holds the times, as formulas of parameters, at which a condition
-	// in the right-hand sides changes; no step should cross such a time. The field
-	// unlocated contains the conditions that depend on states, or nonlinearly on the
-	// time. The times at which they change are not known before the equations are solved.
-	switches  []*expr.Node
-	unlocated []*expr.Node
+	// in the right-hand sides changes; no step should cross such a time.
+	switches []*expr.Node
 }
 
 // A row is a measurement with its own formulas.
@@ -139,6 +137,7 @@ func (m *Model) experiments(params map[string]bool) []*Instance {
 			return 0
 		})
 		e.addIncreases(l)
+		e.hybrid = e.branches(l)
 		list = append(list, e)
 	}
 	return list

@@ -202,8 +202,8 @@ func TestDoses(t *testing.T) {
 func TestSwitches(t *testing.T) {
 	p := load(t, "cascade.yaml")
 	for _, e := range experiments(t, p) {
-		if len(e.switches) != 1 || len(e.unlocated) != 0 || value(t, e.switches[0], map[string]float64{"off": 20}) != 20 {
-			t.Errorf("switches %v, %v", e.switches, e.unlocated)
+		if len(e.switches) != 1 || e.hybrid != nil || value(t, e.switches[0], map[string]float64{"off": 20}) != 20 {
+			t.Errorf("switches %v, %v", e.switches, e.hybrid)
 		}
 	}
 }

@@ -157,8 +157,14 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 	if c.ode, err = c.system(&e.system); err != nil {
 		return nil, err
 	}
-	c.end = newSteadyFinder(c.ode, c.moves)
+	plain := *c.ode
+	c.end = newSteadyFinder(&plain, c.moves)
 	c.ode.Span[1] = end
+	if e.hybrid != nil {
+		if c.ode.Hybrid, err = c.system(e.hybrid); err != nil {
+			return nil, err
+		}
+	}
 	return c, nil
 }
 

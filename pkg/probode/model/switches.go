@@ -1,8 +1,10 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
@@ -14,16 +16,8 @@ import (
 func (l *lowering) findSwitches() {
 	for _, c := range expr.Conditions(l.rates...) {
 		_, args := c.Operator()
-		if op, _ := args[1].Operator(); op == "floor" && !l.fixed(c) {
-			l.unlocated = append(l.unlocated, c) // it changes at every whole number
-			continue
-		}
 		at, ok := l.crossing(expr.Call("minus", args[0], args[1]))
-		switch {
-		case !ok:
-			l.unlocated = append(l.unlocated, c)
-		case at == nil: // never: the condition does not depend on time
-		case !slices.ContainsFunc(l.switches, at.Equal):
+		if ok && at != nil && !slices.ContainsFunc(l.switches, at.Equal) {
 			l.switches = append(l.switches, at)
 		}
 	}
@@ -64,4 +58,40 @@ func (l *lowering) fixed(n *expr.Node) bool {
 		}
 	}
 	return true
+}
+
+// branches returns a system in which each comparison in the right-hand sides that may
+// change at a time that is not known beforehand is a state: see probode.Problem.Hybrid. It
+// is nil if there is no such comparison. Kinks of functions such as max and abs do not
+// count, because f does not jump there. Comparisons without a continuous margin, such as
+// an equality, stay in the right-hand sides.
+func (e *Instance) branches(l *lowering) *system {
+	start := map[string]*expr.Node{expr.Time: expr.Num(e.model.start)}
+	for i, id := range e.states {
+		start[id] = e.initial[i]
+	}
+	h, by := e.system, map[*expr.Node]*expr.Node{}
+	for _, c := range expr.Comparisons(e.rates...) {
+		_, args := c.Operator()
+		if _, known := l.crossing(expr.Call("minus", args[0], args[1])); known {
+			continue
+		}
+		if _, ok := c.Margin(); !ok {
+			continue
+		}
+		name := fmt.Sprintf("branch %d", len(by)+1) // no other name contains a space
+		by[c] = expr.Call("gt", expr.Sym(name), expr.Num(0.5))
+		h.states = append(slices.Clip(h.states), name)
+		h.initial = append(slices.Clip(h.initial), expr.Call("piecewise", expr.Num(1), c.Substitute(start), expr.Num(0)).Simplify())
+		h.rates = append(slices.Clip(h.rates), expr.Num(0))
+		for i, when := range []*expr.Node{expr.Call("not", c), c} {
+			h.events = append(slices.Clip(h.events), equations.Event{ID: c.String(), Trigger: when,
+				Jumps: []equations.Jump{{State: name, Value: expr.Num(float64(i))}}})
+		}
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	h.rates = expr.Replace(h.rates, by)
+	return &h
 }

@@ -43,7 +43,7 @@ func (Accurate) NeedsMethod() bool { return false }
 
 // Bind returns a Path without noise. The times must increase. Times that lie outside the
 // span by no more than a rounding error are moved to its nearer end.
-func (a Accurate) Bind(_ context.Context, _ probode.Setup, p *probode.Problem, _, times []float64) (probode.Path, error) {
+func (a Accurate) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -52,6 +52,18 @@ func (a Accurate) Bind(_ context.Context, _ probode.Setup, p *probode.Problem, _
 	}
 	if t := a.tolerance(); t.Relative != 0 && !(t.Relative >= 1e-15 && t.Relative < 1) {
 		return nil, fmt.Errorf("%s: %v: the relative tolerance is %g: want a number in [1e-15, 1)", title(p), a, t.Relative)
+	}
+	if p.Hybrid != nil {
+		return p.BindHybrid(func(q *probode.Problem) (probode.Path, error) {
+			b := a
+			if len(a.Absolute) > 1 {
+				b.Absolute = slices.Clone(a.Absolute)
+				for len(b.Absolute) < q.Dim() {
+					b.Absolute = append(b.Absolute, slices.Min(a.Absolute)) // these are constant between events
+				}
+			}
+			return b.Bind(ctx, s, q, at, times)
+		})
 	}
 	times = slices.Clone(times)
 	for i, t := range times {

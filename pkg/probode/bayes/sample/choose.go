@@ -278,6 +278,11 @@ func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes,
 	if err != nil {
 		return nil, "", err
 	}
+	for i := range p.Experiments {
+		if p.Experiments[i].Problem.Hybrid != nil {
+			return nil, "its right-hand side jumps at times that depend on the parameters, so no fixed grid fits all of them", nil
+		}
+	}
 	var least *bayes.Posterior
 	words, cheapest := "", math.Inf(1)
 	for _, c := range candidates() {

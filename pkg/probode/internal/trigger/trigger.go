@@ -38,6 +38,12 @@ const (
 	chain = 1000
 )
 
+// An EndlessError says that conditions become true again and again, at times that do not
+// go on.
+type EndlessError struct{ text string }
+
+func (e *EndlessError) Error() string { return e.text }
+
 // A Watch keeps track of which of its conditions are true as a solution proceeds.
 type Watch struct {
 	Fired []Firing // so far
@@ -129,7 +135,7 @@ func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 			break
 		}
 		if len(which) > chain {
-			return fmt.Errorf("%s: more than %d jumps at t = %.6g: want a jump after which its trigger is false, or stays true", w.list[which[chain]].Name, chain, t)
+			return &EndlessError{fmt.Sprintf("%s: more than %d jumps at t = %.6g: want a jump after which its trigger is false, or stays true", w.list[which[chain]].Name, chain, t)}
 		}
 		for _, k := range which[first:] {
 			first++
@@ -163,7 +169,7 @@ func (w *Watch) accumulate(which []int, t float64) error {
 			w.count[k] = 0
 		}
 		if w.last[k] = t; w.count[k] == repeats {
-			return fmt.Errorf("%s happens again and again at t = %.10g, each time after less than %.2g: want a solution that ends before this time, or a trigger that stays false after its jump", w.list[k].Name, t, close*w.span)
+			return &EndlessError{fmt.Sprintf("%s happens again and again at t = %.10g, each time after less than %.2g: want a solution that ends before this time, or a trigger that stays false after its jump", w.list[k].Name, t, close*w.span)}
 		}
 	}
 	return nil

@@ -1,0 +1,165 @@
+package probode
+
+import (
+	"context"
+	"errors"
+
+	"github.com/probode/probode/pkg/probode/internal/trigger"
+)
+
+// Let f jump where a state passes a value, for example because a rate is larger above a
+// threshold. If a solver ignores this, its steps cross the jump, and derivatives of its
+// states lack the term that comes from the time of the jump. In Problem.Hybrid each such
+// condition is an additional state, which is 1 where the condition is true, and 0
+// elsewhere. Events with a Trigger set it. Between two events f is smooth.
+
+// BindHybrid returns a Path for p that solves p.Hybrid. The argument bind binds a Mesh
+// that can solve problems with Triggers, to the problem that it receives. If events follow
+// one another without end at some θ, as for a thermostat without hysteresis, the Path
+// solves p itself there, and has no derivatives.
+func (p *Problem) BindHybrid(bind func(q *Problem) (Path, error)) (Path, error) {
+	plain, hybrid := *p, *p.Hybrid
+	plain.Hybrid = nil
+	hybrid.Span, hybrid.Theta = p.Span, p.Theta
+	h := &hybridPath{d: plain.Dim(), all: hybrid.Dim(), plain: func() (Path, error) { return bind(&plain) }}
+	path, err := bind(&hybrid)
+	switch {
+	case err == nil:
+		h.path = path
+	case endless(err):
+		if path, err = h.plain(); err != nil {
+			return nil, err
+		}
+		h.other = path
+	default:
+		return nil, err
+	}
+	if _, ok := path.(Holdable); ok {
+		return &holdableHybrid{*h}, nil
+	}
+	return h, nil
+}
+
+// endless reports whether a solve failed because events followed one another without end.
+func endless(err error) bool {
+	var e *trigger.EndlessError
+	return errors.As(err, &e)
+}
+
+// hybridPath gives the first d of all states of a Path.
+type hybridPath struct {
+	path   Path // nil if events follow one another without end at the θ of Bind
+	d, all int
+	states []float64
+	plain  func() (Path, error) // binds the problem itself
+	other  Path                 // bound by plain; nil if it was not needed
+	work   int
+}
+
+func (h *hybridPath) NoiseLen() int { return 0 }
+func (h *hybridPath) Work() int     { return h.work }
+
+func (h *hybridPath) clone() hybridPath {
+	c := *h
+	c.states = nil
+	for _, p := range []*Path{&c.path, &c.other} {
+		if *p != nil {
+			*p = (*p).Clone()
+		}
+	}
+	return c
+}
+
+func (h *hybridPath) Clone() Path {
+	c := h.clone()
+	return &c
+}
+
+// wide returns space for the states of the Path that has all of them.
+func (h *hybridPath) wide(dst []float64) []float64 {
+	if n := len(dst) / h.d * h.all; len(h.states) != n {
+		h.states = make([]float64, n)
+	}
+	return h.states
+}
+
+// narrow copies the first d of each h.all elements.
+func (h *hybridPath) narrow(dst, from []float64) {
+	for n := range len(dst) / h.d {
+		copy(row(dst, n, h.d), row(from, n, h.all)[:h.d])
+	}
+}
+
+func (h *hybridPath) States(ctx context.Context, dst, theta, xi []float64) (err error) {
+	h.work = 0
+	if h.path != nil {
+		all := h.wide(dst)
+		err = h.path.States(ctx, all, theta, xi)
+		h.work = h.path.Work()
+		if err == nil {
+			h.narrow(dst, all)
+		}
+		if err == nil || !endless(err) {
+			return err
+		}
+	}
+	if h.other == nil {
+		if h.other, err = h.plain(); err != nil {
+			return err
+		}
+	}
+	err = h.other.States(ctx, dst, theta, xi)
+	h.work += h.other.Work()
+	return err
+}
+
+// holdableHybrid is a hybridPath whose Path is Holdable.
+type holdableHybrid struct{ hybridPath }
+
+func (h *holdableHybrid) Clone() Path { return &holdableHybrid{h.clone()} }
+
+// Hold returns a Path with derivatives, or one without if events follow one another
+// without end.
+func (h *holdableHybrid) Hold(ctx context.Context, theta []float64) (path Path, err error) {
+	if h.path != nil {
+		if path, err = h.path.(Holdable).Hold(ctx, theta); err == nil {
+			return &smoothHybrid{hybridPath{path: path, d: h.d, all: h.all, plain: h.plain}}, nil
+		}
+		if !endless(err) {
+			return nil, err
+		}
+	}
+	if path, err = h.plain(); err == nil {
+		path, err = path.(Holdable).Hold(ctx, theta)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return struct{ Path }{path}, nil // its other methods would give wrong derivatives
+}
+
+// smoothHybrid is a hybridPath whose Path is a locatedPath.
+type smoothHybrid struct{ hybridPath }
+
+func (h *smoothHybrid) Clone() Path { return &smoothHybrid{h.clone()} }
+
+// Tangents implements Tangential.
+func (h *smoothHybrid) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error {
+	all, moves := h.wide(dst), make([]float64, len(ddst)/h.d*h.all)
+	if err := h.path.(Tangential).Tangents(ctx, all, moves, theta, dtheta, xi); err != nil {
+		return err
+	}
+	h.work = h.path.Work()
+	h.narrow(dst, all)
+	h.narrow(ddst, moves)
+	return nil
+}
+
+// Gradient implements Reversible.
+func (h *smoothHybrid) Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error {
+	all := make([]float64, len(w)/h.d*h.all)
+	for n := range len(w) / h.d {
+		copy(row(all, n, h.all), row(w, n, h.d))
+	}
+	return h.path.(Reversible).Gradient(ctx, g, all, theta, xi)
+}
