@@ -36,7 +36,7 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
 		panic(fmt.Sprintf("probode: the dimension is %d and the lower bandwidth is %d: want %d and %d, as in NewComplexLU", j.D, j.Lower, f.d, f.low))
 	}
-	// In both kinds of storage, element (i, j) has the index i*step + j + at. Row
+	// In dense and in band storage, element (i, j) has the index i*step + j + at. Row
 	// exchanges leave the multipliers of earlier columns in place, because band storage
 	// has no room to move them.
 	d, a, w := f.d, f.a, f.stride
@@ -139,7 +139,8 @@ func (f *ComplexLU) Solve(re, im []float64) {
 // The function magnitude() returns |re| + |im|, which is good enough to compare pivots.
 func magnitude(z complex128) float64 { return math.Abs(real(z)) + math.Abs(imag(z)) }
 
-// The function reciprocal() returns 1/z by Smith's rule, which avoids squaring the parts.
+// The function reciprocal() returns 1/z by Smith's rule, which avoids squaring the real
+// and imaginary parts.
 func reciprocal(z complex128) complex128 {
 	x, y := real(z), imag(z)
 	if math.Abs(x) >= math.Abs(y) {

@@ -171,8 +171,8 @@ func (c *controller) happen(cause int) error {
 	return nil
 }
 
-// locate reports whether a trigger becomes true in step i, which has just been taken. If
-// so, the step is repeated so that it ends where this first happens.
+// The method locate() reports whether a trigger becomes true in step i, which has just
+// been taken. If so, the step is repeated so that it ends where this first happens.
 func (c *controller) locate(i int) (bool, error) {
 	end, ok, err := c.watch.Within(c.g.t[i], c.g.t[i+1], c.next, c.theta)
 	if !ok {
@@ -436,7 +436,8 @@ func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	}
 	top = max(top, vector.MaxAbs(next))
 	for k, e := range local {
-		// Comparisons are much faster than max, which treats NaN and −0 separately.
+		// Comparisons are much faster than the built-in function max, which treats NaN
+		// and −0 separately.
 		r := math.Abs(e) / t.size(k, x[k], next[k], peak[k], top)
 		if !(r <= worst) {
 			if worst = r; e != e {

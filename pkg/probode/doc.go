@@ -6,7 +6,7 @@
 // Calderhead [T18], of Adams–Moulton type, and the explicit ones of Conrad et al. [C16]
 // and Teymur et al. [T16]. A numerical path is a deterministic function Z(θ, ξ) of the
 // parameters θ and of standard normal variates ξ; ξ = 0 is the classical method.
-// Everything is built on that function: see Solver.
+// A Solver computes this function Z, and the rest of the package is built on it.
 //
 // # Where to start
 //
@@ -30,8 +30,8 @@
 // and the stability is worse. A step of adams.Bashforth or RungeKutta costs less, but
 // these methods suit only problems that are not stiff. Package methods has Radau and BDF
 // for stiff problems, Gauss for mechanics, and random time steps; package filter has
-// Gaussian filters. The page docs/choosing-a-method.md compares them;
-// docs/adding-a-method.md shows how to write one.
+// Gaussian filters. The page docs/choosing-a-method.md compares all these methods, and
+// docs/adding-a-method.md shows how to write a method of your own.
 //
 // Steps are all of the same size (Uniform), end at the observation times (Through), or
 // come from one error-controlled run (Frozen): see Mesh.
@@ -55,9 +55,9 @@
 // # Differences from the paper
 //
 // The paper linearises f at the current state to make a step cheap, which limits the order
-// to 2 (adams.Moulton with Linearize: Current). The default solves the implicit equation
-// and keeps order s+1. The command reproduce writes a report that lists this and the other
-// differences, with the evidence.
+// to 2 (adams.Moulton with Linearize: Current). By default, the implicit equation is
+// solved by Newton's method, and the order is s+1. The command reproduce writes a report
+// on this and the other differences from the paper, with the evidence for each.
 //
 // # References
 //

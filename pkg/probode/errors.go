@@ -23,8 +23,8 @@ var (
 	ErrParameter = errors.New("a parameter is not a finite number")
 	// ErrStart says that the initial state is NaN, infinite or extremely large.
 	ErrStart = errors.New("the initial state is not finite")
-	// ErrStretched says that the event times at this θ stretch a segment of the grid too
-	// far.
+	// ErrStretched says that the event times at this θ make a segment of the grid much
+	// longer than it was when the grid was made.
 	ErrStretched = errors.New("the event times are too far from those for which the grid was made: make it at another θ, or with smaller steps")
 )
 

@@ -12,7 +12,7 @@ type localizer interface {
 }
 
 // newLocalizer returns the estimator of the local errors of a stepper on g: the stepper
-// itself or, if it has no estimate and remembers no earlier steps, step doubling.
+// itself or, if it has no estimate and uses no earlier steps, step doubling.
 func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error) {
 	if e, ok := step.(Estimator); ok {
 		return e, nil
@@ -23,7 +23,7 @@ func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error
 	return newDoubling(p, m, g)
 }
 
-// The function remembers() reports whether a stepper remembers earlier steps.
+// The function remembers() reports whether a Stepper stores values from earlier steps.
 func remembers(step Stepper) bool {
 	r, ok := step.(Rememberer)
 	return ok && r.Memory() > 0

@@ -151,8 +151,8 @@ func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	return true
 }
 
-// subtract subtracts l times the vector top from the vector row; both have the same
-// length.
+// The function subtract() subtracts l times the vector top from the vector row; both have
+// the same length.
 func subtract(row []float64, l float64, top []float64) {
 	row = row[:len(top)]
 	q := 0

@@ -2,8 +2,9 @@ package probode
 
 import "fmt"
 
-// This is the linear algebra of an implicit step: a Jacobian J in dense or band storage,
-// and the factors of Γ = cI − J with partial pivoting, for real and for complex c.
+// This file contains the linear algebra for implicit steps: a Jacobian J in dense or band
+// storage, and the factors of Γ = cI − J with partial pivoting, for real and for complex
+// c.
 //
 // gonum has no LU factorisation of banded matrices, and its dense LU factorisation
 // allocates memory and is slow for the two or three dimensions of most models. Here only

@@ -8,14 +8,15 @@ import (
 )
 
 // A Path solves a problem as specified by a Setup: it gives the states at the times that
-// were passed to Bind, as a function of θ and ξ. It owns its workspace and serves one
-// goroutine. The interfaces below describe capabilities that a Path may have: Tangential,
-// Reversible, Holdable and Gridded.
+// were passed to Bind, as a function of θ and ξ. It has its own workspace, so it must not
+// be used by two goroutines at the same time. The interfaces below describe capabilities
+// that a Path may have: Tangential, Reversible, Holdable and Gridded.
 type Path interface {
-	// States writes the states at the times to dst, row-major: dst[n*d+k] is component k
-	// at time n. The argument xi, of length NoiseLen, holds the standard normal variates
-	// ξ of the noise; nil stands for ξ = 0, the classical solution. It returns the error
-	// of a solve that failed, or of ctx, which can end a solve early.
+	// States writes the states at the times that were passed to Bind to dst, in row-major
+	// order: dst[n*d+k] is component k at time n. The argument xi, of length NoiseLen,
+	// holds the standard normal variates ξ of the noise; nil stands for ξ = 0, the
+	// classical solution. It returns the error of a solve that failed, or of ctx, which
+	// can end a solve early.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
 	// NoiseLen returns the length of ξ, which is 0 if there is no noise.
@@ -43,7 +44,8 @@ type Tangential interface {
 // at every θ, but can be replaced by a smooth Path near a given θ.
 type Holdable interface {
 	Path
-	// Hold returns a Path that is smooth in θ and equal to this one at theta.
+	// Hold returns a Path that is smooth in θ, and that gives the same states as this
+	// Path at theta.
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 

@@ -27,8 +27,9 @@ type Problem struct {
 	F func(dst []float64, t float64, x, theta []float64)
 
 	// FJ, if not nil, writes f(t, x; θ) into f and its Jacobian ∂f/∂x into jac in one
-	// pass. The two often share most of their work, and an implicit step needs both. Set
-	// FJ if speed is important. On entry jac is zero. It is d×d, row-major,
+	// pass. f and its Jacobian often have most of their terms in common, and an implicit
+	// step needs both. Set FJ if speed is important. On entry jac is zero. It is d×d,
+	// row-major,
 	//
 	//	jac[i*d+j] = ∂fᵢ/∂xⱼ,
 	//
@@ -45,12 +46,12 @@ type Problem struct {
 	// of F.
 	FTheta func(dst []float64, t float64, x, theta []float64)
 
-	// Pullback, if not nil, adds the derivatives of the number λᵀf(t, x; θ) with respect
-	// to x and θ to dx and dtheta, and returns the derivative of that number with respect
-	// to t. It does the work of FJ and FTheta for gradients of functions of a path: see
-	// Solver.Gradient. If there are many parameters, it takes much less time than filling
-	// and multiplying the two matrices. If it adds nothing and returns NaN, FJ and FTheta
-	// are used instead.
+	// Pullback, if not nil, adds the derivatives of the scalar λᵀf(t, x; θ) with respect
+	// to x and θ to dx and dtheta, and returns the derivative of this scalar with respect
+	// to t. Pullback is used instead of FJ and FTheta to compute gradients of functions
+	// of a path: see Solver.Gradient. If there are many parameters, it takes much less
+	// time than filling and multiplying the matrices ∂f/∂x and ∂f/∂θ. If Pullback adds
+	// nothing and returns NaN, FJ and FTheta are used instead.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
 	// X0 is the initial state; its length is the dimension d.

@@ -7,8 +7,8 @@ import (
 )
 
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
-// step depends on. A Reverser knows the derivatives of a step; given Next, it adds the
-// contributions of the step to all other gradients.
+// step depends on. A Reverser uses the derivatives of a step to compute, from Next, the
+// contributions of the step to all other gradients, and adds them.
 type Adjoint struct {
 	Next []float64 // with respect to the state at the end of the step
 
@@ -32,7 +32,7 @@ type Adjoint struct {
 // applied to another problem. It has no slices yet.
 func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: newFieldAdjoint(p)} }
 
-// Noise adds the gradients of scale times ξ, which was added to the next state.
+// Noise adds the gradients of the noise, scale times ξ, that was added to the next state.
 func (a *Adjoint) Noise(xi, scale []float64) {
 	for k, v := range xi {
 		a.Xi[k] += scale[k] * a.Next[k]
@@ -40,7 +40,7 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 	}
 }
 
-// Field adds the gradients of the number λᵀf(t, x; θ), where t = t[i] + c h: it adds the
+// Field adds the gradients of the scalar λᵀf(t, x; θ), where t = t[i] + c h: it adds the
 // gradient with respect to x to dx, unless dx is nil, and the others to Theta, Time and
 // Length.
 //
@@ -73,10 +73,10 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 	}
 }
 
-// SecondField adds the gradients of the number λᵀf + μᵀJu, for constant λ, μ and u, where
-// f and J are taken at (t, x; θ). It is like Field, at twice the cost, and computes the
-// derivative along u by a central difference. The relative error is about 10⁻¹⁰, or 10⁻⁸
-// if FJ or FTheta is missing and there is no Problem.Pullback.
+// SecondField adds the gradients of the scalar λᵀf + μᵀJu, for constant λ, μ and u, where
+// f and J are evaluated at (t, x; θ). It works like Field, takes twice as long, and
+// computes the derivative along u by a central difference. The relative error is about
+// 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and there is no Problem.Pullback.
 func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	e := a.field
@@ -273,7 +273,8 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 }
 
 // timeDifference passes the coefficients and times of a second-order difference inside
-// the segment to the function at(). Its increment is relative to the time.
+// the segment to the function at(). The argument increment is relative to |t| plus a
+// hundredth of the span.
 func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))
 	from, to := math.Inf(-1), math.Inf(1)

@@ -13,14 +13,14 @@ const (
 	// run or a Setup with ScaleLocal. On all other grids, where nothing is known about
 	// the errors, it is ScaleStep.
 	ScaleDefault Scaling = iota
-	// ScaleStep is the noise of the method itself, with scale √α h^p, as in the paper.
+	// ScaleStep is the noise of the method itself, with scale √α h^p, as in [T18].
 	ScaleStep
 	// ScaleLocal adds √α l √N ξ to the state after each of N steps, where l is the size
 	// of the local error of that step and component, on the classical path at the θ for
 	// which the Solver was made. The noise is thus the same multiple of the local error
-	// in each step. With α = 1, the standard deviation of the accumulated noise is at
-	// least the sum of the local errors if these all have the same sign. ScaleLocal works
-	// for any method, and α has no unit. The spread of its paths agrees better with the
+	// in each step. With α = 1, the standard deviation of the sum of the noise over all
+	// steps is at least the sum of the sizes of the local errors. ScaleLocal works for
+	// any method, and α has no unit. The spread of its paths agrees better with the
 	// actual errors than the spread of paths with ScaleStep: see docs/calibration.md. It
 	// costs three classical solves before the first path.
 	ScaleLocal
@@ -96,7 +96,7 @@ func (s *Solver) byDefault() Scaling {
 	return ScaleLocal
 }
 
-// setUnit sets the scales of ScaleLocal for α = 1. It does not overwrite the old ones,
+// setUnit sets the scales of ScaleLocal for α = 1. It does not overwrite the old scales,
 // because a clone may use them.
 func (s *Solver) setUnit() {
 	n := 0
@@ -118,7 +118,7 @@ func (s *Solver) setUnit() {
 	}
 }
 
-// rescale updates the scales after a change of α or of the scaling.
+// The method rescale() updates the scales after a change of α or of the scaling.
 func (s *Solver) rescale() {
 	if n := s.normals(); len(s.scale) != n {
 		s.scale = make([]float64, n)

@@ -9,7 +9,7 @@ import (
 )
 
 // A Setup says how a problem is solved: by which method, on which mesh, and with how
-// much noise. It is plain data: to get another Setup, copy it and change a field.
+// much noise. To get a different Setup, copy it and change a field.
 type Setup struct {
 	Method Method
 
@@ -29,9 +29,8 @@ type Setup struct {
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or fills gaps in s from t: it returns a copy of s that has the Method or the Mesh of t
-// if s has none. A Method that the mesh does not need is not copied. Alpha and Scaling
-// remain those of s.
+// Or returns a copy of s in which a missing Method or Mesh is replaced by that of t. A
+// Method that the mesh does not need is not copied. Alpha and Scaling remain those of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh
@@ -179,7 +178,7 @@ func (s Setup) String() string {
 	return strings.Join(words, ", ")
 }
 
-// MarshalJSON writes the method and the mesh by their names.
+// MarshalJSON writes the names of the method and of the mesh instead of their fields.
 func (s Setup) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Method  string  `json:"method,omitempty"`

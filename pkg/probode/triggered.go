@@ -15,16 +15,17 @@ import (
 // errOtherEvents says that the events at this θ differ from those at the θ of Hold.
 var errOtherEvents = errors.New("other events happen than at the θ for which the steps were held: hold them at this θ")
 
-// The derivative of a path with triggers. The times τ of the events that a run has located
-// become additional parameters of a problem whose events are at these times. On a grid
-// that moves with them, the states are a smooth function of (θ, τ). For each θ, τ solves
+// This file computes the derivative of a path of a problem with triggers. The times τ of
+// the events that a run has located become additional parameters of a problem whose
+// events are at these times. On a grid that moves with them, the states are a smooth
+// function of (θ, τ). For each θ, τ solves
 //
 //	gₙ(τₙ, x(τₙ; θ, τ), θ) = 0,   n = 1, 2, …,
 //
-// for the triggers g, where x(τₙ) is the numerical solution just before event n. It
-// depends only on the times up to τₙ, so the derivative of these equations with respect
-// to τ is a lower triangular matrix. The states and their derivatives, including the
-// jumps of the derivatives at the events, are those of the numerical solution on that
+// for the triggers g, where x(τₙ) is the numerical solution just before event n. The n-th
+// equation depends only on the times up to τₙ, so the derivative of the equations with
+// respect to τ is a lower triangular matrix. The states and their derivatives, including
+// the jumps of the derivatives at the events, are those of the numerical solution on that
 // grid.
 
 // The method located() returns a copy of p in which the events with triggers happen as
@@ -266,7 +267,7 @@ func (l *locatedPath) place(theta []float64) error {
 
 func (l *locatedPath) title(n int) string { return l.titles[l.crossings[n].Which[0]] }
 
-// solve replaces r by the solution v of Σₘ ∂gₙ/∂τₘ vₘ = rₙ.
+// The method solve() replaces r by the solution v of Σₘ ∂gₙ/∂τₘ vₘ = rₙ.
 func (l *locatedPath) solve(r []float64) error {
 	count := len(r)
 	for n := range r {

@@ -105,9 +105,9 @@ func (c *table) at(i int) []float64 {
 	return c.rows[i*width : (i+1)*width]
 }
 
-// compute returns the coefficients for step i: the integrals ∫₀¹ ℓ_j(τ) dτ, where ℓ_j are
-// the Lagrange polynomials of the nodes τ_j = (t_j − tᵢ)/h. It uses the three-point Gauss
-// rule, which is exact because the degree of ℓ_j is at most five.
+// The method compute() returns the coefficients for step i: the integrals ∫₀¹ ℓ_j(τ) dτ,
+// where ℓ_j are the Lagrange polynomials of the nodes τ_j = (t_j − tᵢ)/h. It uses the
+// three-point Gauss rule, which is exact because the degree of ℓ_j is at most five.
 func (c *table) compute(i int) []float64 {
 	if c.evenAt(i, 0) {
 		return c.uniform

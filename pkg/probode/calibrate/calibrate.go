@@ -54,10 +54,11 @@ type Settings struct {
 
 // A NoiseScale is the α* that Run has found, with its uncertainty.
 type NoiseScale struct {
-	// Alpha is α*. SE is its Monte Carlo standard error, computed by the jackknife over
-	// groups of paths. SE is NaN if a path cannot be computed at a scale close to α*. The
-	// scale α* is valid only for this problem, this θ and these units of the state: if
-	// other units make the state ten times as large, α* is a hundred times as large.
+	// Alpha is α*. SE is the Monte Carlo standard error of α*, computed by the jackknife
+	// over groups of paths. SE is NaN if a path cannot be computed at a scale close to
+	// α*. The scale α* is valid only for this problem, this θ and these units of the
+	// state: if the state is ten times as large in other units, α* is a hundred times as
+	// large.
 	Alpha, SE float64
 	// Scaling is the scaling for which α* was found. It is never ScaleDefault: see
 	// Settings.
@@ -69,8 +70,8 @@ type NoiseScale struct {
 	SETime float64
 	// MeanSquare is the mean of E²/v over the points in the score, and Within[k] is the
 	// share of points at which |E| is less than k+1 times the standard deviation √v. For
-	// a Gaussian error with that spread they are 1, 68 % and 95 %. An error that keeps
-	// its sign and grows is not Gaussian, so no α gives all three values.
+	// a Gaussian error with that spread, these values are 1, 68 % and 95 %. An error that
+	// keeps its sign and grows is not Gaussian, so no α gives all three values.
 	MeanSquare float64
 	Within     [2]float64
 	// Warnings are sentences that a user should read before trusting these numbers.
@@ -84,11 +85,11 @@ func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 	return s
 }
 
-// Run finds α* for p and m. Errors from the indicator, from ctx and from the classical
-// solution are wrapped.
+// Run finds α* for the problem p and the method m. Errors from the indicator, from ctx
+// and from the classical solution are wrapped.
 //
-// Run costs less than computing ten ensembles of this size. Standard normal numbers are
-// drawn once and kept in memory, up to half a gigabyte of them; the rest are drawn again
+// Run costs less than computing ten ensembles of this size. Up to half a gigabyte of
+// standard normal numbers are drawn once and kept in memory; all others are drawn again
 // whenever they are needed. A tenth of the paths, at most 100, is used to find the
 // neighbourhood of α*; all paths are then computed at about four values there.
 func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*NoiseScale, error) {

@@ -48,7 +48,7 @@ func Lorenz63() *probode.Problem {
 // with θ = F = 8 and t ∈ [0, 30]. Initially all xᵢ are 8 except x₁ = 8.01. For n ≥ 10
 // the model is chaotic, and errors grow in several directions. It serves as a test in
 // higher dimensions, usually with n = 10 or 40. Lorenz96 panics for n < 4. The Jacobian
-// is dense, since its corners are not zero.
+// is stored as a dense matrix, because the elements in its corners are not zero.
 //
 // Source: Lorenz (1996), Predictability: a problem partly solved, ECMWF
 // Seminar on Predictability.

@@ -55,7 +55,7 @@ type Draws struct {
 //
 // Paths that fail are left out and counted in the result. If all of them fail, Draw
 // returns an error. The error wraps ErrSingularH or ErrImproper if the exact
-// distribution of a step along path 0 does not exist. If ctx ends, it wraps the error
+// distribution of a step along path 0 does not exist. If ctx ends, the error wraps that
 // of ctx.
 func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) (*Draws, error) {
 	switch {
@@ -150,7 +150,8 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, bloc
 	if err != nil {
 		return nil, err
 	}
-	// The exact distribution is defined only for the noise of the method.
+	// The exact distribution is defined only for the noise of the method itself, with
+	// ScaleStep.
 	if err := solver.SetScaling(probode.ScaleStep, p.Theta); err != nil {
 		return nil, err
 	}
@@ -175,7 +176,8 @@ type drawn struct {
 	failure error // of the first path that failed
 }
 
-// draw draws the paths i with from ≤ i < to. It returns nil if ctx has ended.
+// The method draw() draws the paths i with from ≤ i < to. It returns nil if ctx has
+// ended.
 func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	r := &drawn{moments: moments.NewVector(len(w.z)), tally: newTally(w.solver.Steps(), w.sampler.p.Dim())}
 	w.sampler.tally = r.tally

@@ -32,9 +32,10 @@ func newElimination(j *probode.Matrix) *elimination {
 	return s
 }
 
-// eliminate factorises G, and reports false if a pivot is zero or not finite. It is
-// Gaussian elimination with partial pivoting in band storage, where element (i, j)
-// is at i*stride + j−i+low; the band of a dense matrix is the whole matrix.
+// The method eliminate() factorises G, and reports false if a pivot is zero or not
+// finite. The method uses Gaussian elimination with partial pivoting in band storage,
+// where element (i, j) is at i*stride + j−i+low; the band of a dense matrix is the whole
+// matrix.
 func (s *elimination) eliminate(c float64, j *probode.Matrix) bool {
 	d, a, terms := s.d, s.a, s.terms
 	clear(a)

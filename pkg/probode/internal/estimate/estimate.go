@@ -1,11 +1,13 @@
-// Package estimate estimates the centre and the spread of all draws or of a part of them,
-// with or without weights. It also gives their Monte Carlo standard errors. The centre and
-// the spread are either the median and half the width of the central 68 % interval, or the
-// mean and the standard deviation. For a normal distribution the two pairs are the same.
+// Package estimate estimates the centre and the spread of all draws or of a subset of the
+// draws, with or without weights. It also computes the Monte Carlo standard errors of
+// these estimates. The centre and the spread are either the median and half the width of
+// the central 68 % interval, or the mean and the standard deviation. For a normal
+// distribution the two pairs are the same.
 //
 // The centre and the logarithm of the spread s are smooth functions of means over the
-// draws. So their errors are the errors of the means of their influence functions
-// [Hampel 1974], estimated with the autocorrelation of the chains:
+// draws. So the errors of these estimates are the errors of the means of their influence
+// functions [Hampel 1974], which are estimated with allowance for the autocorrelation of
+// the chains:
 //
 //	quantiles  (½ − 1{y ≤ q½})/f(q½)          (I(p₊) − I(p₋))/2s,  I(p) = (p − 1{y ≤ q_p})/f(q_p)
 //	moments    y − m                          ½ ((y − m)²/v − 1)
@@ -32,7 +34,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A Measure is a choice of centre and spread.
+// A Measure says how the centre and the spread of draws are measured.
 type Measure int
 
 const (
@@ -249,9 +251,9 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // reduce to w φ_w and w ψ_w.
 //
 // If the weights remove a distant mode, all.Center and the difference are both uncertain
-// by a part of the distance to that mode. The centre and the spread of the weighted draws
-// alone, whose errors are those of the means of w φ_w and w ψ_w, are then more accurate.
-// Of both results Weighed returns the one with the smaller error.
+// by a fraction of the distance to that mode. The centre and the spread of the weighted
+// draws alone, whose errors are those of the means of w φ_w and w ψ_w, are then more
+// accurate. Weighed returns whichever of the two results has the smaller error.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

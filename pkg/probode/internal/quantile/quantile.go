@@ -69,10 +69,10 @@ func (s *Sketch) Add(row []float64) {
 }
 
 // Quantiles returns the quantiles of all elements, indexed [level][element]. They are NaN
-// if there are no vectors. With n ≤ Exact vectors, level p lies at position p(n−1) of the
-// sorted values, counted from 0 and interpolated linearly between two positions. With
-// more vectors, the quantile is interpolated within a bin; it is NaN if the range exceeds
-// 1e308.
+// if there are no vectors. With n ≤ Exact vectors, the quantile of level p lies at
+// position p(n−1) of the sorted values, counted from 0 and interpolated linearly between
+// two positions. With more vectors, the quantile is interpolated within a bin; it is NaN
+// if the range exceeds 1e308.
 func (s *Sketch) Quantiles() [][]float64 {
 	out := make([][]float64, len(s.levels))
 	for l := range out {
@@ -112,9 +112,9 @@ func (s *Sketch) Quantiles() [][]float64 {
 	return out
 }
 
-// The method ranks() returns the places of the order statistics that the levels need, in
-// increasing order. Each level needs one place or two neighbouring ones; place[i] is the
-// index, in ranks, of the lower place of level i.
+// The method ranks() returns the ranks of the order statistics from which the quantiles
+// are computed, in increasing order. Each level requires one rank or two successive
+// ranks; place[i] is the index, in ranks, of the lower rank for level i.
 func (s *Sketch) ranks() (ranks, place []int) {
 	for _, p := range s.levels {
 		i := min(int(p*float64(s.n-1)), s.n-1)

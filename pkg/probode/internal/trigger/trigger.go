@@ -31,8 +31,8 @@ const (
 	// If a condition becomes true several times in succession, each time within this
 	// fraction of the span after the last, the times are assumed to accumulate.
 	close = 1e-10
-	// The constant repeats is the number of such times after which a run ends with an
-	// error.
+	// The constant repeats is the number of successive times, each within this fraction
+	// of the span after the last, at which a run ends with an error.
 	repeats = 3
 	// The constant chain is the largest permitted number of jumps at one time.
 	chain = 1000
@@ -79,7 +79,8 @@ func (w *Watch) value(k int, t float64, x, theta []float64) (float64, error) {
 }
 
 // Excess considers the conditions that were false so far, and returns the largest of their
-// values G at the state x. It is positive if one of them has become true.
+// values G at the state x. The result is positive if one of these conditions has become
+// true.
 func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	most := math.Inf(-1)
 	for k := range w.list {
@@ -110,8 +111,8 @@ func (w *Watch) Within(a, b float64, x, theta []float64) (end float64, ok bool, 
 }
 
 // Happen performs the jumps of the conditions that are true for the state x and were
-// false before, and of those that become true as a result of these jumps. It is called at
-// the end of a step.
+// false before, and of those that become true as a result of these jumps. Happen is
+// called at the end of a step.
 func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	var which []int
 	for first := 0; ; {
@@ -153,8 +154,8 @@ func (w *Watch) Pass(t float64, x, theta []float64) {
 	}
 }
 
-// accumulate returns an error if the times at which a condition becomes true seem to
-// approach a limit, as they do for a ball that bounces lower and lower.
+// The method accumulate() returns an error if the times at which a condition becomes true
+// seem to approach a limit, as they do for a ball that bounces lower and lower.
 func (w *Watch) accumulate(which []int, t float64) error {
 	for _, k := range which {
 		if t > w.last[k] && t-w.last[k] < close*w.span {
