@@ -42,8 +42,8 @@ func (a Adaptive) frozen() Frozen {
 func (a Adaptive) String() string { return a.Tolerance.String() + ", again at every θ" }
 
 // Bind returns a Path that implements Holdable, with steps that end at the given times.
-// It runs the method at the given θ, and returns an error if the tolerance cannot be met
-// there.
+// Bind runs the method at the given θ, and returns an error if the tolerance cannot be
+// met at this θ.
 func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -160,8 +160,8 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 	return g.Bind(ctx, Setup{Method: s.m}, s.p, theta, s.times)
 }
 
-// holdLocated returns the Path on the grid of the last run. That run was performed at
-// theta, and located the times of the events.
+// holdLocated returns the Path on the grid of the last run, which was performed at theta
+// and located the times of the events.
 func (s *adaptivePath) holdLocated(ctx context.Context, theta []float64) (Path, error) {
 	q, crossings, which := s.p.located(s.c.watch.Fired)
 	at := slices.Clone(theta)

@@ -29,7 +29,7 @@ import (
 type Reverser interface {
 	Stepper
 	// Reverse propagates gradients back through step i, which led from x to next with the
-	// same theta, xi and scale. It adds the contributions of a.Next to the other
+	// same theta, xi and scale. Reverse adds the contributions of a.Next to the other
 	// gradients in a. For each segment, the method Start is called at the beginning of
 	// the segment, and then Reverse for the steps from the last to the first. A multistep
 	// method keeps the gradients with respect to earlier states, or to earlier values of
@@ -50,13 +50,13 @@ type Gradient struct {
 // respect to the states of the path. The path z is the one that Solve has computed for θ
 // and ξ. If event times depend on θ, the states are those at the moving grid points.
 //
-// This requires one backward pass through the steps, for any number of parameters. With
-// Problem.Pullback, or with FJ and FTheta, the gradient is exact up to rounding. Some
-// derivatives are computed by central differences with a relative error of 10⁻¹⁰: those
-// of event times, of jumps, of a Start without StartTheta, of f with respect to t if
-// events move with θ, and of a Jacobian in the noise. Each evaluation of f in a step
-// requires 2d further evaluations of F if there is no FJ, and 2p if there is no FTheta.
-// Nothing but the path is stored, so no more memory is needed than for z and w.
+// Computing the gradient requires one backward pass through the steps, for any number of
+// parameters. With Problem.Pullback, or with FJ and FTheta, the gradient is exact up to
+// rounding. Some derivatives are computed by central differences with a relative error of
+// 10⁻¹⁰: those of event times, of jumps, of a Start without StartTheta, of f with respect
+// to t if events move with θ, and of a Jacobian in the noise. Each evaluation of f in a
+// step requires 2d further evaluations of F if there is no FJ, and 2p if there is no
+// FTheta. Nothing but the path is stored, so no more memory is needed than for z and w.
 //
 // If the method is not a Reverser, Gradient solves for the derivatives along each
 // parameter, as SolveTangents does, and returns errors.ErrUnsupported if g.Xi is not nil.
@@ -244,8 +244,8 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	}
 	scale := s.scale
 	if s.scaling == ScaleLocal {
-		// With ScaleLocal, the noise was added after the step of the method. The
-		// gradients of the method need the state before the noise was added.
+		// With ScaleLocal, noise was added to the result of the step. The gradients of
+		// the method are computed at the state before the noise was added.
 		if xi != nil {
 			r.Noise(xi, scale)
 			copy(r.clean, next)

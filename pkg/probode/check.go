@@ -183,10 +183,10 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.Title(), i, f[i], fx[i], t, short(x))
 		}
 	}
-	// At a kink of f only one-sided differences give the Jacobian, and either of the two
-	// is accepted. If the terms of f cancel, increments must be large; if a component is
-	// zero, they must be very small. So an entry is reported as wrong only if it
-	// disagrees with every kind of difference.
+	// At a kink of f, only one-sided differences give the Jacobian, and agreement with
+	// the left or with the right difference is enough. If the terms of f cancel,
+	// increments must be large; if a component is zero, they must be very small. So an
+	// entry is reported as wrong only if it disagrees with every kind of difference.
 	fd := p.NewJacobian()
 	diff := newDifferencer(p)
 	rounding := 4 * epsilon // of f, which would be mistaken for a wrong entry with very small increments

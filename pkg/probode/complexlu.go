@@ -6,8 +6,8 @@ import (
 )
 
 // A ComplexLU holds the factors of P(cI − J) = LU for a complex c and a real J. An
-// implicit Runge–Kutta method needs them for each conjugate pair of eigenvalues of its
-// coefficient matrix [Hairer & Wanner 1996, §IV.8].
+// implicit Runge–Kutta method needs these factors for each conjugate pair of eigenvalues
+// of its coefficient matrix [Hairer & Wanner 1996, §IV.8].
 type ComplexLU struct {
 	d, low, up int // for a banded J, up includes the diagonals that row exchanges may fill
 	banded     bool
@@ -30,8 +30,9 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 	return f
 }
 
-// Factorize sets f to the factors of (re + i im)I − J. It reports whether that matrix has
-// an inverse. The result is false if a pivot is zero or an element is not finite.
+// Factorize sets f to the factors of (re + i im)I − J. Factorize reports whether this
+// matrix has an inverse. The result is false if a pivot is zero or an element is not
+// finite.
 func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
 		panic(fmt.Sprintf("probode: the dimension is %d and the lower bandwidth is %d: want %d and %d, as in NewComplexLU", j.D, j.Lower, f.d, f.low))

@@ -9,7 +9,8 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// These errors can occur in a step. Their messages suggest what to try.
+// The following errors can occur in a step of a solver. The messages of these errors
+// suggest what to try.
 var (
 	// ErrDiverged says that the state is NaN, infinite or larger than TooLarge.
 	ErrDiverged = errors.New("the path diverges: try a smaller step or, for a stiff problem, an implicit method")

@@ -15,10 +15,10 @@ import (
 // the event belongs to the first of them, and the state after it to the second. The step
 // between them has length zero and stands for the event.
 //
-// Event times may depend on θ. The grid then moves with them: a segment keeps the number
-// and the relative positions of its points, so that Z is as smooth in θ as the problem. A
-// Grid is made for one value of θ and can be used at other values; each Solver moves the
-// points of its own copy.
+// Event times may depend on θ. The grid then moves with the event times: a segment keeps
+// the number and the relative positions of its points, so that Z is as smooth in θ as the
+// problem. A Grid is made for one value of θ and can be used at other values; each Solver
+// moves the points of its own copy.
 type Grid struct {
 	t      []float64
 	h      float64 // the step of a uniform grid; 0 for any other
@@ -283,14 +283,15 @@ func (g *Grid) Refined(i int) int {
 	return 2*i - g.segment(i) // the steps of events are not cut
 }
 
-// Times returns the times t₀, …, t_N. The caller must not change them.
+// Times returns the times t₀, …, t_N. The caller must not change the elements of the
+// result.
 func (g *Grid) Times() []float64 { return g.t }
 
 // Steps returns N, the number of steps; each event counts as one step.
 func (g *Grid) Steps() int { return len(g.t) - 1 }
 
-// H returns the length of the step from t[i] to t[i+1]. On a uniform grid it
-// is the same number for all i.
+// H returns the length of the step from t[i] to t[i+1]. On a uniform grid the result is
+// the same number for all i.
 func (g *Grid) H(i int) float64 {
 	if g.h > 0 {
 		return g.h
@@ -397,9 +398,9 @@ func (g *Grid) Segment(i int) (from, to int) {
 	return g.seg[j].from, g.seg[j].to
 }
 
-// Grows reports whether g is the unfinished grid of an error-controlled run. Its times
-// still change, so nothing that depends on the lengths of steps can be computed in
-// advance.
+// Grows reports whether g is the unfinished grid of an error-controlled run. The times of
+// such a grid still change, so nothing that depends on the lengths of steps can be
+// computed in advance.
 func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
 // Place returns t[i] if no event time depends on θ, otherwise the position of grid point

@@ -7,9 +7,9 @@ import (
 )
 
 // Uniform is the Mesh with steps of size h. Between two events all steps have the same
-// length: the largest up to h that divides the time between the events. So h need not
-// divide the span. States at the observation times are interpolated; if there are few
-// steps between events, use Through instead. Grid.String gives the actual size of the
+// length: the largest up to h that divides the time between the events. So the span need
+// not be a multiple of h. States at the observation times are interpolated; if there are
+// few steps between events, use Through instead. Grid.String gives the actual size of the
 // steps.
 type Uniform float64
 
@@ -71,7 +71,7 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 
 // The method run() performs the error-controlled run at theta, and returns its grid. If
 // the argument local is true, the grid also contains the local errors, which scale noise.
-// Computing them can take as long as the run.
+// Computing these errors can take as long as the run itself.
 func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

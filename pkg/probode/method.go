@@ -18,11 +18,11 @@ type Method interface {
 	// Noise describes the random numbers used in a step in d dimensions.
 	Noise(d int) Noise
 
-	// Stepper returns a Stepper for the problem p on the grid g. It may use the grid to
-	// prepare coefficients. An error says why the method cannot solve p. In an
-	// error-controlled run the grid g grows with each step, and the last step may change
-	// until it is accepted. If event times depend on θ, the times of g move, but the
-	// ratios of steps within a segment do not change.
+	// Stepper returns a Stepper for the problem p on the grid g. A Stepper may use the
+	// grid to compute coefficients in advance. An error says why the method cannot solve
+	// p. In an error-controlled run the grid g grows with each step, and the last step
+	// may change until it is accepted. If event times depend on θ, the times of g move,
+	// but the ratios of steps within a segment do not change.
 	Stepper(p *Problem, g *Grid) (Stepper, error)
 }
 
@@ -52,7 +52,7 @@ type Noise struct {
 // state is finite.
 type Stepper interface {
 	// Start begins at grid point i in the state x, and discards the values stored from
-	// earlier steps. It is called at the beginning of each segment of the grid.
+	// earlier steps. Start is called at the beginning of each segment of the grid.
 	Start(i int, x, theta []float64) error
 
 	// Step writes the state at t[i+1] to dst, given the state x at t[i]. The argument
@@ -104,7 +104,7 @@ type Chooser interface {
 	Chosen() int
 }
 
-// A Runner is a Stepper that takes many steps of a segment at once, for speed.
+// A Runner is a Stepper that, for speed, takes many steps of a segment in one call.
 type Runner interface {
 	Stepper
 	// Run takes those steps i of the path z for which from ≤ i < to. The caller has set
@@ -122,7 +122,7 @@ type Runner interface {
 type Recaller interface {
 	Stepper
 	// Recall sets the stored values to what they would be before step i of the path z.
-	// The first argument is the grid point at which the segment begins.
+	// The argument from is the grid point at which the segment begins.
 	Recall(from, i int, z, theta []float64)
 }
 
@@ -138,7 +138,7 @@ type ImplicitStep struct {
 	// before it, since F is not called at the time of an event.
 	T   float64
 	Inv float64
-	// Solved says that Mean solves r(z) = 0. Otherwise Mean solves the equation
+	// Solved says that Mean solves r(z) = 0. If Solved is false, Mean solves the equation
 	// linearised at Center.
 	Solved                       bool
 	Center, FCenter, Known, Mean []float64
@@ -149,9 +149,9 @@ type ImplicitStep struct {
 // An Implicit is a Stepper that gives access to the equations of its steps.
 type Implicit interface {
 	Stepper
-	// Implicit sets s to the equation of step i, which begins in state x. It allocates
-	// the slices and the matrix of s if they are nil. The error is ErrStarting for the
-	// first steps of a multistep method, which are explicit.
+	// Implicit sets s to the equation of step i, which begins in state x. Implicit
+	// allocates the slices and the matrix of s if they are nil. The error is ErrStarting
+	// for the first steps of a multistep method, which are explicit.
 	Implicit(s *ImplicitStep, i int, x, theta []float64) error
 }
 

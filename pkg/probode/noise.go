@@ -48,8 +48,8 @@ func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	}
 }
 
-// Stream returns a generator whose random numbers depend only on seed and key. Use it for
-// results that do not depend on the number of workers: give each independent piece of
+// Stream returns a generator whose random numbers depend only on seed and key. To obtain
+// results that do not depend on the number of workers, give each independent piece of
 // work a key of its own.
 func Stream(seed uint64, key ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(streams.Seed(seed, key...)))

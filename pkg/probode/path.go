@@ -15,8 +15,8 @@ type Path interface {
 	// States writes the states at the times that were passed to Bind to dst, in row-major
 	// order: dst[n*d+k] is component k at time n. The argument xi, of length NoiseLen,
 	// holds the standard normal variates ξ of the noise; nil stands for ξ = 0, the
-	// classical solution. It returns the error of a solve that failed, or of ctx, which
-	// can end a solve early.
+	// classical solution. States returns the error of a solve that failed, or of ctx,
+	// which can end a solve early.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
 	// NoiseLen returns the length of ξ, which is 0 if there is no noise.
@@ -33,10 +33,10 @@ type Path interface {
 // Tangential is a Path that can compute derivatives of its states.
 type Tangential interface {
 	Path
-	// Tangents does the same as States. It also writes the derivatives of the states
-	// along M directions in θ, with ξ fixed, to ddst. Direction m is row m of the M×p
-	// matrix dtheta; its derivatives are ddst[m*len(dst):(m+1)*len(dst)]. The error is
-	// errors.ErrUnsupported if the states have no derivative.
+	// Tangents does the same as States. Tangents also writes the derivatives of the
+	// states along M directions in θ, with ξ fixed, to ddst. Direction m is row m of the
+	// M×p matrix dtheta; its derivatives are ddst[m*len(dst):(m+1)*len(dst)]. The error
+	// is errors.ErrUnsupported if the states have no derivative.
 	Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error
 }
 
@@ -81,8 +81,8 @@ func newGridPath(s *Solver, times []float64) (*gridPath, error) {
 	return &gridPath{solver: s, at: at, times: times, z: make([]float64, s.PathLen())}, nil
 }
 
-// The method follow() binds the solver to ctx, so that a solve ends when ctx ends. It
-// does nothing if ctx is the context of the last solve, because binding takes time.
+// The method follow() binds the solver to ctx, so that a solve ends when ctx ends. To
+// save time, it does nothing if ctx is the context of the last solve.
 func (g *gridPath) follow(ctx context.Context) {
 	done := ctx.Done()
 	if done == g.done {

@@ -16,7 +16,7 @@ type Adjoint struct {
 	Xi, Scale []float64 // with respect to the normal variates and their scales; nil if there are none
 
 	// Time and Length are the derivatives with respect to t[i] and to the length of the
-	// step. They are used only if Moves is set.
+	// step. Time and Length are used only if Moves is set.
 	Time, Length float64
 
 	// Moves says that event times, and therefore the grid, depend on θ.
@@ -44,9 +44,9 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 // gradient with respect to x to dx, unless dx is nil, and the others to Theta, Time and
 // Length.
 //
-// It uses Problem.Pullback or, if that is nil or returns NaN, FJ and FTheta. Without
-// FTheta it requires 2p evaluations of F. Without FJ it requires 2d evaluations, unless
-// dx is nil.
+// Field uses Problem.Pullback or, if that is nil or returns NaN, FJ and FTheta. If there
+// is no FTheta, Field requires 2p evaluations of F. If there is no FJ, it requires 2d
+// evaluations of F, unless dx is nil.
 func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) {
 	e := a.field
 	if f := e.p.Pullback; f != nil {
@@ -114,8 +114,8 @@ func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, thet
 	e.increment, a.Moves = cbrtEps, moves
 }
 
-// secondSlope returns the derivative of μᵀJ(t, x; θ)u with respect to t. Without FJ, eps
-// is the increment along u.
+// secondSlope returns the derivative of μᵀJ(t, x; θ)u with respect to t. If there is no
+// FJ, the argument eps is the increment along u.
 func (e *fieldAdjoint) secondSlope(mu, u []float64, eps, t float64, x, theta []float64) (sum float64) {
 	e.p.timeDifference(e.increment, t, func(c, t float64) {
 		if e.p.FJ != nil {
@@ -223,9 +223,8 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 }
 
 // The method at() returns λᵀf at theta1, and the time for which it was computed. If an
-// end of the segment depends on θ, this is the time that has the same relative position
-// in the segment as t, so that a condition on t in F is evaluated on the same side of the
-// event.
+// end of the segment depends on θ, this time has the same relative position in the
+// segment as t, so that a condition on t in F is evaluated on the same side of the event.
 func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
 	w := e.p.window
 	if w == nil {
@@ -311,8 +310,8 @@ func (m *Matrix) addMulTransposed(dst, x []float64) {
 	}
 }
 
-// Transpose returns the transpose of m. If dst is nil, it writes the result to a new
-// matrix; otherwise dst must come from an earlier call for a matrix of the same shape.
+// Transpose returns the transpose of m. If dst is nil, the result is a new matrix;
+// otherwise dst must come from an earlier call for a matrix of the same shape.
 func (m *Matrix) Transpose(dst *Matrix) *Matrix {
 	if dst == nil {
 		if m.Banded {

@@ -118,7 +118,7 @@ func (s *Solver) Problem() *Problem { return s.p }
 // Method returns the method of s.
 func (s *Solver) Method() Method { return s.m }
 
-// Grid returns the grid of s. If event times depend on θ it moves with every
+// Grid returns the grid of s. If event times depend on θ, the grid moves with every
 // solve.
 func (s *Solver) Grid() *Grid { return s.g }
 
@@ -181,8 +181,8 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 // nil, ξ is 0.
 //
 // The error is a *SolveError if θ or f is not finite, if the path diverges, if a step
-// fails, or if a function of the problem panics. Then z holds the path up to that step.
-// Solve panics if a length is wrong.
+// fails, or if a function of the problem panics. If there is an error, z holds the path
+// up to the step that failed. Solve panics if a length is wrong.
 func (s *Solver) Solve(z, theta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
@@ -218,8 +218,9 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 }
 
 // Stepper returns the Stepper of s with the values that it stores before step i of the
-// path z, and the scales of the normal variates of that step. It reads only rows of z up
-// to i. Use it to study single steps; step i must not be an event.
+// path z, and the scales of the normal variates of that step. The method reads only the
+// rows of z up to row i. The result can be used to study single steps; step i must not be
+// an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))
@@ -406,7 +407,7 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 }
 
 // TooLarge is the size of a component at which a path is regarded as diverged. A Runner
-// returns ErrDiverged when a component reaches it.
+// returns ErrDiverged when a component reaches this size.
 const TooLarge = 1e100
 
 // The function sane() reports whether all elements of x are finite and not too large.

@@ -32,7 +32,7 @@ type Tangents struct {
 	X     []float64 // derivative of the state at the beginning of the step, M×d
 
 	// Time and Length are the derivatives of t[i] and of the length of the step, with M
-	// elements each. They are nil if event times do not depend on θ.
+	// elements each. Time and Length are nil if event times do not depend on θ.
 	Time, Length []float64
 	// Scale is the derivative of the scale of each normal variate, an M×n matrix; it is
 	// nil if the scale is constant.
@@ -122,8 +122,8 @@ func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	return err
 }
 
-// Differences computes derivatives as Tangential does, from central differences of the
-// function states(), which writes the states for θ to dst.
+// Differences computes the derivatives that Tangential describes, from central
+// differences of the function states(), which writes the states for θ to dst.
 func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []float64) error) error {
 	p := len(theta)
 	at, left := make([]float64, p), make([]float64, len(dst))

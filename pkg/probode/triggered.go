@@ -17,8 +17,8 @@ var errOtherEvents = errors.New("other events happen than at the θ for which th
 
 // This file computes the derivative of a path of a problem with triggers. The times τ of
 // the events that a run has located become additional parameters of a problem whose
-// events are at these times. On a grid that moves with them, the states are a smooth
-// function of (θ, τ). For each θ, τ solves
+// events are at these times. On a grid that moves with these times, the states are a
+// smooth function of (θ, τ). For each θ, τ solves
 //
 //	gₙ(τₙ, x(τₙ; θ, τ), θ) = 0,   n = 1, 2, …,
 //
@@ -30,9 +30,9 @@ var errOtherEvents = errors.New("other events happen than at the θ for which th
 
 // The method located() returns a copy of p in which the events with triggers happen as
 // they did in a run; the times of the events that happened at crossings are additional
-// parameters, which follow the parameters of p. It also returns these crossings and a map
-// from the number of an event of the copy to the triggers that become positive at that
-// event.
+// parameters, which follow the parameters of p. The method located() also returns these
+// crossings and a map from the number of an event of the copy to the triggers that become
+// positive at that event.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64
@@ -114,7 +114,7 @@ func joined(all []Event) (jump func(x []float64, t float64, theta []float64), pu
 }
 
 // A locatedPath is a Path on a grid whose events are at the times at which triggers
-// become positive. It has derivatives, but no noise.
+// become positive. A locatedPath has derivatives, but no noise.
 type locatedPath struct {
 	path      *gridPath
 	p         *Problem // as given
@@ -333,7 +333,7 @@ func (l *locatedPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ 
 
 // Gradient implements Reversible. Let λ be the gradient with respect to the times τ at fixed
 // θ, and S the matrix ∂gₙ/∂τₘ. As g(τ(θ), θ) is 0 for all θ, the gradient with respect to θ
-// is the one at fixed τ, less the gradient of Σ μₙgₙ at fixed τ, where Sᵀμ = λ.
+// is the one at fixed τ, minus the gradient of Σ μₙgₙ at fixed τ, where Sᵀμ = λ.
 func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float64) error {
 	p, d := len(l.p.Theta), l.p.Dim()
 	all := Gradient{Theta: make([]float64, len(l.first))} // with respect to (θ, τ)

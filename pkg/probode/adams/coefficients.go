@@ -33,7 +33,7 @@ func MoultonCoefficients(s int) (next float64, past []float64) {
 }
 
 // The constant most is the largest number of nodes for which float64 represents all
-// integers of the computation exactly.
+// integers in the computation exactly.
 const most = 12
 
 // The function adams() returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, for the Lagrange polynomials

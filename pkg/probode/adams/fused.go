@@ -140,8 +140,8 @@ func (a *moulton) before(i, j, k int) float64 {
 	return a.row(i - j)[k]
 }
 
-// The method alone() takes step i with the general code. The loops call it if the inverse
-// of Γ may be inaccurate.
+// The method alone() takes step i with the code for any number of dimensions. The loops
+// call it if the inverse of Γ may be inaccurate.
 func (a *moulton) alone(r *fusedRun, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)
 	if err := a.Step(next, i, row(z, i, a.d), theta, part(xi, i, a.d), r.scale[:a.d]); err != nil {

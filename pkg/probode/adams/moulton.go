@@ -43,20 +43,21 @@ type Linearization int
 
 const (
 	// Newton iterates from Zᵢ until the equation is solved; the Γ and J of the noise are
-	// evaluated at Zᵢ. It is the default because only Newton has order s+1 for every s and
-	// is also stable on stiff problems: Current has a lower order for s ≥ 2, and
+	// evaluated at Zᵢ. Newton is the default because only Newton has order s+1 for every
+	// s and is also stable on stiff problems: Current has a lower order for s ≥ 2, and
 	// Predictor, which linearises at the end of an explicit step, is not stable on stiff
 	// problems. Newton costs two to three times as much as Current or Predictor.
 	Newton Linearization = iota
 
 	// Current linearises f once in each step, at Zᵢ, as in [T18, §2.4]. The remainder of
 	// the linearisation is O(h³) in each step, so the order is min(s+1, 2). For s = 0 and
-	// 1 it can solve stiff problems.
+	// 1, Current can solve stiff problems.
 	Current
 
 	// Predictor linearises f once in each step, at the result of the Adams–Bashforth
-	// method of max(s, 1) steps. It has order s+1 at the cost of one factorisation. On a
-	// stiff problem the predictor is inaccurate, and so is the result of the step.
+	// method of max(s, 1) steps. Predictor has order s+1 at the cost of one
+	// factorisation. On a stiff problem the predictor is inaccurate, and so is the result
+	// of the step.
 	Predictor
 )
 
@@ -128,9 +129,9 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 // The linearisations differ in the starting point and in the number of updates. Current
 // performs one update from c = Zᵢ; −r(c) is then the vector w in [T18, §2.4]. Predictor
 // performs one update from the Adams–Bashforth value. Newton begins at Zᵢ and performs as
-// many updates as it needs. The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation.
-// So Current and Predictor compute the mean and the noise in one solve, and no Cholesky
-// factor of H is needed [T18, §2.4].
+// many updates as it needs. The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ is computed with the first
+// factorisation of Γ. So Current and Predictor compute the mean and the noise in one
+// solve, and no Cholesky factor of H is needed [T18, §2.4].
 type moulton struct {
 	history
 	lin       Linearization
@@ -240,7 +241,7 @@ func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 }
 
 // The method prepare() computes the centre c, f and J at c, and the factors of Γ. It also
-// computes the known part of r, unless that cancels.
+// computes the part of r that does not depend on z, unless this part cancels.
 func (a *moulton) prepare(i int, zi, theta []float64) error {
 	fi := a.row(i)
 	copy(a.c, zi)
@@ -336,8 +337,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 			}
 		}
 		// After such a final update, the remaining error is the update multiplied by the
-		// rate of convergence, left/size. It is at most 1e-8 × small, which is below
-		// rounding error.
+		// rate of convergence, left/size. This error is at most 1e-8 × small, which is
+		// below rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil

@@ -81,7 +81,7 @@ func (m *history) startStep(dst []float64, i int, x, theta []float64) error {
 }
 
 // Memory counts the numbers that Save stores: the grid point at which the segment
-// began, and the values that the next step uses. It is 0 for a one-step method.
+// began, and the values that the next step uses. For a one-step method, the result is 0.
 func (m *history) Memory() int {
 	if m.first == 0 {
 		return 0
@@ -196,8 +196,8 @@ func (m *history) reverseSum(c float64, beta []float64, i int, lambda []float64)
 	}
 }
 
-// reverseSlope propagates gradients back through F_i. It must be called after gradients
-// have been propagated back through all steps that use F_i.
+// reverseSlope propagates gradients back through F_i. reverseSlope must be called after
+// gradients have been propagated back through all steps that use F_i.
 func (m *history) reverseSlope(a *probode.Adjoint, i int, x, theta []float64) {
 	a.Field(a.X, m.backRow(i), m.g.Times()[i], 0, x, theta)
 	clear(m.backRow(i))

@@ -33,8 +33,8 @@ const (
 	//
 	//	B = ¼ log ¼(v/E² + E²/v + 2).
 	//
-	// The distance is symmetric in v and E². It grows only slowly once the error is larger
-	// than the spread, so at the optimum most ensembles are too narrow.
+	// The distance is symmetric in v and E². The distance grows only slowly once the
+	// error is larger than the spread, so at the optimum most ensembles are too narrow.
 	Bhattacharyya
 )
 

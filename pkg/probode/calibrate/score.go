@@ -274,8 +274,8 @@ type evaluation struct {
 	score float64   // −Inf if not ok or if there is no spread
 	width float64   // see Criterion.match; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
-	// without[g] is logv at the thinned points, computed without the paths of group g. It
-	// is set only for an ensemble of all paths.
+	// without[g] is logv at the thinned points, computed without the paths of group g.
+	// The field without is set only for an ensemble of all paths.
 	without [][]float64
 }
 
@@ -325,8 +325,8 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 }
 
 // The method thin() returns n such that standard errors are computed from every n-th
-// point in the score. A few thousand points remain; neighbours in time add little
-// information.
+// point in the score. A few thousand points remain; points that are close together in
+// time add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
 	if d := c.d; n > 1 && n%d == 0 { // a multiple of d would select one component only
@@ -336,7 +336,7 @@ func (c *calibrator) thin() int {
 }
 
 // The method groups() divides the paths 0, …, n−1 into groups and returns the moments of
-// each group at the points in the score. It returns false if a path failed.
+// each group at the points in the score. The result is false if a path failed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough

@@ -165,7 +165,7 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// cutOff returns the optimum computed from all paths. It is used if a path cannot be
+// cutOff returns the optimum computed from all paths. cutOff is used if a path cannot be
 // computed at some α near the optimum.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
@@ -206,14 +206,14 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 }
 
 // The method errors() returns two standard errors of log α*, one from the jackknife over
-// groups of paths and one from the jackknife over ten blocks of time. It uses the
-// variances at three values of log α that are delta apart. It leaves out each group or
-// block in turn and searches for the optimum again. It does not take the vertex of a
-// parabola through the score, because this vertex may lie anywhere if the score is flat
-// or has kinks, for example if a few paths are far from the others. If a group of paths
-// is left out, the search covers only a factor of about two in α. An omitted block of
-// time may contain nearly all of the error, and α* may then change by orders of
-// magnitude, so the search then covers a wider range.
+// groups of paths and one from the jackknife over ten blocks of time. These errors are
+// computed from the variances at three values of log α that are delta apart. Each group
+// or block is left out in turn, and the optimum is searched for again. The optimum is not
+// computed as the vertex of a parabola through the score, because this vertex may lie
+// anywhere if the score is flat or has kinks, for example if a few paths are far from the
+// others. If a group of paths is left out, the search covers only a factor of about two
+// in α. An omitted block of time may contain nearly all of the error, and α* may then
+// change by orders of magnitude, so the search then covers a wider range.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()
@@ -274,8 +274,8 @@ func vertex(h, l, m, r float64) float64 {
 }
 
 // The function minimize() returns the point in (a, c) at which f is smallest, to within
-// tol, by Brent's method: golden section with parabolic steps [Brent 1973, §5.8]. It
-// starts at b, between a and c, where f should be lower than at both. Package
+// tol, by Brent's method: golden section with parabolic steps [Brent 1973, §5.8]. The
+// search starts at b, between a and c, where f should be lower than at a and c. Package
 // gonum/optimize has no derivative-free method that is specific to functions of one
 // variable.
 func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {

@@ -10,8 +10,8 @@ import (
 //
 //	x′ = r x (1 − x/K),   x(t) = K / (1 + (K/x₀ − 1) e^{−rt}),
 //
-// with θ = (r, K) = (3, 1), x(0) = 0.1 and t ∈ [0, 2]. It has one dimension and a
-// closed-form solution, so it is a good problem for studying errors.
+// with θ = (r, K) = (3, 1), x(0) = 0.1 and t ∈ [0, 2]. The equation has one dimension and
+// a closed-form solution, so it is a good problem for studying errors.
 //
 // Source: Verhulst (1838), Correspondance mathématique et physique 10, 113.
 func Logistic() *probode.Problem {
@@ -242,9 +242,8 @@ func Influenza() *probode.Problem {
 // oscillations occur only if r > 8. If r is not a whole number, x₃ must not become
 // negative, because x₃^r is then not defined.
 //
-// Source: Goodwin (1965), Advances in Enzyme Regulation 3, 425; with θ
-// unknown in Calderhead & Girolami (2009), Computational Statistics & Data
-// Analysis 53, 4028.
+// Source: Goodwin (1965), Advances in Enzyme Regulation 3, 425; used with unknown θ by
+// Calderhead & Girolami (2009), Computational Statistics & Data Analysis 53, 4028.
 func Goodwin() *probode.Problem {
 	return &probode.Problem{
 		Name: "Goodwin",

@@ -62,8 +62,8 @@ func Kepler(e float64) *probode.Problem {
 //	q″ = −∇U(q),   U = (q₁² + q₂²)/2 + λ (q₁² q₂ − q₂³/3),
 //
 // with state x = (q, p), θ = λ = 1, q(0) = (0.1, 0), p(0) = (0, 0.5) and t ∈ [0, 100].
-// The energy H = |p|²/2 + U = 0.13 is conserved; at this energy chaotic and regular
-// orbits lie side by side.
+// The energy H = |p|²/2 + U = 0.13 is conserved; at this energy, chaotic and regular
+// orbits coexist.
 //
 // Source: Hénon & Heiles (1964), Astronomical Journal 69, 73.
 func HenonHeiles() *probode.Problem {

@@ -69,7 +69,7 @@ func namesOfAll() []string {
 		name = typed(name)
 		if slices.Contains(names, name) {
 			// If two problems have the same name apart from the numbers in brackets, the
-			// second keeps the first of these numbers.
+			// result for the second also contains the first of these numbers.
 			n, _, _ := strings.Cut(typed(more), "-")
 			name += "-" + n
 		}

@@ -43,14 +43,14 @@ import (
 // find the region. In one and two dimensions, compare the draws with the Moments of a
 // Law, which do not use the chain.
 //
-// The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. It exists
-// only if its density can be normalised; otherwise the error is ErrImproper. The mean of
-// the exact distribution is not the root of r. Newton and Current have the same exact
-// distribution, because they evaluate J at the same state; only the start of the chain
-// differs. In units of the standard deviation, the error of the Gaussian mean is
-// O(h^{s+5/2}) with Newton, but O(h^{3/2−s}) with Current; for s ≥ 2 the latter grows as
-// the step becomes smaller. The first steps of a multistep method are taken by Method
-// itself.
+// The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. This
+// distribution exists only if its density can be normalised; otherwise the error is
+// ErrImproper. The mean of the exact distribution is not the root of r. Newton and
+// Current have the same exact distribution, because they evaluate J at the same state;
+// only the start of the chain differs. In units of the standard deviation, the error of
+// the Gaussian mean is O(h^{s+5/2}) with Newton, but O(h^{3/2−s}) with Current; for s ≥ 2
+// the latter grows as the step becomes smaller. The first steps of a multistep method are
+// taken by Method itself.
 //
 // A chain uses random numbers in addition to ξ, and the path is discontinuous where a
 // move changes from accepted to rejected. Inference needs paths that depend smoothly on θ
@@ -93,8 +93,8 @@ func (m *method) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return x, nil
 }
 
-// A move proposes ζ′ = keep × ζ + size × η. It is reversible with respect to N(0, I) if
-// keep² + size² = 1, and with respect to Lebesgue measure if keep = 1.
+// A move proposes ζ′ = keep × ζ + size × η. The move is reversible with respect to N(0,
+// I) if keep² + size² = 1, and with respect to Lebesgue measure if keep = 1.
 type move struct {
 	keep, size float64
 	walk       bool
@@ -197,7 +197,7 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 const mostSearched = 256
 
 // The method searches() reports whether the method search() has to check step i of path
-// 0. It checks all steps or, if there are more than mostSearched, this number of evenly
+// 0. All steps are checked or, if there are more than mostSearched, this number of evenly
 // spaced steps.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet

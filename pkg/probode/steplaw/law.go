@@ -13,9 +13,9 @@ import (
 )
 
 // A Law gives the exact density of the state Z_{i+1} after one step of an implicit
-// method, given the earlier states, and the Gaussian approximation to this density. It
-// serves figures and tests. In one and two dimensions it computes moments of the exact
-// distribution by quadrature, independently of the chain of Exact.
+// method, given the earlier states, and the Gaussian approximation to this density. A Law
+// is used for figures and tests. In one and two dimensions it computes moments of the
+// exact distribution by quadrature, independently of the chain of Exact.
 //
 // A Law has its own workspace and must not be used by two goroutines at the same time.
 type Law struct {
@@ -165,7 +165,7 @@ func (s *Law) Residual(dst, z []float64) {
 }
 
 // LogDensity returns the exact log density −½ r(z)ᵀ H⁻¹ r(z). It is not normalised:
-// Moments has the normalising constant. It is NaN if H is singular.
+// Moments has the normalising constant. The result is NaN if H is singular.
 func (s *Law) LogDensity(z []float64) float64 {
 	s.checkLen(z)
 	if s.singular != nil {
@@ -180,7 +180,7 @@ func (s *Law) LogDensity(z []float64) float64 {
 }
 
 // LogGaussian returns the normalised log density of the Gaussian approximation N(Mean,
-// Cov) at z. It is NaN if Cov is singular.
+// Cov) at z. The result is NaN if Cov is singular.
 func (s *Law) LogGaussian(z []float64) float64 {
 	s.checkLen(z)
 	if s.singular != nil {

@@ -164,7 +164,7 @@ func (q weightedQuantiles) slope(p float64) float64 {
 }
 
 // The method part() summarises the draws x[c][k] for which in[c][k] is 1, with weights w.
-// If the argument in is nil, it uses all draws; if w is nil, the weights are equal. It
+// If the argument in is nil, all draws are used; if w is nil, the weights are equal. It
 // also returns the influence of draw k of chain c, multiplied by the weight of the draw
 // and divided by the share of the draws that are used.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
@@ -207,9 +207,9 @@ func (by Measure) Apply(x, in [][]float64) Value {
 }
 
 // Stretches divides each chain of x into n parts and uses only the draws x[c][k] for
-// which in[c][k] is 1. It returns the contribution of each part to the error of the
-// centre and of the logarithm of the spread, scaled so that the error is the mean of the
-// contributions.
+// which in[c][k] is 1. Stretches returns the contribution of each part to the error of
+// the centre and of the logarithm of the spread, scaled so that the error is the mean of
+// the contributions.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	return stretches(x, influence, n)
@@ -237,10 +237,10 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 }
 
 // Weighed compares the draws x with the same draws under weights w of mean 1, using only
-// the draws x[c][k] for which in[c][k] is 1. It returns the difference of the centres, in
-// units of the parameter, and the ratio of the spreads. Let φ and ψ be the influence
-// functions of the plain draws, and φ_w and ψ_w those of the weighted draws. Then the
-// errors of the two results are those of the means of φ − w φ_w and ψ − w ψ_w.
+// the draws x[c][k] for which in[c][k] is 1. Weighed returns the difference of the
+// centres, in units of the parameter, and the ratio of the spreads. Let φ and ψ be the
+// influence functions of the plain draws, and φ_w and ψ_w those of the weighted draws.
+// Then the errors of the two results are those of the means of φ − w φ_w and ψ − w ψ_w.
 //
 // Weighed also returns the accurate centre and spread. The accurate centre is all.Center,
 // the centre of all draws, minus this difference; the accurate spread is found in the

@@ -2,9 +2,9 @@
 // as rand.New(rand.NewPCG(hi, lo)).NormFloat64(), in half the time.
 //
 // The noise is drawn again each time a path is computed, and most of the cost of a draw
-// in math/rand/v2 is an interface call for each word. Here the generator, PCG-DXSM with
-// 128 bits of state [O'Neill 2014], and the ziggurat of 128 strips [Marsaglia & Tsang
-// 2000] run on local variables.
+// in math/rand/v2 is an interface call for each word. In this package the generator,
+// PCG-DXSM with 128 bits of state [O'Neill 2014], and the ziggurat of 128 strips
+// [Marsaglia & Tsang 2000] are implemented with local variables and without such calls.
 package normal
 
 import (
@@ -98,7 +98,7 @@ func (s *Source) Fill(dst []float64) {
 }
 
 // The method holds() reports whether |j| < inside, where j is the lower half of u as a
-// signed integer. It tests 0 ≤ j + inside−1 < 2 inside−1 in one comparison.
+// signed integer. To do this with one comparison, it tests 0 ≤ j + inside−1 < 2 inside−1.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
 // The function reject() returns the normal variate for a word u whose point is near the

@@ -7,7 +7,8 @@ import (
 	"math"
 )
 
-// A Condition is true where G is positive. When it becomes true, Jump changes the state.
+// A Condition is true where G is positive. When the condition becomes true, Jump changes
+// the state.
 type Condition struct {
 	Name    string
 	G       func(t float64, x, theta []float64) float64
@@ -97,10 +98,10 @@ func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 }
 
 // Within reports whether a condition that was false is true at the end of the step from a
-// to b, or just before b, where x is the state at b. It returns the time at which the
-// condition is true. It also examines the time just before b, because a condition such as
-// x > 1 && t < 4 can become false again exactly at the end of the step. The result ok is
-// false if no such condition is true at either time.
+// to b, or just before b, where x is the state at b. The first result is the time at
+// which the condition is true. Within also examines the time just before b, because a
+// condition such as x > 1 && t < 4 can become false again exactly at the end of the step.
+// The result ok is false if no such condition is true at either time.
 func (w *Watch) Within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
 	for _, end := range []float64{b, math.Nextafter(b, a)} {
 		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {
