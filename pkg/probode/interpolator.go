@@ -118,8 +118,8 @@ func (p *Interpolator) place(n int) {
 }
 
 // At writes the values of the path z at each of the times to dst in row-major order:
-// dst[n*d+k] is component k at the time with index n. At panics if the length of an
-// argument is wrong.
+// dst[n*d+k] is component k at the time with index n. The method At panics if the length
+// of an argument is wrong.
 func (p *Interpolator) At(dst, z []float64) {
 	if len(dst) != len(p.first)*p.d {
 		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, the number of times multiplied by the dimension", len(dst), len(p.first), p.d))

@@ -99,9 +99,9 @@ func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 
 // Within reports whether a condition that was false is true at the end of the step from a
 // to b, or just before b, where x is the state at b. The first result is the time at
-// which the condition is true. Within also examines the time just before b, because a
-// condition such as x > 1 && t < 4 can become false again exactly at the end of the step.
-// The result ok is false if no such condition is true at either time.
+// which the condition is true. The method Within also examines the time just before b,
+// because a condition such as x > 1 && t < 4 can become false again exactly at the end of
+// the step. The result ok is false if no such condition is true at either time.
 func (w *Watch) Within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
 	for _, end := range []float64{b, math.Nextafter(b, a)} {
 		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {
@@ -112,8 +112,8 @@ func (w *Watch) Within(a, b float64, x, theta []float64) (end float64, ok bool, 
 }
 
 // Happen performs the jumps of the conditions that are true for the state x and were
-// false before, and of those that become true as a result of these jumps. Happen is
-// called at the end of a step.
+// false before, and of those that become true as a result of these jumps. The method
+// Happen is called at the end of a step.
 func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	var which []int
 	for first := 0; ; {
