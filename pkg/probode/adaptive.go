@@ -10,17 +10,18 @@ import (
 // Adaptive is a Mesh whose steps are chosen anew at every θ, by an error-controlled run
 // of the classical method, as in a likelihood that calls an adaptive solver. The solution
 // meets the tolerance at every θ, but it is discontinuous at those θ at which a step
-// changes from accepted to rejected. It has no noise, because grids of different lengths
-// cannot share ξ. Frozen is smooth in θ and has noise.
+// changes from accepted to rejected. A solution on such a grid has no noise, because
+// grids of different lengths cannot share ξ. With the mesh Frozen, the solution is smooth
+// in θ and can have noise.
 //
 // Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
 // within a step, the step is repeated with other lengths until its end coincides with
 // that moment, up to rounding: the Trigger is positive at the end of the step, but it was
 // not positive a few units in the last place of t earlier. If several Triggers become
-// positive in one step, only the first one counts. The jump is then applied, and the
-// method starts again. On the Path that Hold returns, the event times depend on θ, and
-// derivatives include this dependence. It is an error if the times of an event
-// accumulate, as the impact times of a bouncing ball do.
+// positive in one step, the step ends when the first of them becomes positive. The jump
+// is then applied, and the method is restarted. On the Path that Hold returns, the event
+// times depend on θ, and derivatives include this dependence. It is an error if the times
+// of an event accumulate, as the impact times of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.
@@ -41,8 +42,8 @@ func (a Adaptive) frozen() Frozen {
 func (a Adaptive) String() string { return a.Tolerance.String() + ", again at every θ" }
 
 // Bind returns a Path that implements Holdable, with steps that end at the given times.
-// It runs the method at the given θ, and returns an error if the tolerance cannot be met
-// there.
+// Bind runs the method at the given θ, and returns an error if the tolerance cannot be
+// met at this θ.
 func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func (s *adaptivePath) place(theta []float64) (err error) {
 }
 
 // States fails if the run fails: if the tolerance cannot be met, if too many steps are
-// needed, if F is not finite, or if ctx ends. It does not run the method again if the
+// needed, if F is not finite, or if ctx ends. States does not run the method again if the
 // last run was at the same θ.
 func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
 	d := s.p.Dim()
@@ -166,8 +167,8 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 	return g.Bind(ctx, Setup{Method: s.m}, s.p, theta, s.times)
 }
 
-// holdLocated returns the Path on the grid of the last run. That run was performed at
-// theta, and located the times of the events.
+// holdLocated returns the Path on the grid of the last run, which was performed at theta
+// and located the times of the events.
 func (s *adaptivePath) holdLocated(ctx context.Context, theta []float64) (Path, error) {
 	q, crossings, which := s.p.located(s.c.watch.Fired)
 	at := slices.Clone(theta)

@@ -29,12 +29,12 @@ import (
 type Reverser interface {
 	Stepper
 	// Reverse propagates gradients back through step i, which led from x to next with the
-	// same theta, xi and scale. It adds the contributions of a.Next to the other
-	// gradients in a. After a Start at the beginning of a segment, it is called for the
-	// steps of the segment from the last to the first. A multistep method keeps the
-	// gradients with respect to earlier states, or to earlier values of f, until Reverse
-	// reaches their steps. A wrapper around a Stepper that is not a Reverser returns
-	// errors.ErrUnsupported.
+	// same theta, xi and scale. Reverse adds the contributions of a.Next to the other
+	// gradients in a. For each segment, the method Start is called at the beginning of
+	// the segment, and then Reverse for the steps from the last to the first. A multistep
+	// method keeps the gradients with respect to earlier states, or to earlier values of
+	// f, until Reverse reaches their steps. A wrapper around a Stepper that is not a
+	// Reverser returns errors.ErrUnsupported.
 	Reverse(a *Adjoint, i int, x, next, theta, xi, scale []float64) error
 }
 
@@ -50,13 +50,13 @@ type Gradient struct {
 // respect to the states of the path. The path z is the one that Solve has computed for θ
 // and ξ. If event times depend on θ, the states are those at the moving grid points.
 //
-// This requires one backward pass through the steps, for any number of parameters. With
-// Problem.Pullback, or with FJ and FTheta, the gradient is exact up to rounding. Some
-// derivatives are computed by central differences with a relative error of 10⁻¹⁰: those
-// of event times, of jumps, of a Start without StartTheta, of f with respect to t if
-// events move with θ, and of a Jacobian in the noise. Each evaluation of f in a step
-// requires 2d further evaluations of F if there is no FJ, and 2p if there is no FTheta.
-// Nothing but the path is stored, so no more memory is needed than for z and w.
+// Computing the gradient requires one backward pass through the steps, for any number of
+// parameters. With Problem.Pullback, or with FJ and FTheta, the gradient is exact up to
+// rounding. Some derivatives are computed by central differences with a relative error of
+// 10⁻¹⁰: those of event times, of jumps, of a Start without StartTheta, of f with respect
+// to t if events move with θ, and of a Jacobian in the noise. Each evaluation of f in a
+// step requires 2d further evaluations of F if there is no FJ, and 2p if there is no
+// FTheta. Nothing but the path is stored, so no more memory is needed than for z and w.
 //
 // If the method is not a Reverser, Gradient solves for the derivatives along each
 // parameter, as SolveTangents does, and returns errors.ErrUnsupported if g.Xi is not nil.
@@ -244,8 +244,8 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	}
 	scale := s.scale
 	if s.scaling == ScaleLocal {
-		// With ScaleLocal, the noise was added after the step of the method. The
-		// gradients of the method need the state before the noise was added.
+		// With ScaleLocal, noise was added to the result of the step. The gradients of
+		// the method are computed at the state before the noise was added.
 		if xi != nil {
 			r.Noise(xi, scale)
 			copy(r.clean, next)
@@ -308,7 +308,8 @@ func (r *reverseRun) pass(j int, times []float64) {
 }
 
 // The method jump() propagates gradients back through the jump of event j; x is the state
-// before the event. If the event has no JumpPullback, central differences take its place.
+// before the event. If the event has no JumpPullback, central differences are used
+// instead.
 func (r *reverseRun) jump(j int, x, theta []float64) {
 	s := r.s
 	e := s.g.events[j]
@@ -405,8 +406,8 @@ func (r *reverseRun) when(dtheta, theta []float64) {
 	}
 }
 
-// The method each() adds the central differences of value, which is a function of
-// r.theta, to dtheta.
+// The method each() computes the gradient of the function value(), which depends on
+// r.theta, by central differences, and adds it to dtheta.
 func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 	copy(r.theta, theta)
 	for k, v := range theta {
@@ -425,10 +426,10 @@ func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 // Reversible is a Path that can compute gradients of functions of its states.
 type Reversible interface {
 	Path
-	// Gradient computes the gradient of Σ wᵀx and stores it in g. Here x are the states
-	// that the last call of States has computed for these θ and ξ, and w has the same
-	// length. If w is the gradient of a function with respect to the states, g is the
-	// gradient of that function with respect to θ and ξ. The error is
+	// Gradient computes the gradient of Σ wᵀx and stores it in g. Here x denotes the
+	// states that the last call of States has computed for these θ and ξ, and w has the
+	// same length. If w is the gradient of a function with respect to the states, g is
+	// the gradient of that function with respect to θ and ξ. The error is
 	// errors.ErrUnsupported if the states have no derivative.
 	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Problem makes promises: that FJ returns the Jacobian of F, that Pullback agrees with
-// it, that no entry lies outside Band, that f does not depend on t if Autonomous is set,
-// that f is 0 for the components in Noiseless, and that F sets every element of dst. They
-// are checked at the start, and at a few points of the first path of a Solver. Later
-// paths need no checks.
+// The fields of a Problem must be consistent: FJ must return the Jacobian of F, Pullback
+// must agree with this Jacobian, no entry may lie outside Band, f may not depend on t if
+// Autonomous is set, f must be 0 for the components in Noiseless, and F must set every
+// element of dst. These conditions are checked at the initial state, and at a few points
+// of the first path that a Solver computes. Later paths are not checked.
 
 // checkSteps returns an error if the step size is not positive and finite, if it exceeds
 // the span, or if a path with steps of this size does not fit in memory.
@@ -63,7 +63,8 @@ func (p *Problem) CheckDense(matrices int) error {
 	return nil
 }
 
-// checkStart checks the promises of the problem p at the start of its span.
+// checkStart checks whether the fields of the problem p are consistent at the start of
+// its span.
 func (p *Problem) checkStart() (err error) {
 	x0 := make([]float64, p.Dim())
 	t := p.Span[0]
@@ -87,7 +88,8 @@ func (p *Problem) beside(t float64, theta []float64) float64 {
 	return t
 }
 
-// checkPath checks the promises of the problem along a path.
+// checkPath checks whether the fields of the problem are consistent at a few points of a
+// path.
 func (s *Solver) checkPath(z, theta []float64) error {
 	const points = 5
 	n := s.Steps()
@@ -111,7 +113,7 @@ func (s *Solver) checkPath(z, theta []float64) error {
 	return nil
 }
 
-// checkAt checks the promises of the problem p at (t, x, θ).
+// checkAt checks whether the fields of the problem p are consistent at (t, x, θ).
 func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	f, again := make([]float64, p.Dim()), make([]float64, p.Dim())
 	p.F(f, t, x, theta)
@@ -181,10 +183,10 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.Title(), i, f[i], fx[i], t, short(x))
 		}
 	}
-	// At a kink of f only one-sided differences give the Jacobian, and either of the two
-	// is accepted. If the terms of f cancel, increments must be large; if a component is
-	// zero, they must be very small. So an entry is reported as wrong only if it
-	// disagrees with every kind of difference.
+	// At a kink of f, only one-sided differences give the Jacobian, and agreement with
+	// the left or with the right difference is enough. If the terms of f cancel,
+	// increments must be large; if a component is zero, they must be very small. So an
+	// entry is reported as wrong only if it disagrees with every kind of difference.
 	fd := p.NewJacobian()
 	diff := newDifferencer(p)
 	rounding := 4 * epsilon // of f, which would be mistaken for a wrong entry with very small increments
@@ -290,9 +292,9 @@ func (p *Problem) checkWideBand(t float64, x, theta []float64) error {
 	return nil
 }
 
-// Fail returns the *SolveError for step i in state x. If the path diverged or a matrix was
-// singular, it looks for the reason, which may be f itself. Failures are frequent in
-// samplers, so it allocates nothing but the error.
+// Fail returns the *SolveError for a failure of step i, which began at the state x. If
+// the path diverged or a matrix was singular, Fail looks for the reason, which may be f
+// itself. Failures are frequent in samplers, so Fail allocates nothing but the error.
 func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 	i = min(i, s.Steps()-1)
 	all := new(struct {

@@ -6,8 +6,8 @@ import (
 )
 
 // A ComplexLU holds the factors of P(cI − J) = LU for a complex c and a real J. An
-// implicit Runge–Kutta method needs them for each conjugate pair of eigenvalues of its
-// coefficient matrix [Hairer & Wanner 1996, §IV.8].
+// implicit Runge–Kutta method needs these factors for each conjugate pair of eigenvalues
+// of its coefficient matrix [Hairer & Wanner 1996, §IV.8].
 type ComplexLU struct {
 	d, low, up int // for a banded J, up includes the diagonals that row exchanges may fill
 	banded     bool
@@ -30,13 +30,14 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 	return f
 }
 
-// Factorize sets f to the factors of (re + i im)I − J. It reports whether that matrix has
-// an inverse. The result is false if a pivot is zero or an element is not finite.
+// Factorize sets f to the factors of (re + i im)I − J. Factorize reports whether this
+// matrix has an inverse. The result is false if a pivot is zero or an element is not
+// finite.
 func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
 		panic(fmt.Sprintf("probode: the dimension is %d and the lower bandwidth is %d: want %d and %d, as in NewComplexLU", j.D, j.Lower, f.d, f.low))
 	}
-	// In both kinds of storage, element (i, j) has the index i*step + j + at. Row
+	// In dense and in band storage, element (i, j) has the index i*step + j + at. Row
 	// exchanges leave the multipliers of earlier columns in place, because band storage
 	// has no room to move them.
 	d, a, w := f.d, f.a, f.stride
@@ -139,7 +140,8 @@ func (f *ComplexLU) Solve(re, im []float64) {
 // The function magnitude() returns |re| + |im|, which is good enough to compare pivots.
 func magnitude(z complex128) float64 { return math.Abs(real(z)) + math.Abs(imag(z)) }
 
-// The function reciprocal() returns 1/z by Smith's rule, which avoids squaring the parts.
+// The function reciprocal() returns 1/z by Smith's rule, which avoids squaring the real
+// and imaginary parts.
 func reciprocal(z complex128) complex128 {
 	x, y := real(z), imag(z)
 	if math.Abs(x) >= math.Abs(y) {

@@ -171,8 +171,9 @@ func (c *controller) happen(cause int) error {
 	return nil
 }
 
-// locate reports whether a trigger becomes true in step i, which has just been taken. If
-// so, the step is repeated so that it ends where this first happens.
+// The method locate() reports whether a trigger becomes true in step i, which has just
+// been taken. If so, the step is repeated so that it ends where a trigger first becomes
+// true.
 func (c *controller) locate(i int) (bool, error) {
 	end, ok, err := c.watch.Within(c.g.t[i], c.g.t[i+1], c.next, c.theta)
 	if !ok {
@@ -194,9 +195,9 @@ func (c *controller) locate(i int) (bool, error) {
 	return true, err
 }
 
-// The method grid() returns the grid of the last run for p at θ. Here p and θ are the
-// problem and the parameters of the run, or p is a copy of the problem in which the
-// events that the run located have known times.
+// The method grid() returns the grid of the last run for p at θ. The arguments p and θ
+// are the problem and the parameters of the run, or p is a copy of the problem in which
+// the events that the run located have known times.
 func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	g, err := NewGrid(p, theta, slices.Clone(c.times))
 	if err != nil {
@@ -430,13 +431,14 @@ func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {
 		// The relative error of a step from a zero state may be the same for every length
-		// of the step, as for x′ = t⁵. The scale is then the size that the state would
-		// reach over the whole span.
+		// of the step, as for x′ = t⁵. The error is then compared with the size that the
+		// state would reach over the whole span.
 		top = min(vector.MaxAbs(next)/part, math.MaxFloat64)
 	}
 	top = max(top, vector.MaxAbs(next))
 	for k, e := range local {
-		// Comparisons are much faster than max, which treats NaN and −0 separately.
+		// Comparisons are much faster than the built-in function max, which treats NaN
+		// and −0 separately.
 		r := math.Abs(e) / t.size(k, x[k], next[k], peak[k], top)
 		if !(r <= worst) {
 			if worst = r; e != e {

@@ -6,10 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Differentiator gives the derivative of f at a point along directions in (t, x, θ). It
-// uses Problem.FJ and Problem.FTheta if they exist, and otherwise one difference of F for
-// each direction. It owns a workspace, so each goroutine needs a Differentiator of its
-// own.
+// A Differentiator gives the derivative of f at a point along directions in (t, x, θ).
+// The derivative is computed with Problem.FJ and Problem.FTheta if they exist, and
+// otherwise with one difference of F for each direction. A Differentiator has a
+// workspace, so each goroutine needs a Differentiator of its own.
 type Differentiator struct {
 	p      *Problem
 	lin    *Linearizer // nil if differences of F include x
@@ -133,8 +133,8 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 }
 
 // SecondAlong writes to dst the derivative of Ju, the Jacobian times a constant vector,
-// along the same direction as in Along. It uses central differences of FJ, or mixed
-// second differences of F.
+// along the same direction as in Along. SecondAlong uses central differences of FJ, or
+// mixed second differences of F.
 func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	clear(dst)
@@ -180,7 +180,7 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 
 // The method reach() returns the factor by which a movement must be multiplied so that
 // the component with the largest relative change changes by its own absolute value. The
-// factor is +Inf if nothing moves.
+// factor is +Inf if no component changes.
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {

@@ -38,11 +38,11 @@ type Settings struct {
 	// computed at each of Times. For up to 4096 paths they are sample quantiles; for more
 	// paths they come from a histogram with 4096 bins: see Ensemble.Quantile.
 	Quantiles []float64
-	// KeepPaths asks for the paths themselves, at Times. Without it, the memory in use
-	// does not grow with the number of paths.
+	// KeepPaths asks for the paths themselves, at Times. If KeepPaths is false, the
+	// memory in use does not grow with the number of paths.
 	KeepPaths bool
 	// Workers is the number of paths computed at the same time; zero means the number of
-	// cores. It does not change the result.
+	// cores. The number of workers does not change the result.
 	Workers int
 	// Progress, if not nil, is called from time to time with the number of paths done,
 	// never by two goroutines at once.
@@ -55,14 +55,14 @@ type Ensemble struct {
 	Problem *Problem
 	Grid    *Grid
 
-	// T holds the times of the series below.
+	// T holds the times of the series in the following fields.
 	T []float64
 	// Mean and SD are the sample mean and standard deviation of the paths.
 	Mean, SD [][]float64
 	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096 paths, the
 	// quantile is interpolated in a histogram with 4096 bins, which spans twice the range
-	// of the first 4096 paths. In addition to its Monte Carlo error it then has an error
-	// of less than one bin, 1/2048 of that range.
+	// of the first 4096 paths. In addition to its Monte Carlo error, such a quantile has
+	// an error of less than one bin, 1/2048 of that range.
 	Quantile [][][]float64
 	// Deterministic is the classical solution, ξ = 0.
 	Deterministic [][]float64
@@ -71,7 +71,7 @@ type Ensemble struct {
 	Paths [][]float64
 	// N is the number of paths from which the moments are computed. Failed is the number
 	// of paths that could not be computed and are left out, and Failure is the error of
-	// the first of them.
+	// the first path that failed.
 	N, Failed int
 	Failure   error
 }
@@ -101,8 +101,8 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	return g.finish(ctx, err)
 }
 
-// check returns an error if an argument is not allowed. It is called before anything is
-// computed.
+// The method check() returns an error if an argument is not allowed. It is called before
+// anything is computed.
 func (s *Settings) check(ctx context.Context, p *Problem, paths int) error {
 	const maxWorkers = 4096 // more than any machine can use
 	switch {
@@ -155,7 +155,7 @@ type block struct {
 	failure error       // of the first path that failed
 }
 
-// gather prepares a run of n paths.
+// The method gather() prepares a run of n paths.
 func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gathering, error) {
 	g := &gathering{Settings: s, n: n, workers: make([]*worker, cmp.Or(s.Workers, runtime.GOMAXPROCS(0)))}
 	var err error
@@ -183,7 +183,7 @@ func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gat
 	return g, nil
 }
 
-// The method solver() returns the Solver that s asks for, on its grid at θ.
+// The method solver() returns a Solver with the settings s, on the grid for θ.
 func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, []float64, error) {
 	theta, err := p.Parameters(s.Theta)
 	if err != nil {
@@ -231,7 +231,8 @@ func (g *gathering) classical() error {
 	return err
 }
 
-// solve computes the paths i with from ≤ i < to as worker w. It returns nil if ctx ends.
+// The method solve() computes the paths i with from ≤ i < to as worker w. The result is
+// nil if ctx ends.
 func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 	if g.workers[w] == nil {
 		g.workers[w] = &worker{g.solver.Clone(), make([]float64, g.solver.PathLen()), make([]float64, g.solver.NoiseLen())}
@@ -270,8 +271,8 @@ func (g *gathering) at(dst, z []float64) []float64 {
 	return dst
 }
 
-// commit adds a block to the ensemble, in the order of the paths. Blocks after an
-// unfinished one are left out.
+// The method commit() adds a block to the ensemble, in the order of the paths. Blocks
+// after an unfinished block are left out.
 func (g *gathering) commit(r *block) {
 	if r == nil || g.stopped {
 		g.stopped = true
@@ -297,7 +298,7 @@ func (g *gathering) commit(r *block) {
 	}
 }
 
-// finish returns the ensemble of the paths that were committed.
+// The method finish() returns the ensemble of the paths that were committed.
 func (g *gathering) finish(ctx context.Context, err error) (*Ensemble, error) {
 	e, d := g.e, g.solver.d
 	e.N, e.Mean, e.SD = g.total.N, series(g.total.Mean, d), series(g.total.SD(), d)
@@ -329,12 +330,12 @@ func series(rows []float64, d int) [][]float64 {
 }
 
 // Ordered calls work(w, i) for i = 0, …, n−1 on the given number of goroutines; w is the
-// index of the goroutine. It calls commit with the results in the order of i, so that
-// sums do not depend on the number of workers. Only a few results wait for their turn at
-// any time. If ctx ends, Ordered starts no more work, commits the results of the work in
-// progress, and returns the cause. If work or commit panics, or if work ends its
-// goroutine, Ordered stops with an error, which is a [*PanicError] in the case of a
-// panic.
+// index of the goroutine. Ordered calls commit with the results in the order of i, so
+// that sums do not depend on the number of workers. At any time, only a few results are
+// waiting to be committed. If ctx ends, Ordered starts no more work, commits the results
+// of the work in progress, and returns the cause. If work or commit panics, or if work
+// ends its goroutine, Ordered stops with an error, which is a [*PanicError] in the case
+// of a panic.
 func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, commit func(T)) error {
 	type item struct {
 		i     int

@@ -9,7 +9,8 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// These errors can occur in a step. Their messages suggest what to try.
+// The following errors can occur in a step of a solver. The messages of these errors
+// suggest what to try.
 var (
 	// ErrDiverged says that the state is NaN, infinite or larger than TooLarge.
 	ErrDiverged = errors.New("the path diverges: try a smaller step or, for a stiff problem, an implicit method")
@@ -23,8 +24,8 @@ var (
 	ErrParameter = errors.New("a parameter is not a finite number")
 	// ErrStart says that the initial state is NaN, infinite or extremely large.
 	ErrStart = errors.New("the initial state is not finite")
-	// ErrStretched says that the event times at this θ stretch a segment of the grid too
-	// far.
+	// ErrStretched says that the event times at this θ make a segment of the grid much
+	// longer than it was when the grid was made.
 	ErrStretched = errors.New("the event times are too far from those for which the grid was made: make it at another θ, or with smaller steps")
 )
 

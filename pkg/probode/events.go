@@ -7,16 +7,16 @@ import (
 )
 
 // An Event is a moment at which the state jumps, as at a dose, or at which f changes
-// form, as when an infusion begins. Every grid has a point there, no step crosses it, and
-// a multistep method is restarted after it. Without the Event, a solver would step across
-// the discontinuity.
+// form, as when an infusion begins. Every grid has a point at the time of the Event, no
+// step crosses this time, and a multistep method is restarted after it. Without the
+// Event, a solver would step across the discontinuity.
 type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string
 
 	// Time is the time of the event. The function When, if not nil, takes the place of
-	// Time and returns the time for θ, as for a dose with an unknown lag. It must be
-	// continuous in θ. An event outside the span is ignored.
+	// Time and returns the time for θ, as for a dose with an unknown lag. The function
+	// When must be continuous in θ. An event outside the span is ignored.
 	Time float64
 	When func(theta []float64) float64
 
@@ -24,13 +24,14 @@ type Event struct {
 	// Trigger passes from a value ≤ 0 to a value > 0, as 1 − x[0] does where x[0] falls
 	// below 1. The time at which this happens is located along the numerical solution, up
 	// to rounding: see Adaptive. Only Adaptive and reference.Accurate can solve a problem
-	// with such an event. Trigger must be a continuous function of all its arguments. If
-	// the sign changes twice within a step, this goes unnoticed; setting an upper bound
-	// on the step length helps.
+	// that has an event with a Trigger. Trigger must be a continuous function of all its
+	// arguments. Two changes of sign within one step go unnoticed; to prevent this, set
+	// an upper bound on the step length.
 	Trigger func(t float64, x, theta []float64) float64
 
 	// AtStart says that the event also happens at the start of the span if Trigger is
-	// positive there. Otherwise Trigger must first be ≤ 0.
+	// positive there. Otherwise Trigger must be ≤ 0 at some time before the event can
+	// happen.
 	AtStart bool
 
 	// Jump, if not nil, receives the state just before time t in x, and overwrites it
@@ -38,15 +39,16 @@ type Event struct {
 	Jump func(x []float64, t float64, theta []float64)
 
 	// JumpPullback, if not nil, replaces λ, the gradient of a function with respect to the
-	// state after the jump, by the gradient with respect to the state x before it. It adds
-	// the gradient with respect to θ to dtheta, and returns the derivative with respect to
-	// t. Without it, gradients of functions of a path take 2(d+p) calls of Jump.
+	// state after the jump, by the gradient with respect to the state x before it.
+	// JumpPullback adds the gradient with respect to θ to dtheta, and returns the
+	// derivative with respect to t. Without JumpPullback, the gradient of a function of a
+	// path requires 2(d+p) calls of Jump for each event.
 	JumpPullback func(lambda, dtheta, x []float64, t float64, theta []float64) (dt float64)
 
 	// SeenAfter says that an observation at the time of the event shows the state after
-	// the jump. Otherwise it shows the state before the jump, as when blood is drawn
-	// before a dose is given. An observation at the time that a Trigger determines always
-	// shows the state after the jump.
+	// the jump. If SeenAfter is false, the observation shows the state before the jump,
+	// as when blood is drawn before a dose is given. An observation at the time that a
+	// Trigger determines always shows the state after the jump.
 	SeenAfter bool
 }
 
@@ -101,13 +103,14 @@ func Doses(component int, amount float64, times ...float64) []Event {
 	return out
 }
 
-// An Input is a function of time that is given by values at some times, for use in F of a
-// Problem: an infusion, or a measured forcing. It is linear between consecutive times,
-// and constant before the first time and after the last one. If Constant is set, it is
-// constant from each time to the next, and zero before the first.
+// An Input is a function of time that is given by its values at some times, for use in F
+// of a Problem: an infusion, or a measured forcing. The function is linear between
+// consecutive times, and constant before the first time and after the last one. If
+// Constant is set, the function is constant from each time to the next, and zero before
+// the first.
 //
-// The function or its slope is discontinuous at the times, so a Problem that uses
-// an Input needs its Events.
+// The function or its slope is discontinuous at these times, so a Problem that uses an
+// Input must include the events that the method Events returns.
 type Input struct {
 	Times, Values []float64 // increasing times, as many values
 	Constant      bool      // Values[i] holds from Times[i] on
@@ -165,10 +168,10 @@ type window struct {
 }
 
 // The method segmented() returns a copy of p whose functions are never called with the
-// time of an event. The argument points to the segment of the current step. If the step
-// begins or ends at an event, t is moved by one ulp into this segment, so that a
-// condition such as t < 5 in F is evaluated on the side on which the step lies. Methods
-// need not take account of this.
+// time of an event. The argument now points to the segment of the current step. If the
+// step begins or ends at an event, t is moved by one ulp into this segment, so that a
+// condition such as t < 5 in F is evaluated on the side on which the step lies. The code
+// of a method need not take account of such conditions.
 func (p *Problem) segmented(now *segment) *Problem {
 	q := *p
 	q.window = &window{now, len(p.Theta)}

@@ -11,13 +11,14 @@ import (
 )
 
 // A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events cut it into
-// segments. At an event two neighbouring grid points have the same time. The first has
-// the state before the event, the second the state after it. The step between them has
-// length zero and stands for the event.
+// segments. At an event two neighbouring grid points have the same time. The state before
+// the event belongs to the first of them, and the state after it to the second. The step
+// between them has length zero and stands for the event.
 //
-// Event times may depend on θ. The grid then moves with them: a segment keeps the number
-// and the relative positions of its points, so that Z is as smooth in θ as the problem. A
-// Grid is made for one θ and can be used at others; each Solver moves its own copy.
+// Event times may depend on θ. The grid then moves with the event times: a segment keeps
+// the number and the relative positions of its points, so that Z is as smooth in θ as the
+// problem. A Grid is made for one value of θ and can be used at other values; each Solver
+// moves the points of its own copy.
 type Grid struct {
 	t      []float64
 	h      float64 // the step of a uniform grid; 0 for any other
@@ -135,8 +136,8 @@ func checkStep(span [2]float64, h float64) error {
 	return nil
 }
 
-// divide appends the points strictly between a and b that divide the interval into the
-// fewest equal steps of at most h.
+// The function divide() appends the points strictly between a and b that divide the
+// interval into the fewest equal steps of at most h.
 func divide(t []float64, a, b, h float64) []float64 {
 	n := math.Ceil((b - a) / h * (1 - 1e-9))
 	for i := 1.0; i < n; i++ {
@@ -282,14 +283,15 @@ func (g *Grid) Refined(i int) int {
 	return 2*i - g.segment(i) // the steps of events are not cut
 }
 
-// Times returns the times t₀, …, t_N. The caller must not change them.
+// Times returns the times t₀, …, t_N. The caller must not change the elements of the
+// result.
 func (g *Grid) Times() []float64 { return g.t }
 
 // Steps returns N, the number of steps; each event counts as one step.
 func (g *Grid) Steps() int { return len(g.t) - 1 }
 
-// H returns the length of the step from t[i] to t[i+1]. On a uniform grid it
-// is the same number for all i.
+// H returns the length of the step from t[i] to t[i+1]. On a uniform grid the result is
+// the same number for all i.
 func (g *Grid) H(i int) float64 {
 	if g.h > 0 {
 		return g.h
@@ -362,7 +364,7 @@ func (g *Grid) near(i int) float64 {
 	return 1e-9*h + 4*epsilon*math.Abs(g.t[i])
 }
 
-// find returns the grid point at time t.
+// The method find() returns the grid point at time t.
 func (g *Grid) find(t float64) (int, bool) {
 	i := sort.SearchFloat64s(g.t, t)
 	if i == len(g.t) || i > 0 && t-g.t[i-1] < g.t[i]-t {
@@ -389,20 +391,21 @@ func (g *Grid) segment(i int) int {
 }
 
 // Segment returns the first and the last grid point of the segment that contains step i;
-// segments lie between events. A multistep method starts at the first of them.
+// segments lie between events. A multistep method is started at the first grid point of
+// each segment.
 func (g *Grid) Segment(i int) (from, to int) {
 	j := sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to > i })
 	return g.seg[j].from, g.seg[j].to
 }
 
-// Grows reports whether g is the unfinished grid of an error-controlled run. Its times
-// still change, so nothing that depends on the lengths of steps can be computed in
-// advance.
+// Grows reports whether g is the unfinished grid of an error-controlled run. The times of
+// such a grid still change, so nothing that depends on the lengths of steps can be
+// computed in advance.
 func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
 // Place returns t[i] if no event time depends on θ, otherwise the position of grid point
-// i in its segment, from 0 to 1. Ratios of steps that are computed from it within a
-// segment do not depend on θ, not even in the last bit.
+// i in its segment, from 0 to 1. Within a segment, ratios of step lengths that are
+// computed from Place do not depend on θ, not even in the last bit.
 func (g *Grid) Place(i int) float64 {
 	if !g.moving {
 		return g.t[i]

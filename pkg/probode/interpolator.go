@@ -8,16 +8,17 @@ import (
 )
 
 // Between the grid points a path is the polynomial through neighbouring points. With q+1
-// points, where q is the order of the method, its error of O(h^{q+1}) falls faster than
-// the O(h^q) error of the points themselves. But the error constants of Runge–Kutta
-// methods are so small that with practical steps the error of the interpolation would
-// dominate. One more point is enough for all methods up to order 4. A path then has the
-// order of its method at every time, and steps need not end at the observation times.
-// Hermite interpolation needs fewer points, but it also needs f at each of them, and on a
-// stiff problem f multiplies the error of a state by the stiffness.
+// points, where q is the order of the method, the O(h^{q+1}) error of the interpolation
+// decreases faster than the O(h^q) error at the grid points. But the error constants of
+// Runge–Kutta methods are so small that, with steps of practical size, the error of the
+// interpolation would dominate. With one more point, the error of the interpolation is
+// small enough for all methods up to order 4. A path then has the order of its method at
+// every time, and steps need not end at the observation times. Hermite interpolation
+// needs fewer points, but it also needs f at each of them, and on a stiff problem f
+// multiplies the error of a state by the stiffness.
 
-// An Interpolator gives paths at times that need not be grid points. Its value at time t
-// is the Lagrange polynomial
+// An Interpolator gives paths at times that need not be grid points. The value of an
+// Interpolator at time t is the Lagrange polynomial
 //
 //	Z(t) = Σⱼ wⱼ(t) Zⱼ,   wⱼ(t) = ∏_{m≠j} (t − t_m)/(t_j − t_m),
 //
@@ -41,7 +42,8 @@ import (
 //
 // An Interpolator belongs to the grid of its Solver. If event times do not depend on θ,
 // it never changes, and all clones of its Solver and any number of goroutines can share
-// it. Otherwise it can be used only with its own Solver, and only after a solve.
+// it. If event times depend on θ, an Interpolator can be used only with its own Solver,
+// and only after a solve.
 type Interpolator struct {
 	g       *Grid
 	d       int
@@ -82,7 +84,7 @@ func (p *Interpolator) place(n int) {
 		p.first[n], p.weights[n] = i, p.weights[n][:0]
 		return
 	}
-	// j is the segment between events that contains t.
+	// The variable j is the index of the segment between events that contains t.
 	j := g.segment(i)
 	for j > 0 && t < g.t[g.seg[j].from] {
 		j--
@@ -116,7 +118,8 @@ func (p *Interpolator) place(n int) {
 }
 
 // At writes the values of the path z at each of the times to dst in row-major order:
-// dst[n*d+k] is component k at the time with index n. It panics if a length is wrong.
+// dst[n*d+k] is component k at the time with index n. The method At panics if the length
+// of an argument is wrong.
 func (p *Interpolator) At(dst, z []float64) {
 	if len(dst) != len(p.first)*p.d {
 		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, the number of times multiplied by the dimension", len(dst), len(p.first), p.d))
@@ -148,7 +151,7 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 }
 
 // Last returns the index of the last grid point that is used for the time with index n.
-// Row needs the path up to this point, which lies some steps beyond the time.
+// Row needs the path up to this point, which lies a few steps after the time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 
 // If event times depend on θ, grid points move, and states at fixed times change with

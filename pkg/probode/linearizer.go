@@ -7,7 +7,8 @@ import (
 )
 
 // A Linearizer gives f and its Jacobian at a point, from Problem.FJ or by finite
-// differences of F. It owns a workspace, so each goroutine needs a Linearizer of its own.
+// differences of F. A Linearizer has a workspace, so each goroutine needs a Linearizer of
+// its own.
 type Linearizer struct {
 	p    *Problem
 	diff *differencer // nil if the problem has FJ

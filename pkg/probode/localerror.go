@@ -12,7 +12,7 @@ type localizer interface {
 }
 
 // newLocalizer returns the estimator of the local errors of a stepper on g: the stepper
-// itself or, if it has no estimate and remembers no earlier steps, step doubling.
+// itself or, if it has no estimate and uses no earlier steps, step doubling.
 func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error) {
 	if e, ok := step.(Estimator); ok {
 		return e, nil
@@ -23,7 +23,7 @@ func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error
 	return newDoubling(p, m, g)
 }
 
-// The function remembers() reports whether a stepper remembers earlier steps.
+// The function remembers() reports whether a Stepper stores values from earlier steps.
 func remembers(step Stepper) bool {
 	r, ok := step.(Rememberer)
 	return ok && r.Memory() > 0
@@ -36,8 +36,8 @@ func remembers(step Stepper) bool {
 //	(next − next₂) · 2^q / (2^q − 1),
 //
 // where q is the order of the method. Doubled computes the same paths as Method. A method
-// that needs the estimate only in some of its steps can ask for it through the Stepper
-// that Doubled returns.
+// that needs the estimate only in some of its steps can obtain it from the Stepper that
+// Doubled returns.
 type Doubled struct{ Method }
 
 func (m Doubled) String() string { return m.Method.String() + ", doubled" }
@@ -57,10 +57,11 @@ type doubled struct {
 	*doubling
 }
 
-// A doubling estimates the local errors of a method on g. Its estimates have the order of
-// the method. An embedded formula has a lower order, which is good enough to choose steps
-// but not to scale noise: on the FitzHugh–Nagumo problem the estimate of Radau5 is fifty
-// times too large at a tolerance of 10⁻³, and 300 times too large at 10⁻⁵.
+// A doubling estimates the local errors of a method on g. These estimates have the same
+// order as the method. An embedded formula has a lower order, which is good enough to
+// choose steps but not to scale noise: on the FitzHugh–Nagumo problem the estimate of
+// Radau5 is fifty times too large at a tolerance of 10⁻³, and 300 times too large at
+// 10⁻⁵.
 type doubling struct {
 	g    *Grid
 	half Stepper // makes the two steps of half the length
@@ -139,9 +140,9 @@ func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 }
 
 // Strain returns the largest local error of the classical path at θ, divided by the
-// tolerance of the run that made the grid. If it is far above one, the grid, which was
-// made at another θ, is too coarse at this θ. It is an error if the grid does not come
-// from an error-controlled run.
+// tolerance of the run that made the grid. If the result is far above one, the grid,
+// which was made at another θ, is too coarse at this θ. It is an error if the grid does
+// not come from an error-controlled run.
 func (s *Solver) Strain(theta []float64) (float64, error) {
 	if s.g.tol == nil {
 		return 0, fmt.Errorf("%s: the steps of the grid (%v) were not chosen for a tolerance", s.p.Title(), s.g)

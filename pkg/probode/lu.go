@@ -6,7 +6,7 @@ import (
 )
 
 // An LU holds the factors of P(cI − J) = LU, for solves with several right-hand sides.
-// It works for matrices of the shape for which it was made.
+// An LU can be used only for matrices of the shape for which it was made.
 type LU struct {
 	d, low, up int // for a banded J, up includes the diagonals that row exchanges may fill
 	banded     bool
@@ -38,7 +38,7 @@ func NewLU(j *Matrix) *LU {
 	return f
 }
 
-// Factorize sets f to the factors of cI − J. It reports whether that matrix has an
+// Factorize sets f to the factors of cI − J. Factorize reports whether this matrix has an
 // inverse. The result is false if a pivot is zero or an element is not finite.
 func (f *LU) Factorize(c float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
@@ -151,8 +151,8 @@ func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	return true
 }
 
-// subtract subtracts l times the vector top from the vector row; both have the same
-// length.
+// The function subtract() subtracts l times the vector top from the vector row; both have
+// the same length.
 func subtract(row []float64, l float64, top []float64) {
 	row = row[:len(top)]
 	q := 0

@@ -2,13 +2,15 @@ package probode
 
 import "fmt"
 
-// This is the linear algebra of an implicit step: a Jacobian J in dense or band storage,
-// and the factors of Γ = cI − J with partial pivoting, for real and for complex c.
+// This file contains the linear algebra for implicit steps: a Jacobian J in dense or band
+// storage, and the factors of Γ = cI − J with partial pivoting, for real and for complex
+// c.
 //
 // gonum has no LU factorisation of banded matrices, and its dense LU factorisation
-// allocates memory and is slow for the two or three dimensions of most models. Here only
-// NewDense, NewBanded, NewLU and NewComplexLU allocate memory, there is code without
-// loops for up to four dimensions, and the zeros of a dense matrix cost almost nothing.
+// allocates memory and is slow for the two or three dimensions of most models. In this
+// package only NewDense, NewBanded, NewLU and NewComplexLU allocate memory, there is code
+// without loops for up to four dimensions, and the zeros of a dense matrix cost almost
+// nothing.
 
 // A Matrix is a d×d matrix in row-major order. In a dense matrix, element (i, j) is
 // A[i*D+j]. A banded matrix stores only the elements with −Lower ≤ j−i ≤ Upper: element
@@ -89,7 +91,8 @@ func (m *Matrix) AddMul(dst []float64, c float64, x []float64) {
 }
 
 // addMulDense processes four rows at a time, because the processor computes four
-// independent sums side by side. Each sum is taken in the order of the columns.
+// independent sums side by side. The terms of each sum are added in the order of the
+// columns.
 func (m *Matrix) addMulDense(dst []float64, c float64, x []float64) {
 	d, a := m.D, m.A
 	x = x[:d]

@@ -7,9 +7,10 @@ import (
 )
 
 // Uniform is the Mesh with steps of size h. Between two events all steps have the same
-// length: the largest up to h that divides the time between the events. So h need not
-// divide the span. States at the observation times are interpolated; if there are few
-// steps between events, use Through instead. Grid.String gives the size of the steps.
+// length: the largest up to h that divides the time between the events. So the span need
+// not be a multiple of h. States at the observation times are interpolated; if there are
+// few steps between events, use Through instead. Grid.String gives the actual size of the
+// steps.
 type Uniform float64
 
 func (h Uniform) grid(_ context.Context, p *Problem, _ Method, theta, _ []float64) (*Grid, error) {
@@ -23,9 +24,9 @@ func (h Uniform) Bind(ctx context.Context, s Setup, p *Problem, at, times []floa
 
 func (h Uniform) String() string { return fmt.Sprintf("h = %g", float64(h)) }
 
-// Through is the Mesh whose steps end at the observation times and at events. Between
-// two consecutive such times the steps have equal length, which is at most the given
-// size.
+// Through is the Mesh whose steps end at the observation times and at events. Between two
+// consecutive times of observations or events, the steps have equal length, which is at
+// most the given size.
 type Through float64
 
 func (h Through) grid(_ context.Context, p *Problem, _ Method, theta, times []float64) (*Grid, error) {
@@ -43,9 +44,9 @@ func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the tim
 // method at one θ, and is used for all θ and ξ, so that Z is smooth in θ. The grid
 // includes the requested times and the events.
 //
-// The run knows f only at the points where it has evaluated f, so it may miss a pulse in
-// f that is shorter than the steps around it. Declare the ends of the pulse as events, or
-// set Max.
+// The run evaluates f at only a few points in each step, so it may miss a pulse in f that
+// is shorter than the steps around it. To prevent this, declare the ends of the pulse as
+// events, or set Max.
 //
 // By default the noise on such a grid is scaled by the local errors of the run: see
 // ScaleDefault.
@@ -68,9 +69,9 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	return f.run(ctx, p, m, theta, times, true)
 }
 
-// The method run() returns the grid of the run at theta. If the argument local is true,
-// the grid also contains the local errors, which scale noise. Computing them can take as
-// long as the run.
+// The method run() performs the error-controlled run at theta, and returns its grid. If
+// the argument local is true, the grid also contains the local errors, which scale noise.
+// Computing these errors can take as long as the run itself.
 func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	return g, nil
 }
 
-// Bind returns the Path on g. With this method a Grid is also a Mesh.
+// Bind returns the Path on g. With the method Bind, a Grid is also a Mesh.
 func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	return bindGrid(ctx, g, s, p, at, times)
 }

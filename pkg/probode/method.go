@@ -2,9 +2,9 @@ package probode
 
 import "errors"
 
-// This file defines the interface to methods. Everything that works with one Method works
-// with all of them, whether they belong to this module or not: ensembles, calibration,
-// samplers, and assessments of the solver's error.
+// This file defines the interface to methods. Ensembles, calibration, samplers and
+// assessments of the solver's error work with every Method, whether it belongs to this
+// module or not.
 
 // A Method solves initial value problems step by step. Its values are plain data.
 type Method interface {
@@ -15,19 +15,19 @@ type Method interface {
 	// method is O(h^q).
 	Order() int
 
-	// Noise describes the random numbers of a step in d dimensions.
+	// Noise describes the random numbers used in a step in d dimensions.
 	Noise(d int) Noise
 
-	// Stepper returns a Stepper for p on g. It may use the grid to prepare coefficients.
-	// An error says why the method cannot solve p. In an error-controlled run the grid g
-	// grows with each step, and the last step may change until it is accepted. If event
-	// times depend on θ, the times of g move, but the ratios of steps within a segment do
-	// not change.
+	// Stepper returns a Stepper for the problem p on the grid g. A Stepper may use the
+	// grid to compute coefficients in advance. An error says why the method cannot solve
+	// p. In an error-controlled run the grid g grows with each step, and the last step
+	// may change until it is accepted. If event times depend on θ, the times of g move,
+	// but the ratios of steps within a segment do not change.
 	Stepper(p *Problem, g *Grid) (Stepper, error)
 }
 
-// Noise describes the random numbers of a step, and how the size of the noise depends
-// on the step.
+// Noise describes the random numbers used in a step, and how the size of the noise
+// depends on the step.
 type Noise struct {
 	// Normals is the number of standard normal variates for each step. If it is the
 	// dimension of the state, each component has a variate of its own, in the same
@@ -42,16 +42,17 @@ type Noise struct {
 	Quiet int
 }
 
-// A Stepper takes the steps of a path, one after another. It owns its workspace and its
-// memory of earlier steps, and serves one goroutine.
+// A Stepper takes the steps of a path, one after another. It has its own workspace and
+// may store values from earlier steps, so it must not be used by two goroutines at the
+// same time.
 //
-// The Stepper of a one-step method needs only these two methods. The interfaces below
-// describe optional capabilities, which are used if a Stepper has them. Start and Step
-// return errors such as ErrSingular or ErrNewton; the caller checks whether the state is
-// finite.
+// The Stepper of a one-step method needs only the methods Start and Step. The interfaces
+// below describe optional capabilities, which are used if a Stepper has them. Start and
+// Step return errors such as ErrSingular or ErrNewton; the caller checks whether the
+// state is finite.
 type Stepper interface {
-	// Start begins at grid point i in the state x, and discards the memory of earlier
-	// steps. It is called at the beginning of each segment of the grid.
+	// Start begins at grid point i in the state x, and discards the values stored from
+	// earlier steps. Start is called at the beginning of each segment of the grid.
 	Start(i int, x, theta []float64) error
 
 	// Step writes the state at t[i+1] to dst, given the state x at t[i]. The argument
@@ -60,9 +61,9 @@ type Stepper interface {
 	Step(dst []float64, i int, x, theta, xi, scale []float64) error
 }
 
-// A Rememberer is a Stepper that remembers earlier steps, as those of multistep methods
-// do. A Stepper without these methods is assumed to remember no earlier steps, so that it
-// can continue at any grid point.
+// A Rememberer is a Stepper that stores values from earlier steps, as the Stepper of a
+// multistep method does. A Stepper that is not a Rememberer is assumed to use no earlier
+// steps, so that it can continue at any grid point.
 type Rememberer interface {
 	Stepper
 	// Memory returns the length of the slice that Save fills.
@@ -75,9 +76,8 @@ type Rememberer interface {
 }
 
 // An Estimator is a Stepper that can estimate its local error. For any other Stepper that
-// does not remember earlier steps, the error is estimated by step doubling. A Stepper
-// that remembers earlier steps and is not an Estimator cannot be used under error
-// control.
+// does not use earlier steps, the error is estimated by step doubling. A Stepper that
+// uses earlier steps and is not an Estimator cannot be used under error control.
 type Estimator interface {
 	Stepper
 	// LocalError writes to dst an estimate of the error of each component in the last
@@ -96,15 +96,15 @@ type Chooser interface {
 	// next. The argument size is the local error of the step in units of the tolerance.
 	// If size is at most 1, the step is accepted; +Inf means that the step failed. The
 	// argument units is a function that expresses another estimate in the same units.
-	// Choose returns the factor by which the length of the step should change, for the
-	// next step or for the repetition of this one. After a failed step the factor is
-	// ignored, and the step is repeated with an eighth of its length.
+	// Choose returns the factor by which the length of the step should be multiplied for
+	// the next step, or for the repetition of this step. After a failed step the factor
+	// is ignored, and the step is repeated with an eighth of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
 	// Chosen returns the order of the last step, or 0 if the method has only one.
 	Chosen() int
 }
 
-// A Runner is a Stepper that takes many steps of a segment at once, for speed.
+// A Runner is a Stepper that, for speed, takes many steps of a segment in one call.
 type Runner interface {
 	Stepper
 	// Run takes those steps i of the path z for which from ≤ i < to. The caller has set
@@ -117,17 +117,16 @@ type Runner interface {
 	Runs() bool
 }
 
-// A Recaller is a Stepper that can compute its memory from the states of a path, as
-// multistep methods can, without repeating the steps. Solver.Stepper uses it.
+// A Recaller is a Stepper that can compute the values it stores from the states of a
+// path, as multistep methods can, without repeating the steps. Solver.Stepper uses it.
 type Recaller interface {
 	Stepper
-	// Recall sets the memory to what it would be before step i of the path z. The first
-	// argument is the grid point at which the segment begins.
+	// Recall sets the stored values to what they would be before step i of the path z.
+	// The argument from is the grid point at which the segment begins.
 	Recall(from, i int, z, theta []float64)
 }
 
-// An ImplicitStep describes the equation of a step of an implicit method: the
-// discrepancy
+// An ImplicitStep describes the equation of a step of an implicit method: the residual
 //
 //	r(z) = Inv z − Known − f(T, z),
 //
@@ -139,7 +138,7 @@ type ImplicitStep struct {
 	// before it, since F is not called at the time of an event.
 	T   float64
 	Inv float64
-	// Solved says that Mean solves r(z) = 0. Otherwise Mean solves the equation
+	// Solved says that Mean solves r(z) = 0. If Solved is false, Mean solves the equation
 	// linearised at Center.
 	Solved                       bool
 	Center, FCenter, Known, Mean []float64
@@ -150,9 +149,9 @@ type ImplicitStep struct {
 // An Implicit is a Stepper that gives access to the equations of its steps.
 type Implicit interface {
 	Stepper
-	// Implicit sets s to the equation of step i, which begins in state x. It allocates
-	// the slices and the matrix of s if they are nil. The error is ErrStarting for the
-	// first steps of a multistep method, which are explicit.
+	// Implicit sets s to the equation of step i, which begins in state x. Implicit
+	// allocates the slices and the matrix of s if they are nil. The error is ErrStarting
+	// for the first steps of a multistep method, which are explicit.
 	Implicit(s *ImplicitStep, i int, x, theta []float64) error
 }
 

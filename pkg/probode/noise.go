@@ -9,16 +9,17 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/normal"
 )
 
-// The noise ξ of a path is plain data: N × n standard normal variates, row-major, with
-// row i for the step from tᵢ to t_{i+1}. The code in this file draws ξ and changes it by
-// preconditioned Crank–Nicolson moves.
+// The noise ξ of a path is an array of N × n standard normal variates in row-major order,
+// with row i for the step from tᵢ to t_{i+1}. The code in this file draws ξ and changes
+// it by preconditioned Crank–Nicolson moves.
 
 // noiseBlock is the number of consecutive elements of ξ that come from one
 // stream. Every block has a stream of its own.
 const noiseBlock = 256
 
 // DrawNoise fills xi with the standard normal variates of the path with the given number.
-// They depend only on (seed, path); the first n of them do not depend on len(xi).
+// These variates depend only on (seed, path), and the first n of them do not depend on
+// len(xi).
 func DrawNoise(xi []float64, seed, path uint64) {
 	var source normal.Source
 	for from := 0; from < len(xi); from += noiseBlock {
@@ -47,8 +48,8 @@ func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	}
 }
 
-// Stream returns a generator whose random numbers depend only on seed and key. Use it for
-// results that do not depend on the number of workers: give each independent piece of
+// Stream returns a generator whose random numbers depend only on seed and key. To obtain
+// results that do not depend on the number of workers, give each independent piece of
 // work a key of its own.
 func Stream(seed uint64, key ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(streams.Seed(seed, key...)))

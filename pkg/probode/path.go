@@ -8,14 +8,15 @@ import (
 )
 
 // A Path solves a problem as specified by a Setup: it gives the states at the times that
-// were passed to Bind, as a function of θ and ξ. It owns its workspace and serves one
-// goroutine. The interfaces below describe capabilities that a Path may have: Tangential,
-// Reversible, Holdable and Gridded.
+// were passed to Bind, as a function of θ and ξ. It has its own workspace, so it must not
+// be used by two goroutines at the same time. The interfaces below describe capabilities
+// that a Path may have: Tangential, Reversible, Holdable and Gridded.
 type Path interface {
-	// States writes the states at the times to dst, row-major: dst[n*d+k] is component k
-	// at time n. The argument xi, of length NoiseLen, holds the standard normal variates
-	// ξ of the noise; nil stands for ξ = 0, the classical solution. It returns the error
-	// of a solve that failed, or of ctx, which can end a solve early.
+	// States writes the states at the times that were passed to Bind to dst, in row-major
+	// order: dst[n*d+k] is component k at time n. The argument xi, of length NoiseLen,
+	// holds the standard normal variates ξ of the noise; nil stands for ξ = 0, the
+	// classical solution. States returns the error of a solve that failed, or of ctx,
+	// which can end a solve early.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
 	// NoiseLen returns the length of ξ, which is 0 if there is no noise.
@@ -32,10 +33,10 @@ type Path interface {
 // Tangential is a Path that can compute derivatives of its states.
 type Tangential interface {
 	Path
-	// Tangents does the same as States. It also writes the derivatives of the states
-	// along M directions in θ, with ξ fixed, to ddst. Direction m is row m of the M×p
-	// matrix dtheta; its derivatives are ddst[m*len(dst):(m+1)*len(dst)]. The error is
-	// errors.ErrUnsupported if the states have no derivative.
+	// Tangents does the same as States. Tangents also writes the derivatives of the
+	// states along M directions in θ, with ξ fixed, to ddst. Direction m is row m of the
+	// M×p matrix dtheta; its derivatives are ddst[m*len(dst):(m+1)*len(dst)]. The error
+	// is errors.ErrUnsupported if the states have no derivative.
 	Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error
 }
 
@@ -43,7 +44,8 @@ type Tangential interface {
 // at every θ, but can be replaced by a smooth Path near a given θ.
 type Holdable interface {
 	Path
-	// Hold returns a Path that is smooth in θ and equal to this one at theta.
+	// Hold returns a Path that is smooth in θ, and that gives the same states as this
+	// Path at theta.
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 
@@ -79,8 +81,8 @@ func newGridPath(s *Solver, times []float64) (*gridPath, error) {
 	return &gridPath{solver: s, at: at, times: times, z: make([]float64, s.PathLen())}, nil
 }
 
-// The method follow() binds the solver to ctx, so that a solve ends when ctx ends. It
-// does nothing if ctx is the context of the last solve, because binding takes time.
+// The method follow() binds the solver to ctx, so that a solve ends when ctx ends. To
+// save time, it does nothing if ctx is the context of the last solve.
 func (g *gridPath) follow(ctx context.Context) {
 	done := ctx.Done()
 	if done == g.done {

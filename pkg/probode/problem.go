@@ -12,8 +12,8 @@ import (
 //
 //	x′(t) = f(t, x; θ),   x(t₀) = x₀(θ),   t ∈ [t₀, t₁],
 //
-// for a state x ∈ ℝᵈ. It stores nothing between calls: θ is an argument, so any number of
-// goroutines can use one Problem if its functions allow it.
+// for a state x ∈ ℝᵈ. A Problem stores nothing between calls: θ is an argument, so any
+// number of goroutines can use one Problem if its functions allow it.
 //
 // Grids and Solvers keep a pointer to their Problem, so do not change it after they are
 // made; change a copy instead. Note that a copy shares the elements of Events, X0 and
@@ -27,8 +27,9 @@ type Problem struct {
 	F func(dst []float64, t float64, x, theta []float64)
 
 	// FJ, if not nil, writes f(t, x; θ) into f and its Jacobian ∂f/∂x into jac in one
-	// pass. The two often share most of their work, and an implicit step needs both. Set
-	// FJ if speed is important. On entry jac is zero. It is d×d, row-major,
+	// pass. f and its Jacobian often have most of their terms in common, and an implicit
+	// step needs both. Set FJ if speed is important. On entry jac is zero. It is d×d,
+	// row-major,
 	//
 	//	jac[i*d+j] = ∂fᵢ/∂xⱼ,
 	//
@@ -40,29 +41,30 @@ type Problem struct {
 	FJ func(f, jac []float64, t float64, x, theta []float64)
 
 	// FTheta, if not nil, writes ∂f/∂θ to dst in row-major order, with a row for each
-	// component of f: dst[i*len(theta)+j] = ∂fᵢ/∂θⱼ. On entry dst is zero. It is used for
-	// derivatives of a path; without it, these derivatives are computed with differences
-	// of F.
+	// component of f: dst[i*len(theta)+j] = ∂fᵢ/∂θⱼ. On entry dst is zero. FTheta is used
+	// for derivatives of a path; if it is nil, these derivatives are computed with
+	// differences of F.
 	FTheta func(dst []float64, t float64, x, theta []float64)
 
-	// Pullback, if not nil, adds the derivatives of the number λᵀf(t, x; θ) with respect
-	// to x and θ to dx and dtheta, and returns the derivative of that number with respect
-	// to t. It does the work of FJ and FTheta for gradients of functions of a path: see
-	// Solver.Gradient. If there are many parameters, it takes much less time than filling
-	// and multiplying the two matrices. If it adds nothing and returns NaN, FJ and FTheta
-	// are used instead.
+	// Pullback, if not nil, adds the derivatives of the scalar λᵀf(t, x; θ) with respect
+	// to x and θ to dx and dtheta, and returns the derivative of this scalar with respect
+	// to t. Pullback is used instead of FJ and FTheta to compute gradients of functions
+	// of a path: see Solver.Gradient. If there are many parameters, it takes much less
+	// time than filling and multiplying the matrices ∂f/∂x and ∂f/∂θ. If Pullback adds
+	// nothing and returns NaN, FJ and FTheta are used instead.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
 	// X0 is the initial state; its length is the dimension d.
 	X0 []float64
 
-	// Start, if not nil, writes the initial state for θ to x0. It replaces the values of
-	// X0, whose length is still d. An unknown initial value is an ordinary parameter.
+	// Start, if not nil, writes the initial state for θ to x0. These values replace those
+	// of X0, but the length of X0 still gives d. An unknown initial value is an ordinary
+	// parameter.
 	Start func(x0, theta []float64)
 
 	// StartTheta, if not nil, writes the derivative of Start to dst in row-major order,
-	// with a row for each component of the state. On entry dst is zero. Without it,
-	// derivatives of a path are computed with differences of Start.
+	// with a row for each component of the state. On entry dst is zero. If StartTheta is
+	// nil, derivatives of a path are computed with differences of Start.
 	StartTheta func(dst, theta []float64)
 
 	// Span holds t₀ < t₁.
@@ -80,8 +82,8 @@ type Problem struct {
 	// Its Span and Theta are ignored.
 	Hybrid *Problem
 
-	// Theta is the nominal parameter vector, which is used if the caller gives none. It
-	// is nil for a problem without parameters.
+	// Theta is the nominal parameter vector, which is used if the caller gives none.
+	// Theta is nil for a problem without parameters.
 	Theta []float64
 
 	// Band, if not nil, says that the Jacobian is banded. An implicit step then costs
@@ -93,8 +95,8 @@ type Problem struct {
 	Autonomous bool
 
 	// Noiseless lists the components of the state, counted from 0, for which f is always
-	// 0: they are constant, apart from Jumps of Events. Every method computes them
-	// exactly, so they get no noise.
+	// 0: they are constant, apart from Jumps of Events. Every method computes these
+	// components exactly, so they have no noise.
 	Noiseless []int
 
 	// States and Params name the components of x and θ; nil stands for x1, x2, … and
@@ -147,11 +149,11 @@ func (p *Problem) Initial(dst, theta []float64) {
 //
 //	θ′ = (θ, x₀ₖ, …),
 //
-// so that they can be inferred like any other parameter. Their nominal values are the
-// initial values of p. Their names are the names of the states, without a unit and
-// followed by 0: hare0 for hare, x1_0 for x1. The F and FJ of p are still called with
-// only the original θ. It panics if p has no such component, or already has a parameter
-// with that name.
+// so that they can be inferred like any other parameter. The nominal values of the
+// additional parameters are the initial values of p. Their names are the names of the
+// states, without a unit and followed by 0: hare0 for hare, x1_0 for x1. The F and FJ of
+// p are still called with only the original θ. UnknownStart panics if p has no such
+// component, or already has a parameter with such a name.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())

@@ -7,8 +7,8 @@ import (
 )
 
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
-// step depends on. A Reverser knows the derivatives of a step; given Next, it adds the
-// contributions of the step to all other gradients.
+// step depends on. A Reverser uses the derivatives of a step to compute, from Next, the
+// contributions of the step to all other gradients, and adds them.
 type Adjoint struct {
 	Next []float64 // with respect to the state at the end of the step
 
@@ -16,7 +16,7 @@ type Adjoint struct {
 	Xi, Scale []float64 // with respect to the normal variates and their scales; nil if there are none
 
 	// Time and Length are the derivatives with respect to t[i] and to the length of the
-	// step. They are used only if Moves is set.
+	// step. Time and Length are used only if Moves is set.
 	Time, Length float64
 
 	// Moves says that event times, and therefore the grid, depend on θ.
@@ -32,7 +32,7 @@ type Adjoint struct {
 // applied to another problem. It has no slices yet.
 func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: newFieldAdjoint(p)} }
 
-// Noise adds the gradients of scale times ξ, which was added to the next state.
+// Noise adds the gradients of the noise, scale times ξ, that was added to the next state.
 func (a *Adjoint) Noise(xi, scale []float64) {
 	for k, v := range xi {
 		a.Xi[k] += scale[k] * a.Next[k]
@@ -40,13 +40,13 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 	}
 }
 
-// Field adds the gradients of the number λᵀf(t, x; θ), where t = t[i] + c h: it adds the
+// Field adds the gradients of the scalar λᵀf(t, x; θ), where t = t[i] + c h: it adds the
 // gradient with respect to x to dx, unless dx is nil, and the others to Theta, Time and
 // Length.
 //
-// It uses Problem.Pullback or, if that is nil or returns NaN, FJ and FTheta. Without
-// FTheta it requires 2p evaluations of F. Without FJ it requires 2d evaluations, unless
-// dx is nil.
+// Field uses Problem.Pullback or, if that is nil or returns NaN, FJ and FTheta. If there
+// is no FTheta, Field requires 2p evaluations of F. If there is no FJ, it requires 2d
+// evaluations of F, unless dx is nil.
 func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) {
 	e := a.field
 	if f := e.p.Pullback; f != nil {
@@ -73,10 +73,10 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 	}
 }
 
-// SecondField adds the gradients of the number λᵀf + μᵀJu, for constant λ, μ and u, where
-// f and J are taken at (t, x; θ). It is like Field, at twice the cost, and computes the
-// derivative along u by a central difference. The relative error is about 10⁻¹⁰, or 10⁻⁸
-// if FJ or FTheta is missing and there is no Problem.Pullback.
+// SecondField adds the gradients of the scalar λᵀf + μᵀJu, for constant λ, μ and u, where
+// f and J are evaluated at (t, x; θ). It works like Field, takes twice as long, and
+// computes the derivative along u by a central difference. The relative error is about
+// 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and there is no Problem.Pullback.
 func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	e := a.field
@@ -114,8 +114,8 @@ func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, thet
 	e.increment, a.Moves = cbrtEps, moves
 }
 
-// secondSlope returns the derivative of μᵀJ(t, x; θ)u with respect to t. Without FJ, eps
-// is the increment along u.
+// secondSlope returns the derivative of μᵀJ(t, x; θ)u with respect to t. If there is no
+// FJ, the argument eps is the increment along u.
 func (e *fieldAdjoint) secondSlope(mu, u []float64, eps, t float64, x, theta []float64) (sum float64) {
 	e.p.timeDifference(e.increment, t, func(c, t float64) {
 		if e.p.FJ != nil {
@@ -223,9 +223,8 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 }
 
 // The method at() returns λᵀf at theta1, and the time for which it was computed. If an
-// end of the segment depends on θ, this is the time that has the same relative position
-// in the segment as t, so that a condition on t in F is evaluated on the same side of the
-// event.
+// end of the segment depends on θ, this time has the same relative position in the
+// segment as t, so that a condition on t in F is evaluated on the same side of the event.
 func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
 	w := e.p.window
 	if w == nil {
@@ -273,7 +272,8 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 }
 
 // timeDifference passes the coefficients and times of a second-order difference inside
-// the segment to the function at(). Its increment is relative to the time.
+// the segment to the function at(). The argument increment is relative to |t| plus a
+// hundredth of the span.
 func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))
 	from, to := math.Inf(-1), math.Inf(1)
@@ -310,8 +310,8 @@ func (m *Matrix) addMulTransposed(dst, x []float64) {
 	}
 }
 
-// Transpose returns the transpose of m. If dst is nil, it writes the result to a new
-// matrix; otherwise dst must come from an earlier call for a matrix of the same shape.
+// Transpose returns the transpose of m. If dst is nil, the result is a new matrix;
+// otherwise dst must come from an earlier call for a matrix of the same shape.
 func (m *Matrix) Transpose(dst *Matrix) *Matrix {
 	if dst == nil {
 		if m.Banded {

@@ -80,7 +80,8 @@ func (m RungeKutta) tableau() *Tableau {
 	return m.Tableau
 }
 
-// check returns an error if the coefficients do not define an explicit method.
+// The method check() returns an error if the coefficients do not define an explicit
+// method.
 func (t *Tableau) check() error {
 	n := len(t.B)
 	if n == 0 || len(t.A) != n || len(t.C) != n || t.Order < 1 {

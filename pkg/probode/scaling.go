@@ -11,18 +11,18 @@ type Scaling int
 const (
 	// ScaleDefault is ScaleLocal on grids that have local errors, from an error-controlled
 	// run or a Setup with ScaleLocal. On all other grids, where nothing is known about
-	// the errors, it is ScaleStep.
+	// the errors, ScaleDefault is ScaleStep.
 	ScaleDefault Scaling = iota
-	// ScaleStep is the noise of the method itself, with scale √α h^p, as in the paper.
+	// ScaleStep is the noise of the method itself, with scale √α h^p, as in [T18].
 	ScaleStep
 	// ScaleLocal adds √α l √N ξ to the state after each of N steps, where l is the size
 	// of the local error of that step and component, on the classical path at the θ for
 	// which the Solver was made. The noise is thus the same multiple of the local error
-	// in each step. With α = 1, the standard deviation of the accumulated noise is at
-	// least the sum of the local errors if these all have the same sign. ScaleLocal works
-	// for any method, and α has no unit. The spread of its paths agrees better with the
-	// actual errors than the spread of paths with ScaleStep: see docs/calibration.md. It
-	// costs three classical solves before the first path.
+	// in each step. With α = 1, the standard deviation of the sum of the noise over all
+	// steps is at least the sum of the sizes of the local errors. ScaleLocal works for
+	// any method, and α has no unit. The spread of paths with ScaleLocal agrees better
+	// with the actual errors than the spread of paths with ScaleStep: see
+	// docs/calibration.md. ScaleLocal costs three classical solves before the first path.
 	ScaleLocal
 )
 
@@ -41,7 +41,7 @@ func (s Scaling) String() string {
 // Alpha returns the noise scale α.
 func (s *Solver) Alpha() float64 { return s.alpha }
 
-// SetAlpha changes the noise scale. It panics if alpha is negative or NaN.
+// SetAlpha changes the noise scale. SetAlpha panics if alpha is negative or NaN.
 func (s *Solver) SetAlpha(alpha float64) {
 	if !(alpha >= 0) {
 		panic(fmt.Sprintf("probode: alpha is %g: want a number ≥ 0", alpha))
@@ -52,7 +52,7 @@ func (s *Solver) SetAlpha(alpha float64) {
 
 // SetScaling changes how the size of the noise depends on the step. If scaling is
 // ScaleLocal and the grid has no local errors, SetScaling measures them along the
-// classical path at θ. Like any solve, this may fail.
+// classical path at θ. Like any solve, this computation may fail.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
@@ -96,7 +96,7 @@ func (s *Solver) byDefault() Scaling {
 	return ScaleLocal
 }
 
-// setUnit sets the scales of ScaleLocal for α = 1. It does not overwrite the old ones,
+// setUnit sets the scales of ScaleLocal for α = 1. It does not overwrite the old scales,
 // because a clone may use them.
 func (s *Solver) setUnit() {
 	n := 0
@@ -118,7 +118,7 @@ func (s *Solver) setUnit() {
 	}
 }
 
-// rescale updates the scales after a change of α or of the scaling.
+// The method rescale() updates the scales after a change of α or of the scaling.
 func (s *Solver) rescale() {
 	if n := s.normals(); len(s.scale) != n {
 		s.scale = make([]float64, n)

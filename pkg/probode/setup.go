@@ -9,7 +9,7 @@ import (
 )
 
 // A Setup says how a problem is solved: by which method, on which mesh, and with how
-// much noise. It is plain data: to get another Setup, copy it and change a field.
+// much noise. To get a different Setup, copy it and change a field.
 type Setup struct {
 	Method Method
 
@@ -21,17 +21,17 @@ type Setup struct {
 	// default for the grid: see ScaleDefault.
 	Scaling Scaling
 
-	// Alpha is the noise scale α ≥ 0, which multiplies the variance of the noise. It is
-	// calibrated for the Method, the Mesh and the Scaling; 0 is the classical method.
+	// Alpha is the noise scale α ≥ 0, which multiplies the variance of the noise. A
+	// calibrated Alpha is valid only for this Method, Mesh and Scaling; 0 is the
+	// classical method.
 	Alpha float64
 }
 
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or fills gaps in s from t: it returns a copy of s that has the Method or the Mesh of t
-// if s has none. A Method that the mesh does not need is not copied. Alpha and Scaling
-// remain those of s.
+// Or returns a copy of s in which a missing Method or Mesh is replaced by that of t. A
+// Method that the mesh does not need is not copied. Alpha and Scaling remain those of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh
@@ -87,7 +87,7 @@ func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path,
 }
 
 // Grid returns the grid on which s solves p, made for θ and, if the mesh uses them, for
-// the times at which the solution is needed. With ScaleLocal the grid has the local
+// the times at which the solution is needed. With ScaleLocal the grid contains the local
 // errors of the classical path at θ. For a Mesh that chooses its steps at every θ, Grid
 // returns the grid of the Path that Hold returns. The error says why there is no grid.
 func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
@@ -181,7 +181,7 @@ func (s Setup) String() string {
 	return strings.Join(words, ", ")
 }
 
-// MarshalJSON writes the method and the mesh by their names.
+// MarshalJSON writes the names of the method and of the mesh instead of their fields.
 func (s Setup) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Method  string  `json:"method,omitempty"`
@@ -203,13 +203,13 @@ func (s Setup) MarshalJSON() ([]byte, error) {
 
 // A Mesh says how the steps of a Setup are chosen. Uniform, Through, Frozen and Adaptive
 // are meshes, and so are a Grid and reference.Accurate. You can use a mesh of your own
-// wherever these can be used.
+// wherever these meshes can be used.
 type Mesh interface {
 	// Bind prepares to solve p with s. The argument times holds the times at which states
 	// are needed; nil stands for all grid points, if the mesh has a grid. The argument at
 	// is the θ at which the grid is frozen and local errors are measured; nil stands for
-	// the nominal θ. Expensive preparations are done here, once; other goroutines use
-	// clones.
+	// the nominal θ. Bind performs expensive preparations once; other goroutines use
+	// clones of the result.
 	Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error)
 
 	// String describes the mesh in a few words, such as "h = 0.1".

@@ -3,9 +3,9 @@ package probode
 import "math"
 
 // In up to four dimensions the cost of an elimination is mainly the latency of its
-// successive divisions. A direct inverse has only one or two of them. It is as accurate
-// as elimination unless the terms of a determinant nearly cancel; in that case the caller
-// uses elimination with pivoting.
+// successive divisions. A formula for the inverse needs only one or two successive
+// divisions. The formula is as accurate as elimination unless the terms of a determinant
+// nearly cancel; in that case the caller uses elimination with pivoting.
 
 // The constant cancels is the smallest allowed ratio of a determinant to the sum of the
 // magnitudes of its terms. With this limit, at most seven of the 53 bits of the
@@ -24,7 +24,7 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 }
 
 // Inverse3 returns (cI − J)⁻¹ by cofactors, row by row, for J given row by row. The result
-// ok is false if the terms of the determinant nearly cancel or if it is not a number.
+// ok is false if the terms of the determinant nearly cancel or if the determinant is NaN.
 //
 // The error of a cofactor, ε‖A‖² with A = cI − J, is harmless if ok is true: divided by
 // |det| it is at most the error ε‖A‖‖A⁻¹‖² of a stable elimination, times σ₃/σ₂ ≤ 1.
@@ -50,8 +50,8 @@ func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01,
 //
 //	cI − J = (P Q; R S),   W = RP⁻¹,   T = S − WQ,
 //
-// and sets f to P⁻¹, Q, W and T⁻¹. It returns false if the terms of det P, of an element
-// of T or of det T nearly cancel, or if an element of W exceeds 4, because the
+// and sets f to P⁻¹, Q, W and T⁻¹. blocks4 returns false if the terms of det P, of an
+// element of T or of det T nearly cancel, or if an element of W exceeds 4, because the
 // elimination might then be inaccurate.
 func blocks4(f *[16]float64, c float64, j *[16]float64) bool {
 	p0, p1, p2, p3 := c-j[0], -j[1], -j[4], c-j[5]

@@ -16,8 +16,8 @@ import (
 //	Z = Z(θ, ξ),   ξ ∈ ℝ^{N×n},
 //
 // with n normal variates for each step, and ξ = 0 gives the classical method. Everything
-// else in this module uses this function. A Solver owns its workspace, so a solve does
-// not allocate, and each goroutine needs its own Solver (see Clone).
+// else in this module uses this function. A Solver has its own workspace, so a solve
+// allocates no memory, and each goroutine needs its own Solver (see Clone).
 type Solver struct {
 	p, inside *Problem // as given, and as steppers get it: see Problem.segmented
 	m         Method
@@ -84,8 +84,8 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	return s, nil
 }
 
-// The method on() gives s a stepper for the grid g, or for a copy of g if the grid moves
-// with θ.
+// The method on() creates the Stepper of s for the grid g, or for a copy of g if the grid
+// moves with θ.
 func (s *Solver) on(g *Grid) (err error) {
 	s.g = g.clone()
 	s.inside, s.now = s.p, new(segment)
@@ -118,7 +118,7 @@ func (s *Solver) Problem() *Problem { return s.p }
 // Method returns the method of s.
 func (s *Solver) Method() Method { return s.m }
 
-// Grid returns the grid of s. If event times depend on θ it moves with every
+// Grid returns the grid of s. If event times depend on θ, the grid moves with every
 // solve.
 func (s *Solver) Grid() *Grid { return s.g }
 
@@ -181,8 +181,8 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 // nil, ξ is 0.
 //
 // The error is a *SolveError if θ or f is not finite, if the path diverges, if a step
-// fails, or if a function of the problem panics. Then z holds the path up to that step.
-// Solve panics if a length is wrong.
+// fails, or if a function of the problem panics. If there is an error, z holds the path
+// up to the step that failed. Solve panics if a length is wrong.
 func (s *Solver) Solve(z, theta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
@@ -192,11 +192,11 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 // the row of t_to. Row i of xi belongs to step i, and z, theta and xi have the same
 // lengths as for Solve. With from = 0 the row of t₀ is written, too.
 //
-// The argument memory, of length MemoryLen, holds what the method remembers of earlier
-// steps: on entry (unless from is 0) those before t_from, and on return those before
-// t_to. A path that is computed in pieces equals the path of Solve bit for bit. Each
-// piece may continue a different path, as in a particle filter. Errors and panics are as
-// for Solve.
+// The argument memory, of length MemoryLen, holds the values that the method stores from
+// earlier steps: on entry (unless from is 0) from the steps before t_from, and on return
+// from those before t_to. A path that is computed in pieces equals the path of Solve bit
+// for bit. Each piece may continue a different path, as in a particle filter. Errors and
+// panics are as for Solve.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
 		panic(fmt.Sprintf("probode: steps %d to %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
@@ -217,9 +217,10 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	return s.Solve(z, theta, xi)
 }
 
-// Stepper returns the Stepper of s with the memory of the path z before step i, and the
-// scales of the normal variates of that step. It reads only rows of z up to i. Use it to
-// study single steps; step i must not be an event.
+// Stepper returns the Stepper of s with the values that it stores before step i of the
+// path z, and the scales of the normal variates of that step. The method reads only the
+// rows of z up to row i. The result can be used to study single steps; step i must not be
+// an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))
@@ -351,8 +352,9 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	return nil
 }
 
-// advance takes one step, or several if the Stepper is a Runner, but no step beyond the
-// argument end. It returns the index of the next step, or of the step that failed.
+// The method advance() takes one step, or several if the Stepper is a Runner, but no step
+// beyond the argument end. It returns the index of the next step, or of the step that
+// failed.
 func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, error) {
 	if r, ok := s.step.(Runner); ok && (s.fixed || xi == nil) && r.Runs() {
 		const most = 32 // steps between two checks of the context
@@ -405,7 +407,7 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 }
 
 // TooLarge is the size of a component at which a path is regarded as diverged. A Runner
-// returns ErrDiverged when a component reaches it.
+// returns ErrDiverged when a component reaches this size.
 const TooLarge = 1e100
 
 // The function sane() reports whether all elements of x are finite and not too large.

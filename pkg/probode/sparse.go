@@ -23,8 +23,9 @@ func newPattern(d int) pattern {
 	return pattern{w, make([]uint64, d*w), make([]uint64, d*w)}
 }
 
-// read copies cI − J to f.a and sets the pattern. It returns the number of elements that
-// may be nonzero, or −1 if there are so many that the pattern does not help.
+// The method read() copies cI − J to f.a and sets the pattern. It returns the number of
+// elements that may be nonzero, or −1 if there are so many that the pattern does not
+// help.
 func (f *LU) read(c float64, j *Matrix) int {
 	d, a, p := f.d, f.a, &f.pattern
 	n, limit := 0, d*d/4
@@ -70,7 +71,7 @@ func (f *LU) read(c float64, j *Matrix) int {
 	return n
 }
 
-// crowded reports whether more than limit elements of a are nonzero.
+// The function crowded() reports whether more than limit elements of a are nonzero.
 func crowded(a []float64, limit int) bool {
 	n := 0
 	for len(a) > 0 && n <= limit {

@@ -8,9 +8,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The derivative of a path. For fixed ξ and a fixed grid, Z(θ, ξ) is smooth in θ, so the
-// gradient of a function of a path, such as a likelihood, follows from the derivative of
-// the path. It is computed along with the path, from step to step.
+// This file computes the derivative of a path. For fixed ξ and a fixed grid, Z(θ, ξ) is
+// smooth in θ, so the gradient of a function of a path, such as a likelihood, follows
+// from the derivative of the path. This derivative is computed along with the path, step
+// by step.
 
 // A Differentiable is a Stepper that computes the derivative of its steps. For any other
 // Stepper, derivatives of paths are computed as differences of whole solves.
@@ -18,8 +19,9 @@ type Differentiable interface {
 	Stepper
 	// Differentiate writes to dnext the derivative of next along the directions in t, as
 	// a row-major M×d matrix. Here next is the state that Step has just computed from x
-	// with the same arguments. Differentiate is called after every step since Start. A
-	// wrapper around a Stepper that is not Differentiable returns errors.ErrUnsupported.
+	// with the same arguments. Differentiate is called after every step that follows
+	// Start. A wrapper around a Stepper that is not Differentiable returns
+	// errors.ErrUnsupported.
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
 
@@ -30,10 +32,10 @@ type Tangents struct {
 	X     []float64 // derivative of the state at the beginning of the step, M×d
 
 	// Time and Length are the derivatives of t[i] and of the length of the step, with M
-	// elements each. They are nil if event times do not depend on θ.
+	// elements each. Time and Length are nil if event times do not depend on θ.
 	Time, Length []float64
-	// Scale is the derivative of the scale of each normal, an M×n matrix; it is nil if
-	// the scale is constant.
+	// Scale is the derivative of the scale of each normal variate, an M×n matrix; it is
+	// nil if the scale is constant.
 	Scale []float64
 }
 
@@ -68,13 +70,13 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 // moving grid point.
 //
 // With Problem.FJ and Problem.FTheta the derivative is exact up to rounding; if one is
-// missing, differences of F replace it, with a relative error of about 10⁻⁷. A direction
-// costs about as much as one more solve: it takes one evaluation of F for every
-// evaluation in the step, or none if FTheta is set. Where the Jacobian enters Z itself,
-// as in the noise of adams.Moulton, a direction also takes two evaluations of FJ, and
-// costs about three solves. (In two dimensions, where Solve is fastest, these costs are
-// about four times as large.) If the method is not Differentiable, each direction takes a
-// central difference of two solves.
+// missing, differences of F replace it, with a relative error of about 10⁻⁷. Each
+// direction costs about as much as one more solve: it takes one additional evaluation of
+// F for every evaluation in the step, or none if FTheta is set. Where the Jacobian enters
+// Z itself, as in the noise of adams.Moulton, each direction also takes two evaluations
+// of FJ, and costs about three solves. (In two dimensions, where Solve is fastest, these
+// costs are about four times as large.) If the method is not Differentiable, the
+// derivative in each direction is a central difference of two solves.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
 	if p > 0 {
@@ -120,8 +122,8 @@ func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	return err
 }
 
-// Differences computes derivatives as Tangential does, from central differences of the
-// function states(), which writes the states for θ to dst.
+// Differences computes the derivatives that Tangential describes, from central
+// differences of the function states(), which writes the states for θ to dst.
 func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []float64) error) error {
 	p := len(theta)
 	at, left := make([]float64, p), make([]float64, len(dst))
@@ -226,7 +228,7 @@ func (w *tangentRun) start(theta []float64) {
 	w.store(0, d)
 }
 
-// store writes the derivative at grid point i.
+// The method store() writes the derivative at grid point i.
 func (w *tangentRun) store(i, d int) {
 	for m := range w.M {
 		for k := range d {
@@ -262,7 +264,8 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	}
 	var scale []float64
 	if s.scaling == ScaleLocal {
-		// The method itself computed the state before the noise was added.
+		// The method is differentiated at the state that it computed before the noise was
+		// added.
 		if xi != nil {
 			copy(w.x, next)
 			for k, v := range xi {

@@ -15,23 +15,24 @@ import (
 // errOtherEvents says that the events at this θ differ from those at the θ of Hold.
 var errOtherEvents = errors.New("other events happen than at the θ for which the steps were held: hold them at this θ")
 
-// The derivative of a path with triggers. The times τ of the events that a run has located
-// become additional parameters of a problem whose events are at these times. On a grid
-// that moves with them, the states are a smooth function of (θ, τ). For each θ, τ solves
+// This file computes the derivative of a path of a problem with triggers. The times τ of
+// the events that a run has located become additional parameters of a problem whose
+// events are at these times. On a grid that moves with these times, the states are a
+// smooth function of (θ, τ). For each θ, τ solves
 //
 //	gₙ(τₙ, x(τₙ; θ, τ), θ) = 0,   n = 1, 2, …,
 //
-// for the triggers g, where x(τₙ) is the numerical solution just before event n. It
-// depends only on the times up to τₙ, so the derivative of these equations with respect
-// to τ is a lower triangular matrix. The states and their derivatives, including the
-// jumps of the derivatives at the events, are those of the numerical solution on that
+// for the triggers g, where x(τₙ) is the numerical solution just before event n. The n-th
+// equation depends only on the times up to τₙ, so the derivative of the equations with
+// respect to τ is a lower triangular matrix. The states and their derivatives, including
+// the jumps of the derivatives at the events, are those of the numerical solution on that
 // grid.
 
 // The method located() returns a copy of p in which the events with triggers happen as
 // they did in a run; the times of the events that happened at crossings are additional
-// parameters, which follow the parameters of p. It also returns these crossings and a map
-// from the number of an event of the copy to the triggers that become positive at that
-// event.
+// parameters, which follow the parameters of p. The method located() also returns these
+// crossings and a map from the number of an event of the copy to the triggers that become
+// positive at that event.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64
@@ -113,7 +114,7 @@ func joined(all []Event) (jump func(x []float64, t float64, theta []float64), pu
 }
 
 // A locatedPath is a Path on a grid whose events are at the times at which triggers
-// become positive. It has derivatives, but no noise.
+// become positive. A locatedPath has derivatives, but no noise.
 type locatedPath struct {
 	path      *gridPath
 	p         *Problem // as given
@@ -266,7 +267,7 @@ func (l *locatedPath) place(theta []float64) error {
 
 func (l *locatedPath) title(n int) string { return l.titles[l.crossings[n].Which[0]] }
 
-// solve replaces r by the solution v of Σₘ ∂gₙ/∂τₘ vₘ = rₙ.
+// The method solve() replaces r by the solution v of Σₘ ∂gₙ/∂τₘ vₘ = rₙ.
 func (l *locatedPath) solve(r []float64) error {
 	count := len(r)
 	for n := range r {
@@ -332,7 +333,7 @@ func (l *locatedPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ 
 
 // Gradient implements Reversible. Let λ be the gradient with respect to the times τ at fixed
 // θ, and S the matrix ∂gₙ/∂τₘ. As g(τ(θ), θ) is 0 for all θ, the gradient with respect to θ
-// is the one at fixed τ, less the gradient of Σ μₙgₙ at fixed τ, where Sᵀμ = λ.
+// is the one at fixed τ, minus the gradient of Σ μₙgₙ at fixed τ, where Sᵀμ = λ.
 func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float64) error {
 	p, d := len(l.p.Theta), l.p.Dim()
 	all := Gradient{Theta: make([]float64, len(l.first))} // with respect to (θ, τ)

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// The variable release is the version of a release archive, which the linker sets: see
-// environment/release. Other builds find their version in the build information.
+// The variable release is the version of a release archive; it is set by the linker: see
+// environment/release. In all other builds, the version comes from the build information.
 var release string
 
 // Version returns the version of this module in the running program, such as v1.4.0. In a
 // program built from a checkout it is v0.0.0 with the time and hash of the commit,
-// followed by +dirty if there were changes. If the build does not know the version, the
-// result is (devel).
+// followed by +dirty if there were changes. If the build information contains no version,
+// the result is (devel).
 var Version = sync.OnceValue(func() string {
 	const module = "github.com/probode/probode"
 	if release != "" {

@@ -12,10 +12,10 @@ import (
 //	Z_{i+1} = Zᵢ + h Σ_{j=0}^{s−1} β_j F_{i−j} + √α h^{s+1/2} ξᵢ,   ξᵢ ~ N(0, I),
 //
 // so that Σ_Z = α h^{2s+1} I [T16; T18, §2.3]. With probode.ScaleLocal and α = 1/N for N
-// steps, the noise of a step instead has its local truncation error as standard
-// deviation, as it does for the Gaussian process of [T16]. The method is stable only if
-// the steps are small compared with the fastest time scale of the problem; a larger s
-// requires smaller steps.
+// steps, the standard deviation of the noise in each step is instead equal to the local
+// truncation error of that step, as for the Gaussian process of [T16]. The method is
+// stable only if the steps are small compared with the fastest time scale of the problem;
+// a larger s requires smaller steps.
 type Bashforth struct {
 	// Steps is s, from 1 to 5. Zero means 1, which is the forward Euler method.
 	Steps int
@@ -149,8 +149,9 @@ func (a *bashforth) Differentiate(dnext []float64, i int, x, next, theta, xi, _ 
 	return nil
 }
 
-// Reverse propagates gradients back through the step. Each value of f receives gradients
-// from all steps that use it before it passes them on.
+// Reverse propagates gradients back through the step. The gradient with respect to a
+// value of f is complete, and is propagated further, only after Reverse has been called
+// for all steps that use this value.
 func (a *bashforth) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.starting(i) {

@@ -1,8 +1,8 @@
 package adams
 
 // The coefficients of the Adams methods come from integrating, over one step, the
-// polynomial that interpolates past values of f. They are computed in integer arithmetic
-// and rounded once, not copied from a table.
+// polynomial that interpolates past values of f. The coefficients are computed in integer
+// arithmetic and rounded once, not copied from a table.
 
 // BashforthCoefficients returns β₀, …, β_{s−1} of the s-step
 // Adams–Bashforth method
@@ -33,13 +33,13 @@ func MoultonCoefficients(s int) (next float64, past []float64) {
 }
 
 // The constant most is the largest number of nodes for which float64 represents all
-// integers of the computation exactly.
+// integers in the computation exactly.
 const most = 12
 
-// adams returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, for the Lagrange polynomials ℓ_j of the n
-// nodes that begin with the argument first and decrease by 1. The nodes are in units of
-// the step, and the current time is 0, so the argument first is 0 for an explicit method
-// and 1 for an implicit one.
+// The function adams() returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, for the Lagrange polynomials
+// ℓ_j of the n nodes that begin with the argument first and decrease by 1. The nodes are
+// in units of the step, and the current time is 0, so the argument first is 0 for an
+// explicit method and 1 for an implicit one.
 func adams(n, first int) []float64 {
 	if n > most {
 		panic("adams: the number of nodes of an Adams method is more than 12")

@@ -12,9 +12,9 @@ import (
 // three dimensions, and also in four if the steps are linearised at the current state.
 // The arithmetic of such a step takes only a few nanoseconds; with calls of functions
 // that pass vectors to each other, a step would take several times as long. So the loops
-// for up to three dimensions keep everything in local variables between the calls of FJ.
-// They perform the same operations as the code in moulton.go, in the same order, so the
-// resulting path is identical to the last bit.
+// for up to three dimensions keep all numbers in local variables between the calls of FJ.
+// These loops perform the same operations as the code in moulton.go, in the same order,
+// so the resulting path is identical to the last bit.
 
 // Runs reports whether Run can be used: it requires a uniform grid and a problem with few
 // dimensions and a dense FJ, and cannot be used with Predictor.
@@ -77,8 +77,8 @@ type fusedRun struct {
 	b, scale [4]float64
 }
 
-// currentFew is like current2, but for up to four dimensions and with vectors and LU
-// factors in memory.
+// currentFew is like current2, but works in up to four dimensions, and keeps vectors and
+// LU factors in slices instead of local variables.
 func (a *moulton) currentFew(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	d, fj, f, t, m := a.d, a.p.FJ, a.fc, a.g.Times(), a.jac
 	steps := len(a.betaPast)
@@ -140,8 +140,8 @@ func (a *moulton) before(i, j, k int) float64 {
 	return a.row(i - j)[k]
 }
 
-// The method alone() takes step i with the general code. The loops call it if the inverse
-// of Γ may be inaccurate.
+// The method alone() takes step i with the code for any number of dimensions. The loops
+// call it if the inverse of Γ may be inaccurate.
 func (a *moulton) alone(r *fusedRun, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)
 	if err := a.Step(next, i, row(z, i, a.d), theta, part(xi, i, a.d), r.scale[:a.d]); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Moulton is the implicit s-step Adams method, of order s+1, made
-// probabilistic in derivative space. With the discrepancy
+// Moulton is the implicit s-step Adams method, of order s+1, in which the residual of the
+// implicit equation is Gaussian instead of zero. With the residual
 //
 //	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z)
 //
@@ -18,8 +18,8 @@ import (
 //
 //	Z_{i+1} = μ + √α h^{s+1/2} Γ⁻¹ J ξᵢ,   Γ = (h β₋₁)⁻¹ I − J,   ξᵢ ~ N(0, I),
 //
-// where Linearize determines the mean μ. The zero value is the backward Euler method
-// with its equation solved by Newton's method.
+// where Linearize determines the mean μ. The zero value is the backward Euler method,
+// whose implicit equation is solved by Newton's method.
 type Moulton struct {
 	// Steps is s, from 0 to 4: 0 gives backward Euler, and 1 gives the trapezoidal rule.
 	Steps int
@@ -28,9 +28,9 @@ type Moulton struct {
 	Linearize Linearization
 }
 
-// Nominal returns the order of the implicit equation, and a message that says what to
-// do if Order is lower. Order may be lower if the equation is linearised once at the
-// current state.
+// Nominal returns the order of the method when its implicit equation is solved exactly,
+// and a message that says what to do if Order is lower. Order may be lower if the
+// equation is linearised once at the current state.
 func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
 	return m.Order(), "one linearisation at the current state limits the order to 2; set Linearize to Newton or Predictor"
@@ -43,20 +43,21 @@ type Linearization int
 
 const (
 	// Newton iterates from Zᵢ until the equation is solved; the Γ and J of the noise are
-	// evaluated at Zᵢ. It is the default because only Newton has order s+1 for every s and
-	// is also stable on stiff problems: Current has a lower order for s ≥ 2, and
+	// evaluated at Zᵢ. Newton is the default because only Newton has order s+1 for every
+	// s and is also stable on stiff problems: Current has a lower order for s ≥ 2, and
 	// Predictor, which linearises at the end of an explicit step, is not stable on stiff
-	// problems. Newton costs two to three times as much as the others.
+	// problems. Newton costs two to three times as much as Current or Predictor.
 	Newton Linearization = iota
 
-	// Current linearises once, at Zᵢ, as the paper does [T18, §2.4]. The remainder of the
-	// linearisation is O(h³) in each step, so the order is min(s+1, 2). For s = 0 and 1 it
-	// can solve stiff problems.
+	// Current linearises f once in each step, at Zᵢ, as in [T18, §2.4]. The remainder of
+	// the linearisation is O(h³) in each step, so the order is min(s+1, 2). For s = 0 and
+	// 1, Current can solve stiff problems.
 	Current
 
-	// Predictor linearises once, at the result of the Adams–Bashforth method of max(s, 1)
-	// steps. It has order s+1 at the cost of one factorisation. On a stiff problem the
-	// predictor is inaccurate, and so is the result of the step.
+	// Predictor linearises f once in each step, at the result of the Adams–Bashforth
+	// method of max(s, 1) steps. Predictor has order s+1 at the cost of one
+	// factorisation. On a stiff problem the predictor is inaccurate, and so is the result
+	// of the step.
 	Predictor
 )
 
@@ -125,12 +126,12 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
-// They differ in the starting point and in the number of updates. Current performs one
-// update from c = Zᵢ; −r(c) is then the vector w of the paper. Predictor performs one
-// update from the Adams–Bashforth value. Newton begins at Zᵢ and performs as many updates
-// as it needs. The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation. So Current
-// and Predictor compute the mean and the noise in one solve, and no Cholesky factor of H
-// is needed [T18, §2.4].
+// The linearisations differ in the starting point and in the number of updates. Current
+// performs one update from c = Zᵢ; −r(c) is then the vector w in [T18, §2.4]. Predictor
+// performs one update from the Adams–Bashforth value. Newton begins at Zᵢ and performs as
+// many updates as it needs. The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ is computed with the first
+// factorisation of Γ. So Current and Predictor compute the mean and the noise in one
+// solve, and no Cholesky factor of H is needed [T18, §2.4].
 type moulton struct {
 	history
 	lin       Linearization
@@ -184,8 +185,8 @@ func (a *moulton) set(i int) {
 	a.length, a.inv, a.invNext, a.betaPast = h, 1/(h*beta[0]), 1/beta[0], beta[1:]
 }
 
-// startNoise adds the noise of a starting step after an event, with J evaluated at the
-// state at which the step begins, and with the value of β₋₁ for equal steps.
+// startNoise adds the noise of a starting step after an event. The matrix J is evaluated
+// at the state at which the step begins, and β₋₁ has its value for a uniform grid.
 func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
 	a.eval.FJ(a.fc, a.jac, a.g.Times()[i+1], x, theta)
 	if !a.lu.Factorize(1/(a.g.H(i)*a.beta.uniform[0]), a.jac) {
@@ -198,7 +199,7 @@ func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
 	return nil
 }
 
-// setNoise sets noise to Γ⁻¹ J times the scaled normal variates.
+// setNoise sets the field noise to Γ⁻¹ J times the scaled normal variates.
 func (a *moulton) setNoise(xi, scale []float64) {
 	clear(a.noise)
 	a.addNoise(a.noise, xi, scale)
@@ -213,7 +214,7 @@ func (a *moulton) addNoise(dst, xi, scale []float64) {
 	a.jac.AddMul(dst, 1, a.v)
 }
 
-// advance takes a step that the method prepare() has set up.
+// The method advance() takes a step that the method prepare() has set up.
 func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	if a.lin == Newton {
 		return a.solveNewton(next, theta, xi, scale)
@@ -239,8 +240,8 @@ func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	return nil
 }
 
-// prepare computes the centre c, f and J at c, and the factors of Γ. It also computes
-// the known part of r, unless that cancels.
+// The method prepare() computes the centre c, f and J at c, and the factors of Γ. It also
+// computes the part of r that does not depend on z, unless this part cancels.
 func (a *moulton) prepare(i int, zi, theta []float64) error {
 	fi := a.row(i)
 	copy(a.c, zi)
@@ -267,7 +268,7 @@ func (a *moulton) prepare(i int, zi, theta []float64) error {
 	return nil
 }
 
-// remember sets the part of r that does not depend on z.
+// The method remember() sets the part of r that does not depend on z.
 func (a *moulton) remember(i int, zi []float64) {
 	for k, v := range zi {
 		a.known[k] = a.inv * v
@@ -303,7 +304,7 @@ func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	return nil
 }
 
-// iterate stores the solution of r(z) = 0 in the argument next.
+// The method iterate() stores the solution of r(z) = 0 in the argument next.
 func (a *moulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
 	start := largest(z)
@@ -336,8 +337,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 			}
 		}
 		// After such a final update, the remaining error is the update multiplied by the
-		// rate of convergence, left/size. It is at most 1e-8 × small, which is below
-		// rounding error.
+		// rate of convergence, left/size. This error is at most 1e-8 × small, which is
+		// below rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil
@@ -407,7 +408,7 @@ func largest(x []float64) float64 {
 	return m
 }
 
-// subtract sets dst to z − c u.
+// The function subtract() sets dst to z − c u.
 func subtract(dst, z []float64, c float64, u []float64) {
 	for k, v := range u[:len(dst)] {
 		dst[k] = z[k] - c*v
@@ -503,7 +504,7 @@ func (a *moulton) differentiateNoise(dnext []float64, i int, theta, xi, scale []
 	return nil
 }
 
-// differentiateNewton differentiates r(z) = 0 at its solution, and the noise.
+// differentiateNewton computes derivatives of the solution of r(z) = 0, and of the noise.
 func (a *moulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.slopes
 	clear(dnext[:tg.M*a.d])
@@ -542,15 +543,15 @@ type reverseMoulton struct {
 	none       []float64 // zeros
 
 	// The field small is the unrolled code of reverseOnce, or nil if there is none for
-	// the problem. It calls pull, which is Problem.Pullback, or a function that returns
-	// NaN if Problem.Pullback is nil.
+	// the problem. It calls the function pull(), which is Problem.Pullback or, if that is
+	// nil, a function that returns NaN.
 	small smallReverse
 	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
 }
 
 // A smallReverse propagates gradients back through a step that is linearised at the
 // current state, on a grid whose points do not depend on θ. If it returns false, it has
-// done nothing.
+// not changed any gradient.
 type smallReverse func(a *moulton, to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool
 
 func newReverseMoulton(a *moulton) *reverseMoulton {
@@ -569,8 +570,8 @@ func newReverseMoulton(a *moulton) *reverseMoulton {
 }
 
 // Reverse propagates gradients back through the equation of the step: if λ is the gradient
-// with respect to the solution u of Γu = w, the gradient with respect to w is μ = Γ⁻ᵀλ, and
-// the gradients with respect to Γ follow from the number −μᵀΓu, with u held constant.
+// with respect to the solution u of Γu = w, the gradient with respect to w is μ = Γ⁻ᵀλ,
+// and the gradient with respect to Γ is that of the scalar −μᵀΓu, with u held constant.
 func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.transpose == nil {
@@ -596,8 +597,8 @@ func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale 
 	return err
 }
 
-// The method transposed() sets mu to Γ⁻ᵀλ, where Γ belongs to the centre c. It sets fc
-// and jac.
+// The method transposed() sets mu to Γ⁻ᵀλ, where Γ is evaluated at the centre c. It sets
+// fc and jac.
 func (a *moulton) transposed(c, theta, lambda []float64) error {
 	b := a.transpose
 	a.eval.FJ(a.fc, a.jac, a.t1, c, theta)
@@ -610,8 +611,8 @@ func (a *moulton) transposed(c, theta, lambda []float64) error {
 	return nil
 }
 
-// reverseNewton propagates gradients back through the noise, and through r(z) = 0 at its
-// solution.
+// reverseNewton propagates gradients back through the noise, and through the solution of
+// r(z) = 0.
 func (a *moulton) reverseNewton(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	b := a.transpose
 	copy(a.c, next) // the solution is next without noise
@@ -653,7 +654,8 @@ func (a *moulton) reverseNoise(to *probode.Adjoint, i int, x, theta, xi, scale [
 	return nil
 }
 
-// reverseNormals adds the gradients of μᵀJv.
+// reverseNormals adds the gradients of μᵀJv with respect to the normal variates and their
+// scales.
 func (a *moulton) reverseNormals(to *probode.Adjoint, xi, scale []float64) {
 	b := a.transpose
 	clear(b.dv)

@@ -8,7 +8,7 @@ import (
 
 // A history holds what the steppers of all multistep methods need: the values F_i,
 // F_{i−1}, … of the current segment, and the classical Runge–Kutta method, which takes
-// the first steps because too few earlier values exist there.
+// the first steps of a segment because there are too few earlier values of f.
 type history struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -25,7 +25,7 @@ type history struct {
 }
 
 // newHistory returns the history for a method that uses s values of f. It returns an
-// error if the grid has no step after the start.
+// error if the Runge–Kutta method would take all steps of the grid.
 func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
 	m := history{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
 	if n := g.Steps(); !g.Grows() && m.first >= n {
@@ -38,7 +38,7 @@ func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
 
 func (m *history) row(i int) []float64 { return row(m.f, i&7, m.d) }
 
-// add adds c Σ_j β_j F_{i−j} to dst.
+// The method add() adds c Σ_j β_j F_{i−j} to dst.
 func (m *history) add(dst []float64, c float64, beta []float64, i int) {
 	for j, b := range beta {
 		b *= c
@@ -64,13 +64,14 @@ func (m *history) Recall(from, i int, z, theta []float64) {
 }
 
 // The method starting() reports whether step i is taken by the Runge–Kutta method. A
-// one-step method has no such steps, and does not remember where its segment began.
+// one-step method has no starting steps, so it need not store the grid point at which the
+// segment began.
 func (m *history) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
 
-// The method quiet() reports whether starting steps have no noise. At the start of the
-// path they have none, as in the paper's experiments. After an event they have noise;
-// otherwise a problem with many events, such as doses, would have many steps whose errors
-// are ignored.
+// The method quiet() reports whether starting steps have no noise. Starting steps have no
+// noise at the start of the path, as in the experiments of [T18]. They have noise after
+// an event; otherwise a problem with many events, such as doses, would have many steps
+// whose errors are ignored.
 func (m *history) quiet() bool { return m.begin == 0 }
 
 // startStep takes a starting step without noise.
@@ -80,7 +81,7 @@ func (m *history) startStep(dst []float64, i int, x, theta []float64) error {
 }
 
 // Memory counts the numbers that Save stores: the grid point at which the segment
-// began, and the values that the next step uses. It is 0 for a one-step method.
+// began, and the values that the next step uses. For a one-step method, the result is 0.
 func (m *history) Memory() int {
 	if m.first == 0 {
 		return 0
@@ -141,7 +142,7 @@ type slopes struct {
 	v, u, w []float64
 }
 
-// differentiator prepares the derivatives in the given number of directions.
+// The method differentiator() prepares the derivatives in the given number of directions.
 func (m *history) differentiator(count int, jacobian bool) *slopes {
 	if m.slopes == nil {
 		m.slopes = &slopes{diff: probode.NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}
@@ -177,7 +178,7 @@ func (m *history) addSlopes(dst []float64, c float64, beta []float64, i, k int) 
 	}
 }
 
-// reverse prepares the gradients with respect to past values of f.
+// The method reverse() prepares the gradients with respect to past values of f.
 func (m *history) reverse() {
 	if m.back == nil {
 		m.back = make([]float64, 8*m.d)
@@ -195,8 +196,8 @@ func (m *history) reverseSum(c float64, beta []float64, i int, lambda []float64)
 	}
 }
 
-// reverseSlope propagates gradients back through F_i. It must be called after gradients
-// have been propagated back through all steps that use F_i.
+// reverseSlope propagates gradients back through F_i. reverseSlope must be called after
+// gradients have been propagated back through all steps that use F_i.
 func (m *history) reverseSlope(a *probode.Adjoint, i int, x, theta []float64) {
 	a.Field(a.X, m.backRow(i), m.g.Times()[i], 0, x, theta)
 	clear(m.backRow(i))

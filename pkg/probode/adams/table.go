@@ -7,10 +7,10 @@ import (
 )
 
 // This file computes Adams coefficients on nonuniform grids. Like the classical
-// coefficients, they come from integrating the interpolating polynomial of f over one
-// step, and they depend only on the ratios of the steps [HNW93, §III.5]. They are
-// computed once for each grid. If a step has the same length as the earlier steps that it
-// uses, its coefficients are the classical ones to the last bit.
+// coefficients, these coefficients come from integrating the interpolating polynomial of
+// f over one step, and they depend only on the ratios of the steps [HNW93, §III.5]. The
+// coefficients are computed once for each grid. If a step has the same length as the
+// earlier steps that it uses, its coefficients are the classical ones to the last bit.
 
 // A table holds the coefficients of one formula on a grid.
 type table struct {
@@ -24,8 +24,8 @@ type table struct {
 	nodes   []float64
 }
 
-// newTable returns the table of the formula with n past values, explicit
-// or implicit; the coefficient of f_{i+1}, if any, comes first.
+// newTable returns the table of the explicit or implicit formula with n past values; the
+// coefficient of f_{i+1}, if any, comes first.
 func newTable(g *probode.Grid, n int, implicit bool) *table {
 	c := &table{g: g, n: n}
 	if implicit {
@@ -81,8 +81,8 @@ func segments(g *probode.Grid) (list []segment) {
 	return list
 }
 
-// evenAt reports whether step i is as long as the earlier steps that it uses. It ignores
-// steps that begin before the grid point whose index is the argument first.
+// evenAt reports whether step i is as long as the earlier steps that it uses. Steps that
+// begin before the grid point with the index first are ignored.
 func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {
@@ -105,9 +105,9 @@ func (c *table) at(i int) []float64 {
 	return c.rows[i*width : (i+1)*width]
 }
 
-// compute returns the coefficients for step i: the integrals ∫₀¹ ℓ_j(τ) dτ, where ℓ_j are
-// the Lagrange polynomials of the nodes τ_j = (t_j − tᵢ)/h. It uses the three-point Gauss
-// rule, which is exact because the degree of ℓ_j is at most five.
+// The method compute() returns the coefficients for step i: the integrals ∫₀¹ ℓ_j(τ) dτ,
+// where ℓ_j are the Lagrange polynomials of the nodes τ_j = (t_j − tᵢ)/h. It uses the
+// three-point Gauss rule, which is exact because the degree of ℓ_j is at most five.
 func (c *table) compute(i int) []float64 {
 	if c.evenAt(i, 0) {
 		return c.uniform

@@ -3,9 +3,9 @@
 //
 // Let v be the variance of one component of an ensemble at a grid point, and E an
 // estimate of the global error of the classical method there. The score S(α) measures how
-// well v matches E²; it is a sum over grid points and components. It is at most 0, and α*
-// maximises it. There are two scores: see Criterion. The same ξ is used for every α, and
-// the noise scales with √α, so that S is a smooth function of log α.
+// well v matches E²; it is a sum over grid points and components. The score is at most 0,
+// and α* maximises it. There are two scores: see Criterion. The same ξ is used for every
+// α, and the noise scales with √α, so that S is a smooth function of log α.
 package calibrate
 
 import (
@@ -43,8 +43,8 @@ type Settings struct {
 	Paths int
 	// Seed determines the noise, which is the same for every α.
 	Seed uint64
-	// Workers is the number of goroutines; zero means the number of cores. It does not
-	// change the result.
+	// Workers is the number of goroutines; zero means the number of cores. The number of
+	// goroutines does not change the result.
 	Workers int
 	// Progress, if not nil, is called with the number of evaluations of the score done so
 	// far, and an upper bound on their total number. The bound increases if α* is outside
@@ -54,23 +54,24 @@ type Settings struct {
 
 // A NoiseScale is the α* that Run has found, with its uncertainty.
 type NoiseScale struct {
-	// Alpha is α*. SE is its Monte Carlo standard error, computed by the jackknife over
-	// groups of paths. SE is NaN if a path cannot be computed at a scale close to α*. The
-	// scale α* is valid only for this problem, this θ and these units of the state: if
-	// other units make the state ten times as large, α* is a hundred times as large.
+	// Alpha is α*. SE is the Monte Carlo standard error of α*, computed by the jackknife
+	// over groups of paths. SE is NaN if a path cannot be computed at a scale close to
+	// α*. The scale α* is valid only for this problem, this θ and these units of the
+	// state: if the state is ten times as large in other units, α* is a hundred times as
+	// large.
 	Alpha, SE float64
-	// Scaling is the scaling for which α* was found. It is never ScaleDefault: see
+	// Scaling is the scaling for which α* was found. Scaling is never ScaleDefault: see
 	// Settings.
 	Scaling probode.Scaling
 	// SETime is the standard error of α* that is due to the limited time span, computed
-	// by the jackknife over ten consecutive blocks of the points in the score. More paths
-	// do not reduce it. It is large if α* is determined mainly by the errors at a few
-	// points.
+	// by the jackknife over ten consecutive blocks of the points in the score. Using more
+	// paths does not reduce SETime. SETime is large if α* is determined mainly by the
+	// errors at a few points.
 	SETime float64
 	// MeanSquare is the mean of E²/v over the points in the score, and Within[k] is the
 	// share of points at which |E| is less than k+1 times the standard deviation √v. For
-	// a Gaussian error with that spread they are 1, 68 % and 95 %. An error that keeps
-	// its sign and grows is not Gaussian, so no α gives all three values.
+	// a Gaussian error with that spread, these values are 1, 68 % and 95 %. An error that
+	// keeps its sign and grows is not Gaussian, so no α gives all three values.
 	MeanSquare float64
 	Within     [2]float64
 	// Warnings are sentences that a user should read before trusting these numbers.
@@ -84,11 +85,11 @@ func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 	return s
 }
 
-// Run finds α* for p and m. Errors from the indicator, from ctx and from the classical
-// solution are wrapped.
+// Run finds α* for the problem p and the method m. Errors from the indicator, from ctx
+// and from the classical solution are wrapped.
 //
-// Run costs less than computing ten ensembles of this size. Standard normal numbers are
-// drawn once and kept in memory, up to half a gigabyte of them; the rest are drawn again
+// Run costs less than computing ten ensembles of this size. Up to half a gigabyte of
+// standard normal numbers are drawn once and kept in memory; all others are drawn again
 // whenever they are needed. A tenth of the paths, at most 100, is used to find the
 // neighbourhood of α*; all paths are then computed at about four values there.
 func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*NoiseScale, error) {

@@ -22,19 +22,19 @@ const (
 	// so that the mean squared standardised error at the points in the score is one, as
 	// long as the noise is small [Gneiting & Raftery 2007, §4]. The spread is then as
 	// large as the error, and with ScaleLocal this holds in every component:
-	// docs/calibration.md has the measurements. A few points with little noise can
+	// see the measurements in docs/calibration.md. A few points with little noise can
 	// determine α*; NoiseScale.SETime shows whether they do. If the error is large, noise
 	// as large as the error may move paths to states from which they cannot be continued;
 	// NoiseScale.Warnings then says so.
 	LogScore Criterion = iota
 
-	// Bhattacharyya is the criterion of the paper, after [C16, §3.1]: minus the
-	// distance between N(m, v) and N(m, E²),
+	// Bhattacharyya is the criterion used in [T18], after [C16, §3.1]: minus the distance
+	// between N(m, v) and N(m, E²),
 	//
 	//	B = ¼ log ¼(v/E² + E²/v + 2).
 	//
-	// The distance is symmetric in v and E². It grows only slowly once the error is larger
-	// than the spread, so at the optimum most ensembles are too narrow.
+	// The distance is symmetric in v and E². The distance grows only slowly once the
+	// error is larger than the spread, so at the optimum most ensembles are too narrow.
 	Bhattacharyya
 )
 

@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// An Indicator estimates the global error of the classical method of s, at θ,
-// on the grid of s.
+// An Indicator estimates the global error of the classical solution that s computes at θ
+// on its grid.
 type Indicator func(ctx context.Context, s *probode.Solver, theta []float64) (*Errors, error)
 
 // Errors are estimates of the global error of a classical solution.

@@ -109,8 +109,8 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	return c, nil
 }
 
-// check returns an error if a setting is not allowed. It is called before anything is
-// computed.
+// The method check() returns an error if a setting is not allowed. It is called before
+// anything is computed.
 func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	const maxWorkers = 4096
 	switch {
@@ -164,11 +164,11 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	return c.solver.MoveTo(c.theta)
 }
 
-// choose finds the points that enter the score, and the errors there. It leaves out
-// points with very small errors: because the score depends on ratios, α* could otherwise
-// be determined by only a few points, at which an error crosses zero or a state has
-// decayed. It also leaves out points at which the error is not known to within 1 %. The
-// initial point and the start-up are left out because they have no noise.
+// The method choose() finds the points that enter the score, and the errors there. It
+// leaves out points with very small errors: because the score depends on ratios, α* could
+// otherwise be determined by only a few points, at which an error crosses zero or a state
+// has decayed. It also leaves out points at which the error is not known to within 1 %.
+// The initial point and the start-up are left out because they have no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {
@@ -181,8 +181,8 @@ func (c *calibrator) choose(est *Errors) {
 	for i, v := range est.E {
 		largest[i%c.d] = max(largest[i%c.d], math.Abs(v))
 	}
-	// A multistep method starts with steps of another method. Noise scaled by local error
-	// estimates is also present in these steps, but it says nothing about the later ones.
+	// A multistep method starts with steps of another method. With ScaleLocal these steps
+	// also have noise, but its size says nothing about the noise of the later steps.
 	quiet := c.solver.Method().Noise(c.d).Quiet
 	quiet = max(c.solver.Startup(), min(quiet, c.solver.Steps()-1))
 	for i := quiet + 1; i <= c.solver.Steps(); i++ {
@@ -205,7 +205,8 @@ func (c *calibrator) choose(est *Errors) {
 // gigabyte, at eight bytes each.
 const maxKept = 512 << 20 / 8
 
-// The method warn() appends the warnings about the errors. They apply to any noise scale.
+// The method warn() appends the warnings about the errors. These warnings apply to any
+// noise scale.
 func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if share := c.lost(); share > 0.5 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the error of the classical solution is %.0f %% of the standard deviation of the state over time, so alpha* = %.3g means little: take a smaller step", 100*share, out.Alpha))
@@ -273,12 +274,12 @@ type evaluation struct {
 	score float64   // −Inf if not ok or if there is no spread
 	width float64   // see Criterion.match; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
-	// without[g] is logv at the thinned points, computed without the paths of group g. It
-	// is set only for an ensemble of all paths.
+	// without[g] is logv at the thinned points, computed without the paths of group g.
+	// The field without is set only for an ensemble of all paths.
 	without [][]float64
 }
 
-// evaluate computes the first n paths at α.
+// The method evaluate() computes the first n paths at α.
 func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evaluation, error) {
 	groups, ok, err := c.groups(ctx, alpha, n)
 	if err != nil || !ok {
@@ -324,8 +325,8 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 }
 
 // The method thin() returns n such that standard errors are computed from every n-th
-// point in the score. A few thousand points remain; neighbours in time add little
-// information.
+// point in the score. A few thousand points remain; points that are close together in
+// time add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
 	if d := c.d; n > 1 && n%d == 0 { // a multiple of d would select one component only
@@ -335,7 +336,7 @@ func (c *calibrator) thin() int {
 }
 
 // The method groups() divides the paths 0, …, n−1 into groups and returns the moments of
-// each group at the points in the score. It returns false if a path failed.
+// each group at the points in the score. The result is false if a path failed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough
@@ -373,8 +374,9 @@ func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moment
 	return out, !failed.Load(), err
 }
 
-// solve computes a path with its noise, which is kept if there is room. Two goroutines
-// never compute the same path at the same time.
+// The method solve() computes a path with noise, and keeps its normal variates if there
+// is room for them in c.noise. Two goroutines never compute the same path at the same
+// time.
 func (c *calibrator) solve(w *worker, path int) error {
 	xi := w.xi
 	if path >= len(c.noise) {

@@ -25,13 +25,13 @@ type scan struct {
 // A point is an α and its score.
 type point struct{ alpha, score float64 }
 
-// The method pilot() returns the number of paths of a scan.
+// The method pilot() returns the number of paths computed in a scan.
 func (c *calibrator) pilot() int { return max(4, min(100, c.s.Paths/10)) }
 
-// scan computes the score over twelve decades, and extends this range as long as the
-// ensemble is too wide at the smallest α or too narrow at the largest. The range has to be
-// wide because α* depends on the units of the state, and on a high power of the unit of
-// time.
+// The method scan() computes the score over twelve decades, and extends this range as
+// long as the ensemble is too wide at the smallest α or too narrow at the largest. The
+// range has to be wide because α* depends on the units of the state, and on a high power
+// of the unit of time.
 func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 	const least, largest, perDecade, later = 1e-6, 1e6, 3, 6
 	lo, hi, n := math.Log(least), math.Log(largest), 12*perDecade
@@ -94,7 +94,7 @@ type optimum struct {
 }
 
 // A parabola interpolates logarithms of variances in log α from their values at −δ, 0
-// and δ. Beyond these it continues as a straight line.
+// and δ. Beyond these points the parabola continues as a straight line.
 type parabola struct {
 	delta            float64
 	left, mid, right []float64
@@ -114,7 +114,7 @@ func (p *parabola) at(x float64, logv []float64) {
 	}
 }
 
-// refine returns the optimum computed from all paths.
+// The method refine() returns the optimum computed from all paths.
 func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	const delta = 0.2 // in log α: small compared with the width of the maximum
 	x := math.Log(s.curve[s.best].alpha)
@@ -165,7 +165,7 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// cutOff returns the optimum computed from all paths. It is used if a path cannot be
+// cutOff returns the optimum computed from all paths. cutOff is used if a path cannot be
 // computed at some α near the optimum.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
@@ -193,9 +193,9 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	return nil, failed
 }
 
-// maximum returns, to within tol, the point in [−reach, reach] at which the score for the
-// errors loge2 is largest. The argument set is a function that writes the logarithms of
-// the variances at a point.
+// The method maximum() returns, to within tol, the point in [−reach, reach] at which the
+// score for the errors loge2 is largest. The argument set is a function that writes the
+// logarithms of the variances at a point.
 func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []float64), loge2 []float64) float64 {
 	v := make([]float64, len(loge2))
 	return minimize(func(at float64) float64 {
@@ -206,14 +206,14 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 }
 
 // The method errors() returns two standard errors of log α*, one from the jackknife over
-// groups of paths and one from the jackknife over ten blocks of time. It uses the
-// variances at three values of log α that are delta apart. It leaves out each group or
-// block in turn and searches for the optimum again. It does not take the vertex of a
-// parabola through the score, because this vertex may lie anywhere if the score is flat
-// or has kinks, for example if a few paths are far from the others. If a group of paths
-// is left out, it searches only within a factor of about two. The omitted block of time
-// may contain nearly all of the error, and α* may then change by orders of magnitude, so
-// the search covers a wider range.
+// groups of paths and one from the jackknife over ten blocks of time. These errors are
+// computed from the variances at three values of log α that are delta apart. Each group
+// or block is left out in turn, and the optimum is searched for again. The optimum is not
+// computed as the vertex of a parabola through the score, because this vertex may lie
+// anywhere if the score is flat or has kinks, for example if a few paths are far from the
+// others. If a group of paths is left out, the search covers only a factor of about two
+// in α. An omitted block of time may contain nearly all of the error, and α* may then
+// change by orders of magnitude, so the search then covers a wider range.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()
@@ -273,10 +273,11 @@ func vertex(h, l, m, r float64) float64 {
 	return 0
 }
 
-// minimize returns the point in (a, c) at which f is smallest, to within tol, by Brent's
-// method: golden section with parabolic steps [Brent 1973, §5.8]. It starts at b, between
-// a and c, where f should be lower than at both. Package gonum/optimize has no
-// derivative-free method that is specific to functions of one variable.
+// The function minimize() returns the point in (a, c) at which f is smallest, to within
+// tol, by Brent's method: golden section with parabolic steps [Brent 1973, §5.8]. The
+// search starts at b, between a and c, where f should be lower than at a and c. Package
+// gonum/optimize has no derivative-free method that is specific to functions of one
+// variable.
 func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	const golden = 0.3819660112501051
 	x, w, v := b, b, b

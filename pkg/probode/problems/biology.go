@@ -10,8 +10,8 @@ import (
 //
 //	x′ = r x (1 − x/K),   x(t) = K / (1 + (K/x₀ − 1) e^{−rt}),
 //
-// with θ = (r, K) = (3, 1), x(0) = 0.1 and t ∈ [0, 2]. It has one dimension and a
-// closed-form solution, so it is a good problem for studying errors.
+// with θ = (r, K) = (3, 1), x(0) = 0.1 and t ∈ [0, 2]. The equation has one dimension and
+// a closed-form solution, so it is a good problem for studying errors.
 //
 // Source: Verhulst (1838), Correspondance mathématique et physique 10, 113.
 func Logistic() *probode.Problem {
@@ -46,9 +46,9 @@ func Logistic() *probode.Problem {
 // where RS is the complex of the two and P is the activated form of R. The parameters
 // are θ = (k₁, k₂, k₃, k₄, V, Kₘ) = (0.07, 0.6, 0.05, 0.3, 0.017, 0.3), the initial
 // state is (1, 0, 1, 0, 0), and t ∈ [0, 100]. R + RS + P is conserved. When a complex
-// reacts, its enzyme is lost, as in the source. The state is usually observed with
-// noise of standard deviation 0.01 at t = 0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60,
-// 80, 100.
+// reacts, its enzyme is lost, as in the paper cited below. The state is usually observed
+// with noise of standard deviation 0.01 at t = 0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50,
+// 60, 80, 100.
 //
 // Source: Vyshemirsky & Girolami (2008), Bioinformatics 24, 833.
 func ProteinActivation() *probode.Problem {
@@ -238,13 +238,12 @@ func Influenza() *probode.Problem {
 //	x₁′ = a₁/(1 + a₂ x₃^r) − α x₁,   x₂′ = k x₁ − α x₂,   x₃′ = k x₂ − α x₃,
 //
 // where x₁ is the messenger, x₂ an enzyme and x₃ the repressor, with θ = (r, a₁, a₂, α, k)
-// = (10, 1, 3, 0.5, 1), the initial state (0, 0, 0) and t ∈ [0, 25]. It keeps oscillating
-// only if r > 8. If r is not a whole number, x₃ must not become negative, because x₃^r is
-// then not defined.
+// = (10, 1, 3, 0.5, 1), the initial state (0, 0, 0) and t ∈ [0, 25]. Sustained
+// oscillations occur only if r > 8. If r is not a whole number, x₃ must not become
+// negative, because x₃^r is then not defined.
 //
-// Source: Goodwin (1965), Advances in Enzyme Regulation 3, 425; with θ
-// unknown in Calderhead & Girolami (2009), Computational Statistics & Data
-// Analysis 53, 4028.
+// Source: Goodwin (1965), Advances in Enzyme Regulation 3, 425; used with unknown θ by
+// Calderhead & Girolami (2009), Computational Statistics & Data Analysis 53, 4028.
 func Goodwin() *probode.Problem {
 	return &probode.Problem{
 		Name: "Goodwin",

@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Kepler returns the motion of one body about another that is fixed at the origin, on
-// an ellipse of eccentricity e ∈ [0, 1) and period 2π,
+// Kepler returns the equations for the motion of one body about another that is fixed at
+// the origin, on an ellipse of eccentricity e ∈ [0, 1) and period 2π,
 //
 //	q″ = −q/|q|³,   q(0) = (1 − e, 0),   q′(0) = (0, √((1 + e)/(1 − e))),
 //
@@ -56,13 +56,14 @@ func Kepler(e float64) *probode.Problem {
 	}
 }
 
-// HenonHeiles returns the motion of a star in the potential of an axisymmetric galaxy,
+// HenonHeiles returns the equations for the motion of a star in the potential of an
+// axisymmetric galaxy,
 //
 //	q″ = −∇U(q),   U = (q₁² + q₂²)/2 + λ (q₁² q₂ − q₂³/3),
 //
 // with state x = (q, p), θ = λ = 1, q(0) = (0.1, 0), p(0) = (0, 0.5) and t ∈ [0, 100].
-// The energy H = |p|²/2 + U = 0.13 is conserved; at this energy chaotic and regular
-// orbits lie side by side.
+// The energy H = |p|²/2 + U = 0.13 is conserved; at this energy, chaotic and regular
+// orbits coexist.
 //
 // Source: Hénon & Heiles (1964), Astronomical Journal 69, 73.
 func HenonHeiles() *probode.Problem {
@@ -129,9 +130,10 @@ func RigidBody() *probode.Problem {
 	}
 }
 
-// RestrictedThreeBody returns Arenstorf's orbit: a massless satellite in the plane of
-// the earth and the moon. In coordinates that rotate with them, the earth, of mass 1 −
-// μ, is at (−μ, 0), and the moon, of mass μ, is at (1 − μ, 0):
+// RestrictedThreeBody returns the equations for the motion of a massless satellite in the
+// plane of the earth and the moon, on Arenstorf's periodic orbit. In coordinates that
+// rotate with the earth and the moon, the earth, of mass 1 − μ, is at (−μ, 0), and the
+// moon, of mass μ, is at (1 − μ, 0):
 //
 //	x″ = x + 2y′ − (1 − μ)(x + μ)/D₁ − μ (x − 1 + μ)/D₂
 //	y″ = y − 2x′ − (1 − μ) y/D₁ − μ y/D₂
@@ -184,7 +186,8 @@ func RestrictedThreeBody() *probode.Problem {
 	}
 }
 
-// Pleiades returns the plane motion of seven stars that attract each other,
+// Pleiades returns the equations for the plane motion of seven stars that attract each
+// other,
 //
 //	qᵢ″ = Σ_{j≠i} mⱼ (qⱼ − qᵢ)/|qⱼ − qᵢ|³,   i = 1, …, 7.
 //
@@ -239,8 +242,8 @@ func Pleiades() *probode.Problem {
 			for i := range 2 * n {
 				jac[i*d+2*n+i] = 1
 			}
-			// attract adds the derivatives of the attraction of body i by body j. The blocks
-			// ∂q″ᵢ/∂qᵢ = −∂q″ᵢ/∂qⱼ are the 2×2 matrix (a, b; b, c).
+			// The function attract() adds the derivatives of the attraction of body i by
+			// body j. The blocks ∂q″ᵢ/∂qᵢ = −∂q″ᵢ/∂qⱼ are the 2×2 matrix (a, b; b, c).
 			attract := func(i, j int, a, b, c float64) {
 				xi, yi := jac[(2*n+i)*d:(2*n+i+1)*d], jac[(3*n+i)*d:(3*n+i+1)*d]
 				xi[i] += a

@@ -10,10 +10,10 @@ import (
 )
 
 // Named returns the problem with the given name, written as on the command line: in
-// lower-case letters, digits and hyphens. In addition to the problems of All, it knows
-// some problems of the test set for initial value problem solvers, with the names,
-// parameters and spans given there: hires, rober, orego, vdpol, plei. The error lists the
-// names.
+// lower-case letters, digits and hyphens. In addition to the names of the problems of
+// All, Named accepts fhn for FitzHughNagumo, and the names hires, rober, orego, vdpol and
+// plei for problems with the parameters and spans of the test set for initial value
+// problem solvers. The error lists all names.
 //
 // Source: Mazzia & Magherini, Test Set for Initial Value Problem Solvers,
 // release 2.4.
@@ -32,7 +32,7 @@ func Named(name string) (*probode.Problem, error) {
 	return nil, fmt.Errorf("no problem %q: want one of %s", name, strings.Join(Names(), ", "))
 }
 
-// Names returns the names that Named knows.
+// Names returns the names that Named accepts.
 func Names() []string {
 	names := namesOfAll()
 	for name := range testSet {
@@ -44,7 +44,8 @@ func Names() []string {
 	return names
 }
 
-// testSet lists the problems of the test set under their common short names.
+// testSet lists the problems of the test set, and FitzHughNagumo, under their usual short
+// names.
 var testSet = map[string]func() *probode.Problem{
 	"hires": HIRES,
 	"rober": func() *probode.Problem { return over(Robertson(), 0, 1e11) },
@@ -54,13 +55,13 @@ var testSet = map[string]func() *probode.Problem{
 	"fhn":   FitzHughNagumo,
 }
 
-// The function over() returns p with the given span.
+// The function over() changes the span of p, and returns p.
 func over(p *probode.Problem, from, to float64) *probode.Problem {
 	p.Span = [2]float64{from, to}
 	return p
 }
 
-// namesOfAll returns the names of the problems of All, in their order.
+// namesOfAll returns the names of the problems of All, in the same order.
 func namesOfAll() []string {
 	var names []string
 	for _, p := range All() {
@@ -68,7 +69,7 @@ func namesOfAll() []string {
 		name = typed(name)
 		if slices.Contains(names, name) {
 			// If two problems have the same name apart from the numbers in brackets, the
-			// second keeps the first of these numbers.
+			// result for the second also contains the first of these numbers.
 			n, _, _ := strings.Cut(typed(more), "-")
 			name += "-" + n
 		}

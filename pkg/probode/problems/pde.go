@@ -8,7 +8,8 @@ import (
 )
 
 // This file contains partial differential equations, discretised by the method of
-// lines. They are stiff, may have any dimension, and have banded Jacobians.
+// lines. The resulting systems are stiff, may have any dimension, and have banded
+// Jacobians.
 
 // Brusselator returns the Brusselator reaction with diffusion in one
 // dimension,
@@ -68,8 +69,9 @@ func Brusselator(n int) *probode.Problem {
 				f[i] = a + r - (b+1)*u + k*(uLeft-2*u+uRight)
 				f[i+1] = b*u - r + k*(vLeft-2*v+vRight)
 				uLeft, vLeft = u, v
-				// These are the rows of u and of v in band storage of width 5, with the diagonal at
-				// index 2. Elements outside the matrix, at the ends, are not read.
+				// The slice j holds the rows of u and of v in band storage of width 5,
+				// with the diagonal at index 2. Elements of this storage that lie outside
+				// the matrix, in the first and last rows, are not read.
 				j := jac[5*i : 5*i+10]
 				j[0], j[2], j[3], j[4] = k, 2*u*v-(b+1)-2*k, u*u, k
 				j[5], j[6], j[7], j[9] = k, b-2*u*v, -u*u-2*k, k
@@ -91,9 +93,9 @@ func Brusselator(n int) *probode.Problem {
 //
 // on x ∈ [0, 1] with u = 0 at both ends, discretised by central differences at n inner
 // points xᵢ = i/(n+1), so that d = n and the band is (1, 1). The parameter is θ = ν =
-// 0.01, the initial value is u = sin³(3πx) (1 − x)^{3/2}, and t ∈ [0, 1]. Fronts
-// steepen until viscosity stops them; n = 50 is enough to resolve them. Burgers panics
-// for n < 2.
+// 0.01, the initial value is u = sin³(3πx) (1 − x)^{3/2}, and t ∈ [0, 1]. Fronts form and
+// steepen until viscosity balances the steepening; n = 50 is enough to resolve these
+// fronts. Burgers panics for n < 2.
 //
 // Source: after Hairer & Wanner, Solving Ordinary Differential Equations II,
 // IV.10 (BURGERS), which has sin², ν = 0.0003 and n = 500.
@@ -133,7 +135,8 @@ func Burgers(n int) *probode.Problem {
 					right = x[i+1]
 				}
 				f[i] = c*(left-right)*(left+right) + k*(left-2*u+right)
-				// Elements of band storage outside the matrix, at the ends, are not read.
+				// Elements of the band storage that lie outside the matrix, in the first
+				// and last rows, are not read.
 				j := jac[3*i : 3*i+3]
 				j[0], j[1], j[2] = 2*c*left+k, -2*k, k-2*c*right
 				left = u

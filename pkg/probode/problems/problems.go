@@ -12,9 +12,9 @@ package problems
 
 import "github.com/probode/probode/pkg/probode"
 
-// All returns one problem of each kind, in the order of the list above and with
-// distinct names. Functions with an argument are called with its usual value or, if it
-// is a dimension, with a small value.
+// All returns one problem of each kind, in the order of the list in the package
+// documentation, and with distinct names. Functions with an argument are called with its
+// usual value or, if it is a dimension, with a small value.
 func All() []*probode.Problem {
 	return []*probode.Problem{
 		Logistic(), LotkaVolterra(), LotkaVolterra20(), SIR(), RigidBody(), ProteinActivation(),

@@ -8,9 +8,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A division is a box in ζ that is divided into cells, together with the exact
-// distribution on these cells. If the Gaussian approximation is reasonable, the
-// distribution has a width of about 1 in ζ. Densities are relative to e^top.
+// A division is a box in the coordinates ζ that is divided into cells, together with the
+// exact distribution on these cells. If the Gaussian approximation is reasonable, the
+// distribution has a width of about 1 in each coordinate. Densities are relative to
+// e^top.
 type division struct {
 	s          *Law
 	lo, hi     []float64 // the box
@@ -27,8 +28,8 @@ type cell struct {
 	mass      float64    // ∫ over the cell, in ζ, of density / e^top
 }
 
-// A mark is a point that a coarse rule might miss; each cell that contains it is divided
-// until the cell is no wider than width.
+// A mark is a point near which a coarse quadrature rule might miss mass; each cell that
+// contains it is divided until the cell is no wider than width.
 type mark struct {
 	at    [2]float64
 	width float64
@@ -110,7 +111,7 @@ func (c *division) findBox() error {
 			include(at, 0)
 		}
 	}
-	// Each side is moved outwards until the density there has vanished.
+	// Each side is moved outwards until the density on this side is negligible.
 	for range 400 {
 		grown := false
 		for k := range d {
@@ -137,8 +138,8 @@ func (c *division) findBox() error {
 	return ErrImproper
 }
 
-// The constant edge is how far the log density must fall from its maximum to the edges of
-// the box. The density outside is about e⁻⁵⁰ times the maximum.
+// The constant edge is the amount by which the log density must fall from its maximum to
+// the sides of the box. On the sides the density is at most about e⁻⁵⁰ times the maximum.
 const edge = 50
 
 // sideLevel returns the largest log density on a side of the box, and raises
@@ -165,8 +166,8 @@ func (c *division) sideLevel(k int, upper bool) float64 {
 }
 
 // markRoot marks a root, and points around it along the axes of N(root, (AᵀA)⁻¹), with
-// A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the root the distribution is nearly equal to this
-// normal distribution.
+// A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the root the distribution is close to this normal
+// distribution.
 func (c *division) markRoot(zeta [2]float64, z []float64) {
 	s, d := c.s, c.s.d
 	f, unit := make([]float64, d), make([]float64, d)
@@ -193,8 +194,9 @@ func (c *division) markRoot(zeta [2]float64, z []float64) {
 	var right mat.Dense
 	svd.VTo(&right)
 	values := svd.Values(nil)
-	// If the distribution is not close to N(root, …), for example near a multiple root, an
-	// extent that is computed from A may be far too large. So extents are limited to 30.
+	// If the distribution is not close to N(root, …), for example near a multiple root,
+	// the lengths of the axes that are computed from A may be far too large. So these
+	// lengths are limited to 30.
 	const farthest = 30
 	least := min(1/values[0], farthest)
 	c.marks = append(c.marks, mark{zeta, least})
@@ -210,7 +212,7 @@ func (c *division) markRoot(zeta [2]float64, z []float64) {
 	}
 }
 
-// divide makes the cells.
+// The method divide() makes the cells.
 func (c *division) divide() error {
 	d := c.s.d
 	n := [2]int{64, 1}
@@ -280,7 +282,7 @@ func (c *division) marked(q cell) bool {
 	return false
 }
 
-// split halves q in each dimension.
+// The method split() halves q in each dimension.
 func (c *division) split(q cell) []cell {
 	parts := []cell{q}
 	for k := range c.s.d {

@@ -16,7 +16,7 @@ func newTally(steps, d int) *tally {
 	return &tally{states: make([]int, steps), sum: make([]float64, steps*d), square: make([]float64, steps*d)}
 }
 
-// add counts one state of a chain in step i.
+// The method add() counts one state of a chain in step i.
 func (t *tally) add(i int, zeta []float64) {
 	t.states[i]++
 	at := i * len(zeta)
@@ -26,7 +26,7 @@ func (t *tally) add(i int, zeta []float64) {
 	}
 }
 
-// merge adds the tally of other paths.
+// The method merge() adds the tally of other paths.
 func (t *tally) merge(o *tally) {
 	for i, n := range o.states {
 		t.states[i] += n
@@ -38,8 +38,8 @@ func (t *tally) merge(o *tally) {
 }
 
 // The method departure() returns how far the distribution of each step is from its
-// Gaussian approximation, as defined in Draws. It is NaN, from 0/0, for a step without a
-// chain.
+// Gaussian approximation, as defined in Draws. The result is NaN, from 0/0, for a step
+// without a chain.
 func (t *tally) departure() []float64 {
 	out := make([]float64, len(t.states))
 	d := len(t.sum) / len(t.states)

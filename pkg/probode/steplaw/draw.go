@@ -24,7 +24,7 @@ type Settings struct {
 	// KeepPaths asks for the paths themselves.
 	KeepPaths bool
 	// Workers is the number of paths drawn at the same time; zero means the number of
-	// cores. It does not change the result.
+	// cores. The number of workers does not change the result.
 	Workers int
 }
 
@@ -36,8 +36,8 @@ type Draws struct {
 	// largest |mean| or |sd − 1| of any component of the standardised noise ζ =
 	// L⁻¹(Z_{i+1} − μ). If the approximation were exact, ζ would have mean 0 and sd 1.
 	// Mean and sd are taken over paths and over the states of the chain in the second
-	// half of the sweeps, and Departure is accurate to about 1/√n for n paths. It is NaN
-	// for a step without a chain, such as the first steps of a multistep method.
+	// half of the sweeps, and Departure is accurate to about 1/√n for n paths. Departure
+	// is NaN for a step without a chain, such as the first steps of a multistep method.
 	Departure []float64
 	// Mean and SD are the sample mean and standard deviation of the paths,
 	// indexed [component][time] at the times T.
@@ -46,17 +46,16 @@ type Draws struct {
 	// failed. Paths is set only if Settings.KeepPaths is true.
 	Paths [][]float64
 	// Failed is the number of paths that could not be computed and are left out. Failure
-	// is the error of the first of them.
+	// is the error of the first path that failed.
 	Failed  int
 	Failure error
 }
 
 // Draw draws an ensemble of n paths of p at p.Theta.
 //
-// Paths that fail are left out and counted in the result. If all of them fail, Draw
-// returns an error. The error wraps ErrSingularH or ErrImproper if the exact
-// distribution of a step along path 0 does not exist. If ctx ends, it wraps the error
-// of ctx.
+// Paths that fail are left out and counted in the result. If all paths fail, Draw returns
+// an error. The error wraps ErrSingularH or ErrImproper if the exact distribution of a
+// step along path 0 does not exist. If ctx ends, the error wraps that of ctx.
 func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) (*Draws, error) {
 	switch {
 	case ctx == nil:
@@ -150,7 +149,8 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, bloc
 	if err != nil {
 		return nil, err
 	}
-	// The exact distribution is defined only for the noise of the method.
+	// The exact distribution is defined only for the noise of the method itself, with
+	// ScaleStep.
 	if err := solver.SetScaling(probode.ScaleStep, p.Theta); err != nil {
 		return nil, err
 	}
@@ -175,7 +175,8 @@ type drawn struct {
 	failure error // of the first path that failed
 }
 
-// draw draws the paths i with from ≤ i < to. It returns nil if ctx has ended.
+// The method draw() draws the paths i with from ≤ i < to. It returns nil if ctx has
+// ended.
 func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	r := &drawn{moments: moments.NewVector(len(w.z)), tally: newTally(w.solver.Steps(), w.sampler.p.Dim())}
 	w.sampler.tally = r.tally

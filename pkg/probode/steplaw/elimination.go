@@ -7,9 +7,9 @@ import (
 )
 
 // An elimination brings G = cI − J to triangular form, to compute its determinant and to
-// find out whether the determinant can be trusted. It is slower than a probode.LU, which
-// may hold an inverse instead, or may factorise in an order that is convenient for
-// solving.
+// find out whether the determinant can be trusted. An elimination is slower than a
+// probode.LU, which may hold an inverse instead, or may factorise in an order that is
+// convenient for solving.
 type elimination struct {
 	d, low, up, stride int
 	a, terms           []float64 // elements, and for each the sum of the magnitudes of its terms
@@ -19,8 +19,8 @@ type elimination struct {
 	// The field least is the smallest ratio, in (0, 1], of a pivot to the sum of the
 	// magnitudes of g_ii and l_ik u_ki, from which it is computed. A pivot of a singular
 	// matrix is rarely zero: usually it is a rounding error, and its ratio is of the size
-	// of the errors of the elements. Unlike a condition number it does not depend on the
-	// units of the components.
+	// of the errors of the elements. Unlike a condition number, this ratio does not
+	// depend on the units of the components.
 	least float64
 }
 
@@ -32,9 +32,10 @@ func newElimination(j *probode.Matrix) *elimination {
 	return s
 }
 
-// eliminate factorises G, and reports false if a pivot is zero or not finite. It is
-// Gaussian elimination with partial pivoting in band storage, where element (i, j)
-// is at i*stride + j−i+low; the band of a dense matrix is the whole matrix.
+// The method eliminate() factorises G, and reports false if a pivot is zero or not
+// finite. The method uses Gaussian elimination with partial pivoting in band storage,
+// where element (i, j) is at i*stride + j−i+low; the band of a dense matrix is the whole
+// matrix.
 func (s *elimination) eliminate(c float64, j *probode.Matrix) bool {
 	d, a, terms := s.d, s.a, s.terms
 	clear(a)

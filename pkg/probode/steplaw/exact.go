@@ -19,39 +19,42 @@ import (
 //	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I),
 //
 // accepted with probability min(1, exp(Φ(ζ) − Φ(ζ′))), where Φ is the
-// difference between ½rᵀH⁻¹r and its value for the linearised r. The moves take turns:
-// β = 1, which draws independently if the distribution is close to Gaussian; a random
-// walk with steps of 1.5/√d in each component of ζ; β = 1/2; and a random walk with
-// steps of 4/√d.
+// difference between ½rᵀH⁻¹r and its value for the linearised r. The chain repeats four
+// moves in turn: a Crank–Nicolson move with β = 1, whose results are nearly independent
+// if the distribution is close to Gaussian; a random walk with steps of 1.5/√d in each
+// component of ζ; a Crank–Nicolson move with β = 1/2; and a random walk with steps of
+// 4/√d.
 //
-// With many sweeps the distribution of the chain tends to the exact one; without any it
-// is Gaussian. With the default settings, using backward Euler and α = 0.2, one-step
-// draws of V in the FitzHugh–Nagumo problem were compared with quadrature in 32 steps
-// along a path. The distribution functions agree to within 0.017, the Monte Carlo error
-// of 10⁴ draws, at both h = 0.1 and h = 0.2, whereas the approximation is off by up to
-// 0.43 at h = 0.1 and 0.95 at h = 0.2. At h = 0.3 the approximation is off by 0.18
-// (median over the steps), and the distribution functions agree to within 0.024 except in
-// one step, where they differ by 0.07. Used by themselves, Crank–Nicolson moves leave
-// errors of up to 0.15 at h = 0.3 after four times as many sweeps, and nothing indicates
-// these errors.
+// As the number of sweeps grows, the distribution of the chain tends to the exact one;
+// without any sweeps it would be Gaussian. With the default settings, using backward
+// Euler and α = 0.2, one-step draws of V in the FitzHugh–Nagumo problem were compared
+// with quadrature in 32 steps along a path. The distribution functions agree to within
+// 0.017, the Monte Carlo error of 10⁴ draws, at both h = 0.1 and h = 0.2, whereas the
+// approximation is off by up to 0.43 at h = 0.1 and 0.95 at h = 0.2. At h = 0.3 the
+// approximation is off by 0.18 (median over the steps), and the distribution functions
+// agree to within 0.024 except in one step, where they differ by 0.07. Used by
+// themselves, Crank–Nicolson moves leave errors of up to 0.15 at h = 0.3 after four times
+// as many sweeps, and nothing indicates these errors.
 //
-// The chain rarely finds mass that lies far from the rest. At h = 0.3 some steps have a
-// distant region of small r, with one percent of the mass and up to half of the
-// variance. The default number of sweeps misses most of it and understates the variance
-// by up to a half; 1600 sweeps find it. In one and two dimensions, compare with the
-// Moments of a Law, which do not use the chain.
+// The chain rarely finds mass that lies far from the bulk of the distribution. At h = 0.3
+// some steps have a distant region of small r, with one percent of the mass and up to
+// half of the variance. With the default number of sweeps, the chain misses most of this
+// region and the variance is underestimated by up to a half; 1600 sweeps are enough to
+// find the region. In one and two dimensions, compare the draws with the Moments of a
+// Law, which do not use the chain.
 //
-// The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. It exists
-// only if its density can be normalised; otherwise the error is ErrImproper. Its mean is
-// not the root of r. Newton and Current have the same exact distribution, because they
-// evaluate J at the same state; only the start of the chain differs. In units of the
-// standard deviation, the error of the Gaussian mean is O(h^{s+5/2}) with Newton, but
-// O(h^{3/2−s}) with Current; for s ≥ 2 the latter grows as the step becomes smaller. The
-// first steps of a multistep method are taken by Method itself.
+// The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. This
+// distribution exists only if its density can be normalised; otherwise the error is
+// ErrImproper. The mean of the exact distribution is not the root of r. Newton and
+// Current have the same exact distribution, because they evaluate J at the same state;
+// only the start of the chain differs. In units of the standard deviation, the error of
+// the Gaussian mean is O(h^{s+5/2}) with Newton, but O(h^{3/2−s}) with Current; for s ≥ 2
+// the latter grows as the step becomes smaller. The first steps of a multistep method are
+// taken by Method itself.
 //
 // A chain uses random numbers in addition to ξ, and the path is discontinuous where a
-// move changes from accepted to rejected. So Exact draws ensembles and is not a
-// probode.Method: inference needs paths that depend smoothly on θ and ξ.
+// move changes from accepted to rejected. Inference needs paths that depend smoothly on θ
+// and ξ, so Exact only draws ensembles, and is not a probode.Method.
 type Exact struct {
 	Method adams.Moulton
 
@@ -90,8 +93,8 @@ func (m *method) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return x, nil
 }
 
-// A move is ζ′ = keep × ζ + size × η. It is reversible with respect to N(0, I) if keep² +
-// size² = 1, and with respect to Lebesgue measure if keep = 1.
+// A move proposes ζ′ = keep × ζ + size × η. The move is reversible with respect to N(0,
+// I) if keep² + size² = 1, and with respect to Lebesgue measure if keep = 1.
 type move struct {
 	keep, size float64
 	walk       bool
@@ -131,8 +134,8 @@ type sampler struct {
 // key is the number of a block.
 const exactKey = math.MaxUint64
 
-// begin prepares for the path with the given number; the steps of this path then depend
-// only on (seed, path) and ξ.
+// The method begin() prepares for the path with the given number; the steps of this path
+// then depend only on (seed, path) and ξ.
 func (x *sampler) begin(seed, path uint64) {
 	x.rng, x.path = probode.Stream(seed, path, exactKey), path
 }
@@ -157,7 +160,7 @@ func (x *sampler) Step(dst []float64, i int, state, theta, xi, scale []float64) 
 	return x.draw(dst, i, xi)
 }
 
-// draw runs the chain of step i.
+// The method draw() runs the chain of step i.
 func (x *sampler) draw(next []float64, i int, xi []float64) error {
 	copy(x.zeta, xi)
 	phi := x.target.phi(x.zeta)
@@ -189,11 +192,12 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 }
 
 // mostSearched is the largest number of steps at which the method search() checks the
-// density. It is limited, since this check costs hundreds of evaluations of f if d > 1.
+// density. The number is limited, since a check costs hundreds of evaluations of f if d >
+// 1.
 const mostSearched = 256
 
 // The method searches() reports whether the method search() has to check step i of path
-// 0. It checks all steps or, if there are more than mostSearched, this number of evenly
+// 0. All steps are checked or, if there are more than mostSearched, this number of evenly
 // spaced steps.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet
@@ -206,8 +210,8 @@ func (x *sampler) searches(i int) bool {
 }
 
 // The method search() checks whether the density of step i can be normalised. The chain
-// would not detect a density that cannot be normalised. If there is one, the whole
-// ensemble fails.
+// itself would not detect that the density cannot be normalised. If the check fails for
+// any step, no ensemble is returned.
 func (x *sampler) search(i int, state, theta, scale []float64) error {
 	s, err := newLaw(x, x.p, x.g, i, state, theta, scale)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Law describes the state Z_{i+1} after one step of an implicit method, given
-// the states before it: the exact density and its Gaussian approximation. It serves
-// figures and tests. In one and two dimensions it computes moments of the exact
-// distribution by quadrature, independently of the chain of Exact.
+// A Law gives the exact density of the state Z_{i+1} after one step of an implicit
+// method, given the earlier states, and the Gaussian approximation to this density. A Law
+// is used for figures and tests. In one and two dimensions it computes moments of the
+// exact distribution by quadrature, independently of the chain of Exact.
 //
 // A Law has its own workspace and must not be used by two goroutines at the same time.
 type Law struct {
@@ -50,8 +50,8 @@ type Law struct {
 // the last s+1 rows.
 //
 // The method must be implicit, such as adams.Moulton. Step i must have noise scaled by
-// ScaleStep. It must not be an event step or one of the first steps of a multistep
-// method. The error is a *probode.SolveError if Γ is singular or Newton's method does not
+// ScaleStep. Step i must not be an event or one of the first steps of a multistep method.
+// The error is a *probode.SolveError if Γ is singular or Newton's method does not
 // converge. New panics if a slice has the wrong length or if i is out of range.
 //
 // A singular J is not an error here, since the Gaussian approximation exists; Moments
@@ -101,8 +101,9 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	return step, nil
 }
 
-// newLaw returns the distribution of step i from x, for a stepper that holds the earlier
-// steps. If the step returns an error, newLaw returns it unchanged.
+// newLaw returns the distribution of the state after step i, which begins at x. The
+// argument from is a Stepper that has stored its values from earlier steps; newLaw
+// returns its errors unchanged.
 func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x, theta, scale []float64) (*Law, error) {
 	var m probode.ImplicitStep
 	if err := from.Implicit(&m, i, x, theta); err != nil {
@@ -139,7 +140,7 @@ func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x
 
 func title(p *probode.Problem) string { return cmp.Or(p.Name, "problem") }
 
-// The method fail() returns err with the step in which it occurred.
+// The method fail() adds the step in which err occurred to err.
 func (s *Law) fail(err error) error {
 	if s.at == nil { // the step belongs to a path, whose error says where
 		return err
@@ -149,7 +150,7 @@ func (s *Law) fail(err error) error {
 	return &e
 }
 
-// Residual writes the discrepancy in derivative space,
+// Residual writes the residual of the implicit equation,
 //
 //	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z),
 //
@@ -164,7 +165,7 @@ func (s *Law) Residual(dst, z []float64) {
 }
 
 // LogDensity returns the exact log density −½ r(z)ᵀ H⁻¹ r(z). It is not normalised:
-// Moments has the normalising constant. It is NaN if H is singular.
+// Moments has the normalising constant. The result is NaN if H is singular.
 func (s *Law) LogDensity(z []float64) float64 {
 	s.checkLen(z)
 	if s.singular != nil {
@@ -179,7 +180,7 @@ func (s *Law) LogDensity(z []float64) float64 {
 }
 
 // LogGaussian returns the normalised log density of the Gaussian approximation N(Mean,
-// Cov) at z. It is NaN if Cov is singular.
+// Cov) at z. The result is NaN if Cov is singular.
 func (s *Law) LogGaussian(z []float64) float64 {
 	s.checkLen(z)
 	if s.singular != nil {
@@ -189,8 +190,8 @@ func (s *Law) LogGaussian(z []float64) float64 {
 	return -square(s.w)/2 - float64(s.d)/2*math.Log(2*math.Pi) - s.logDet
 }
 
-// standardize writes ζ = L⁻¹(z − μ) into dst: since J and Γ commute,
-// Sζ = J⁻¹Γ(z−μ) = (hβ₋₁)⁻¹ J⁻¹(z−μ) − (z−μ).
+// The method standardize() writes ζ = L⁻¹(z − μ) into dst: since J and Γ commute, Sζ =
+// J⁻¹Γ(z−μ) = (hβ₋₁)⁻¹ J⁻¹(z−μ) − (z−μ).
 func (s *Law) standardize(dst, z []float64) {
 	for k, v := range s.Mean {
 		dst[k] = z[k] - v

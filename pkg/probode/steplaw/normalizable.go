@@ -12,7 +12,7 @@ import (
 
 // The method normalizable() returns an error that says why the exact distribution does
 // not exist: ErrSingularH if J has no inverse, or ErrImproper if the density does not
-// decay. It checks the decay along rays: the first 16 axes, the first 16 axes of the
+// decay. The decay is checked along rays: the first 16 axes, the first 16 axes of the
 // approximation, a few fixed random directions and, up to d = 16, the directions in which
 // r grows most slowly far away. On each ray, ½ rᵀH⁻¹r must increase by more than d ln 10
 // with every factor of ten in distance, from 10⁴ to 10⁸ times the size of the state,

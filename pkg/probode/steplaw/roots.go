@@ -10,7 +10,7 @@ import (
 
 // Roots returns the solutions of r(z) = 0 that a search finds, in order of their distance
 // from Mean. Newton's method is started from Zᵢ, from Mean, from the Adams–Bashforth
-// value, and from points around these. For d = 2 these points lie in 16 directions, at
+// value, and from points around Mean. For d = 2 these points lie in 16 directions, at
 // distances that double from one standard deviation to a hundred times the size of the
 // state. For d = 1 r is also evaluated at distances that grow by 5 % up to the same
 // limit, and each change of the sign of r gives a root. If there is more than one root,
@@ -72,8 +72,8 @@ func (s *Law) around() [][]float64 {
 	return points
 }
 
-// newton runs Newton's method from z, which it overwrites, and keeps the root
-// if it finds a new one.
+// The method newton() runs Newton's method from z, which it overwrites, and keeps the
+// root if it finds a new one.
 func (s *Law) newton(z []float64) {
 	f := make([]float64, s.d)
 	for range 100 {
@@ -104,8 +104,9 @@ func (s *Law) newton(z []float64) {
 func (s *Law) keep(z []float64) {
 	for _, r := range s.roots {
 		// Newton's method finds a double root only to within the square root of the
-		// rounding error, and such a root must not be counted twice. Roots that are
-		// closer together than 10⁻³ sd make no difference to the distribution.
+		// rounding error, and such a root must not be counted twice. So roots are
+		// regarded as the same if they are closer together than 10⁻³ standard deviations;
+		// at this distance, a second root makes no difference to the distribution.
 		same := true
 		for k, v := range r {
 			same = same && math.Abs(v-z[k]) <= 1e-3*s.sd(k)+1e-6*math.Abs(v)
@@ -147,7 +148,7 @@ func (s *Law) changesOfSign() {
 						hi = mid
 					}
 				}
-				// A pole also changes the sign, but is not a root.
+				// The sign of r also changes at a pole, which is not a root.
 				if math.Abs(r(lo)) < math.Abs(ra)+math.Abs(rb) {
 					s.keep([]float64{lo})
 				}
@@ -157,8 +158,8 @@ func (s *Law) changesOfSign() {
 	}
 }
 
-// sd returns the standard deviation of component k in the Gaussian approximation, the
-// natural unit of length.
+// The method sd() returns the standard deviation of component k in the Gaussian
+// approximation, the natural unit of length.
 func (s *Law) sd(k int) float64 { return math.Sqrt(s.Cov.At(k, k)) }
 
 func (s *Law) distance(a, b []float64) float64 {

@@ -2,7 +2,7 @@
 // implicit Adams method, given the states before it. Exact draws whole paths; a Law
 // describes a single step.
 //
-// The discrepancy r in derivative space has a Gaussian density, but r is not linear in
+// The residual r of the implicit equation has a Gaussian density, but r is not linear in
 // the state, so the distribution of the state is not Gaussian. Let J, Γ and μ be those of
 // the linearised step, and let S be the diagonal matrix of the scales of the normal
 // variates, √α h^{s+1/2} for a single noise scale. Write a state as
@@ -20,9 +20,9 @@
 // [Cotter et al. 2013; T18, §2.4].
 //
 // This move works badly if the distribution has heavier tails than the approximation:
-// e^{−Φ} is then not bounded, and far away every contraction is rejected. This move
-// therefore alternates with a random walk, which is accepted or rejected according to
-// ½‖u‖² and does not have this problem.
+// e^{−Φ} is then not bounded, and far from the mean almost every move towards the mean is
+// rejected. The Crank–Nicolson move therefore alternates with a random walk, which is
+// accepted or rejected according to ½‖u‖² and does not have this problem.
 package steplaw
 
 import (

@@ -1,11 +1,13 @@
-// Package estimate estimates the centre and the spread of all draws or of a part of them,
-// with or without weights. It also gives their Monte Carlo standard errors. The centre and
-// the spread are either the median and half the width of the central 68 % interval, or the
-// mean and the standard deviation. For a normal distribution the two pairs are the same.
+// Package estimate estimates the centre and the spread of all draws or of a subset of the
+// draws, with or without weights. It also computes the Monte Carlo standard errors of
+// these estimates. The centre and the spread are either the median and half the width of
+// the central 68 % interval, or the mean and the standard deviation. For a normal
+// distribution the two pairs are the same.
 //
 // The centre and the logarithm of the spread s are smooth functions of means over the
-// draws. So their errors are the errors of the means of their influence functions
-// [Hampel 1974], estimated with the autocorrelation of the chains:
+// draws. So the errors of these estimates are the errors of the means of their influence
+// functions [Hampel 1974], which are estimated with allowance for the autocorrelation of
+// the chains:
 //
 //	quantiles  (½ − 1{y ≤ q½})/f(q½)          (I(p₊) − I(p₋))/2s,  I(p) = (p − 1{y ≤ q_p})/f(q_p)
 //	moments    y − m                          ½ ((y − m)²/v − 1)
@@ -32,7 +34,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A Measure is a choice of centre and spread.
+// A Measure says how the centre and the spread of draws are measured.
 type Measure int
 
 const (
@@ -162,7 +164,7 @@ func (q weightedQuantiles) slope(p float64) float64 {
 }
 
 // The method part() summarises the draws x[c][k] for which in[c][k] is 1, with weights w.
-// If the argument in is nil, it uses all draws; if w is nil, the weights are equal. It
+// If the argument in is nil, all draws are used; if w is nil, the weights are equal. It
 // also returns the influence of draw k of chain c, multiplied by the weight of the draw
 // and divided by the share of the draws that are used.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
@@ -205,9 +207,9 @@ func (by Measure) Apply(x, in [][]float64) Value {
 }
 
 // Stretches divides each chain of x into n parts and uses only the draws x[c][k] for
-// which in[c][k] is 1. It returns the contribution of each part to the error of the
-// centre and of the logarithm of the spread, scaled so that the error is the mean of the
-// contributions.
+// which in[c][k] is 1. Stretches returns the contribution of each part to the error of
+// the centre and of the logarithm of the spread, scaled so that the error is the mean of
+// the contributions.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	return stretches(x, influence, n)
@@ -235,10 +237,10 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 }
 
 // Weighed compares the draws x with the same draws under weights w of mean 1, using only
-// the draws x[c][k] for which in[c][k] is 1. It returns the difference of the centres, in
-// units of the parameter, and the ratio of the spreads. Let φ and ψ be the influence
-// functions of the plain draws, and φ_w and ψ_w those of the weighted draws. Then the
-// errors of the two results are those of the means of φ − w φ_w and ψ − w ψ_w.
+// the draws x[c][k] for which in[c][k] is 1. Weighed returns the difference of the
+// centres, in units of the parameter, and the ratio of the spreads. Let φ and ψ be the
+// influence functions of the plain draws, and φ_w and ψ_w those of the weighted draws.
+// Then the errors of the two results are those of the means of φ − w φ_w and ψ − w ψ_w.
 //
 // Weighed also returns the accurate centre and spread. The accurate centre is all.Center,
 // the centre of all draws, minus this difference; the accurate spread is found in the
@@ -249,9 +251,9 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // reduce to w φ_w and w ψ_w.
 //
 // If the weights remove a distant mode, all.Center and the difference are both uncertain
-// by a part of the distance to that mode. The centre and the spread of the weighted draws
-// alone, whose errors are those of the means of w φ_w and w ψ_w, are then more accurate.
-// Of both results Weighed returns the one with the smaller error.
+// by a fraction of the distance to that mode. The centre and the spread of the weighted
+// draws alone, whose errors are those of the means of w φ_w and w ψ_w, are then more
+// accurate. Weighed returns whichever of the two results has the smaller error.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

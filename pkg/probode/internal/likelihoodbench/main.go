@@ -1,7 +1,7 @@
 // Likelihoodbench computes log-likelihoods and gradients for
 // environment/bench_roadrunner.py, which compares the times with those of another program.
-// It reads one request per line from standard input, as JSON, and answers each with a
-// line.
+// It reads one request per line from standard input, as JSON, and answers each request
+// with one line.
 package main
 
 import (
@@ -31,7 +31,8 @@ type request struct {
 	Repeat int
 }
 
-// A task performs a computation. If that is a log-likelihood, it returns its value.
+// A task performs a computation. If the computation is that of a log-likelihood, the task
+// returns its value.
 type task func(ctx context.Context) (float64, error)
 
 func main() {

@@ -2,9 +2,9 @@
 // as rand.New(rand.NewPCG(hi, lo)).NormFloat64(), in half the time.
 //
 // The noise is drawn again each time a path is computed, and most of the cost of a draw
-// in math/rand/v2 is an interface call for each word. Here the generator, PCG-DXSM with
-// 128 bits of state [O'Neill 2014], and the ziggurat of 128 strips [Marsaglia & Tsang
-// 2000] run on local variables.
+// in math/rand/v2 is an interface call for each word. In this package the generator,
+// PCG-DXSM with 128 bits of state [O'Neill 2014], and the ziggurat of 128 strips
+// [Marsaglia & Tsang 2000] are implemented with local variables and without such calls.
 package normal
 
 import (
@@ -62,10 +62,10 @@ func (s *Source) Uint64() uint64 {
 
 // Fill fills dst with independent standard normal variates.
 //
-// Each state depends on the one before, so two states are computed at once from the last
-// one. The number comes from 31 bits of a word and a sign bit, and seven other bits
-// choose the strip. The point nearly always lies in the part of the strip that is
-// entirely below the density.
+// Each state of the generator depends on the one before; to save time, the next two
+// states are both computed from the last one. A variate is computed from 31 bits of a
+// word and a sign bit, and seven other bits choose the strip. The point nearly always
+// lies in the part of the strip that is entirely below the density.
 func (s *Source) Fill(dst []float64) {
 	hi, lo := s.hi, s.lo
 	for len(dst) >= 2 {
@@ -98,11 +98,11 @@ func (s *Source) Fill(dst []float64) {
 }
 
 // The method holds() reports whether |j| < inside, where j is the lower half of u as a
-// signed integer. It tests 0 ≤ j + inside−1 < 2 inside−1 in one comparison.
+// signed integer. To do this with one comparison, it tests 0 ≤ j + inside−1 < 2 inside−1.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
 // The function reject() returns the normal variate for a word u whose point is near the
-// edge of its strip. If the point is above the density, reject uses later words of the
+// edge of its strip. If the point is above the density, reject() uses later words of the
 // generator instead of u. It also returns the state after the last word used.
 func reject(hi, lo, u uint64) (uint64, uint64, float64) {
 	uniform := func() float64 {

@@ -1,11 +1,11 @@
 // Package quantile computes the quantiles of each element over many vectors, for example
 // over the paths of an ensemble, whose elements are the states at all requested times.
 //
-// For up to Exact vectors these are sample quantiles. For more, they come from a
-// histogram of each element over twice the range of the first Exact vectors, so that
-// memory is bounded. The elements are divided into tiles of the size of a cache line,
-// which several workers process independently. The result does not depend on the number
-// of workers.
+// For up to Exact vectors these are sample quantiles. For more vectors, the quantiles
+// come from a histogram of each element over twice the range of the first Exact vectors,
+// so that memory is bounded. The elements are divided into tiles of the size of a cache
+// line, which several workers process independently. The result does not depend on the
+// number of workers.
 package quantile
 
 import (
@@ -42,7 +42,7 @@ type Sketch struct {
 }
 
 // New returns an empty Sketch for vectors of the given size and the given levels, each
-// in [0, 1]. It uses at most the given number of goroutines.
+// in [0, 1]. The Sketch uses at most the given number of goroutines.
 func New(size int, levels []float64, workers int) *Sketch {
 	for _, p := range levels {
 		if !(p >= 0 && p <= 1) {
@@ -52,8 +52,8 @@ func New(size int, levels []float64, workers int) *Sketch {
 	return &Sketch{size: size, workers: max(1, workers), levels: slices.Clone(levels)}
 }
 
-// Add adds a vector of finite numbers. It keeps the argument row, which must not change
-// afterwards.
+// Add adds a vector of finite numbers. The Sketch keeps the argument row, which must not
+// change afterwards.
 func (s *Sketch) Add(row []float64) {
 	if len(row) != s.size {
 		panic(fmt.Sprintf("quantile: vector has length %d: want %d", len(row), s.size))
@@ -68,11 +68,11 @@ func (s *Sketch) Add(row []float64) {
 	}
 }
 
-// Quantiles returns the quantiles of all elements, indexed [level][element]. They are NaN
-// if there are no vectors. With n ≤ Exact vectors, level p lies at position p(n−1) of the
-// sorted values, counted from 0 and interpolated linearly between two positions. With
-// more vectors, the quantile is interpolated within a bin; it is NaN if the range exceeds
-// 1e308.
+// Quantiles returns the quantiles of all elements, indexed [level][element]. The
+// quantiles are NaN if there are no vectors. With n ≤ Exact vectors, the quantile of
+// level p lies at position p(n−1) of the sorted values, counted from 0 and interpolated
+// linearly between two positions. With more vectors, the quantile is interpolated within
+// a bin; it is NaN if the range exceeds 1e308.
 func (s *Sketch) Quantiles() [][]float64 {
 	out := make([][]float64, len(s.levels))
 	for l := range out {
@@ -112,9 +112,9 @@ func (s *Sketch) Quantiles() [][]float64 {
 	return out
 }
 
-// The method ranks() returns the places of the order statistics that the levels need, in
-// increasing order. Each level needs one place or two neighbouring ones; place[i] is the
-// index, in ranks, of the lower place of level i.
+// The method ranks() returns the ranks of the order statistics from which the quantiles
+// are computed, in increasing order. Each level requires one rank or two successive
+// ranks; place[i] is the index, in ranks, of the lower rank for level i.
 func (s *Sketch) ranks() (ranks, place []int) {
 	for _, p := range s.levels {
 		i := min(int(p*float64(s.n-1)), s.n-1)

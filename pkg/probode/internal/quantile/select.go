@@ -10,8 +10,8 @@ type column struct {
 	levels []bucketRoom // one for each depth of selection
 }
 
-// gather copies width elements of each row, beginning with element k, to values. The
-// values of one element are contiguous, in the order of the rows.
+// The method gather() copies width elements of each row, beginning with element k, to
+// values. The values of one element are contiguous, in the order of the rows.
 func (c *column) gather(rows [][]float64, k, width int) {
 	n := len(rows)
 	c.values = slices.Grow(c.values[:0], n*tile)[:n*tile]
@@ -41,20 +41,20 @@ type bucketRoom struct {
 	picked []float64 // the values of all buckets that are needed
 }
 
-// selectRanks sets found to the order statistics of values at the given places,
-// counted from 0 and increasing.
+// selectRanks sets found to the order statistics of values with the given ranks, which
+// are counted from 0 and increase.
 func (c *column) selectRanks(values []float64, ranks []int) {
 	c.found = slices.Grow(c.found[:0], len(ranks))[:len(ranks)]
 	c.pick(values, ranks, 0, c.found, 0)
 }
 
-// The method pick() sets found[i] to the order statistic of values at the place ranks[i]
-// − first.
+// The method pick() sets found[i] to the order statistic of values with rank ranks[i] −
+// first.
 //
-// pick divides the range into about as many equal buckets as there are values and counts
-// the values in each; it then examines only the buckets that contain a requested place,
-// which together hold a few values out of thousands. If many values lie in one bucket,
-// because another value is far away, that bucket is processed in the same way.
+// pick() divides the range into about as many equal buckets as there are values and
+// counts the values in each; it then examines only the buckets that contain a requested
+// rank; of thousands of values, these buckets hold only a few. If many values lie in one
+// bucket, because another value is far away, that bucket is processed in the same way.
 func (c *column) pick(values []float64, ranks []int, first int, found []float64, depth int) {
 	const small, deepest = 24, 12
 	n := len(values)
@@ -103,7 +103,7 @@ func (c *column) pick(values []float64, ranks []int, first int, found []float64,
 		ends[b]++
 	}
 
-	// Find the buckets that contain a requested place, and reserve space for their values.
+	// Find the buckets that contain a requested rank, and reserve space for their values.
 	var below, total int32
 	r := 0
 	for b, count := range ends {
@@ -130,7 +130,7 @@ func (c *column) pick(values []float64, ranks []int, first int, found []float64,
 
 	start := 0
 	for r = 0; r < len(ranks); {
-		// Find the bucket of this place.
+		// Find the bucket that contains this rank.
 		b, _ := slices.BinarySearch(ends, int32(ranks[r]-first+1))
 		before := 0
 		if b > 0 {

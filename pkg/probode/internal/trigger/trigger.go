@@ -7,7 +7,8 @@ import (
 	"math"
 )
 
-// A Condition is true where G is positive. When it becomes true, Jump changes the state.
+// A Condition is true where G is positive. When the condition becomes true, Jump changes
+// the state.
 type Condition struct {
 	Name    string
 	G       func(t float64, x, theta []float64) float64
@@ -31,8 +32,8 @@ const (
 	// If a condition becomes true several times in succession, each time within this
 	// fraction of the span after the last, the times are assumed to accumulate.
 	close = 1e-10
-	// The constant repeats is the number of such times after which a run ends with an
-	// error.
+	// The constant repeats is the number of successive times, each within this fraction
+	// of the span after the last, at which a run ends with an error.
 	repeats = 3
 	// The constant chain is the largest permitted number of jumps at one time.
 	chain = 1000
@@ -85,7 +86,8 @@ func (w *Watch) value(k int, t float64, x, theta []float64) (float64, error) {
 }
 
 // Excess considers the conditions that were false so far, and returns the largest of their
-// values G at the state x. It is positive if one of them has become true.
+// values G at the state x. The result is positive if one of these conditions has become
+// true.
 func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	most := math.Inf(-1)
 	for k := range w.list {
@@ -102,10 +104,10 @@ func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 }
 
 // Within reports whether a condition that was false is true at the end of the step from a
-// to b, or just before b, where x is the state at b. It returns the time at which the
-// condition is true. It also examines the time just before b, because a condition such as
-// x > 1 && t < 4 can become false again exactly at the end of the step. The result ok is
-// false if no such condition is true at either time.
+// to b, or just before b, where x is the state at b. The first result is the time at
+// which the condition is true. The method Within also examines the time just before b,
+// because a condition such as x > 1 && t < 4 can become false again exactly at the end of
+// the step. The result ok is false if no such condition is true at either time.
 func (w *Watch) Within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
 	for _, end := range []float64{b, math.Nextafter(b, a)} {
 		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {
@@ -116,8 +118,8 @@ func (w *Watch) Within(a, b float64, x, theta []float64) (end float64, ok bool, 
 }
 
 // Happen performs the jumps of the conditions that are true for the state x and were
-// false before, and of those that become true as a result of these jumps. It is called at
-// the end of a step.
+// false before, and of those that become true as a result of these jumps. The method
+// Happen is called at the end of a step.
 func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	var which []int
 	for first := 0; ; {
@@ -159,8 +161,8 @@ func (w *Watch) Pass(t float64, x, theta []float64) {
 	}
 }
 
-// accumulate returns an error if the times at which a condition becomes true seem to
-// approach a limit, as they do for a ball that bounces lower and lower.
+// The method accumulate() returns an error if the times at which a condition becomes true
+// seem to approach a limit, as they do for a ball that bounces lower and lower.
 func (w *Watch) accumulate(which []int, t float64) error {
 	for _, k := range which {
 		if t > w.last[k] && t-w.last[k] < close*w.span {

@@ -1,7 +1,7 @@
-// Command unroll writes the loops over the steps of Adams–Moulton methods in one, two and
-// three dimensions, and the reverse pass through a step that is linearised at the current
-// state. Each number has its own variable. The command go generate runs it in the folder
-// of package adams.
+// Command unroll writes the code of the loops over the steps of Adams–Moulton methods in
+// one, two and three dimensions, and the code of the reverse pass through a step that is
+// linearised at the current state. In these loops every element of a vector or matrix is
+// a local variable. The directive go:generate in package adams runs this command.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// generate returns the formatted code.
+// The function generate() returns the formatted code.
 func generate() ([]byte, error) {
 	t, err := template.New("loops").Funcs(template.FuncMap{
 		"list": list, "lines": lines, "all": all, "matrix": matrix, "product": product, "transposed": transposed, "largest": largest, "inverse": inverse, "singular": singular,
