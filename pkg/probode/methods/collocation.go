@@ -12,7 +12,7 @@ import (
 //
 //	zᵢ = h Σⱼ aᵢⱼ f(t + cⱼh, x + zⱼ),   x₁ = x + Σᵢ dᵢ zᵢ,   d = bᵀA⁻¹
 //
-// [HW96, §IV.8]. Unlike a formula for x₁ that contains f, this one does not amplify
+// [HW96, §IV.8]. Unlike a formula for x₁ that contains f, this formula does not amplify
 // errors of z in proportion to the stiffness.
 type collocation struct {
 	stages int

@@ -83,7 +83,8 @@ func (e *fullNewton) solve(s *implicit, dst, r []float64) {
 	}
 }
 
-// iterate solves the equations of the stages, beginning at z [Deuflhard 2004, §3.3].
+// The method iterate() solves the equations of the stages, starting from z [Deuflhard
+// 2004, §3.3].
 func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	const (
 		most  = 60
@@ -126,8 +127,8 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	return probode.ErrNewton
 }
 
-// The method tangent() solves the equations for the derivatives, which are linear, and
-// corrects the solution once for rounding errors.
+// The method tangent() solves the linear equations for the derivatives, with one step of
+// iterative refinement.
 func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 	if !e.factorize(s, s.z) {
 		return probode.ErrSingular

@@ -16,8 +16,9 @@ type namedMethod struct {
 	method probode.Method
 }
 
-// The function plain() returns the methods that Names lists. It is a function, like
-// variants, so that a program that does not call Parse does not contain all methods.
+// The function plain() returns the methods that Names lists. It is a function, not a
+// variable, so that the linker can leave the methods out of a program that does not call
+// Parse; this is also true of variants().
 func plain() []namedMethod {
 	return []namedMethod{
 		{"ab1", adams.Bashforth{Steps: 1}},
@@ -81,11 +82,11 @@ func Names() []string {
 	return names
 }
 
-// Parse returns the method with the given short name. The name is one of Names; am0 to
-// am4 with a linearisation after a comma, as in am1,current; ek0, ek1 or ckf with an order
-// after a comma; or random:NAME for random steps around a one-step method. The number in
-// gauss1 and gauss2 is the number of stages; in radau3, radau5 and bdf1 to bdf5 it is the
-// order. Case does not matter. An error message is a single line.
+// Parse returns the method with the given short name. The name is one of those that Names
+// returns; am0 to am4 with a linearisation after a comma, as in am1,current; ek0, ek1 or
+// ckf with an order after a comma; or random:NAME for random steps around a one-step
+// method. The number in gauss1 and gauss2 is the number of stages; in radau3, radau5 and
+// bdf1 to bdf5 it is the order. Case does not matter. An error message is a single line.
 func Parse(name string) (probode.Method, error) {
 	text := strings.ToLower(strings.TrimSpace(name))
 	if inner, ok := strings.CutPrefix(text, "random:"); ok {
@@ -132,7 +133,8 @@ func oneStep(m probode.Method) bool {
 	return err == nil
 }
 
-// quote returns at most 80 characters of text, in quotation marks.
+// The function quote() returns the argument text in quotation marks, cut to at most 80
+// characters.
 func quote(text string) string {
 	const most = 80
 	if r := []rune(text); len(r) > most {
