@@ -76,7 +76,7 @@ func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([
 	return out, data, nil
 }
 
-// The function measured() returns the data of the columns that have measurements. The
+// The function measured() returns the columns of the data that hold measurements. The
 // other columns hold parameters of distributions.
 func measured(x *bayes.Experiment) *bayes.Data {
 	out := &bayes.Data{T: x.Data.T, Time: x.Data.Time}

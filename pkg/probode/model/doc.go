@@ -3,9 +3,9 @@
 //
 // [Load] gives a [File]: parameters, and models with their observables, conditions and
 // data. [File.Instances] returns the equations of each model for each condition of the
-// data. They consist of right-hand sides, initial values, events, and a formula and a
-// noise formula for each row of data. All of them are expressions that contain only the
-// time, states, and the parameters of the file.
+// data. The equations consist of right-hand sides, initial values, events, and a formula
+// and a noise formula for each row of data. All of these are expressions that contain
+// only the time, states, and the parameters of the file.
 //
 // Load ignores nothing that could change a likelihood. If a file contradicts itself or
 // uses a feature that this package does not support, Load fails with an error that names

@@ -8,7 +8,7 @@ import (
 )
 
 // Parse reads the text of an expression. It accepts PEtab formulas. It also accepts infix
-// formulas of SBML, with the differences that the list below shows.
+// formulas of SBML, with the exceptions that are apparent from this list.
 //
 //	1  2.5  1e-3  inf  nan   true  false
 //	+ - * / % ^ **           % is the remainder; ^ binds tighter than a sign, and a^b^c is a^(b^c)
@@ -70,7 +70,8 @@ func (p *parser) enter() error {
 	return nil
 }
 
-// The levels say how tightly operators bind, from the loosest to the tightest.
+// The precedence levels of operators, from those that bind most loosely to those that
+// bind most tightly.
 const (
 	levelLogic = iota
 	levelNot   // the word not; ! binds like a sign
@@ -81,8 +82,8 @@ const (
 	levelPower
 )
 
-// The method operator() returns the level and the name of the next token, or −1 and "" if
-// the next token is not a binary operator.
+// The method operator() returns the precedence level and the name of the binary operator
+// that is the next token, or −1 and "" if the next token is not a binary operator.
 func (p *parser) operator() (level int, name string) {
 	if p.tok.kind != 'o' && p.tok.kind != 'a' {
 		return -1, ""
@@ -131,8 +132,8 @@ func (r series) node() *Node {
 	return builders[r.name].build(r.args)
 }
 
-// The method binary() reads operands joined by operators that bind at least as tightly as
-// the argument level says.
+// The method binary() reads operands that are joined by operators of at least the given
+// precedence level.
 func (p *parser) binary(level int) (*Node, error) {
 	start := p.tok.pos
 	first, err := p.unary(level)
