@@ -8,7 +8,7 @@ import (
 )
 
 // Parse reads the text of an expression. It accepts PEtab formulas. It also accepts infix
-// formulas of SBML, with the exceptions that are apparent from this list.
+// formulas of SBML, except where the list below differs from SBML.
 //
 //	1  2.5  1e-3  inf  nan   true  false
 //	+ - * / % ^ **           % is the remainder; ^ binds tighter than a sign, and a^b^c is a^(b^c)
@@ -277,7 +277,7 @@ func (p *parser) power() (*Node, error) {
 }
 
 // The function literal() returns the value of a name that models cannot define, such as
-// inf or true. It returns nil for other names.
+// inf or true. The function returns nil for other names.
 func literal(name string) *Node {
 	switch strings.ToLower(name) {
 	case "inf", "infinity":
@@ -292,9 +292,9 @@ func literal(name string) *Node {
 	return nil
 }
 
-// Reserved reports whether a name needs backquotes in an expression. These names are
-// "and", "or", "not", and the words for infinity, NaN, true and false, in every spelling
-// that [Parse] reads.
+// Reserved reports whether a name needs backquotes in an expression. The names that need
+// backquotes are "and", "or", "not", and the words for infinity, NaN, true and false, in
+// every spelling that [Parse] reads.
 func Reserved(name string) bool {
 	return literal(name) != nil || name == "and" || name == "or" || name == "not"
 }
@@ -343,7 +343,7 @@ func (p *parser) operand() (*Node, error) {
 }
 
 // The method call() reads the arguments of a function, from the opening bracket to the
-// closing one.
+// closing bracket.
 func (p *parser) call(name token) (*Node, error) {
 	user := slices.Contains(p.functions, name.text)
 	b, known := builders[name.text]
