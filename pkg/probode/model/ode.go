@@ -17,19 +17,19 @@ import (
 //	θ = the values of all p.Params on the linear scale, in their order,
 //
 // from the start of the model to the last finite time of a row, or over one unit of time
-// if no row has a finite time after the start. F, FJ and FTheta are exact, allocate
-// nothing once their first calls are done, and may be called by any number of goroutines.
-// Band is set if a banded Jacobian costs less than a dense one. Events contains the
-// switches, at which f changes its form, and the events of the experiment. If an event
-// and a measurement have the same time, the measurement is made after the event, unless
-// SeenAfter is false.
+// if no row has a finite time after the start. F, FJ and FTheta are exact, allocate no
+// memory after their first calls, and may be called by any number of goroutines. Band is
+// set if a banded Jacobian costs less than a dense one. Events contains the switches, at
+// which f changes its form, and the events of the experiment. If an event and a
+// measurement happen at the same time, the measurement is made after the event, unless
+// SeenAfter of the event is false.
 //
 // Theta contains the nominal values. A parameter without a nominal value gets the value 0
 // if nothing in p uses it; otherwise ODE fails.
 //
-// If preequilibration precedes the experiment, Start computes the steady state. That
+// If preequilibration precedes the experiment, Start computes the steady state. This
 // allocates memory and takes as long as a solve. If there is no steady state, x₀ is NaN,
-// which solvers report.
+// and solvers return an error.
 func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 	c, err := p.compile(e)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *File) complete(theta []float64) error {
 	return nil
 }
 
-// A compiledInstance is an experiment whose formulas are compiled to programs.
+// A compiledInstance is an experiment with programs that evaluate its formulas.
 type compiledInstance struct {
 	e      *Instance
 	title  string
@@ -162,7 +162,7 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 	return c, nil
 }
 
-// The method symbols() adds the names on which the states of a system depend.
+// The method symbols() adds to a map the names on which the states of a system depend.
 func (s *system) symbols(to map[string]bool) {
 	add := func(list ...*expr.Node) {
 		for _, name := range expr.SymbolsOf(list...) {
@@ -180,8 +180,8 @@ func (s *system) symbols(to map[string]bool) {
 	}
 }
 
-// The method system() converts s to a Problem over one unit of time. If c.pre is not nil,
-// the Problem begins with the steady state of c.pre.
+// The method system() converts s to a Problem whose time span is one unit of time. If
+// c.pre is not nil, the Problem starts from the steady state that c.pre finds.
 func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 	d, n, start := len(s.states), len(c.params), c.e.model.start
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
@@ -207,8 +207,8 @@ func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 	if q.Band != nil {
 		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower
 	}
-	// The Jacobian of a large model is compiled only when it is needed. Explicit methods
-	// never need it.
+	// The Jacobian is compiled only when it is needed, because compiling that of a large
+	// model takes time. Explicit methods never need it.
 	both := sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, s.rates, expr.Jacobian(s.rates, s.states), func(i, j int) int {
 			if q.Band != nil {
@@ -236,8 +236,9 @@ func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 	return q, nil
 }
 
-// pullback returns the Pullback of q, whose rates depend on inputs. It returns NaN if a
-// derivative is NaN. This can happen because of a branch of a formula that is not active.
+// The function pullback() returns the Pullback of q, whose rates depend on the inputs.
+// The Pullback returns NaN if a derivative is NaN, which can happen because of a branch
+// of a formula that is not active.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -254,8 +255,8 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 }
 
 // gradientOf returns a program for the gradient of a weighted sum of expressions with
-// respect to inputs, which are the time, the states and the parameters. The weights are
-// further inputs.
+// respect to the inputs, which are the time, the states and the parameters. The weights
+// are further inputs.
 func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		weights := weights(len(of))
@@ -308,7 +309,7 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 }
 
 // The method start() sets the initial state of q and the derivatives of this state. If q
-// begins with a steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x*
+// starts from a steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x*
 // ∂x*/∂θ.
 func (c *compiledInstance) start(q *probode.Problem, s *system) error {
 	d, n := len(s.states), len(c.params)

@@ -145,8 +145,8 @@ func (n *Node) Must(what, key string) string {
 	return w
 }
 
-// Number returns the finite number under a key, or the default def if the key is
-// absent.
+// Number returns the number under a key, which must be finite, or the default value def
+// if the key is absent.
 func (n *Node) Number(key string, def float64) float64 {
 	w := n.Word(key)
 	if w == "" {
@@ -160,7 +160,7 @@ func (n *Node) Number(key string, def float64) float64 {
 }
 
 // Flag reports whether the value of a key is 1 or true. If the key is absent or its value
-// is 0 or false, it returns false. It fails for any other value.
+// is 0 or false, it returns false. Any other value is an error.
 func (n *Node) Flag(key string) bool {
 	switch v := n.Word(key); v {
 	case "1", "true":
@@ -195,7 +195,8 @@ func (n *Node) LineOf(key string) int {
 	return n.Line
 }
 
-// FileName returns the text of n, which names a file to which the YAML file refers.
+// FileName returns the text of n, which is the name of a file to which the YAML file
+// refers.
 func (n *Node) FileName() string {
 	switch {
 	case n.Text == "":
@@ -206,8 +207,8 @@ func (n *Node) FileName() string {
 	return n.Text
 }
 
-// FileNames returns the names of the files under a key. It fails if a file is listed
-// twice, because its data would be counted twice.
+// FileNames returns the names of the files under a key. It reports an error if a file is
+// listed twice, because the data in this file would be counted twice.
 func (n *Node) FileNames(key string) []string { return n.fileNames(key, n.List(key)) }
 
 func (n *Node) fileNames(key string, list []*Node) []string {
@@ -222,8 +223,8 @@ func (n *Node) fileNames(key string, list []*Node) []string {
 	return names
 }
 
-// Tables returns the tables under a key. A multi-line text is read as a table, and a
-// single line as the name of a file.
+// Tables returns the tables under a key. A text of several lines is itself a table; a
+// single line is the name of a file that contains a table.
 func (n *Node) Tables(key string) []*File {
 	var tables []*File
 	var names []*Node
