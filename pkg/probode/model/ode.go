@@ -347,8 +347,8 @@ func (c *compiledInstance) start(q *probode.Problem, s *system) error {
 
 // The function derivatives() returns a program for the derivatives of expressions with
 // respect to names, with one row for each expression. The program is compiled when it is
-// first needed, because many solves do not need it and it can be the longest of the
-// programs.
+// first needed, because many solves do not need it, and it can be the longest program of
+// a model.
 func derivatives(inputs []string, of []*expr.Node, names []string, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j }, held...)
@@ -359,7 +359,7 @@ func derivatives(inputs []string, of []*expr.Node, names []string, held ...strin
 	})
 }
 
-// stateNames returns the IDs of the states with their units.
+// stateNames returns the IDs of the states, each followed by the unit of the state.
 func (c *compiledInstance) stateNames(s *system) []string {
 	names := slices.Clone(s.states)
 	for i := range c.e.model.States {
@@ -372,8 +372,8 @@ func (c *compiledInstance) stateNames(s *system) []string {
 }
 
 // The function band() returns the band of the Jacobian of a system if banded elimination
-// is cheaper than dense elimination, and nil otherwise. With kl diagonals below the main
-// one and ku diagonals above it, elimination with row exchanges costs d kl (kl+ku)
+// is cheaper than dense elimination, and nil otherwise. If there are kl diagonals below
+// the main diagonal and ku above it, elimination with row exchanges costs d kl (kl+ku)
 // operations instead of d³/3.
 func band(s *system) *probode.Bandwidth {
 	b, d := probode.Bandwidth{}, len(s.states)
@@ -458,7 +458,7 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 	return nil
 }
 
-// newTrigger returns a function that is positive where a condition is true.
+// newTrigger returns a trigger function, which is positive where a condition is true.
 func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta []float64) float64, error) {
 	g, _ := condition.Margin()
 	p, err := newProgram(inputs, []*expr.Node{g})
@@ -469,8 +469,8 @@ func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta
 	}, err
 }
 
-// The method jump() returns an event with its Jump and JumpPullback. If two jumps set the
-// same state, the later one takes effect.
+// The method jump() returns an event whose fields Jump and JumpPullback are set. If two
+// jumps set the same state, the later one takes effect.
 func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event, err error) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
@@ -505,7 +505,7 @@ func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []stri
 	return e, nil
 }
 
-// A program evaluates expressions. Any number of goroutines may use it.
+// A program evaluates expressions. Any number of goroutines may use a program.
 type program struct {
 	pool sync.Pool
 }
@@ -531,8 +531,8 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program
 }
 
 // The method take() evaluates the program and returns the machine with the outputs; the
-// caller must put it back into the pool. Elements of theta beyond the inputs of the
-// program are ignored.
+// caller must put the machine back into the pool. If theta has more elements than the
+// program has inputs for them, the last elements are ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t
@@ -556,7 +556,7 @@ func (p *program) eval1(dst, in []float64) {
 }
 
 // A scatter evaluates a vector and the entries of a sparse matrix, and writes each entry
-// to its place in the matrix.
+// to its position in the matrix.
 type scatter struct {
 	*program
 	first int
