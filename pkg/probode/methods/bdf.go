@@ -8,18 +8,18 @@ import (
 )
 
 // BDF is the family of backward differentiation formulas. P is the polynomial through
-// the next state and the last k states. Its derivative at the end of the step equals f,
-// P′(t_{i+1}) = f(t_{i+1}, Z_{i+1}), so that
+// the next state and the last k states. The derivative of P at the end of the step equals
+// f, P′(t_{i+1}) = f(t_{i+1}, Z_{i+1}), so that
 //
 //	Z_{i+1} = ψᵢ + γᵢ h f(t_{i+1}, Z_{i+1}),   1/γᵢ = Σ_{j=1}^k h/(t_{i+1} − t_{i+1−j}),
 //
 // where ψᵢ is a linear combination of Zᵢ, …, Z_{i+1−k} [HNW93, §III.1, III.5]. The
 // coefficients are computed from the actual step lengths (variable coefficients); past
 // states are not interpolated to equally spaced times. CVODE, LSODA and ode15s, with
-// which most published models were fitted, belong to this family. Those codes use other
-// rules to adapt the step, and stop Newton's iteration when its error is below a fraction
-// of the tolerance. BDF solves the equation up to rounding error, so that Z is a smooth
-// function of (θ, ξ).
+// which most published models were fitted, belong to this family. Unlike BDF, these codes
+// stop Newton's iteration when its error is below a fraction of the tolerance, and they
+// adapt the step by rules that differ in details. BDF solves the equation of each step up
+// to rounding errors, so that Z is a smooth function of (θ, ξ).
 //
 // Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
 // within 86°, 73° and 52° of the negative real axis, respectively. With some step sizes
@@ -49,9 +49,9 @@ import (
 // of the same order. Later steps use the earlier, noisy states, so a k-step formula
 // amplifies the noise of a single step. If f = 0 and all steps are equal, the noise of
 // a step is eventually multiplied by 1/γ, which is 1, 1.5, 1.83, 2.08 and 2.28 for k =
-// 1 to 5. Local errors grow in the same way. The first k steps of a path have no noise.
-// On grids of error-controlled runs the noise is scaled by local error estimates, as
-// for any other method: see probode.ScaleLocal.
+// 1 to 5. Local errors are eventually multiplied by the same factor. The first k steps of
+// a path have no noise. On grids of error-controlled runs the noise is scaled by local
+// error estimates, as for any other method: see probode.ScaleLocal.
 type BDF struct {
 	// Steps is k, the order of the formula, from 1 to 5. Zero means that an
 	// error-controlled run chooses the order of each step, from 1 to 5. The grid stores
@@ -60,7 +60,7 @@ type BDF struct {
 	Steps int
 }
 
-// bdfMost is the highest order.
+// bdfMost is the highest order of the formulas that BDF uses.
 const bdfMost = 5
 
 // The method top() returns the highest order that the method uses.
@@ -126,8 +126,8 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 }
 
 // The type bdf is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is z =
-// γ h f(t_{i+1}, ψ + z). This has the form of the stage equation of a one-stage implicit
-// method that starts at ψ, and it is solved in the same way.
+// γ h f(t_{i+1}, ψ + z). This equation has the form of the stage equation of a one-stage
+// implicit method that starts at ψ, and it is solved in the same way.
 type bdf struct {
 	*implicit // solves the equation of the current step; its table contains γ
 	method    BDF
@@ -314,7 +314,7 @@ func (b *bdf) center(y, theta []float64) error {
 	return nil
 }
 
-// setNoise sets noise to Γ⁻¹ J times the scaled normal variates.
+// setNoise sets the field noise to Γ⁻¹ J times the scaled normal variates.
 func (b *bdf) setNoise(xi, scale []float64) {
 	clear(b.noise)
 	for k, v := range xi {
@@ -454,8 +454,8 @@ func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 }
 
 // The method estimate() writes to dst the error estimate for order k in step i. If there
-// are too few states for that order, it uses the highest order for which there are
-// enough.
+// are too few past states for that order, the method uses the highest order for which
+// there are enough states.
 func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	n := b.from
 	if k == b.k {
@@ -473,9 +473,9 @@ func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	}
 }
 
-// Memory counts the numbers that Save stores: the grid point at which the segment
-// began, and the states that the next step needs for the predictor and for the choice
-// of a higher order.
+// Memory returns the number of values that Save stores: the grid point at which the
+// segment began, and the states that the next step needs for the predictor and for the
+// choice of a higher order.
 func (b *bdf) Memory() int { return 1 + b.method.top()*b.d }
 
 func (b *bdf) Save(dst []float64) {
@@ -541,11 +541,11 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 // Error control detects this growth; a grid supplied by the user has to be checked in
 // advance.
 
-// checkGrid checks a grid that was given by the user. It returns an error if no step
-// follows the start-up, so that BDF would take no step, or if errors grow without bound.
-// Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the characteristic
-// root 1, because errors add up; the recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does
-// not have this root:
+// checkGrid checks a grid that was given by the user. The method returns an error if no
+// step follows the start-up, so that BDF would take no step, or if errors grow without
+// bound. Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the
+// characteristic root 1, because errors add up; the recursion for the differences dᵢ = eᵢ
+// − eᵢ₋₁ does not have this root:
 //
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.
 //

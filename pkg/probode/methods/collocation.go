@@ -26,14 +26,15 @@ type collocation struct {
 
 // A mode is an eigenvalue λ of A⁻¹ with its left and right eigenvectors, scaled so that
 // lᵀr = 1. The matrix of the stage equations, I − hA⊗J, is block diagonal in these
-// modes, with a block (λ/h) I − J for each λ. One mode of a conjugate pair is enough.
+// modes, with a block (λ/h) I − J for each λ. Of each complex conjugate pair, only one
+// mode is stored.
 type mode struct {
 	re, im      float64
 	left, right []complex128
 }
 
-// newCollocation returns the method with nodes c. The error estimate uses the argument
-// gamma, where zero stands for the real eigenvalue.
+// newCollocation returns the method with nodes c. The argument gamma is used in the error
+// estimate; zero stands for the real eigenvalue of A⁻¹.
 func newCollocation(gamma float64, modes []mode, a [][]float64, b, c []float64) *collocation {
 	n := len(c)
 	k := &collocation{stages: n, a: a, b: b, c: c, modes: modes, gamma: gamma, d: make([]float64, n), e: make([]float64, n)}

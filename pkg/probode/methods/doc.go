@@ -5,7 +5,7 @@
 // time steps for any one-step method. Parse returns a method by its short name.
 //
 // All these integrators use only exported identifiers of package probode, as a method
-// that you write yourself would. Which one to choose:
+// that you write yourself would. The following table shows which integrator to choose:
 //
 //	not stiff                          DormandPrince on a frozen grid, Adams on a uniform one
 //	stiff                              Radau{Stages: 3} on a frozen grid

@@ -11,12 +11,12 @@ import (
 //
 //	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I),   q = 2 × Stages
 //
-// [HLW06, §II.1.3; C16, §2]. It is symplectic and conserves quadratic invariants, so it
-// is suited to long simulations in mechanics. Noise added to the state destroys both
-// properties; the random steps of RandomStep do not. Gauss is A-stable but not L-stable:
-// a component that should decay within a small fraction of a step keeps its size, and its
-// error, from one step to the next. For stiff problems use Radau, whose documentation
-// also explains why the noise is added to the state.
+// [HLW06, §II.1.3; C16, §2]. Gauss methods are symplectic and conserve quadratic
+// invariants, so they are suited to long simulations in mechanics. Noise added to the
+// state destroys both properties; the random steps of RandomStep do not. Gauss is
+// A-stable but not L-stable: a component that should decay within a small fraction of a
+// step keeps its size, and its error, from one step to the next. For stiff problems use
+// Radau, whose documentation also explains why the noise is added to the state.
 //
 // The equations of the stages are solved up to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by comparing the step

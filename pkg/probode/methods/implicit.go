@@ -25,8 +25,8 @@ func newFactors(table *collocation, jac *probode.Matrix) (f factors) {
 	return f
 }
 
-// factorize factorises the matrices for a step of length h, and reports whether all of
-// them are nonsingular.
+// The method factorize() factorises the matrices for a step of length h, and reports
+// whether all of them are nonsingular.
 func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) bool {
 	for k, m := range table.modes {
 		if m.im == 0 && !f.real[k].Factorize(m.re/h, jac) {
@@ -45,8 +45,8 @@ func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) 
 // size d for each eigenvalue of A⁻¹ [HW96, §IV.8].
 //
 // The iteration of each step begins at z = 0 with the Jacobian at the beginning of the
-// step, and ends when the residual is below rounding error. So a path is a smooth
-// function of (θ, ξ), and does not depend on earlier solves.
+// step, and ends when the remaining error is below rounding error. Therefore a path is a
+// smooth function of (θ, ξ), and does not depend on earlier solves.
 type implicit struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -135,7 +135,7 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	return nil
 }
 
-// linearize computes f and J at the beginning of a step.
+// The method linearize() computes f and J at the beginning of a step.
 func (s *implicit) linearize(t, h float64, x, theta []float64) {
 	s.t, s.h = t, h
 	s.eval.FJ(s.f0, s.jac, s.t, x, theta)
@@ -144,11 +144,11 @@ func (s *implicit) linearize(t, h float64, x, theta []float64) {
 
 func (s *implicit) factorize() bool { return s.factors.factorize(s.table, s.h, s.jac) }
 
-// solve sets dst to (I − hA⊗J)⁻¹ r.
+// The method solve() sets dst to (I − hA⊗J)⁻¹ r.
 func (s *implicit) solve(dst, r []float64) { s.solveBy(&s.factors, dst, r, false) }
 
-// solveBy sets dst to (I − hA⊗J)⁻¹ r, using the factors f for the Jacobian J. If
-// transposed is set, A is transposed.
+// solveBy sets dst to (I − hA⊗J)⁻¹ r, using the factors f for the Jacobian J. If the
+// argument transposed is true, A is replaced by Aᵀ.
 func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
 	if s.table.stages == 1 { // the only mode is the stage itself
 		lambda := s.table.modes[0].re / s.h
@@ -245,7 +245,7 @@ func (e *equations) jacobian(s *implicit, z []float64) {
 	s.eval.FJ(s.w, s.jac, s.t+s.table.c[last]*s.h, s.at, e.theta)
 }
 
-// evaluate writes f at a stage to dst.
+// The method evaluate() writes the value of f at a stage to dst.
 func (s *implicit) evaluate(dst []float64, c float64, x, z, theta []float64) {
 	for k, v := range z {
 		s.at[k] = x[k] + v
@@ -253,7 +253,7 @@ func (s *implicit) evaluate(dst []float64, c float64, x, z, theta []float64) {
 	s.p.F(dst, s.t+c*s.h, s.at, theta)
 }
 
-// collect sets r to h Σⱼ aᵢⱼ fⱼ − zᵢ.
+// The method collect() sets r to h Σⱼ aᵢⱼ fⱼ − zᵢ.
 func (s *implicit) collect(r, f, z []float64) {
 	for i, row := range s.table.a {
 		to := s.stage(r, i)
@@ -272,10 +272,10 @@ func (s *implicit) collect(r, f, z []float64) {
 // The method iterate() solves the system, starting from z.
 //
 // An update is halved until the next update, computed with the same factors, is smaller
-// [Deuflhard 2004, §3.3]. If the updates shrink slowly, the Jacobian is computed again.
+// [Deuflhard 2004, §3.3]. If the updates decrease slowly, the Jacobian is computed again.
 // The iteration ends when the remaining error, estimated as the update times the rate at
-// which updates shrink, is below rounding error, or when the updates no longer shrink
-// because they are rounding errors themselves.
+// which the updates decrease, is below rounding error, or when the updates no longer
+// decrease because they are rounding errors themselves.
 func (s *implicit) iterate(z []float64, sys system) error {
 	const (
 		most  = 100   // iterations

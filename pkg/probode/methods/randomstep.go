@@ -32,8 +32,8 @@ import (
 type RandomStep struct {
 	// Method takes the steps.
 	Method probode.Method
-	// Power is p; zero means the order of Method, and any other value below 1/2 is an
-	// error.
+	// Power is the order p of the noise; zero means the order of Method, and any other
+	// value below 1/2 is an error.
 	Power float64
 }
 

@@ -75,7 +75,7 @@ func (s *implicit) state(x []float64, j int) []float64 {
 	return s.at
 }
 
-// solve sets mu and g.
+// The method solve() computes the gradients mu and g.
 func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 	const (
 		most  = 50

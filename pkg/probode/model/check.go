@@ -6,8 +6,8 @@ import (
 )
 
 // The method check() reports an error if a name is defined twice or used without a
-// definition, or if an estimated parameter is never used. It does not look for the
-// mistakes that File.Instances finds.
+// definition, or if an estimated parameter is never used. The method does not look for
+// the mistakes that File.Instances finds.
 func (p *File) check() {
 	params := map[string]source.Where{}
 	for _, q := range p.Params {

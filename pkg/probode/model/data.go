@@ -14,7 +14,7 @@ import (
 // file. The file is a data table in any format that a model file may refer to. It is an
 // error if p has several models.
 //
-// An error about the file is a [*source.Error].
+// If there is an error in the file, it is a [*source.Error].
 func (p *File) WithData(file, time string) (q *File, err error) {
 	defer source.Catch(&err)
 	dir, base := filepath.Split(file)
@@ -39,11 +39,11 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	return f.finish(&c)
 }
 
-// readData reads a table of measurements. If it has a column observableId, it is a PEtab
-// table. Otherwise it is a wide table, with a time column, a column for each observable,
-// and a column conditionId if there are conditions. The time column is named "time", or
-// has the name of the time variable in the model. An empty cell, NA or NaN marks a
-// missing measurement. Lines that begin with # are comments.
+// readData reads a table of measurements. If the table has a column observableId, it is
+// read as a PEtab table. Otherwise it is a wide table, with a time column, a column for
+// each observable, and a column conditionId if there are conditions. The time column is
+// named "time", or has the name of the time variable in the model. An empty cell, NA or
+// NaN marks a missing measurement. Lines that begin with # are comments.
 func readData(s *source.File, m *Model) []Observation {
 	t := s.Table('#')
 	if t.Has("observableId") {

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// maxEvents is the largest number of times that an event or a dose may repeat.
+// maxEvents is the largest allowed number of times at which an event or a dose occurs.
 const maxEvents = 10000
 
 // The method times() reads the times of an event or a dose from the keys time, every and
@@ -51,8 +51,8 @@ func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, ju
 	return events
 }
 
-// The method events() reads the description of an event. It returns one Event for each
-// time at which the event happens.
+// The method events() reads the description of an event. The method returns one Event for
+// each time at which the event happens.
 func (r *modelReader) events(n *source.Node) []equations.Event {
 	n.Mapping("an event", "eventId", "time", "every", "count", "trigger", "atStart", "assignments")
 	id := r.name(n, "eventId")
@@ -80,9 +80,10 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 	return []equations.Event{e}
 }
 
-// dose reads a dose. A dose without a duration is an event that adds the amount to the
-// state. A dose with a duration is an infusion: it adds amount/duration to the right-hand
-// side of the state's equation, for this duration after each of the dose's times.
+// The method dose() reads a dose. A dose without a duration is an event that adds the
+// amount to the state. A dose with a duration is an infusion: it adds amount/duration to
+// the right-hand side of the state's equation, for this duration after each of the dose's
+// times.
 func (r *modelReader) dose(n *source.Node, m *Model) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")
@@ -110,8 +111,8 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 	m.States[i].Rate = expr.Call("plus", terms...)
 }
 
-// A fixed formula says when an infusion begins or how long it lasts. It must not change
-// during an experiment.
+// A fixed formula specifies when an infusion begins or how long it lasts. The value of a
+// fixed formula must not change during an experiment.
 type fixed struct {
 	dose, what string
 	formula    *expr.Node

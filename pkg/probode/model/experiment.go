@@ -42,7 +42,8 @@ type system struct {
 	// The field switches holds the times, as formulas of parameters, at which a condition
 	// in the right-hand sides changes; no step should cross such a time. The field
 	// unlocated contains the conditions that depend on states, or nonlinearly on the
-	// time. The times at which they change are not known before the equations are solved.
+	// time. The times at which these conditions change are not known before the equations
+	// are solved.
 	switches  []*expr.Node
 	unlocated []*expr.Node
 }

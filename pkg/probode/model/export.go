@@ -18,8 +18,8 @@ import (
 
 // WritePEtab writes p as a PEtab 1 problem into the folder dir, which it creates if
 // necessary. The problem consists of a YAML file, a model in SBML, and the tables of
-// parameters, observables, conditions and measurements. It returns the path of the YAML
-// file; the path begins with dir.
+// parameters, observables, conditions and measurements. WritePEtab returns the path of
+// the YAML file, which begins with dir.
 //
 // It is an error if p contains something that PEtab cannot express: a start time other
 // than 0; a distribution or a prior that is not in PEtab; an estimated parameter that a
@@ -119,8 +119,8 @@ func (p *File) checkIDs() error {
 }
 
 // WriteSimulations writes the value in v that was simulated for each measurement into the
-// folder that WritePEtab has created. It writes a PEtab table of simulations for each
-// model. The argument v must be an Evaluation of p.
+// folder that WritePEtab has created. There is a separate PEtab table of simulations for
+// each model. The argument v must be an Evaluation of p.
 func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	list, err := p.Instances()
 	if err != nil {
@@ -160,8 +160,8 @@ func (p *File) suffix(i int) string {
 }
 
 // writeRows writes the table of measurements. If the argument values is not nil,
-// writeRows writes these values in place of the measured values. It omits optional
-// columns that would be empty.
+// writeRows writes these values in place of the measured values. Optional columns that
+// would be empty are omitted.
 func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 	type col struct {
 		name string

@@ -24,13 +24,13 @@ type FitSettings struct {
 	Starts     int    // drawn starts, ≥ 0
 	Seed       uint64 // seed of the starts
 	Iterations int    // largest number in each search; zero means 300
-	// From contains additional starts, which are used before the drawn ones; each holds
-	// the values of all parameters on the linear scale. Values outside the bounds are
-	// moved to the bounds.
+	// From contains additional starts, which are used before the randomly drawn starts;
+	// each of them holds the values of all parameters on the linear scale. Values outside
+	// the bounds are moved to the bounds.
 	From [][]float64
-	// Map adds the log densities of the priors to the log-likelihood. Each prior density
-	// is that of the quantity to which the prior applies: for parameterScaleNormal, for
-	// example, this is the parameter's value on its scale.
+	// If Map is true, the log densities of the priors are added to the log-likelihood.
+	// Each prior density is that of the quantity to which the prior applies: for
+	// parameterScaleNormal, for example, this is the parameter's value on its scale.
 	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
 	// relative tolerance of 10⁻⁴. The final log-likelihoods are computed with an error of
@@ -56,10 +56,10 @@ type Optimum struct {
 	// maximum of the expansion around Theta.
 	Slope float64
 	// Left is the further rise of the objective that the expansion at Theta predicts.
-	// Kinks is the number of measurements with Laplace errors that equal the model's
-	// values. The likelihood has a kink where such a measurement equals the model's
-	// value. An optimum usually lies at one or more kinks, just as a median lies at a
-	// data point.
+	// Kinks is the number of measurements that have Laplace errors and are equal to the
+	// model's value. The likelihood has a kink where a measurement with Laplace errors is
+	// equal to the model's value. An optimum usually lies at one or more kinks, just as a
+	// median lies at a data point.
 	Left  float64
 	Kinks int
 
@@ -85,9 +85,9 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 //
 // Each search uses Fisher scoring with exact derivatives within a trust region, on the
 // scales of the parameters and within their bounds: see shape.Ascent. All searches begin
-// with the solver tolerance in the settings. Searches that end near the best optimum
-// continue with the tighter tolerance that accurate optima need. The expansions of the
-// log-likelihood include the kinks that Laplace errors cause.
+// with the solver tolerance in the settings. Searches whose final value is near that of
+// the best search continue with the tighter tolerance that accurate optima need. The
+// expansions of the log-likelihood include the kinks that Laplace errors cause.
 //
 // Every second search begins at the best of five random points: its start, and four
 // points that are drawn independently. If the likelihood cannot be computed at any of
@@ -180,7 +180,7 @@ func better(a, b Optimum) int {
 	return a.Start - b.Start
 }
 
-// The type fitting holds what the searches of one call of Fit have in common.
+// The type fitting holds the data that all searches of one call of Fit share.
 type fitting struct {
 	p     *File
 	set   FitSettings
@@ -327,7 +327,7 @@ func priorWidth(q *Parameter) float64 {
 
 // The method at() returns the u-quantile of the distribution of the starts, as a
 // coordinate. If the parameter has two finite bounds, the result lies slightly inside
-// them; otherwise it is reflected at the end of the range.
+// them; otherwise a value beyond an end of the range is reflected at this end.
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u
 	if f := familyNamed(b.start.Type); f.name != "" {
@@ -463,8 +463,8 @@ func (f *fitting) all(x []float64) []float64 {
 	return theta
 }
 
-// Value implements shape.Function. It returns the log-likelihood, to which it adds the
-// log densities of the priors if Map is set.
+// Value implements shape.Function. The method returns the log-likelihood or, if Map is
+// set, the sum of the log-likelihood and the log densities of the priors.
 func (f *search) Value(x []float64) float64 {
 	f.evaluations++
 	return f.surface.Value(f.coordinates(x))
@@ -539,8 +539,8 @@ func (f *search) coordinates(x []float64) []float64 {
 // derivatives cost little more than a value.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
-// Bend implements shape.Bender. Only profiles use this method: they follow ridges that
-// are narrow and curved.
+// Bend implements shape.Bender. Only profiles use this method, because their points lie
+// along ridges that are narrow and curved.
 func (f *search) Bend(p *shape.Point, d []float64) []float64 {
 	if f.held < 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 // event does the same at the start, after all other events, so that a dose at the start
 // does not count as part of the first increase.
 
-// An increase is a formula whose increase is measured.
+// The type increase holds a formula whose increase is measured.
 type increase struct {
 	state   string // the state that holds the value at the previous measurement
 	formula *expr.Node

@@ -11,10 +11,10 @@ import (
 )
 
 // A layered parameter has a prior that depends on other parameters through formulas, or
-// has a separate value in each condition, or both, as in a population model. It is
-// expressed in non-centred form: the estimated parameter is a score z whose prior does
-// not depend on other parameters, and the layered parameter is a function of z, for
-// example
+// has a separate value in each condition, or both, as in a population model. A layered
+// parameter is expressed in non-centred form: the estimated parameter is a score z whose
+// prior does not depend on other parameters, and the layered parameter is a function of
+// z, for example
 //
 //	CL = exp(location + scale × z),   z ~ N(0, 1).
 //
@@ -121,7 +121,7 @@ func (r *modelReader) addLayers(p *File, m *Model) {
 			c.set = append(c.set, setting{base, expr.Sym(q.ID)})
 			p.Params = append(p.Params, q)
 		}
-		// Without a condition, the parameter has its nominal value.
+		// If no condition applies, the parameter has its nominal value.
 		q.ID, q.Estimate, q.Prior, q.start = base, false, Prior{}, Prior{}
 		if math.IsNaN(q.Nominal) {
 			q.Nominal = 0

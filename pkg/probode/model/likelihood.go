@@ -21,12 +21,12 @@ import (
 type LikelihoodSettings struct {
 	// Tolerance is the tolerance of error-controlled solves. The zero value means that
 	// the tolerance is chosen automatically. For each experiment, the relative tolerance
-	// starts at 10⁻⁵. It is then repeatedly divided by 16, until the error of the
-	// experiment's log-likelihood is at most 10⁻⁷ divided by the number of experiments,
-	// or until rounding errors dominate. The error is estimated by a quarter of the last
-	// change of the log-likelihood. This estimate is conservative: the error decreases at
-	// least in proportion to the tolerance, so the remaining error is at most about 1/15
-	// of the last change.
+	// starts at 10⁻⁵. The tolerance is then repeatedly divided by 16, until the error of
+	// the experiment's log-likelihood is at most 10⁻⁷ divided by the number of
+	// experiments, or until rounding errors dominate. The error is estimated by a quarter
+	// of the last change of the log-likelihood. This estimate is conservative: the error
+	// decreases at least in proportion to the tolerance, so the remaining error is at
+	// most about 1/15 of the last change.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
@@ -65,25 +65,25 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	return m
 }
 
-// The type steps is a Mesh under error control, which chooses the steps anew at every
-// θ. The field max has the same meaning as MaxStep in LikelihoodSettings. The field most
-// is the largest allowed number of steps; zero means 10⁶.
+// The type steps is a Mesh with error control, in which the steps are chosen anew for
+// every θ. The field max has the same meaning as MaxStep in LikelihoodSettings. The field
+// most is the largest allowed number of steps; zero means 10⁶.
 type steps struct {
 	probode.Tolerance
 	max  float64
 	most int
 }
 
-// Bind calls the Bind method of an Adaptive mesh. The largest step of this mesh is
-// explained at MaxStep in LikelihoodSettings.
+// Bind calls the Bind method of an Adaptive mesh. For the largest step of this mesh, see
+// MaxStep in LikelihoodSettings.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
 	switch {
 	case math.IsInf(m.max, 1):
 		a.Max = 0
 	case m.max == 0 && !p.Autonomous:
-		// No step may miss a pulse in f(t), such as a Gaussian, that is not written as a
-		// piecewise function.
+		// The step length is limited so that no step misses a pulse in f(t), such as a
+		// Gaussian, that is not written as a piecewise function.
 		a.Max = (p.Span[1] - p.Span[0]) / 128
 	}
 	return a.Bind(ctx, s, p, at, times)
@@ -122,9 +122,10 @@ type Evaluation struct {
 	Error float64
 
 	// Gradient is the gradient with respect to the values of the estimated parameters
-	// on the linear scale. ScaleGradient is the gradient with respect to their values
-	// on the parameters' scales. The components of both are in the order of
-	// LogLikelihood.Estimated. Both are nil unless the argument gradient of At was true.
+	// on the linear scale. ScaleGradient is the gradient with respect to the values of
+	// these parameters on their scales. The components of both gradients are in the order
+	// of LogLikelihood.Estimated. Both gradients are nil unless the argument gradient of
+	// At was true.
 	Gradient, ScaleGradient []float64
 
 	// The elements of Instances are in the order of File.Instances.
@@ -140,8 +141,8 @@ type InstanceValue struct {
 	Observables                        []ObservableValue
 
 	// Simulated contains the value of each row's formula. Noise contains the standard
-	// deviation or scale of each row's distribution. The elements of both are sorted by
-	// time; measurements at the same time are in the order of the file.
+	// deviation or scale of each row's distribution. The elements of Simulated and Noise
+	// are sorted by time; measurements at the same time are in the order of the file.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part
@@ -238,8 +239,8 @@ func (l *LogLikelihood) Nominal() []float64 {
 // The gradient is the exact gradient of the numerical solution on a fixed grid, so its
 // error is about as large as the error of the solution. If the time of an event or a
 // switch depends on parameters, the gradient includes the effect of a shift of this time.
-// If a measurement is made at exactly such a time, the gradient is the one-sided
-// derivative for a shift of the event to a time just before the measurement.
+// If a measurement is made at exactly the time of such an event, the gradient is the
+// one-sided derivative for a shift of the event to a time just before the measurement.
 //
 // It is an error if a measurement has no density under the model, or if the solver fails.
 func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) (*Evaluation, error) {
@@ -334,9 +335,9 @@ func (l *LogLikelihood) given() bool {
 	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
 
-// The method experiment() returns the contribution of a part. It uses the tolerance in
-// the settings or, if the settings specify no tolerance, one that is small enough for the
-// default accuracy.
+// The method experiment() returns the contribution of a part. The method uses the
+// tolerance in the settings or, if the settings specify no tolerance, a tolerance that is
+// small enough for the default accuracy.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-5, 16
@@ -451,9 +452,9 @@ func (v *InstanceValue) add(observable string, density float64) {
 	v.Observables = append(v.Observables, ObservableValue{observable, 1, density})
 }
 
-// An impossibleError is the error that a measurement has no density under the model.
-// There are three possible reasons: the noise is not positive; the measurement is a count
-// or has a logarithmic scale, but its formula is not positive; or a number is not finite.
+// An impossibleError is returned if a measurement has no density under the model. There
+// are three possible reasons: the noise is not positive; the measurement is a count or
+// has a logarithmic scale, but its formula is not positive; or a number is not finite.
 type impossibleError struct {
 	model, condition, observable string
 	time                         float64

@@ -15,15 +15,15 @@ import (
 )
 
 // Load reads a YAML file, and all files that this file names. The YAML file is a model
-// file or a PEtab problem; Load recognises which by the contents of the file. Load fails
-// if the files use a feature that is not supported, so [File.Instances] cannot fail for a
-// File that Load returns.
+// file or a PEtab problem; Load determines the kind of the file from its contents. Load
+// fails if the files use a feature that is not supported, so [File.Instances] cannot fail
+// for a File that Load returns.
 //
 // All files must be in the folder of the YAML file or in folders inside it. The error is
 // a [*source.Error], which contains the name of the file and the line number.
 func Load(name string) (*File, error) { return fromDisk(name, false) }
 
-// LoadOutside is like Load, but the file may name files outside its folder. Error
+// LoadOutside is like Load, but the YAML file may name files outside its folder. Error
 // messages about files outside the folder contain no text from these files.
 func LoadOutside(name string) (*File, error) { return fromDisk(name, true) }
 

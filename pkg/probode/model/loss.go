@@ -16,8 +16,9 @@ type Loss struct {
 	//
 	//	D² = Σ ((g(f) − g(f₀))/σ)².
 	//
-	// To first order no parameter moves by more than D posterior standard deviations, or
-	// √2 D if the noise is estimated (see package certify).
+	// To first order, the settings change the estimate of each parameter by at most D
+	// posterior standard deviations, or by at most √2 D if the noise is estimated (see
+	// package certify).
 	D float64
 
 	Err error // error of a failed solve with these settings, for example because of too many steps

@@ -45,7 +45,7 @@ func (m *Model) newIndex(params map[string]bool) *index {
 }
 
 // The type lowering contains the equations of a model under one condition while the
-// function lower() derives them.
+// method lower() derives these equations.
 type lowering struct {
 	*index
 	system

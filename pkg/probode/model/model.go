@@ -110,7 +110,8 @@ type Observation struct {
 }
 
 // A noiseDistribution is the distribution of a measurement around the value of the
-// observable's formula. Both are transformed to the scale of the observable.
+// observable's formula. The measurement and this value are both transformed to the scale
+// of the observable.
 type noiseDistribution string
 
 const (

@@ -99,7 +99,8 @@ type modelReader struct {
 	fixed     []fixed
 }
 
-// The method id() returns v. It reports an error unless v can be a name in formulas.
+// The method id() returns v. If v cannot be a name in formulas, the method reports an
+// error.
 func (r *modelReader) id(line int, what, v string) string {
 	if !source.IsID(v) || expr.Reserved(v) {
 		r.Failf(line, "%s is %q: want letters, digits and _, not beginning with a digit, and not a reserved word such as \"inf\" or \"and\"", what, v)

@@ -24,8 +24,8 @@ import (
 // measurement happen at the same time, the measurement is made after the event, unless
 // SeenAfter of the event is false.
 //
-// Theta contains the nominal values. A parameter without a nominal value gets the value 0
-// if nothing in p uses it; otherwise ODE fails.
+// Theta contains the nominal values. A parameter without a nominal value has the value 0
+// if nothing in p uses it; otherwise ODE returns an error.
 //
 // If preequilibration precedes the experiment, Start computes the steady state. This
 // allocates memory and takes as long as a solve. If there is no steady state, x₀ is NaN,
@@ -77,7 +77,7 @@ func (p *File) nominal() ([]float64, error) {
 }
 
 // The method complete() returns an error if a parameter that is used has no finite value.
-// It sets all other values that are not finite to 0.
+// All other values that are not finite are set to 0.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
 	for i, v := range theta {
@@ -208,7 +208,7 @@ func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower
 	}
 	// The Jacobian is compiled only when it is needed, because compiling that of a large
-	// model takes time. Explicit methods never need it.
+	// model takes time. Explicit methods never need the Jacobian.
 	both := sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, s.rates, expr.Jacobian(s.rates, s.states), func(i, j int) int {
 			if q.Band != nil {
@@ -256,7 +256,7 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 
 // gradientOf returns a program for the gradient of a weighted sum of expressions with
 // respect to the inputs, which are the time, the states and the parameters. The weights
-// are further inputs.
+// of the sum are additional inputs of the program.
 func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		weights := weights(len(of))
@@ -268,7 +268,8 @@ func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatte
 	})
 }
 
-// weightName is the prefix of the name of each weight. No other name contains a space.
+// weightName is the prefix of the name of each weight. Other names do not contain spaces,
+// so they differ from the names of the weights.
 const weightName = "weight "
 
 // The function weights() returns the names of n weights.
@@ -280,8 +281,8 @@ func weights(n int) []string {
 	return names
 }
 
-// The method weighted() evaluates a program from gradientOf. The caller must put the
-// machine back into the pool.
+// The method weighted() evaluates a program that gradientOf has made. The caller must put
+// the machine back into the pool.
 func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *machine {
 	m := s.pool.Get().(*machine)
 	m.in[0] = t
@@ -292,8 +293,8 @@ func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *ma
 	return m
 }
 
-// The method add() adds the outputs of a program from gradientOf to dx and dtheta, and
-// returns the derivative with respect to time.
+// The method add() adds the outputs of a program that gradientOf has made to dx and
+// dtheta, and returns the derivative with respect to time.
 func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	for k, v := range out {
 		switch i := s.place[k]; {

@@ -25,8 +25,8 @@ import (
 // The Setup of the posterior solves the equations with Radau of order 5, without solver
 // noise (Alpha is 0). The grid is the same for all θ. The grid is chosen by an
 // error-controlled solve at the nominal parameters, with a relative tolerance of 10⁻⁶. If
-// an event has a trigger, the steps are chosen at every θ instead. To see the effect of
-// another solver, change Method, Mesh and Alpha.
+// the model has an event with a trigger, the steps are chosen anew for every θ. To see
+// the effect of another solver, change Method, Mesh and Alpha.
 //
 // A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, has its
 // own column in Data and Observe. This column contains no data. Measurements at a steady
@@ -97,9 +97,9 @@ func (p *File) estimated() (list []int) {
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
 // Start does the same as Point, for searches that begin at theta, where theta may be the
-// end point of a fit. It keeps a distance of a hundredth of the width of the support from
-// each edge, because near an edge the density on an unbounded scale is so flat that a
-// search would not leave this region.
+// end point of a fit. Start keeps a distance of a hundredth of the width of the support
+// from each edge, because near an edge the density on an unbounded scale is so flat that
+// a search would not leave this region.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
 // The method inside() returns the values of the parameters of Posterior. If the distance
@@ -164,8 +164,8 @@ type paramSource struct {
 // parameters. The result places contains one element for each row of the experiment.
 //
 // If the argument likelihood is true, a parameter of a distribution has a column even if
-// it is a parameter of the model, so that its value can be read. The problems then have
-// only those parameters on which the states depend.
+// it is a parameter of the model, so that its value can be read. If likelihood is true,
+// the problems have only those parameters on which the states depend.
 func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are sorted by time, so rows at the steady state are last.
 	rows := c.e.rows
@@ -184,9 +184,8 @@ func (p *File) observed(c *compiledInstance, theta []float64, free []int, likeli
 		q := *part.ode
 		q.Theta = theta
 		w := &writer{p: p, e: c.e, separate: likelihood, x: bayes.Experiment{Name: c.e.Condition, Problem: &q, Data: &bayes.Data{}}, known: map[string]*expr.Node{}}
-		// A known parameter has a name only if the states depend on it. They may not
-		// depend on it because a condition has replaced it by a number or another
-		// parameter.
+		// A known parameter has a name only if the states depend on it: in some
+		// conditions the parameter is replaced by a number or by another parameter.
 		w.x.Params = make([]string, len(p.Params))
 		for i, v := range p.Params {
 			moves, unknown := slices.Contains(c.moves, i), slices.Contains(free, i)

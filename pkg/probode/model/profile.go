@@ -28,9 +28,9 @@ type ProfileLikelihood struct {
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
 	// profile stays above the threshold up to a bound or, if there is no bound, over ten
 	// units of the parameter's coordinate in a search (powers of ten, on a logarithmic
-	// scale). The data then do not determine the parameter on that side. If Err is not
-	// nil, a closed end may merely be the point at which the computation of the profile
-	// stopped.
+	// scale). If an end is open, the data do not limit the parameter on that side. If Err
+	// is not nil, a closed end may merely be the point at which the computation of the
+	// profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
 	// Elsewhere contains, in order of the parameter's value, points outside the interval
@@ -158,9 +158,9 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 // The method extend() also computes the profiles from the end points of other searches.
 // If the likelihood has two ridges, the profile is the maximum over both, but a profile
 // that is computed from the best optimum stays on the ridge of this optimum. For each
-// closed end of an interval, extend() begins at the end point of a search, namely the one
-// within the interval that is nearest to this end. The interval grows if the likelihood
-// stays above the threshold for longer from there.
+// closed end of an interval, extend() begins at the end point of the search that lies
+// within the interval and is nearest to this end. The interval grows if the likelihood
+// along the profile from this point stays above the threshold over a greater distance.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
 		rounds = 3
@@ -459,7 +459,7 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 
 // The method elsewhere() fills the field Elsewhere from the end points of searches, and
 // from the points of the profiles of the other parameters. If several points have almost
-// the same value, the method keeps only the first of them.
+// the same value of the parameter, the method keeps only the first of them.
 func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	var points []ProfilePoint
 	for _, o := range ends {

@@ -19,9 +19,9 @@ import (
 )
 
 // A steadyFinder finds the steady state that the solution of a problem approaches from
-// its initial state, and the derivatives of the steady state with respect to θ. It stores
-// the last result, because many solves need the steady state at the same θ. Any number of
-// goroutines may use a steadyFinder.
+// its initial state, and the derivatives of the steady state with respect to θ. The
+// steadyFinder stores the last result, because many solves need the steady state at the
+// same θ. Any number of goroutines may use a steadyFinder.
 type steadyFinder struct {
 	q     *probode.Problem
 	along []int // elements of θ on which the states depend
@@ -80,7 +80,8 @@ func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) 
 }
 
 const (
-	// restTolerance is the relative tolerance of the steps towards a steady state.
+	// restTolerance is the relative tolerance of the steps in the search for a steady
+	// state.
 	restTolerance = 1e-10
 	// A state is steady if, over each of the last two spans, its change relative to its
 	// largest absolute value so far does not exceed the constant settled. The end of each

@@ -205,8 +205,8 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		d.Time = readTime(t.File, r.Line, r.Must("time"), m.start)
 		checkValue(d, o)
 		// Drafts of PEtab had the columns observableTransformation and noiseDistribution
-		// in the table of measurements. Their values must not contradict the table of
-		// observables.
+		// in the table of measurements. The values in these columns must not contradict
+		// the table of observables.
 		if v := r.Get("observableTransformation"); v != "" && Scale(v) != o.scale {
 			t.Failf(r.Line, "observableTransformation is %s here but %s in the table of observables", v, o.scale)
 		}

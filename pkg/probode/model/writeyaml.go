@@ -16,8 +16,8 @@ import (
 )
 
 // WriteYAML writes p, for example a PEtab problem, as a model file with a table of data.
-// WriteYAML writes the files to the folder dir, and creates the folder if necessary. It
-// returns the path of the model file, which begins with dir.
+// WriteYAML writes the files to the folder dir, and creates the folder if necessary. The
+// function returns the path of the model file, which begins with dir.
 //
 // It is an error if a model file cannot express something in p: several models; an event
 // that happens after a measurement at the same time; a constant whose initial value
@@ -207,7 +207,8 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 }
 
 // The method constants() converts the constants of the model to parameters and
-// assignments. It returns an error if a model file cannot express something in the model.
+// assignments. The method returns an error if a model file cannot express something in
+// the model.
 func (w *yamlWriter) constants() error {
 	m := w.m
 	w.assignments = slices.Clone(m.Assignments)

@@ -20,7 +20,7 @@ const (
 	// is much larger than the error of the accurate one, and is therefore nearly equal to
 	// the difference between the two results.
 	looser = 16.0
-	// The constant looserStiff is the same ratio for implicit steps, whose errors depend
+	// The constant looserStiff replaces looser for implicit steps, whose errors depend
 	// less on the tolerance.
 	looserStiff = 64.0
 	// The constant loosest is the largest relative tolerance of the looser integration.
@@ -28,7 +28,7 @@ const (
 	// The constant doubt is the claimed error divided by the difference between the two
 	// integrations.
 	doubt = 10.0
-	// The constant doubtStiff is the same ratio for implicit steps. It is larger than
+	// The constant doubtStiff replaces doubt for implicit steps. The ratio is larger than
 	// doubt because both integrations may suffer from order reduction.
 	doubtStiff = 30.0
 	// The constant share is the smallest ratio of the claimed relative error of a
@@ -110,8 +110,8 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 	loose.Absolute = scaled(s.Absolute, factor)
 	err := once(0, loose, true, other)
 	if errors.Is(err, probode.ErrField) {
-		// The looser integration moves the arguments of f by one unit in the last place.
-		// They may then lie outside the domain of f, as for √(1 − x²) at x = 1.
+		// The looser integration moves the arguments of f by one unit in the last place,
+		// so the arguments may lie outside the domain of f, as for √(1 − x²) at x = 1.
 		err = once(0, loose, false, other)
 	}
 	if err != nil {

@@ -34,7 +34,7 @@ func (e *integration) restart() {
 			// The natural step is the step that error control would choose if nothing
 			// else limited the step. If every step is shortened so that it ends at an
 			// output time, the natural step is determined by trial steps. A trial step is
-			// made whenever a time as long as the natural step has passed.
+			// made whenever the time has advanced by the natural step.
 			r.natural, r.renew = 0, e.t
 		}
 	}
@@ -120,8 +120,8 @@ func (e *integration) reach(target float64, i int) error {
 	}
 }
 
-// The method seeInput shortens the first step of a segment, whose length is at most h, if
-// f(t, x) changes so soon after t that the step could miss the change.
+// The method seeInput() shortens the first step of a segment, whose length is at most h,
+// if f(t, x) changes so soon after t that the step could miss the change.
 func (e *integration) seeInput(h float64) {
 	if e.p.Autonomous {
 		return
@@ -146,8 +146,9 @@ func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
 
-// longestStep returns MaxStep. In integration 1 it returns MaxStep times a factor below 1
-// that changes from step to step, so that the two integrations have different steps.
+// longestStep returns MaxStep. In the more accurate integration, it returns MaxStep times
+// a factor below 1 that changes from step to step, so that the two integrations have
+// different steps.
 func (e *integration) longestStep() float64 {
 	if e.second {
 		_, part := math.Modf(float64(e.steps) * 0.6180339887498949)

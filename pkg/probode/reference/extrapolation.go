@@ -20,11 +20,11 @@ const (
 	implicit
 )
 
-// An integration is one of the two integrations whose results are compared. It stores the
-// state in twice the working precision, as x + low, and all other quantities as
-// increments over a step, which are small compared with x. Therefore even the accumulated
-// rounding errors of many steps are not larger than the rounding errors in the arguments
-// of f.
+// An integration is one of the two integrations whose results are compared. An
+// integration stores the state in twice the working precision, as x + low, and all other
+// quantities as increments over a step, which are small compared with x. Therefore even
+// the accumulated rounding errors of many steps are not larger than the rounding errors
+// in the arguments of f.
 type integration struct {
 	problem *probode.Problem // as it was given
 	p       *probode.Problem // the copy of problem that watch returns
@@ -32,7 +32,7 @@ type integration struct {
 	set     Settings // with the tolerance of this integration
 	second  bool     // integration 1, the accurate one
 
-	// The functions of p use the following fields.
+	// The following fields are used by the functions of p.
 	from, to float64 // t is kept in this interval
 	stop     *progress.Stop
 	evals    int
@@ -228,7 +228,8 @@ func (e *integration) distance(j int, H, part float64) float64 {
 // components.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {
-		// For a component that has been zero so far, its own size cannot be used.
+		// The size of a component that has been zero so far must be derived from the
+		// other components.
 		x = max(x, 1e-6*e.peak[k], e.set.Relative*largest)
 	}
 	return x

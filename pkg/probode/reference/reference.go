@@ -88,17 +88,17 @@ type Solution struct {
 //
 // Solve integrates twice and returns the result of the integration with Tolerance. The
 // other integration has a tolerance that is sixteen times as large (64 times if the
-// problem is stiff), different numbers nⱼ, and different step lengths. It also moves the
-// arguments of f by one unit in the last place, so that the difference between the
-// results includes the effect of rounding errors. Error is ten times the difference
-// between the two results (thirty times if the problem is stiff). Because a difference
-// may be small by chance, the estimate at a time uses the largest difference over a
-// preceding period that covers at least the last fifth of the time since t₀ and contains
-// at least three of the compared times. Relative to the size of the component, this
-// difference is also taken to be at least 0.3 times the largest relative difference in
-// any other component. Therefore Error is usually far larger than the true error, and it
-// exceeds the true error even for problems that amplify errors. If no digit of X is
-// correct, Error is larger than X itself. At t₀ it is zero.
+// problem is stiff), different numbers nⱼ, and different step lengths. This other
+// integration also moves the arguments of f by one unit in the last place, so that the
+// difference between the results includes the effect of rounding errors. Error is ten
+// times the difference between the two results (thirty times if the problem is stiff).
+// Because a difference may be small by chance, the estimate at a time uses the largest
+// difference over a preceding period that covers at least the last fifth of the time
+// since t₀ and contains at least three of the compared times. Relative to the size of the
+// component, this difference is also taken to be at least 0.3 times the largest relative
+// difference in any other component. Therefore Error is usually far larger than the true
+// error, and it exceeds the true error even for problems that amplify errors. If no digit
+// of X is correct, Error is larger than X itself. At t₀ it is zero.
 //
 // Error is not a proof. A solver knows f only at the points at which it has evaluated f.
 // An input that begins and ends between two calls, or a change of f in a region of the

@@ -98,7 +98,8 @@ const (
 )
 
 // Entangled returns two simultaneous events whose order matters, because one of them sets
-// a state that the other one sets or uses. It returns nil if there are no such events.
+// a state that the other one sets or uses. Entangled returns nil if there are no such
+// events.
 func Entangled(events []Event) (a, b *Event) {
 	at := map[string][]*Event{} // by time
 	for i := range events {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Sort puts each assignment after the assignments that it uses. It reports an error if
+// Sort puts each assignment after the assignments that it uses. Sort reports an error if
 // assignments form a cycle.
 func Sort(list []Assignment) []Assignment {
 	byID := map[string]int{}

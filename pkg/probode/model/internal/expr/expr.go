@@ -1,7 +1,7 @@
-// Package expr represents the formulas of a model as immutable expressions. It reads
-// expressions from text and from MathML, simplifies them, and differentiates them
-// exactly. It writes expressions as text, MathML, LaTeX and Go, and compiles them to
-// programs, which allocate no memory when they run.
+// Package expr represents the formulas of a model as immutable expressions. The package
+// reads expressions from text and from MathML, simplifies them, and differentiates them
+// exactly. The package also writes expressions as text, MathML, LaTeX and Go, and
+// compiles them to programs, which allocate no memory when they run.
 //
 // The value of an expression is a number, or true or false if the expression is a
 // condition. It is an error to use a condition in place of a number, or a number in place
@@ -78,7 +78,7 @@ func boolean(v bool) *Node {
 	return &Node{op: opBool}
 }
 
-// Sym returns a Node for a name, which stands for a number. It panics if the name is
+// Sym returns a Node for a name, which stands for a number. Sym panics if the name is
 // empty, or if it contains a backquote, because String encloses unusual names in
 // backquotes.
 func Sym(name string) *Node {
@@ -90,7 +90,7 @@ func Sym(name string) *Node {
 
 // Call returns the operator or function with the given name, applied to args. The names
 // are those that [Parse] accepts in calls, and those of MathML: plus, minus (of one or
-// two arguments), times, divide, power, sin, piecewise, lt and so on. It panics if the
+// two arguments), times, divide, power, sin, piecewise, lt and so on. Call panics if the
 // operator does not exist, or if it does not accept these arguments.
 func Call(name string, args ...*Node) *Node {
 	n, err := apply(name, args...)
@@ -181,7 +181,7 @@ func (n *Node) Symbols() []string {
 func (n *Node) Parts() []*Node { return postorder(n) }
 
 // SymbolsOf returns a sorted list of the names that occur in the expressions, without
-// repetitions. It visits a shared part only once.
+// repetitions. SymbolsOf visits a shared part only once.
 func SymbolsOf(list ...*Node) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -218,7 +218,7 @@ func (n *Node) Substitute(by map[string]*Node) *Node {
 }
 
 // Equal reports whether n and m are the same expression: the same operators in the same
-// order on the same numbers and names. It does not simplify the expressions first.
+// order on the same numbers and names. The expressions are not simplified first.
 func (n *Node) Equal(m *Node) bool {
 	if n == m {
 		return true
@@ -282,14 +282,14 @@ func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	return list
 }
 
-// The function rebuild() makes a new expression from n. It calls f with each node and a
-// slice of the rebuilt arguments of that node; f must not keep the slice.
+// The function rebuild() makes a new expression from n. The function calls f with each
+// node and a slice of the rebuilt arguments of that node; f must not keep the slice.
 func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
 	return rebuildAll([]*Node{n}, f)[0]
 }
 
-// rebuildAll does the same as rebuild(), for several expressions. It rebuilds a shared
-// part only once.
+// rebuildAll does the same as rebuild(), for several expressions. A shared part is
+// rebuilt only once.
 func rebuildAll(list []*Node, f func(m *Node, args []*Node) *Node) []*Node {
 	done := map[*Node]*Node{}
 	var args []*Node

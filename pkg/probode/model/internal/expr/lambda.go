@@ -151,8 +151,8 @@ func (e *expander) call(name string, args []*Node) (*Node, error) {
 	return r, nil
 }
 
-// The function checked() returns m with new arguments. It checks the types of the
-// arguments again, because the result of a call may have turned out to be a condition.
+// The function checked() returns m with new arguments. The types of the arguments are
+// checked again, because the result of a call may have turned out to be a condition.
 func checked(m *Node, args []*Node) (*Node, error) {
 	changed := false
 	for i, a := range args {

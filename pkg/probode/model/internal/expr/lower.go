@@ -31,8 +31,8 @@ const (
 	codeAnd
 	codeOr
 
-	// The method fuse() makes these instructions. Their rounding is the same as that of
-	// the separate instructions that they replace.
+	// The method fuse() makes these instructions. Their results are rounded in the same
+	// way as those of the separate instructions that they replace.
 	codeMul3   // (a b) c
 	codeMulAdd // a b + c
 	codeMulSub // a b − c
@@ -136,8 +136,8 @@ func (l *lowering) num(v float64) int32 {
 	return -1 - k
 }
 
-// The method emit() returns the number of the value that an instruction computes. It adds
-// the instruction unless the same instruction already exists.
+// The method emit() returns the number of the value that an instruction computes. The
+// method adds the instruction unless the same instruction already exists.
 func (l *lowering) emit(c code, operands ...int32) int32 {
 	in := instr{code: c}
 	constant := true

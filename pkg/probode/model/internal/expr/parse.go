@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Parse reads the text of an expression. It accepts PEtab formulas. It also accepts infix
-// formulas of SBML, except where the list below differs from SBML.
+// Parse reads the text of an expression. Parse accepts PEtab formulas. It also accepts
+// infix formulas of SBML, except where the list below differs from SBML.
 //
 //	1  2.5  1e-3  inf  nan   true  false
 //	+ - * / % ^ **           % is the remainder; ^ binds tighter than a sign, and a^b^c is a^(b^c)
@@ -70,8 +70,8 @@ func (p *parser) enter() error {
 	return nil
 }
 
-// The precedence levels of operators, from those that bind most loosely to those that
-// bind most tightly.
+// These constants are the precedence levels of operators, from the loosest to the
+// tightest binding.
 const (
 	levelLogic = iota
 	levelNot   // the word not; ! binds like a sign

@@ -23,7 +23,7 @@ func (n *Node) String() string {
 	return write(textStyle{}, n)
 }
 
-// A style is an output format. It splits a node into pieces of text and arguments.
+// A style is an output format. The style splits a node into pieces of text and arguments.
 type style interface {
 	layout(n *Node, out *layout)
 }

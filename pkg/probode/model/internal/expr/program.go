@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// A Program evaluates a list of expressions at given inputs. It computes each shared part
-// only once, and allocates no memory. Only one goroutine at a time may use a Program: see
-// [Program.Clone].
+// A Program evaluates a list of expressions at given inputs. A Program computes each
+// shared part only once, and allocates no memory. Only one goroutine at a time may use a
+// Program: see [Program.Clone].
 //
 // All pieces of a piecewise expression are computed, and one of them is chosen; the other
 // pieces do not affect the value, even if they are NaN. A product is rounded before it is

@@ -149,8 +149,8 @@ func (p *pool) pow(a, b *Node) *Node {
 }
 
 // The method piecewise() returns a piecewise expression without the pieces that are never
-// active. It also removes the last pieces if they have the same value as the branch for
-// all other cases.
+// active. The method also removes the last pieces if they have the same value as the
+// branch for all other cases.
 func (p *pool) piecewise(args []*Node) *Node {
 	var list []*Node
 	rest := args[len(args)-1]

@@ -72,10 +72,11 @@ func (p *pool) collect(terms []*Node) []term {
 	return parts
 }
 
-// The method add() returns the sum of terms, with equal terms combined. A sum among the
-// terms loses its brackets if some terms can then be combined. Otherwise the brackets are
-// kept, because the author of the model may have used them for accuracy. The first term
-// can always lose its brackets, because a sum is computed from the left.
+// The method add() returns the sum of terms, with equal terms combined. If one of the
+// terms is itself a sum, its brackets are removed if some terms can then be combined.
+// Otherwise the brackets are kept, because the author of the model may have used them for
+// accuracy. The brackets of the first term can always be removed, because a sum is
+// computed from the left.
 func (p *pool) add(terms ...*Node) *Node {
 	var open, flat []*Node
 	for i, t := range terms {
@@ -136,7 +137,7 @@ func negative(a *Node) bool {
 	return a.op == opNeg || a.op == opNum && math.Signbit(a.val) && a.val == a.val
 }
 
-// A factor is a factor of a product whose equal factors are being combined into powers.
+// The type factor is used while equal factors of a product are combined into powers.
 type factor struct {
 	base *Node
 	n    float64 // exponent of the factor, a positive whole number
@@ -180,9 +181,10 @@ func (q *product) put(f *Node) {
 }
 
 // The method mul() returns the product of factors. The numerical factor comes first, the
-// sign is outside the product, and whole powers of equal factors are combined. Products
-// among the factors lose their brackets as sums do in the method add(). A product that
-// contains a number always loses its brackets, so that the number can come first.
+// sign is outside the product, and whole powers of equal factors are combined. The
+// brackets of factors that are themselves products are removed by the same rules as those
+// of sums in the method add(). If such a product contains a number, its brackets are
+// always removed, so that the number can come first.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}
 	inner := false

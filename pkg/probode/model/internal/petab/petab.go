@@ -1,5 +1,5 @@
 // Package petab reads the files of PEtab 1 problems, and writes their tables. Package
-// model interprets them.
+// model interprets these files.
 package petab
 
 import (

@@ -30,8 +30,8 @@ func (s *reader) model() *equations.Equations {
 }
 
 // The method reaction() adds an assignment for the rate of a reaction, in units of extent
-// per time. It adds the rate times the stoichiometry to the rate of change of each
-// product of the reaction, and subtracts it for each reactant.
+// per time. The method adds the rate times the stoichiometry to the rate of change of
+// each product, and subtracts it from the rate of change of each reactant.
 func (s *reader) reaction(e *tree.Element) {
 	id := e.Get("id")
 	if s.flag(e, "fast", false) {

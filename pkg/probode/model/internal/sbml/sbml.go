@@ -16,10 +16,10 @@ import (
 // states, constants or assignments, and reactions become rates of change of states.
 //
 // In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
-// and for its concentration otherwise. The state is the quantity for which the ID stands,
-// with one exception: if this quantity is the concentration, and the size of the
-// compartment changes, the state is the amount, which dilution does not change. The
-// concentration is then an assignment.
+// and for its concentration otherwise. The state of the equations is the quantity for
+// which the ID stands, with one exception: if this quantity is the concentration, and the
+// size of the compartment changes, the state is the amount, which dilution does not
+// change. The concentration is then an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")
@@ -136,8 +136,8 @@ func (s *reader) collect() {
 	}
 }
 
-// The method id() returns the ID of an element. It reports an error if the ID is not
-// valid, or if another element has the same ID.
+// The method id() returns the ID of an element. It is an error if the ID is not valid, or
+// if another element has the same ID.
 func (s *reader) id(e *tree.Element) string {
 	id := e.Get("id")
 	switch {
@@ -196,8 +196,8 @@ func identifier(symbol string) string {
 	return symbol
 }
 
-// The method lambda() reads a function definition. It reports an error if the function
-// uses names other than its arguments and the time.
+// The method lambda() reads a function definition. It is an error if the function uses
+// names other than its arguments and the time.
 func (s *reader) lambda(e *tree.Element) *expr.Node {
 	m := e.First("math")
 	if m == nil {
@@ -230,8 +230,7 @@ func (s *reader) entity(id string) *tree.Element {
 }
 
 // setBy adds a rule or initial assignment to the map under the ID of the element that it
-// sets. It reports an error if the map already has a rule or initial assignment for this
-// ID.
+// sets. It is an error if the map already has a rule or initial assignment for this ID.
 func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {
 	id := e.Get(attr)
 	if s.entity(id) == nil {
@@ -256,7 +255,7 @@ func (s *reader) changeable(line int, by, id string) {
 	}
 }
 
-// flag returns a boolean attribute.
+// The method flag() returns the value of a boolean attribute.
 func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	switch v := e.Get(name); v {
 	case "":
@@ -271,8 +270,8 @@ func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	}
 }
 
-// The method number() returns the number in an attribute. It returns nil if the attribute
-// is absent or NaN; in SBML, NaN means that there is no value.
+// The method number() returns the number in an attribute. The result is nil if the
+// attribute is absent or NaN; in SBML, NaN means that there is no value.
 func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	v := e.Get(name)
 	if v == "" || v == "NaN" {

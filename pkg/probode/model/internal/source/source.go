@@ -2,7 +2,7 @@
 // is limited.
 //
 // At the first mistake a reader panics with an *Error, and Catch turns the panic into an
-// error. Therefore each of the many checks takes only one line.
+// error. Therefore each of the many checks of the input takes only one line of code.
 package source
 
 import (
@@ -36,8 +36,8 @@ func (e *Error) Error() string {
 	return e.File + ": " + e.Msg
 }
 
-// These limits are far above what any published problem needs. The limits are low enough
-// that a file designed to exhaust memory or the stack causes an error.
+// These limits are far above the sizes of all published problems, but low enough that a
+// file designed to exhaust memory or the stack causes an error.
 const (
 	MaxTable    = 64 << 20 // bytes of a table
 	MaxXML      = 32 << 20 // bytes of an SBML file

@@ -29,18 +29,18 @@ type Row struct {
 	t *Table
 }
 
-// Tables in practice are far smaller than these limits.
+// Tables that occur in practice are far smaller than these limits.
 const (
 	maxColumns = 10000
 	maxCells   = 1 << 23
 )
 
 // ReadTable reads a table whose cells are separated by tabs, or by commas if the header
-// has commas and no tab. It removes blanks around cells and skips empty rows.
+// has commas and no tab. ReadTable removes blanks around cells and skips empty rows.
 func (f *Files) ReadTable(name string) *Table { return f.Read(name, MaxTable).Table(0) }
 
-// Table reads a table in the same way as ReadTable. It skips lines that begin with the
-// character in the argument comment; if comment is 0, the table has no comments.
+// Table reads a table in the same way as ReadTable. Lines that begin with the character
+// in the argument comment are skipped; if comment is 0, the table has no comments.
 func (s *File) Table(comment rune) *Table {
 	s.utf8()
 	t := &Table{File: s, index: map[string]int{}}
@@ -169,8 +169,8 @@ func (r Row) Must(column string) string {
 	return c
 }
 
-// Number returns the number in a cell. It reports an error if the cell is empty or does
-// not contain a finite number.
+// Number returns the number in a cell. An empty cell, or a cell that does not contain a
+// finite number, is an error.
 func (r Row) Number(column string) float64 {
 	c := r.Must(column)
 	v, err := ParseNumber(c)

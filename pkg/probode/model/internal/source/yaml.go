@@ -160,7 +160,7 @@ func (n *Node) Number(key string, def float64) float64 {
 }
 
 // Flag reports whether the value of a key is 1 or true. If the key is absent or its value
-// is 0 or false, it returns false. Any other value is an error.
+// is 0 or false, Flag returns false. Any other value is an error.
 func (n *Node) Flag(key string) bool {
 	switch v := n.Word(key); v {
 	case "1", "true":
@@ -207,7 +207,7 @@ func (n *Node) FileName() string {
 	return n.Text
 }
 
-// FileNames returns the names of the files under a key. It reports an error if a file is
+// FileNames returns the names of the files under a key. It is an error if a file is
 // listed twice, because the data in this file would be counted twice.
 func (n *Node) FileNames(key string) []string { return n.fileNames(key, n.List(key)) }
 
