@@ -8,9 +8,9 @@ import (
 )
 
 // A fullNewton solves the equations of the stages by damped Newton iteration with a
-// Jacobian for each stage. This costs far more than iteration with one Jacobian for all
-// stages, but it also converges where the latter fails, for example in a step across a
-// fast transient.
+// Jacobian for each stage. Iteration with a Jacobian for each stage costs far more than
+// iteration with one Jacobian for all stages, but it also converges where the latter
+// fails, for example in a step across a fast transient.
 type fullNewton struct {
 	jac  []*probode.Matrix
 	all  *probode.Matrix // hA⊗J, ordered by component and then by stage, so that a banded J gives a banded matrix

@@ -90,7 +90,7 @@ func (s *implicit) newTangent() {
 // In d dimensions with n stages, the factorisation takes about (2/3)(nd)³
 // multiplications. An iterative solution takes about six iterations of about 4(nd)²
 // multiplications each. Therefore the factorisation is faster if nd < 36m. The method
-// does not use it for banded matrices, for which iterations take far fewer
+// does not use the factorisation for banded matrices, for which iterations take far fewer
 // multiplications.
 func (s *implicit) direct(m int) bool {
 	if s.jac.Banded || s.table.stages*s.d >= 36*m {

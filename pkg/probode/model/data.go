@@ -14,7 +14,7 @@ import (
 // file. The file is a data table in any format that a model file may refer to. It is an
 // error if p has several models.
 //
-// If there is an error in the file, it is a [*source.Error].
+// If there is a mistake in the file, the error is a [*source.Error].
 func (p *File) WithData(file, time string) (q *File, err error) {
 	defer source.Catch(&err)
 	dir, base := filepath.Split(file)

@@ -293,7 +293,7 @@ func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *ma
 	return m
 }
 
-// The method add() adds the outputs of a program that gradientOf has made to dx and
+// The method add() adds the outputs of a program made by gradientOf to the slices dx and
 // dtheta, and returns the derivative with respect to time.
 func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	for k, v := range out {

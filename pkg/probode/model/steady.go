@@ -38,7 +38,7 @@ func newSteadyFinder(q *probode.Problem, along []int) *steadyFinder {
 	return &steadyFinder{q: q, along: along, ctx: context.Background()}
 }
 
-// The method within() sets the context ctx, which ends later searches when it ends.
+// The method within() sets the context of later searches, which end when ctx ends.
 func (r *steadyFinder) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -351,8 +351,8 @@ func (r *steadyFinder) atRest(length float64) *probode.Problem {
 	return &s
 }
 
-// The method within() sets the context ctx, which ends later searches for steady states
-// of c when it ends.
+// The method within() sets the context of later searches for steady states of c, which
+// end when ctx ends.
 func (c *compiledInstance) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {

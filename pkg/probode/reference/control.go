@@ -84,7 +84,8 @@ func (e *integration) reach(target float64, i int) error {
 			}
 			part = H / r.natural
 			if r.family == implicit {
-				// Rounding errors of stiff components do not decrease with the step.
+				// Rounding errors of stiff components do not decrease with the step
+				// length.
 				part = max(part, 0x1p-50/max(e.set.Relative, 1e-15))
 			}
 		}
@@ -146,9 +147,9 @@ func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
 
-// longestStep returns MaxStep. In the more accurate integration, it returns MaxStep times
-// a factor below 1 that changes from step to step, so that the two integrations have
-// different steps.
+// longestStep returns MaxStep. In the more accurate integration, the method returns
+// MaxStep times a factor below 1 that changes from step to step, so that the two
+// integrations have different steps.
 func (e *integration) longestStep() float64 {
 	if e.second {
 		_, part := math.Modf(float64(e.steps) * 0.6180339887498949)

@@ -174,10 +174,10 @@ func extrapolate(tab [][]float64, n []int, j int) {
 // The method distance() returns the largest component of the estimated error of a step H,
 // divided by the permitted error, which is the tolerance times the argument part. The
 // estimate is the larger of T_{j,j} − T_{j,j−1} and, for the explicit rule, the
-// difference between the results with and without smoothing. For smooth f the second
-// difference is much smaller. If f is not smooth, for example f = −sign(x), all rows may
-// agree to the last bit on a wrong result, but the results with and without smoothing do
-// not agree.
+// difference between the results with and without smoothing. For smooth f the difference
+// due to smoothing is much smaller. If f is not smooth, for example f = −sign(x), all
+// rows may agree to the last bit on a wrong result, but the results with and without
+// smoothing do not agree.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {

@@ -98,22 +98,22 @@ type Solution struct {
 // component, this difference is also taken to be at least 0.3 times the largest relative
 // difference in any other component. Therefore Error is usually far larger than the true
 // error, and it exceeds the true error even for problems that amplify errors. If no digit
-// of X is correct, Error is larger than X itself. At t₀ it is zero.
+// of X is correct, Error is larger than X itself. At t₀ Error is zero.
 //
-// Error is not a proof. A solver knows f only at the points at which it has evaluated f.
-// An input that begins and ends between two calls, or a change of f in a region of the
-// state that neither integration has entered, affects neither X nor Error. A pulse in
-// f(t) is found if it begins at t₀ or at an event, or if, with the default MaxStep, its
-// length is at least 1/1000 of the span. For shorter pulses, declare their beginnings as
-// Problem.Events, or set MaxStep to at most eight times the length of the pulses. If f
-// jumps at a time that is not an event, no step is short enough for a tight tolerance,
-// and Solve returns an error instead of guessing on which side the solution continues.
-// Error does not include errors in f itself, such as those due to a formula in which
-// nearly all digits cancel, a wrong value of Autonomous, or a parameter that is not known
-// exactly.
+// Error is not a rigorous bound. A solver knows f only at the points at which it has
+// evaluated f. An input that begins and ends between two calls, or a change of f in a
+// region of the state that neither integration has entered, affects neither X nor Error.
+// A pulse in f(t) is found if it begins at t₀ or at an event, or if, with the default
+// MaxStep, its length is at least 1/1000 of the span. For shorter pulses, declare their
+// beginnings as Problem.Events, or set MaxStep to at most eight times the length of the
+// pulses. If f jumps at a time that is not an event, no step is short enough for a tight
+// tolerance, and Solve returns an error instead of guessing on which side the solution
+// continues. Error does not include errors in f itself, such as those due to a formula in
+// which nearly all digits cancel, a wrong value of Autonomous, or a parameter that is not
+// known exactly.
 //
-// Both integrations find the times of events with a Trigger, each on its own solution, up
-// to rounding. Therefore Error includes the effect of errors in these times.
+// Each integration locates the times of events with a Trigger on its own solution, up to
+// rounding errors. Therefore Error includes the effect of errors in these times.
 //
 // If the step length becomes as small as rounding errors in t, if f is not finite or
 // panics, or if too many steps are needed, Solve returns an error with the time at which

@@ -21,7 +21,7 @@ type schedule struct {
 	asked  []int // the elements of index whose states were requested
 }
 
-// An occurrence is an event at a given θ.
+// An occurrence is an event with its time for a given θ.
 type occurrence struct {
 	event  *probode.Event
 	time   float64

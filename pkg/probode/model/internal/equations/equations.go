@@ -21,7 +21,7 @@ type Equations struct {
 	Events      []Event      // events at the same time happen in this order, unless Unordered
 
 	// Unordered means that simultaneous events have no order, as in SBML. All
-	// simultaneous events then use the values just before the first of these events.
+	// simultaneous events then use the values just before these events.
 	Unordered bool
 }
 
@@ -60,7 +60,7 @@ type Constant struct {
 	Size bool
 }
 
-// An Assignment names a formula.
+// An Assignment gives a name to a formula.
 type Assignment struct {
 	ID      string
 	Formula *expr.Node

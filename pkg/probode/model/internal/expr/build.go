@@ -34,9 +34,10 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// The function fits() reports whether n can be an argument that has to be a condition, if
-// the second parameter is true, or a number, if it is false. A call of a function that
-// the model defines fits in both cases, because its type is not yet known.
+// The function fits() reports whether n has the right type for an argument. The type must
+// be that of a condition if the second parameter is true, and that of a number otherwise.
+// A call of a function that the model defines fits in both cases, because its type is not
+// yet known.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }

@@ -12,8 +12,8 @@ func (n *Node) Diff(name string) *Node {
 
 // Jacobian differentiates each of the expressions fs with respect to each of the names.
 // The resulting matrix has a row for each expression. An entry is nil if the derivative
-// is always zero. The entries share their common parts. Jacobian panics in the same cases
-// as [Node.Diff].
+// is always zero. Common parts of the entries are stored only once. Jacobian panics in
+// the same cases as [Node.Diff].
 func Jacobian(fs []*Node, names []string) [][]*Node {
 	p := newPool()
 	simple := p.simplify(fs...)
@@ -44,8 +44,9 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 // to a part is computed only once, from the derivatives with respect to the expressions
 // that use this part. Therefore all derivatives together take only a few times as many
 // operations as the sum itself, for any number of names [Griewank & Walther 2008, §3.2].
-// If pieces are nested deeply, a derivative may be NaN wherever the derivative of an
-// inactive piece is NaN. Gradient panics in the same cases as [Node.Diff].
+// If piecewise expressions are nested deeply, a derivative may be NaN wherever the
+// derivative of an inactive piece is NaN. Gradient panics in the same cases as
+// [Node.Diff].
 func Gradient(fs []*Node, weights, names []string) []*Node {
 	p := newPool()
 	simple := p.simplify(fs...)

@@ -31,9 +31,9 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 	return n.params(), n.args[0], true
 }
 
-// expandMost is the largest size of the result of Expand. Without a limit, a chain of
-// functions, each of which calls the next one twice, would make the expression twice as
-// large at each level.
+// expandMost is the largest number of operators that the result of Expand may have.
+// Without a limit, a chain of functions, each of which calls the next one twice, would
+// make the expression twice as large at each level.
 const expandMost = 200_000
 
 // Expand replaces calls to a model's functions with the bodies of these functions.

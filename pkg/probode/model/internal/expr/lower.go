@@ -247,7 +247,7 @@ func (l *lowering) node(n *Node) int32 {
 }
 
 // The method pow() emits multiplications for the same powers as powNumber. Different
-// powers of the same number share the squares.
+// powers of the same number share the repeated squares from which they are computed.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)

@@ -84,7 +84,7 @@ func write(s style, n *Node) string {
 	return b.String()
 }
 
-// A bracketer is a style that needs brackets. The method level() returns the precedence
+// A bracketer is a style that uses brackets. The method level() returns the precedence
 // level of the outermost operator of a node.
 type bracketer interface {
 	level(n *Node) int

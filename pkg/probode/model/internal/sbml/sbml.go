@@ -284,7 +284,7 @@ func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	return expr.Num(x)
 }
 
-// unitKinds holds the units that need no definition.
+// unitKinds contains the units that a model may use without defining them.
 var unitKinds = func() map[string]bool {
 	kinds := map[string]bool{}
 	for _, k := range strings.Fields(`ampere avogadro becquerel candela celsius coulomb dimensionless farad

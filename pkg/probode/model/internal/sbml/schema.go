@@ -132,7 +132,8 @@ func (s *reader) known(root *tree.Element) {
 	visit(root)
 }
 
-// packageName is comp of http://www.sbml.org/sbml/level3/version1/comp/version1.
+// packageName returns the name of an SBML package with the given namespace: the name is
+// comp for http://www.sbml.org/sbml/level3/version1/comp/version1.
 func packageName(space string) string {
 	parts := strings.Split(space, "/")
 	if len(parts) >= 2 {
