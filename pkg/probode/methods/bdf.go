@@ -28,7 +28,7 @@ import (
 // should grow, so a state that differs from an unstable equilibrium by less than the
 // tolerance may stay there. At loose tolerances small positive states may become
 // negative. In problems whose solutions cannot recover from negative states, such as
-// Robertson's problem, the path then diverges.
+// Robertson's problem, the path diverges after that.
 //
 // # Start
 //
@@ -419,11 +419,11 @@ func (b *bdf) forecast(dst []float64, i, n int) int {
 	return n
 }
 
-// LocalError is the leading term of the error. For a formula of order k this is γ/s_{k+1}
-// times the difference between the next state and the polynomial through the last k+1
-// states, where the oldest of these is s_{k+1} steps away [HNW93, §III.5]. In the first
-// step there are no earlier states, so the polynomial is the straight line with slope f
-// through the current state.
+// LocalError is the leading term of the error. For a formula of order k this term is
+// γ/s_{k+1} times the difference between the next state and the polynomial through the
+// last k+1 states, where the oldest of these is s_{k+1} steps away [HNW93, §III.5]. In
+// the first step there are no earlier states, so the polynomial is the straight line with
+// slope f through the current state.
 func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if b.k == 0 {
 		return b.doubled(dst, i, x, next, theta)

@@ -72,8 +72,8 @@ const (
 	sqrt6 = 2.4494897427831780981972840747058913920
 )
 
-// These are the methods of Gauss [HW96, table IV.5.2] and Radau IIA [HW96, tables IV.5.5,
-// IV.5.6].
+// The coefficients below are those of the methods of Gauss [HW96, table IV.5.2] and Radau
+// IIA [HW96, tables IV.5.5, IV.5.6].
 var (
 	gauss1 = sync.OnceValue(func() *collocation {
 		k := newCollocation(2, gauss1Modes, [][]float64{{0.5}}, []float64{1}, []float64{0.5})

@@ -17,13 +17,13 @@ import (
 //
 // Noise in derivative space, as in adams.Moulton, would be √α h^{q−1/2} J ξ in every
 // stage derivative. Such noise would move the next state by √α h^{q−1/2} (R(hJ) − I) ξ,
-// where R is the stability function. For components that are not stiff, this equals the
-// noise in the formula above, except that hJξ replaces hξ. For stiff components R
-// vanishes, and the noise is √α h^{q−1/2} ξ. This is larger than the noise in the formula
-// by a factor of 1/h, in precisely those components whose error the method damps. For
-// this reason Radau adds the noise to the state. Noise that is added to the state also
-// does not depend on the Jacobian. On a frozen grid the scale of the noise is the
-// estimated local error of each component, which is small for damped components: see
+// where R is the stability function. For components that are not stiff, this shift equals
+// the noise in the formula above, except that hJξ replaces hξ. For stiff components R
+// vanishes, and the size of the shift is √α h^{q−1/2} ξ. This noise is larger than that
+// in the formula by a factor of 1/h, in precisely those components whose error the method
+// damps. For this reason Radau adds the noise to the state. Noise that is added to the
+// state also does not depend on the Jacobian. On a frozen grid the scale of the noise is
+// the estimated local error of each component, which is small for damped components: see
 // probode.ScaleLocal.
 //
 // The equations of the stages are solved up to rounding error, so that Z is a smooth

@@ -40,10 +40,10 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 }
 
 // readData reads a table of measurements. If the table has a column observableId, it is
-// read as a PEtab table. Otherwise it is a wide table, with a time column, a column for
-// each observable, and a column conditionId if there are conditions. The time column is
-// named "time", or has the name of the time variable in the model. An empty cell, NA or
-// NaN marks a missing measurement. Lines that begin with # are comments.
+// read as a PEtab table. Any other table is read as a wide table, with a time column, a
+// column for each observable, and a column conditionId if there are conditions. The time
+// column is named "time", or has the name of the time variable in the model. An empty
+// cell, NA or NaN marks a missing measurement. Lines that begin with # are comments.
 func readData(s *source.File, m *Model) []Observation {
 	t := s.Table('#')
 	if t.Has("observableId") {

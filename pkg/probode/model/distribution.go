@@ -160,7 +160,7 @@ func (s Scale) of(v float64) float64 {
 	return v
 }
 
-// The method linear() is the inverse of the method of().
+// The method linear() converts a value from the scale s to the linear scale.
 func (s Scale) linear(u float64) float64 {
 	switch s {
 	case Log:

@@ -31,8 +31,8 @@
 //
 // The log-likelihood of a row is the log density of the measurement y itself, not of its
 // transformed value. For example, with Scale log10 and noise σ, log10 of y is distributed
-// around log10 of Formula with standard deviation or scale σ. The density of y then has
-// the factor 1/(y ln 10).
+// around log10 of Formula with standard deviation or scale σ. In this case the density of
+// y has the factor 1/(y ln 10).
 //
 // Sources: PEtab, Schmiester et al. (2021), PLoS Computational Biology 17,
 // e1008646, and its specification, version 1; SBML Level 2 Version 4 and Level 3

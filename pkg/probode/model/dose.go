@@ -39,7 +39,7 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 }
 
 // The method numbered() returns an event for each of the times. If there are several
-// times, the ID of each event ends in its number.
+// times, the ID of each event ends in the number of the event.
 func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, jumps ...equations.Jump) []equations.Event {
 	events := make([]equations.Event, len(times))
 	for i, t := range times {

@@ -237,8 +237,8 @@ func settingText(n *expr.Node) string {
 	return id
 }
 
-// tableParams returns the parameters that belong in the parameter table. These are the
-// parameters that no condition sets.
+// tableParams returns the parameters that belong in the parameter table. A parameter
+// belongs in this table if no condition sets it.
 func (p *File) tableParams() (map[string]bool, error) {
 	in := map[string]bool{}
 	for _, q := range p.Params {

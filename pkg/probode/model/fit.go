@@ -94,10 +94,10 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // these points, more points are drawn, up to a total of 25. During a search the
 // log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
-// If ctx ends, Fit returns the results so far and the error of ctx. That error is also
-// the Err of each unfinished search. No search is complete before all searches have run
-// with the solver tolerance in the settings, so if ctx ends before that, there are no
-// results.
+// If ctx ends, Fit returns the results so far and the error of ctx. The error of ctx is
+// also the Err of each unfinished search. If ctx ends before all searches have run with
+// the solver tolerance in the settings, there are no results, because until then no
+// search is complete.
 //
 // Source for Fisher scoring: Osborne (1992), International Statistical Review 60, 99.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {

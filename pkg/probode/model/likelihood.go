@@ -39,8 +39,8 @@ type LikelihoodSettings struct {
 	MaxStep float64
 
 	// If StepSize is positive, the solver takes equal steps of at most this size between
-	// consecutive observation times. Tolerance and MaxStep must then be zero. StepSize
-	// does not affect the search for steady states.
+	// consecutive observation times. If StepSize is set, Tolerance and MaxStep must be
+	// zero. StepSize does not affect the search for steady states.
 	StepSize float64
 
 	// Workers is the number of experiments that are solved at the same time; zero means
@@ -115,7 +115,7 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error estimates the error of LogLikelihood that comes from the solver. This
+	// Error is an estimate of the error of LogLikelihood that the solver causes. The
 	// estimate is a quarter of the change that occurred when the tolerance was last
 	// divided by 16. Error is NaN if LikelihoodSettings specifies a Tolerance or a
 	// StepSize.

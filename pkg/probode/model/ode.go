@@ -27,9 +27,9 @@ import (
 // Theta contains the nominal values. A parameter without a nominal value has the value 0
 // if nothing in p uses it; otherwise ODE returns an error.
 //
-// If preequilibration precedes the experiment, Start computes the steady state. This
-// allocates memory and takes as long as a solve. If there is no steady state, x₀ is NaN,
-// and solvers return an error.
+// If preequilibration precedes the experiment, Start computes the steady state. Computing
+// the steady state allocates memory and takes as long as a solve. If there is no steady
+// state, x₀ is NaN, and solvers return an error.
 func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 	c, err := p.compile(e)
 	if err != nil {
@@ -459,7 +459,8 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 	return nil
 }
 
-// newTrigger returns a trigger function, which is positive where a condition is true.
+// newTrigger returns a trigger function, which is positive where the given condition is
+// true.
 func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta []float64) float64, error) {
 	g, _ := condition.Margin()
 	p, err := newProgram(inputs, []*expr.Node{g})

@@ -92,7 +92,7 @@ func (p *File) estimated() (list []int) {
 // LogLikelihood.At, theta contains the values of all parameters on the linear scale. Many
 // published optima lie on the edge of the support of a prior. On a scale on which the
 // support is unbounded, the edge is infinitely far away. Point therefore moves a value
-// that lies on or beyond the edge into the support. The distance from the edge is then
+// that lies on or beyond the edge into the support. The new distance from the edge is
 // 10⁻⁹ times the width of the support, on the scale of the parameter if possible.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
@@ -150,8 +150,8 @@ type place struct {
 	own []paramSource // parameters of its distribution
 }
 
-// A paramSource is the source of the value of a distribution's parameter. The parameter
-// is either a known value or one of the expected values.
+// A paramSource specifies where a parameter of a distribution is found. The parameter is
+// either a known value or one of the expected values.
 type paramSource struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known

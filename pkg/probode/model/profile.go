@@ -66,8 +66,8 @@ type ProfileLikelihoods struct {
 // optimum that Fit has found, for confidence intervals of the given level. The settings s
 // have the same meaning as for Fit; Starts and From are not used. If a better point is
 // found on a profile, a new search begins at this point, and the profiles are computed
-// again, at most ten times. A profile on which a better point is found after that is
-// incomplete.
+// again, at most ten times. If a better point is still found on a profile after the last
+// repetition, this profile is incomplete.
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
 // fallen below the threshold. If other searches ended within the interval, the profile is
@@ -276,12 +276,12 @@ type side struct {
 	begun float64
 }
 
-// The method side() computes the profile of coordinate k in one direction, until it is
-// below the threshold. At each point, the expansion of the log-likelihood predicts the
-// next point, and then the log-likelihood is maximised over the other coordinates. The
-// length of a step is chosen so that √drop, which is linear for a Gaussian likelihood,
-// rises by a fifth of its threshold. The argument below is the difference between the
-// best log-likelihood and that at the point from.
+// The method side() computes the profile of coordinate k in one direction, until the
+// profile is below the threshold. At each point, the expansion of the log-likelihood
+// predicts the next point, and then the log-likelihood is maximised over the other
+// coordinates. The length of a step is chosen so that √drop, which is linear for a
+// Gaussian likelihood, rises by a fifth of its threshold. The argument below is the
+// difference between the best log-likelihood and that at the point from.
 func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
@@ -350,11 +350,11 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 }
 
 // The method crossing() returns the value of coordinate k at which the drop of the
-// profile reaches the threshold goal². This value lies between the points inside and
-// outside. The method adds the points that it computes to s. The square root of the drop
-// is interpolated, because it is linear for a Gaussian likelihood. For other likelihoods
-// a single interpolation can be inaccurate, for example where the drop levels off just
-// below the threshold. Therefore the bracket is reduced until a point has a
+// profile reaches the threshold goal². The value lies between those at the points inside
+// and outside. The method adds the points that it computes to s. The square root of the
+// drop is interpolated, because it is linear for a Gaussian likelihood. For other
+// likelihoods a single interpolation can be inaccurate, for example where the drop levels
+// off just below the threshold. Therefore the bracket is reduced until a point has a
 // log-likelihood close to the threshold, or until the log-likelihood cannot be maximised
 // over the other coordinates.
 func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) float64 {
@@ -406,9 +406,9 @@ func (f *search) around(x []float64, value float64) *shape.Ascent {
 }
 
 // The method constrained() maximises the log-likelihood with coordinate k fixed at the
-// distance h from the last point. The result left is the rise of the log-likelihood that
-// is still possible according to the expansion; it is infinite if the prediction is too
-// far from the maximum.
+// distance h from the last point. The result `left` is the rise of the log-likelihood
+// that is still possible according to the expansion; it is infinite if the prediction is
+// too far from the maximum.
 func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a *shape.Ascent, left float64) {
 	const (
 		most = 40 // steps
@@ -491,11 +491,11 @@ func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 // byValue compares points of a profile by the value of the parameter.
 func byValue(a, b ProfilePoint) int { return cmp.Compare(a.Value, b.Value) }
 
-// Within returns those points of the profiles and of their Elsewhere at which the
-// log-likelihood is below its maximum by at most the threshold, each with the values of
-// all parameters. The range of a prediction over these points is a confidence band for
-// the prediction. The band is approximate, because the profiles are those of the
-// parameters, not of the prediction.
+// Within returns those points of the profiles and of their fields Elsewhere at which the
+// log-likelihood is at or above the threshold, each with the values of all parameters.
+// The range of a prediction over these points is a confidence band for the prediction.
+// The band is approximate, because the profiles are those of the parameters, not of the
+// prediction.
 func (p *ProfileLikelihoods) Within() [][]float64 {
 	list := [][]float64{p.Best.Theta}
 	for _, q := range p.ByName {

@@ -221,7 +221,8 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 }
 
 // The method order() chooses the number of rows and the length of the next step, after a
-// step that converged in row j. These choices minimise the work per unit of time.
+// step that converged in row j. The number and the length are chosen so as to minimise
+// the work per unit of time.
 func (r *rule) order(j int) {
 	last := len(r.n) - 1
 	k := r.k

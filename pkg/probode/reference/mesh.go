@@ -18,9 +18,9 @@ import (
 // smaller. If the claimed error is still large, the solve returns an error.
 type Accurate struct {
 	// Tolerance bounds the error of a step. If Relative is zero and Absolute is nil,
-	// Relative is set to 1e-10. This is small enough for inference: with a thousand
-	// observations, whose noise is a thousandth of the state, errors of this size change
-	// the log likelihood by about 1e-4.
+	// Relative is set to 1e-10. This tolerance is small enough for inference: with a
+	// thousand observations, whose noise is a thousandth of the state, errors of this
+	// size change the log likelihood by about 1e-4.
 	probode.Tolerance
 }
 
@@ -38,7 +38,7 @@ func (a Accurate) String() string {
 	return "reference with " + a.Tolerance.String()
 }
 
-// NeedsMethod reports false.
+// NeedsMethod returns false, because the states do not depend on a Method.
 func (Accurate) NeedsMethod() bool { return false }
 
 // Bind returns a Path without noise. The times must increase. Times that lie outside the

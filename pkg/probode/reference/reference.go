@@ -36,10 +36,10 @@ type Settings struct {
 
 	// MaxStep is the maximum length of a step; f is called at least once in every
 	// interval of length MaxStep/8. Zero means no maximum if the problem is Autonomous.
-	// Otherwise f may depend on t, and zero means 1/128 of the span, so that a pulse
-	// whose length is 1/1000 of the span is detected. The value math.Inf(1) means no
-	// maximum; this is faster, but Solve may then miss short inputs in f that are not
-	// events.
+	// If the problem is not Autonomous, f may depend on t, and zero means 1/128 of the
+	// span, so that a pulse whose length is 1/1000 of the span is detected. The value
+	// math.Inf(1) means no maximum; this is faster, but Solve may then miss short inputs
+	// in f that are not events.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.
@@ -87,8 +87,8 @@ type Solution struct {
 // # What the error estimate means, and what it does not mean
 //
 // Solve integrates twice and returns the result of the integration with Tolerance. The
-// other integration has a tolerance that is sixteen times as large (64 times if the
-// problem is stiff), different numbers nⱼ, and different step lengths. This other
+// second integration has a tolerance that is sixteen times as large (64 times if the
+// problem is stiff), different numbers nⱼ, and different step lengths. The second
 // integration also moves the arguments of f by one unit in the last place, so that the
 // difference between the results includes the effect of rounding errors. Error is ten
 // times the difference between the two results (thirty times if the problem is stiff).

@@ -161,9 +161,9 @@ func watchTriggers(p *probode.Problem) *trigger.Watch {
 }
 
 // The method locate() reports whether a trigger becomes positive in a step H that has
-// converged in row j. If so, it takes the step again with the same number of rows and a
-// shorter length, so that the step ends when a trigger first becomes positive, and then
-// applies the jump of the event.
+// converged in row j. If a trigger becomes positive, the method takes the step again with
+// the same number of rows and a shorter length, so that the step ends when a trigger
+// first becomes positive, and then applies the jump of the event.
 func (e *integration) locate(H float64, j int) (bool, error) {
 	if e.triggers == nil {
 		return false, nil

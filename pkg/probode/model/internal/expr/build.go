@@ -97,7 +97,7 @@ func neg(a *Node) *Node {
 }
 
 // The function nary() builds an operator with any number of arguments. If there is only
-// one argument, it returns this argument.
+// one argument, the result is this argument.
 func nary(o op, empty *Node) func([]*Node) *Node {
 	return func(a []*Node) *Node {
 		switch len(a) {

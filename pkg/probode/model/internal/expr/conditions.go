@@ -6,11 +6,11 @@ import (
 )
 
 // Conditions returns the comparisons at which expressions change their form, without
-// repetitions. These are the comparisons in piecewise expressions, and those that
-// describe the kinks and jumps of functions: a <= b for min and max, x >= 0 for abs and
-// sign, and sin(πx) >= 0 for floor and ceil. For quotient and rem the comparison is
-// sin(πx) >= 0, where x is the quotient. The expressions are smooth wherever no condition
-// changes between true and false.
+// repetitions. The list consists of the comparisons in piecewise expressions, and of
+// those that describe the kinks and jumps of functions: a <= b for min and max, x >= 0
+// for abs and sign, and sin(πx) >= 0 for floor and ceil. For quotient and rem the
+// comparison is sin(πx) >= 0, where x is the quotient. The expressions are smooth
+// wherever no condition changes between true and false.
 func Conditions(of ...*Node) []*Node {
 	p := newPool()
 	var list []*Node

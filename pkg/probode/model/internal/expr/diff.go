@@ -267,9 +267,9 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 }
 
 // The method guard() returns the argument product, which is an inner derivative d times
-// an outer slope. This slope can be infinite or NaN where the function itself is finite.
-// Where d is 0 because a piece is constant, as in sqrt(max(0, x)) for x < 0, the result
-// is 0 instead.
+// an outer slope. The outer slope can be infinite or NaN where the function itself is
+// finite. Where d is 0 because a piece is constant, as in sqrt(max(0, x)) for x < 0, the
+// result is 0 instead.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})

@@ -15,20 +15,20 @@
 // the one-sided derivatives, or a value between them. The slope of abs(x) is 0 at x = 0.
 // If the arguments of min or max are equal, the slope is that of the first argument. The
 // slope of a piecewise expression is that of its active piece. The slope of floor, ceil
-// and sign is 0 everywhere. These slopes are combined by the rules of differentiation.
-// Where several kinks or pieces meet, the result may be neither the derivative nor a
-// value between the one-sided derivatives: at x = 0, max(x, 0) − max(0, x) has the
-// derivative 0, and Diff gives 1. The derivative does not include the jump of a state at
-// a switching time: see [Conditions].
+// and sign is 0 everywhere. The slopes of these functions are combined by the rules of
+// differentiation. Where several kinks or pieces meet, the result may be neither the
+// derivative nor a value between the one-sided derivatives: at x = 0, max(x, 0) − max(0,
+// x) has the derivative 0, and Diff gives 1. The derivative does not include the jump of
+// a state at a switching time: see [Conditions].
 //
 // The computed derivative of x^y is never NaN where the true derivative is finite. The
 // derivative of x^n is n x^(n−1), where 0^0 = 1. The derivative of x^y with respect to
 // x, y x^(y−1), is 0 for y = 0. The derivative of x^y with respect to y, x^y ln x, is 0
-// at x = 0 for y > 0. This derivative is NaN for x < 0, where it does not exist. Where
-// the inner derivative is 0 because a piece is constant, the whole derivative is 0, even
-// with an infinite outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases
-// an infinite slope in a composed function still gives NaN. An example is the square root
-// of x⁴ at 0.
+// at x = 0 for y > 0. For x < 0 the derivative with respect to y does not exist, and the
+// result is NaN. Where the inner derivative is 0 because a piece is constant, the whole
+// derivative is 0, even with an infinite outer slope: sqrt(max(0, x)) has the slope 0 for
+// x < 0. In other cases an infinite slope in a composed function still gives NaN. For
+// example, the computed derivative of the square root of x⁴ at x = 0 is NaN.
 //
 // # Simplification
 //

@@ -31,8 +31,8 @@ const (
 	codeAnd
 	codeOr
 
-	// The method fuse() makes these instructions. Their results are rounded in the same
-	// way as those of the separate instructions that they replace.
+	// The following instructions are made by the method fuse(). Their results are rounded
+	// in the same way as those of the separate instructions that they replace.
 	codeMul3   // (a b) c
 	codeMulAdd // a b + c
 	codeMulSub // a b − c
@@ -76,8 +76,8 @@ type straightLine struct {
 // The method first() returns the number of the value that the first instruction computes.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
-// A lowering makes a straightLine. Until the method finish() renumbers the values,
-// constant k has the number −1−k.
+// A lowering translates expressions to a straightLine. Until the method finish()
+// renumbers the values, constant k has the number −1−k.
 type lowering struct {
 	line   straightLine
 	consts map[uint64]int32

@@ -258,7 +258,7 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 	}
 	if e.Child[0].Name == "apply" {
 		// Some published models enclose a whole expression in <apply>. Other programs
-		// that read SBML treat these elements as brackets.
+		// that read SBML treat such an <apply> as brackets.
 		if len(e.Child) > 1 {
 			return nil, errorAt(e.Child[1], "<%s> follows an <apply> that stands for an operator", e.Child[1].Name)
 		}

@@ -296,7 +296,7 @@ type run struct {
 
 // The method schedule() groups instructions with the same code. An instruction is ready
 // when its operands have been computed. The method schedule() takes all ready
-// instructions with one code. This can make further instructions with the same code
+// instructions with one code. After that, further instructions with the same code may be
 // ready, which schedule() takes as well. Then the method continues with the code that has
 // the most ready instructions, so the runs are few and long. The instructions that are
 // marked in the argument early come first; the result ahead is the number of runs that

@@ -74,9 +74,9 @@ func (p *pool) collect(terms []*Node) []term {
 
 // The method add() returns the sum of terms, with equal terms combined. If one of the
 // terms is itself a sum, its brackets are removed if some terms can then be combined.
-// Otherwise the brackets are kept, because the author of the model may have used them for
-// accuracy. The brackets of the first term can always be removed, because a sum is
-// computed from the left.
+// If no terms can be combined, the brackets are kept, because the author of the model may
+// have used them for accuracy. The brackets of the first term can always be removed,
+// because a sum is computed from the left.
 func (p *pool) add(terms ...*Node) *Node {
 	var open, flat []*Node
 	for i, t := range terms {

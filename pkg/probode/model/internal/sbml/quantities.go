@@ -278,8 +278,8 @@ func (s *reader) event(e *tree.Element) {
 		}
 	}
 	// All assignments use the values just before the event, as case 01780 of the SBML
-	// test suite requires. This also holds for the size of the compartment by which a
-	// concentration is multiplied to give an amount.
+	// test suite requires. The size of the compartment by which a concentration is
+	// multiplied to give an amount is also the size just before the event.
 	set := map[string]*expr.Node{}
 	var order []*tree.Element
 	for _, a := range e.List("listOfEventAssignments") {

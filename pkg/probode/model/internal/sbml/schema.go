@@ -75,7 +75,7 @@ eventAssignment: variable: math`, "\n") {
 }()
 
 // The method known() reports an error if the file contains an element or attribute that
-// is not in the SBML core, a second element where SBML allows one, or an element or
+// is not in the SBML core, a second element where SBML allows only one, or an element or
 // attribute of a package that the file declares as required. The method removes elements
 // of other packages.
 func (s *reader) known(root *tree.Element) {

@@ -54,8 +54,8 @@ func yamlMessage(err error) string {
 }
 
 // The method node() copies y and replaces its aliases by copies of their values. The
-// argument left is the number of further values that are allowed in the file. Because of
-// this limit, nested aliases cause an error instead of gigabytes of values.
+// argument `left` is the number of further values that are allowed in the file. Because
+// of this limit, nested aliases cause an error instead of gigabytes of values.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
 		s.Failf(y.Line, "found more than %d values after all aliases are expanded", maxNodes)
@@ -101,7 +101,7 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 }
 
 // Mapping reports an error unless n is a mapping whose keys are all in the argument keys.
-// If this argument is empty, any key is allowed. The argument what describes n in the
+// If this argument is empty, any key is allowed. The argument `what` describes n in the
 // message.
 func (n *Node) Mapping(what string, keys ...string) {
 	if n.Kind != yaml.MappingNode {
