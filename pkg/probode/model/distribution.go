@@ -184,7 +184,7 @@ func (s Scale) slope(v float64) float64 {
 }
 
 // readDistribution reads the name of a distribution, which must be in the list given by
-// the argument among. An empty name means normal.
+// the argument `among`. An empty name means normal.
 func readDistribution(s *source.File, line int, v string, among ...noiseDistribution) noiseDistribution {
 	if v == "" {
 		return normalNoise

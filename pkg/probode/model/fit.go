@@ -638,7 +638,7 @@ func (f *search) begin(e *end) error {
 	return nil
 }
 
-// The method finish() completes the Optimum of a search. The argument below is the
+// The method finish() completes the Optimum of a search. The argument `below` is the
 // difference between the best value of all searches and the value of this search. If this
 // difference is less than the constant reach, the search first continues with the tighter
 // tolerances that accurate optima need.

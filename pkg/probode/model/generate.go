@@ -244,8 +244,8 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 }
 
 // The function entry() adds an assignment of n to the matrix entry whose index is the
-// argument at. If n is nil, which means that the entry is always zero, the function adds
-// nothing.
+// argument `at`. If n is nil, which means that the entry is always zero, the function
+// adds nothing.
 func entry(list []expr.Assignment, to string, at int, n *expr.Node) []expr.Assignment {
 	if n == nil {
 		return list

@@ -213,7 +213,7 @@ func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {
 	return p, layered
 }
 
-// observable reads an observable.
+// The method observable() reads an observable.
 func (r *modelReader) observable(n *source.Node) observable {
 	n.Mapping("an observable", "observableId", "observableName", "observableFormula", "observableTransformation",
 		"increase", "lowerLimit", "noiseFormula", "degreesOfFreedom", "noiseDistribution")

@@ -103,9 +103,9 @@ func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
 // The method inside() returns the values of the parameters of Posterior. If the distance
-// of a value from an edge of the support does not exceed the argument near, the value is
-// moved to the distance given by the argument edge. Both distances are fractions of the
-// width of the support.
+// of a value from an edge of the support does not exceed the argument `near`, the value
+// is moved to the distance given by the argument `edge`. Both distances are fractions of
+// the width of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))

@@ -131,7 +131,7 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 }
 
 // The method sides() computes both sides of each profile, until ctx ends. The argument
-// from contains the coordinates of the optimum. If the argument restart is true and a
+// `from` contains the coordinates of the optimum. If the argument restart is true and a
 // higher point is found on a profile, the error is a *higherError, and the other sides
 // may be missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
@@ -280,8 +280,8 @@ type side struct {
 // profile is below the threshold. At each point, the expansion of the log-likelihood
 // predicts the next point, and then the log-likelihood is maximised over the other
 // coordinates. The length of a step is chosen so that √drop, which is linear for a
-// Gaussian likelihood, rises by a fifth of its threshold. The argument below is the
-// difference between the best log-likelihood and that at the point from.
+// Gaussian likelihood, rises by a fifth of its threshold. The argument `below` is the
+// difference between the best log-likelihood and that at the point `from`.
 func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound

@@ -132,7 +132,7 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 // other, which holds the states that are compared with x. A difference may happen to be
 // small where it changes sign. Therefore the claimed error is computed from all recent
 // differences in all components: no component is assumed to have a much smaller relative
-// error than the others. The argument first holds the initial state.
+// error than the others. The argument `first` holds the initial state.
 func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
@@ -250,8 +250,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 }
 
 // The method excess() returns the largest ratio of an error to the permitted error, and
-// the index of the element of X with this ratio. The argument first contains the initial
-// state.
+// the index of the element of X with this ratio. The argument `first` contains the
+// initial state.
 func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
 	d := len(first)
 	peak := make([]float64, d)

@@ -2,7 +2,7 @@ package reference
 
 // explicitSubsteps is the sequence of even numbers that requires the least work. With
 // more than eight rows, the weights of the extrapolation would multiply rounding errors
-// by factors of hundreds.
+// by factors in the hundreds.
 var explicitSubsteps = []int{2, 4, 6, 8, 10, 12, 14, 16}
 
 // A rule is an extrapolation method of one family, with the current state of its order

@@ -52,8 +52,8 @@ func (l *layout) list(args []*Node, between string, level int) {
 	}
 }
 
-// The function write() prints n. The function does not recurse, so n can be nested to any
-// depth.
+// The function write() returns n as text in the given style. The function does not
+// recurse, so n can be nested to any depth.
 func write(s style, n *Node) string {
 	var b strings.Builder
 	stack := []item{{n: n}}

@@ -299,8 +299,8 @@ type run struct {
 // instructions with one code. After that, further instructions with the same code may be
 // ready, which schedule() takes as well. Then the method continues with the code that has
 // the most ready instructions, so the runs are few and long. The instructions that are
-// marked in the argument early come first; the result ahead is the number of runs that
-// they form.
+// marked in the argument `early` come first; the result `ahead` is the number of runs
+// that they form.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)
