@@ -8,25 +8,27 @@ import (
 )
 
 // BDF is the family of backward differentiation formulas. P is the polynomial through
-// the next state and the last k states. Its derivative at the end of the step equals f,
-// P′(t_{i+1}) = f(t_{i+1}, Z_{i+1}), so that
+// the next state and the last k states. The derivative of P at the end of the step equals
+// f, P′(t_{i+1}) = f(t_{i+1}, Z_{i+1}), so that
 //
 //	Z_{i+1} = ψᵢ + γᵢ h f(t_{i+1}, Z_{i+1}),   1/γᵢ = Σ_{j=1}^k h/(t_{i+1} − t_{i+1−j}),
 //
-// with ψᵢ a combination of Zᵢ, …, Z_{i+1−k} [HNW93, §III.1, III.5]. The coefficients are
-// computed for the actual steps (variable coefficients); past states are not interpolated
-// to equally spaced times. CVODE, LSODA and ode15s, with which most published models were
-// fitted, belong to this family. They adapt the step by different rules, and they stop
-// Newton's iteration when its error is a fraction of the tolerance. Here the equation is
-// solved up to rounding error, so that Z is a smooth function of (θ, ξ).
+// where ψᵢ is a linear combination of Zᵢ, …, Z_{i+1−k} [HNW93, §III.1, III.5]. The
+// coefficients are computed from the actual step lengths (variable coefficients); past
+// states are not interpolated to equally spaced times. CVODE, LSODA and ode15s, with
+// which most published models were fitted, belong to this family. Unlike BDF, these codes
+// stop Newton's iteration when its error is below a fraction of the tolerance, and they
+// adapt the step by rules that differ in details. BDF solves the equation of each step up
+// to rounding errors, so that Z is a smooth function of (θ, ξ).
 //
 // Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
 // within 86°, 73° and 52° of the negative real axis, respectively. With some step sizes
-// they amplify oscillations whose eigenvalues are closer to the imaginary axis; for
-// these use Radau. Long steps also damp components that should grow, so a state that
-// differs from an unstable equilibrium by less than the tolerance may stay there. At
-// loose tolerances small positive states may become negative. If the solution cannot
-// recover from that, as in Robertson's problem, the path diverges.
+// these orders amplify oscillations whose eigenvalues are closer to the imaginary axis;
+// use Radau for problems with such oscillations. Long steps also damp components that
+// should grow, so a state that differs from an unstable equilibrium by less than the
+// tolerance may stay there. At loose tolerances small positive states may become
+// negative. In problems whose solutions cannot recover from negative states, such as
+// Robertson's problem, the path diverges after that.
 //
 // # Start
 //
@@ -38,9 +40,8 @@ import (
 //
 // # Noise
 //
-// The noise is the one that the paper uses for implicit methods [T18, equations 9 to
-// 11]: the equation of the step holds up to a discrepancy of covariance α h^{2k−1} J
-// Jᵀ,
+// The noise is that of implicit methods in the paper [T18, equations 9 to 11]: the
+// equation of the step holds up to a random discrepancy with covariance α h^{2k−1} J Jᵀ,
 //
 //	Z_{i+1} = μ + √α h^{k−1/2} Γ⁻¹ J ξᵢ,   Γ = I/(γᵢh) − J,   ξᵢ ~ N(0, I),
 //
@@ -48,17 +49,18 @@ import (
 // of the same order. Later steps use the earlier, noisy states, so a k-step formula
 // amplifies the noise of a single step. If f = 0 and all steps are equal, the noise of
 // a step is eventually multiplied by 1/γ, which is 1, 1.5, 1.83, 2.08 and 2.28 for k =
-// 1 to 5. Local errors grow in the same way. The first k steps of a path have no noise.
-// On grids of error-controlled runs the noise is scaled by local error estimates, as
-// for any other method: see probode.ScaleLocal.
+// 1 to 5. Local errors are eventually multiplied by the same factor. The first k steps of
+// a path have no noise. On grids of error-controlled runs the noise is scaled by local
+// error estimates, as for any other method: see probode.ScaleLocal.
 type BDF struct {
-	// Steps is k, from 1 to 5. Zero means that an error-controlled run chooses the order
-	// of each step, from 1 to 5. The grid stores the orders together with the steps. On a
-	// grid that was not made by such a run, zero means 5.
+	// Steps is k, the order of the formula, from 1 to 5. Zero means that an
+	// error-controlled run chooses the order of each step, from 1 to 5. The grid stores
+	// the orders together with the steps. On a grid that was not made by an
+	// error-controlled run, zero means order 5.
 	Steps int
 }
 
-// bdfMost is the highest order.
+// bdfMost is the highest order of the formulas that BDF uses.
 const bdfMost = 5
 
 // The method top() returns the highest order that the method uses.
@@ -124,8 +126,8 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 }
 
 // The type bdf is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is z =
-// γ h f(t_{i+1}, ψ + z). That is the equation of an implicit method with one stage that
-// starts at ψ, and is solved as such.
+// γ h f(t_{i+1}, ψ + z). This equation has the form of the stage equation of a one-stage
+// implicit method that starts at ψ, and it is solved in the same way.
 type bdf struct {
 	*implicit // solves the equation of the current step; its table contains γ
 	method    BDF
@@ -162,8 +164,8 @@ type bdf struct {
 // bdfWindow is a power of two that is larger than the number of states that a step uses.
 const bdfWindow = 8
 
-// The constant jump is the ratio of successive steps, 1 + √2, above which BDF2 is
-// unstable if all steps grow by that ratio [HNW93, §III.5].
+// The constant jump is 1 + √2. BDF2 is unstable if every step is longer than the previous
+// step by more than this factor [HNW93, §III.5].
 const jump = 1 + math.Sqrt2
 
 func (b *bdf) row(i int) []float64 { return b.past[i&(bdfWindow-1)] }
@@ -179,7 +181,8 @@ func (b *bdf) Start(i int, _, _ []float64) error {
 	return nil
 }
 
-// The method origin() returns the earliest grid point whose state step i uses.
+// The method origin() returns the index of the earliest grid point whose state may be
+// used in step i.
 func (b *bdf) origin(i int) int {
 	if b.uniform || b.first == 0 {
 		return b.begin
@@ -209,8 +212,8 @@ func (b *bdf) order(i int) int {
 // The method quiet() reports whether step i carries no noise.
 func (b *bdf) quiet(i int) bool { return b.begin == 0 && i < b.method.start() }
 
-// The method place() computes the nodes of step i: nodes[j] is (t_{i+1} − t_{i+1−j})/h, for as many
-// states as the step may use.
+// The method place() computes the nodes of step i: nodes[j] is (t_{i+1} − t_{i+1−j})/h,
+// for all past states that the step may use.
 func (b *bdf) place(i int) {
 	b.rows = 0
 	t := b.g.Times()
@@ -232,10 +235,10 @@ func (b *bdf) gammaOf(k int) float64 {
 	return 1 / sum
 }
 
-// polynomial returns the weights of the last n states in the value at t_{i+1} of the
-// polynomial through them: the weight of state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where
-// s are the nodes. A step needs these weights for several n, so row n is computed from row
-// n − 1, and only once.
+// The method polynomial() returns the weights with which the value at t_{i+1} of the
+// polynomial through the last n states is computed from these states: the weight of state
+// j is ∏ s_m/(s_m − s_j) over all m ≠ j, where s are the nodes. A step needs these
+// weights for several n, so row n is computed from row n − 1, and only once.
 func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 	for ; b.rows < n; b.rows++ {
 		m := b.rows + 1
@@ -250,11 +253,11 @@ func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 	return &b.lagrange[n]
 }
 
-// extrapolate sets w to the weights with which the method combine() computes a value from
-// the last n states. If divided is false, that is the value at t_{i+1} of the polynomial
-// through these states; if divided is true, it is ψ. The value is w[0] times the last
-// state minus w[m] times the m-th difference between neighbours, so that a constant
-// component remains constant to the last bit.
+// The method extrapolate() sets w to the weights with which the function combine()
+// computes a value from the last n states. If divided is false, this value is that of the
+// polynomial through these states at t_{i+1}; if divided is true, the value is ψ. The
+// value is the last state minus a sum of differences between successive states with the
+// weights w[1], …, w[n−1], so that a constant component remains constant to the last bit.
 func (b *bdf) extrapolate(w *[bdfWindow]float64, n int, divided bool) {
 	*w = *b.polynomial(n)
 	if divided {
@@ -268,8 +271,8 @@ func (b *bdf) extrapolate(w *[bdfWindow]float64, n int, divided bool) {
 	w[0] = 1
 }
 
-// combine sets dst to the combination of the last n rows with the weights w: see
-// extrapolate.
+// The function combine() sets dst to the linear combination of the last n rows that the
+// weights w define: see extrapolate.
 func combine(dst []float64, rows *[bdfWindow][]float64, w *[bdfWindow]float64, i, n int) {
 	const mask = bdfWindow - 1
 	copy(dst, rows[i&mask])
@@ -311,7 +314,7 @@ func (b *bdf) center(y, theta []float64) error {
 	return nil
 }
 
-// setNoise sets noise to Γ⁻¹ J times the scaled normal variates.
+// setNoise sets the field noise to Γ⁻¹ J times the scaled normal variates.
 func (b *bdf) setNoise(xi, scale []float64) {
 	clear(b.noise)
 	for k, v := range xi {
@@ -362,12 +365,13 @@ func (b *bdf) equal() float64 {
 	return 1 / sum
 }
 
-// solveEquation sets z to Z_{i+1} − ψ without noise. It starts from the value
+// solveEquation sets z to Z_{i+1} − ψ without noise. The iteration starts from the value
 // extrapolated from past states, where the Jacobian is nearly the same as at the
-// solution. If that fails, it starts from x. It also starts from x if a component of
-// the extrapolated value has the opposite sign to that component of x: for a component
-// that cannot be negative, such as a concentration, the equation may have another
-// solution there. In Robertson's problem a path with such a state diverges.
+// solution. If this iteration fails, another one starts from x. The iteration also starts
+// from x if a component of the extrapolated value and the same component of x have
+// opposite signs: for a component that cannot be negative, such as a concentration, the
+// equation may have a second, negative solution. In Robertson's problem a path with a
+// negative concentration diverges.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	b.from = b.forecast(b.ahead, i, b.k+1)
 	same := true
@@ -406,7 +410,8 @@ func (b *bdf) solveFrom(y, theta []float64) error {
 }
 
 // The method forecast() sets dst to the value at t_{i+1} of the polynomial through the
-// last n states, or through fewer if there are fewer, and returns their number.
+// last n states, or through all of them if there are fewer, and returns the number of
+// states that it uses.
 func (b *bdf) forecast(dst []float64, i, n int) int {
 	n = min(n, i-b.origin(i)+1)
 	b.extrapolate(&b.guess, n, false)
@@ -414,11 +419,11 @@ func (b *bdf) forecast(dst []float64, i, n int) int {
 	return n
 }
 
-// LocalError is the leading term of the error. For a formula of order k this is γ/s_{k+1}
-// times the difference between the next state and the polynomial through the last k+1
-// states, where the oldest of these is s_{k+1} steps away [HNW93, §III.5]. In the first
-// step there are no earlier states, and the polynomial is the line through the state with
-// slope f.
+// LocalError is the leading term of the error. For a formula of order k this term is
+// γ/s_{k+1} times the difference between the next state and the polynomial through the
+// last k+1 states, where the oldest of these is s_{k+1} steps away [HNW93, §III.5]. In
+// the first step there are no earlier states, so the polynomial is the straight line with
+// slope f through the current state.
 func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if b.k == 0 {
 		return b.doubled(dst, i, x, next, theta)
@@ -449,8 +454,8 @@ func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 }
 
 // The method estimate() writes to dst the error estimate for order k in step i. If there
-// are too few states for that order, it uses the highest order for which there are
-// enough.
+// are too few past states for that order, the method uses the highest order for which
+// there are enough states.
 func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	n := b.from
 	if k == b.k {
@@ -468,9 +473,9 @@ func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	}
 }
 
-// Memory counts the numbers that Save stores: the grid point at which the segment
-// began, and the states that the next step needs for the predictor and for the choice
-// of a higher order.
+// Memory returns the number of values that Save stores: the grid point at which the
+// segment began, and the states that the next step needs for the predictor and for the
+// choice of a higher order.
 func (b *bdf) Memory() int { return 1 + b.method.top()*b.d }
 
 func (b *bdf) Save(dst []float64) {
@@ -487,7 +492,7 @@ func (b *bdf) Restore(i int, src []float64) {
 	}
 }
 
-// Recall restores the past states that a step needs from the states of a path.
+// Recall copies the past states that a step needs from the stored states of a path.
 func (b *bdf) Recall(from, i int, z, _ []float64) {
 	b.begin, b.last = from, i-1
 	for j := max(from, i-bdfWindow+1); j < i; j++ {
@@ -533,12 +538,14 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 
 // In a formula of k steps, errors obey a recursion that depends on the ratios of the
 // steps. If the steps grow too fast for too long, the errors grow, even for f = 0.
-// Error control notices that; a grid supplied by the user has to be checked in advance.
+// Error control detects this growth; a grid supplied by the user has to be checked in
+// advance.
 
-// checkGrid checks a grid that was given by the user. It returns an error if no step
-// follows the start-up, so that BDF would take no step, or if errors grow without bound.
-// Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the root 1, because
-// errors add up; the recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does not have it:
+// checkGrid checks a grid that was given by the user. The method returns an error if no
+// step follows the start-up, so that BDF would take no step, or if errors grow without
+// bound. Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the
+// characteristic root 1, because errors add up; the recursion for the differences dᵢ = eᵢ
+// − eᵢ₋₁ does not have this root:
 //
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.
 //
@@ -581,8 +588,8 @@ func (b *bdf) checkGrid() error {
 	return nil
 }
 
-// A bdfTangent holds the derivatives of the past states, M×d each. The derivatives of the
-// state at grid point i are in row i mod 8.
+// A bdfTangent holds the derivatives of the past states, one M×d matrix for each state.
+// The derivatives of the state at grid point i are in row i mod 8.
 type bdfTangent struct {
 	past [bdfWindow][]float64
 	psi  []float64

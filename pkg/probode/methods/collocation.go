@@ -12,7 +12,7 @@ import (
 //
 //	zᵢ = h Σⱼ aᵢⱼ f(t + cⱼh, x + zⱼ),   x₁ = x + Σᵢ dᵢ zᵢ,   d = bᵀA⁻¹
 //
-// [HW96, §IV.8]. Unlike a formula for x₁ that contains f, this one does not amplify
+// [HW96, §IV.8]. Unlike a formula for x₁ that contains f, this formula does not amplify
 // errors of z in proportion to the stiffness.
 type collocation struct {
 	stages int
@@ -26,14 +26,15 @@ type collocation struct {
 
 // A mode is an eigenvalue λ of A⁻¹ with its left and right eigenvectors, scaled so that
 // lᵀr = 1. The matrix of the stage equations, I − hA⊗J, is block diagonal in these
-// modes, with a block (λ/h) I − J for each λ. One mode of a conjugate pair is enough.
+// modes, with a block (λ/h) I − J for each λ. Of each complex conjugate pair, only one
+// mode is stored.
 type mode struct {
 	re, im      float64
 	left, right []complex128
 }
 
-// newCollocation returns the method with nodes c. The error estimate uses the argument
-// gamma, where zero stands for the real eigenvalue.
+// newCollocation returns the method with nodes c. The argument gamma is used in the error
+// estimate; zero stands for the real eigenvalue of A⁻¹.
 func newCollocation(gamma float64, modes []mode, a [][]float64, b, c []float64) *collocation {
 	n := len(c)
 	k := &collocation{stages: n, a: a, b: b, c: c, modes: modes, gamma: gamma, d: make([]float64, n), e: make([]float64, n)}
@@ -71,8 +72,8 @@ const (
 	sqrt6 = 2.4494897427831780981972840747058913920
 )
 
-// These are the methods of Gauss [HW96, table IV.5.2] and Radau IIA [HW96, tables IV.5.5,
-// IV.5.6].
+// The coefficients below are those of the methods of Gauss [HW96, table IV.5.2] and Radau
+// IIA [HW96, tables IV.5.5, IV.5.6].
 var (
 	gauss1 = sync.OnceValue(func() *collocation {
 		k := newCollocation(2, gauss1Modes, [][]float64{{0.5}}, []float64{1}, []float64{0.5})

@@ -2,10 +2,10 @@
 // package probode and the Adams methods of package adams: the implicit Runge–Kutta
 // methods of Gauss, for problems with conserved quantities, and of Radau, for stiff
 // problems; backward differentiation formulas of fixed and variable order; and random
-// time steps around any one-step method. Parse returns a method by its short name.
+// time steps for any one-step method. Parse returns a method by its short name.
 //
-// All these integrators use only what package probode exports, just as a method of your
-// own would. Which one to choose:
+// All these integrators use only exported identifiers of package probode, as a method
+// that you write yourself would. The following table shows which integrator to choose:
 //
 //	not stiff                          DormandPrince on a frozen grid, Adams on a uniform one
 //	stiff                              Radau{Stages: 3} on a frozen grid

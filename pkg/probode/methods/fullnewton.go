@@ -8,9 +8,9 @@ import (
 )
 
 // A fullNewton solves the equations of the stages by damped Newton iteration with a
-// Jacobian for each stage. It costs far more than iteration with one Jacobian for all
-// stages, but it succeeds where the latter fails, for example in a step across a fast
-// transient.
+// Jacobian for each stage. Iteration with a Jacobian for each stage costs far more than
+// iteration with one Jacobian for all stages, but it also converges where the latter
+// fails, for example in a step across a fast transient.
 type fullNewton struct {
 	jac  []*probode.Matrix
 	all  *probode.Matrix // hA⊗J, ordered by component and then by stage, so that a banded J gives a banded matrix
@@ -37,7 +37,7 @@ func newFullNewton(s *implicit) *fullNewton {
 	return e
 }
 
-// factorize computes the Jacobian at each stage and factorises I − hA⊗J.
+// The method factorize() computes the Jacobian at each stage and factorises I − hA⊗J.
 func (e *fullNewton) factorize(s *implicit, z []float64) bool {
 	for j, c := range s.table.c {
 		for k, v := range s.stage(z, j) {
@@ -48,7 +48,7 @@ func (e *fullNewton) factorize(s *implicit, z []float64) bool {
 	return e.eliminate(s, e.jac)
 }
 
-// eliminate factorises I − hA⊗J with the given Jacobians of the stages.
+// The method eliminate() factorises I − hA⊗J with the given Jacobians of the stages.
 func (e *fullNewton) eliminate(s *implicit, jac []*probode.Matrix) bool {
 	n := s.table.stages
 	clear(e.all.A)
@@ -66,7 +66,7 @@ func (e *fullNewton) eliminate(s *implicit, jac []*probode.Matrix) bool {
 	return e.lu.Factorize(1, e.all)
 }
 
-// solve sets dst to (I − hA⊗J)⁻¹ r.
+// The method solve() sets dst to (I − hA⊗J)⁻¹ r.
 func (e *fullNewton) solve(s *implicit, dst, r []float64) {
 	n := s.table.stages
 	for j := range n {
@@ -83,7 +83,8 @@ func (e *fullNewton) solve(s *implicit, dst, r []float64) {
 	}
 }
 
-// iterate solves the equations of the stages, beginning at z [Deuflhard 2004, §3.3].
+// The method iterate() solves the equations of the stages, starting from z [Deuflhard
+// 2004, §3.3].
 func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	const (
 		most  = 60
@@ -136,8 +137,8 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	return probode.ErrNewton
 }
 
-// The method tangent() solves the equations for the derivatives, which are linear, and
-// corrects the solution once for rounding errors.
+// The method tangent() solves the linear equations for the derivatives, with one step of
+// iterative refinement.
 func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 	if !e.factorize(s, s.z) {
 		return probode.ErrSingular

@@ -11,19 +11,19 @@ import (
 //
 //	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I),   q = 2 × Stages
 //
-// [HLW06, §II.1.3; C16, §2]. It is symplectic and conserves quadratic invariants, so it
-// is suited to long simulations in mechanics. This noise destroys both properties; the
-// random steps of RandomStep do not. Gauss is A-stable but does not damp: a component
-// that should decay within a small fraction of a step keeps its size, and its error,
-// from one step to the next. For stiff problems use Radau, whose documentation also
-// explains why the noise is added to the state.
+// [HLW06, §II.1.3; C16, §2]. Gauss methods are symplectic and conserve quadratic
+// invariants, so they are suited to long simulations in mechanics. Noise added to the
+// state destroys both properties; the random steps of RandomStep do not. Gauss is
+// A-stable but not L-stable: a component that should decay within a small fraction of a
+// step keeps its size, and its error, from one step to the next. For stiff problems use
+// Radau, whose documentation also explains why the noise is added to the state.
 //
 // The equations of the stages are solved up to rounding error, so that Z is a smooth
-// function of (θ, ξ). Under error control the error is estimated by comparison with a
-// step from the same state by Radau, whose order is higher by one. Radau damps the
+// function of (θ, ξ). Under error control the error is estimated by comparing the step
+// with a step of Radau from the same state, whose order is higher by one. Radau damps the
 // components that should decay, so the estimate keeps the steps small until they have
-// decayed. Step doubling would not detect them, because two half steps do not damp them
-// either.
+// decayed. Step doubling would not detect these components, because two half steps do not
+// damp them either.
 type Gauss struct {
 	// Stages is 1 or 2; zero means 1, the implicit midpoint rule.
 	Stages int

@@ -6,8 +6,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The type factors holds, for one Jacobian, the factors of the matrix (λ/h) I − J of
-// each mode: see collocation.
+// The type factors holds the LU factors of the matrix (λ/h) I − J of each mode, for one
+// Jacobian J: see collocation.
 type factors struct {
 	real []*probode.LU // nil for a mode with a complex eigenvalue
 	pair []*probode.ComplexLU
@@ -25,8 +25,8 @@ func newFactors(table *collocation, jac *probode.Matrix) (f factors) {
 	return f
 }
 
-// factorize factorises the matrices for a step of length h, and reports whether all of
-// them are nonsingular.
+// The method factorize() factorises the matrices for a step of length h, and reports
+// whether all of them are nonsingular.
 func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) bool {
 	for k, m := range table.modes {
 		if m.im == 0 && !f.real[k].Factorize(m.re/h, jac) {
@@ -45,8 +45,8 @@ func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) 
 // size d for each eigenvalue of A⁻¹ [HW96, §IV.8].
 //
 // The iteration of each step begins at z = 0 with the Jacobian at the beginning of the
-// step, and ends when the residual is below rounding error. So a path depends smoothly
-// on (θ, ξ), and on nothing else.
+// step, and ends when the remaining error is below rounding error. Therefore a path is a
+// smooth function of (θ, ξ), and does not depend on earlier solves.
 type implicit struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -90,7 +90,7 @@ func newImplicit(p *probode.Problem, g *probode.Grid, table *collocation) (*impl
 	return s, nil
 }
 
-// The method stage() returns the part of v that belongs to stage j.
+// The method stage() returns the d elements of v that belong to stage j.
 func (s *implicit) stage(v []float64, j int) []float64 { return v[j*s.d : (j+1)*s.d] }
 
 func (s *implicit) Start(int, []float64, []float64) error { return nil }
@@ -105,7 +105,7 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 	return nil
 }
 
-// The method make() takes a step of length h from t, without noise.
+// The method make() takes a step of length h from the state x at time t, without noise.
 func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {
@@ -140,7 +140,7 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	return nil
 }
 
-// linearize computes f and J at the beginning of a step.
+// The method linearize() computes f and J at the beginning of a step.
 func (s *implicit) linearize(t, h float64, x, theta []float64) {
 	s.t, s.h = t, h
 	s.eval.FJ(s.f0, s.jac, s.t, x, theta)
@@ -149,11 +149,11 @@ func (s *implicit) linearize(t, h float64, x, theta []float64) {
 
 func (s *implicit) factorize() bool { return s.factors.factorize(s.table, s.h, s.jac) }
 
-// solve sets dst to (I − hA⊗J)⁻¹ r.
+// The method solve() sets dst to (I − hA⊗J)⁻¹ r.
 func (s *implicit) solve(dst, r []float64) { s.solveBy(&s.factors, dst, r, false) }
 
-// solveBy sets dst to (I − hA⊗J)⁻¹ r, with the factors f of J. If transposed is set, A is
-// transposed.
+// solveBy sets dst to (I − hA⊗J)⁻¹ r, using the factors f for the Jacobian J. If the
+// argument transposed is true, A is replaced by Aᵀ.
 func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
 	if s.table.stages == 1 { // the only mode is the stage itself
 		lambda := s.table.modes[0].re / s.h
@@ -211,18 +211,18 @@ func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
 }
 
 // A system is a set of equations that iterate() can solve: the equations of the stages,
-// or of their derivatives.
+// or the equations for their derivatives.
 type system interface {
 	// The method residual() writes the residual of z into r.
 	residual(s *implicit, r, z []float64)
-	// The method jacobian() computes the Jacobian of s again, at a point nearer to the
+	// The method jacobian() recomputes the Jacobian that s holds, at a point nearer to the
 	// solution.
 	jacobian(s *implicit, z []float64)
 	// The method base() returns the vector with which the size of z is compared.
 	base() []float64
 }
 
-// equations are the stage equations of a step from x.
+// The type equations represents the stage equations of a step from x.
 type equations struct {
 	x, theta []float64
 	known    bool // z is 0, and f is the same at all stages
@@ -250,7 +250,7 @@ func (e *equations) jacobian(s *implicit, z []float64) {
 	s.eval.FJ(s.w, s.jac, s.t+s.table.c[last]*s.h, s.at, e.theta)
 }
 
-// evaluate writes f at a stage to dst.
+// The method evaluate() writes the value of f at a stage to dst.
 func (s *implicit) evaluate(dst []float64, c float64, x, z, theta []float64) {
 	for k, v := range z {
 		s.at[k] = x[k] + v
@@ -258,7 +258,7 @@ func (s *implicit) evaluate(dst []float64, c float64, x, z, theta []float64) {
 	s.p.F(dst, s.t+c*s.h, s.at, theta)
 }
 
-// collect sets r to h Σⱼ aᵢⱼ fⱼ − zᵢ.
+// The method collect() sets r to h Σⱼ aᵢⱼ fⱼ − zᵢ.
 func (s *implicit) collect(r, f, z []float64) {
 	for i, row := range s.table.a {
 		to := s.stage(r, i)
@@ -274,13 +274,13 @@ func (s *implicit) collect(r, f, z []float64) {
 	}
 }
 
-// iterate solves the system from z.
+// The method iterate() solves the system, starting from z.
 //
-// An update is halved until the next one, computed with the same factors, is smaller
-// than it [Deuflhard 2004, §3.3]. If the updates shrink slowly, the Jacobian is
-// computed again. The iteration ends when the remaining error, estimated as the update
-// times the rate at which updates shrink, is below rounding error, or when the updates
-// no longer shrink because they are rounding errors themselves.
+// An update is halved until the next update, computed with the same factors, is smaller
+// [Deuflhard 2004, §3.3]. If the updates decrease slowly, the Jacobian is computed again.
+// The iteration ends when the remaining error, estimated as the update times the rate at
+// which the updates decrease, is below rounding error, or when the updates no longer
+// decrease because they are rounding errors themselves.
 func (s *implicit) iterate(z []float64, sys system) error {
 	const (
 		most  = 100   // iterations
@@ -385,7 +385,8 @@ func (s *implicit) undamped(t, h float64, x, theta []float64) error {
 // all, is relative to the size of the largest component.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
-	// Comparisons are much faster than max, which treats NaN and −0 separately.
+	// Comparisons are much faster than the function max(), which treats NaN and −0
+	// separately.
 	zLast, uLast := z[len(z)-len(x):], u[len(z)-len(x):]
 	for k, v := range x {
 		if a := math.Abs(v); a > top {

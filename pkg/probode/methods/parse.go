@@ -16,8 +16,9 @@ type namedMethod struct {
 	method probode.Method
 }
 
-// The function plain() returns the methods that Names lists. It is a function, like
-// variants, so that a program that does not call Parse does not contain all methods.
+// The function plain() returns the methods that Names lists. The list is made by a
+// function, as in variants(), so that the linker can leave the methods out of a program
+// that does not call Parse.
 func plain() []namedMethod {
 	return []namedMethod{
 		{"ab1", adams.Bashforth{Steps: 1}},
@@ -52,8 +53,8 @@ func plain() []namedMethod {
 	}
 }
 
-// The function variants() returns the linearisations of am0 to am4, and the orders of
-// ek0, ek1 and ckf.
+// The function variants() returns the methods am0 to am4 with each linearisation, and the
+// methods ek0, ek1 and ckf with each order.
 func variants() (list []namedMethod) {
 	for s := range 5 {
 		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
@@ -68,11 +69,11 @@ func variants() (list []namedMethod) {
 	return list
 }
 
-// Help says in one line which names Parse accepts.
+// Help describes in one line the names that Parse accepts.
 const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0, ek1 and ckf (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
 
-// Names returns the short names that Parse accepts, without the linearisations of am0
-// to am4, the orders of ek0, ek1 and ckf, and random:NAME.
+// Names returns the short names that Parse accepts, except for names with a linearisation
+// (for am0 to am4) or an order (for ek0, ek1 and ckf), and names of the form random:NAME.
 func Names() []string {
 	var names []string
 	for _, m := range plain() {
@@ -81,11 +82,12 @@ func Names() []string {
 	return names
 }
 
-// Parse returns the method with the given short name. The name is one of Names; am0 to
-// am4 with a linearisation after a comma, as in am1,current; ek0, ek1 or ckf with an order
-// after a comma; or random:NAME for random steps around a one-step method. The number in
-// gauss1 and gauss2 is the number of stages; in radau3, radau5 and bdf1 to bdf5 it is the
-// order. Case does not matter. An error message is a single line.
+// Parse returns the method with the given short name. The name is one of those that Names
+// returns; am0 to am4 with a linearisation after a comma, as in am1,current; ek0, ek1 or
+// ckf with an order after a comma; or random:NAME for random steps around a one-step
+// method. The number in gauss1 and gauss2 is the number of stages; in radau3, radau5 and
+// bdf1 to bdf5 it is the order. Upper and lower case are equivalent. Error messages
+// consist of a single line.
 func Parse(name string) (probode.Method, error) {
 	text := strings.ToLower(strings.TrimSpace(name))
 	if inner, ok := strings.CutPrefix(text, "random:"); ok {
@@ -121,8 +123,8 @@ func parsePlain(text, whole string) (probode.Method, error) {
 	return nil, fmt.Errorf("method %s: want %s", quote(whole), Help)
 }
 
-// oneStep reports whether m uses no earlier steps. To find out, it tries to build the
-// random-step method based on m for a small problem.
+// oneStep reports whether m is a one-step method, which uses no earlier steps. To find
+// out, the function tries to build the random-step method based on m for a small problem.
 func oneStep(m probode.Method) bool {
 	p := &probode.Problem{F: func(dst []float64, _ float64, _, _ []float64) { clear(dst) }, X0: []float64{0}, Span: [2]float64{0, 1}}
 	g, err := probode.UniformGrid(p, nil, 1./16)
@@ -132,7 +134,8 @@ func oneStep(m probode.Method) bool {
 	return err == nil
 }
 
-// quote returns at most 80 characters of text, in quotation marks.
+// The function quote() returns the argument text in quotation marks, cut to at most 80
+// characters.
 func quote(text string) string {
 	const most = 80
 	if r := []rune(text); len(r) > most {

@@ -11,23 +11,24 @@ import (
 //
 //	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I)
 //
-// [HW96, §IV.5; C16, §2]. It is suited to stiff problems. It damps fast components for
-// any step size. Its last stage is the next state, so the stiff components of that
-// state satisfy the equation.
+// [HW96, §IV.5; C16, §2]. Radau is suited to stiff problems, because it damps fast
+// components for any step size. The last stage of a step is the next state, so the stiff
+// components of that state satisfy the equation.
 //
 // Noise in derivative space, as in adams.Moulton, would be √α h^{q−1/2} J ξ in every
-// stage derivative. It would move the next state by √α h^{q−1/2} (R(hJ) − I) ξ, where R
-// is the stability function. For components that are not stiff, this equals the noise
-// above, except that hJξ takes the place of hξ. For stiff components R vanishes, and the
-// noise is √α h^{q−1/2} ξ. This is larger than the noise above by a factor of 1/h, and
-// precisely in those components in which the method damps the error. That is why the
-// noise is added to the state here. Moreover, the noise then does not depend on the
-// Jacobian. On a frozen grid the scale of the noise is the estimated local error of each
-// component, which is small for damped components: see probode.ScaleLocal.
+// stage derivative. Such noise would move the next state by √α h^{q−1/2} (R(hJ) − I) ξ,
+// where R is the stability function. For components that are not stiff, this shift equals
+// the noise in the formula above, except that hJξ replaces hξ. For stiff components R
+// vanishes, and the size of the shift is √α h^{q−1/2} ξ. This noise is larger than that
+// in the formula by a factor of 1/h, in precisely those components whose error the method
+// damps. For this reason Radau adds the noise to the state. Noise that is added to the
+// state also does not depend on the Jacobian. On a frozen grid the scale of the noise is
+// the estimated local error of each component, which is small for damped components: see
+// probode.ScaleLocal.
 //
 // The equations of the stages are solved up to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by an embedded formula
-// of lower order, filtered so that stiff components do not spoil it [HW96, §IV.8].
+// of lower order, filtered so that stiff components do not inflate it [HW96, §IV.8].
 type Radau struct {
 	// Stages is 2 or 3; zero means 3.
 	Stages int

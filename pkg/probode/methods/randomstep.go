@@ -13,18 +13,18 @@ import (
 //
 //	H = h + √(3α) h^{p+1/2} (2Φ(ξ) − 1),   ξ ~ N(0, 1),
 //
-// instead of h. H is uniformly distributed around h, with variance α h^{2p+1}, and ξ =
-// 0 gives the classical method. The mean square order is min(p, q), and the weak order
-// is min(2p, q).
+// instead of h. H is uniformly distributed with mean h and variance α h^{2p+1}, and ξ = 0
+// gives the classical method. The mean square order is min(p, q), and the weak order is
+// min(2p, q).
 //
-// Every path is made of steps of Method, so it conserves whatever Method conserves:
-// linear and quadratic invariants and positivity up to rounding, and energies over long
-// times if Method is symplectic.
+// Every step of a path is a step of Method, so the path conserves whatever Method
+// conserves: linear and quadratic invariants and positivity up to rounding errors, and
+// energies over long times if Method is symplectic.
 //
-// To take a step of length H, RandomStep lets Method take a step of length h for the
-// field (H/h) f. If f does not depend on t, the results are the same; otherwise t stays
-// within [tᵢ, tᵢ + h]. H must be positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise
-// fails, and calibration excludes such noise scales.
+// In place of a step of length H for the vector field f, Method takes a step of length h
+// for the vector field (H/h) f. If f does not depend on t, both steps give the same
+// result; otherwise t stays within [tᵢ, tᵢ + h]. H must be positive. If √(3α) h^{p−1/2} ≥
+// 1, every step with noise fails, and calibration excludes such noise scales.
 //
 // Method must not use earlier steps; of the Adams methods, AB1, AM0 and AM1 qualify. On
 // grids of an error-controlled run the default noise is added to the state and replaces
@@ -32,8 +32,8 @@ import (
 type RandomStep struct {
 	// Method takes the steps.
 	Method probode.Method
-	// Power is p; zero means the order of Method, and any other value below 1/2 is an
-	// error.
+	// Power is the order p of the noise; zero means the order of Method, and any other
+	// value below 1/2 is an error.
 	Power float64
 }
 
@@ -86,8 +86,8 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 	return s, nil
 }
 
-// The function scaled() returns the problem whose field is f multiplied by c, where c is
-// a further parameter after the parameters of p.
+// The function scaled() returns the problem whose vector field is f multiplied by c,
+// where c is a further parameter after the parameters of p.
 func scaled(p *probode.Problem) *probode.Problem {
 	q, n := *p, len(p.Theta)
 	q.Theta = append(append([]float64(nil), p.Theta...), 1)
@@ -139,14 +139,14 @@ func scaled(p *probode.Problem) *probode.Problem {
 	return &q
 }
 
-// multiply multiplies v by c; with c = 1, no bit of v changes.
+// The function multiply() multiplies v by c; if c = 1, v does not change at all.
 func multiply(v []float64, c float64) {
 	for k := range v {
 		v[k] *= c
 	}
 }
 
-// A randomStep takes the steps of a method for the field (H/h) f.
+// A randomStep takes the steps of a method for the vector field (H/h) f.
 type randomStep struct {
 	g     *probode.Grid
 	inner probode.Stepper

@@ -7,16 +7,16 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file contains the propagation of gradients back through steps: see
+// This file implements the propagation of gradients back through steps: see
 // probode.Reverser.
 
-// reverseStages holds the transposed equations of the stages. With λ the gradient with
-// respect to the next state, the gradients μᵢ with respect to the stages zᵢ solve
+// reverseStages holds the transposed equations of the stages. If λ is the gradient with
+// respect to the next state, the gradients μᵢ with respect to the stages zᵢ satisfy
 //
 //	μⱼ = dⱼ λ + Jⱼᵀ gⱼ,   gⱼ = h Σᵢ aᵢⱼ μᵢ,
 //
-// where gⱼ is the gradient with respect to fⱼ. They are solved by simplified iteration
-// with the Jacobian of the middle stage.
+// where gⱼ is the gradient with respect to fⱼ. These equations are solved by simplified
+// Newton iteration with the Jacobian of the middle stage.
 type reverseStages struct {
 	jac []*probode.Matrix // transposed, at the stages
 	factors
@@ -36,7 +36,7 @@ func newReverseStages(s *implicit) *reverseStages {
 	return e
 }
 
-// Reverse solves the equations of the stages again, and then the transposed ones.
+// Reverse solves the equations of the stages again, and then the transposed equations.
 func (s *implicit) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []float64) error {
 	if s.reverse == nil {
 		s.reverse = newReverseStages(s)
@@ -75,7 +75,7 @@ func (s *implicit) state(x []float64, j int) []float64 {
 	return s.at
 }
 
-// solve sets mu and g.
+// The method solve() computes the gradients mu and g.
 func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 	const (
 		most  = 50
@@ -108,7 +108,7 @@ func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 	return e.direct(s, lambda)
 }
 
-// The method slopes() computes g from mu.
+// The method slopes() computes the gradients g from the gradients mu.
 func (e *reverseStages) slopes(s *implicit) {
 	clear(e.g)
 	for i, row := range s.table.a {
@@ -134,8 +134,8 @@ func (e *reverseStages) residual(s *implicit, lambda []float64) {
 	}
 }
 
-// The method direct() solves the equations with a Jacobian for each stage, and corrects
-// the solution once for rounding errors.
+// The method direct() solves the equations with a Jacobian for each stage, with one step
+// of iterative refinement.
 func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 	if s.full == nil {
 		if s.full = newFullNewton(s); s.full == nil {
@@ -177,8 +177,8 @@ func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 	return nil
 }
 
-// The function largest() returns the largest magnitude of the elements of x, or NaN if
-// one is NaN.
+// The function largest() returns the largest absolute value of the elements of x, or NaN
+// if an element is NaN.
 func largest(x []float64) float64 {
 	var m float64
 	for _, v := range x {
@@ -259,7 +259,7 @@ func (e *bdfReverse) spread(w *[bdfWindow]float64, i, n int) {
 	}
 }
 
-// The method transposed() sets mu to Γ⁻ᵀλ, where Γ belongs to the state y.
+// The method transposed() sets mu to Γ⁻ᵀλ, where Γ is computed at the state y.
 func (b *bdf) transposed(y, theta, lambda []float64) error {
 	e := b.back
 	b.eval.FJ(b.f0, b.jac, b.t, y, theta)

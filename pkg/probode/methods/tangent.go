@@ -2,15 +2,16 @@ package methods
 
 import "github.com/probode/probode/pkg/probode"
 
-// This file contains the derivatives of steps along given directions: see
+// This file implements the derivatives of steps in given directions: see
 // probode.Differentiable.
 
 // A tangent holds the equations for the derivatives of the stages,
 //
 //	dzᵢ = Σⱼ aᵢⱼ (h (gⱼ + Jⱼ dzⱼ) + dh fⱼ),
 //
-// where gⱼ is the part of the derivative of fⱼ that comes from x, θ and t. They are
-// linear, and are solved with the factors from the equations of the stages.
+// where gⱼ is the part of the derivative of fⱼ that comes from x, θ and t. These
+// equations are linear, and are solved with the factors that were computed for the
+// equations of the stages.
 type tangent struct {
 	at   []*probode.Differentiator // at the stages
 	g, f []float64                 // s×d
@@ -88,8 +89,9 @@ func (s *implicit) newTangent() {
 //
 // In d dimensions with n stages, the factorisation takes about (2/3)(nd)³
 // multiplications. An iterative solution takes about six iterations of about 4(nd)²
-// multiplications each. So the factorisation is faster if nd < 36m. It is not used for
-// banded matrices, for which iterations take far fewer multiplications.
+// multiplications each. Therefore the factorisation is faster if nd < 36m. The method
+// does not use the factorisation for banded matrices, for which iterations take far fewer
+// multiplications.
 func (s *implicit) direct(m int) bool {
 	if s.jac.Banded || s.table.stages*s.d >= 36*m {
 		return false

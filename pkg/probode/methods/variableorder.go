@@ -2,17 +2,18 @@ package methods
 
 import "math"
 
-// Error control of BDF. As in related codes, the step length and the order are kept for
-// k+1 steps after a change, because the formulas and the error estimates assume equal
-// steps, and this assumption holds only after that many steps. Then the code chooses the
-// order among k−1, k and k+1 that allows the longest step. Each length is divided by the
-// safety factor that these codes use: 1.2 for the current order, 1.3 for the lower and
-// 1.4 for the higher one. The step is increased only if it becomes longer by at least a
-// tenth (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
+// This file implements the error control of BDF. As in other BDF codes, the step length
+// and the order are kept for k+1 steps after a change, because the formulas and the error
+// estimates assume equal steps, and this assumption holds only after that many steps.
+// After these steps, the order that allows the longest step is chosen among k−1, k and
+// k+1. Each length is divided by the safety factor that other BDF codes use: 1.2 for the
+// current order, 1.3 for the lower order and 1.4 for the higher order. The step is
+// increased only if it becomes longer by at least 10 % (Hindmarsh 1983, ODEPACK; Petzold
+// 1983; [HNW93, §III.7]).
 
-// The function longer() returns the factor for the step length that changes an error of
-// the given size to one, if the error is proportional to h^q. The factor is divided by
-// the safety factor bias.
+// The function longer() returns the factor by which to multiply the step length so that
+// an error of the given size becomes 1, if the error is proportional to h^q. For safety
+// the factor is then divided by the argument bias.
 func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// check fails if a name is defined twice or used without a definition, or if an
-// estimated parameter is never used. It does not look for the mistakes that
-// File.Instances finds.
+// The method check() reports an error if a name is defined twice or used without a
+// definition, or if an estimated parameter is never used. The method does not look for
+// the mistakes that File.Instances finds.
 func (p *File) check() {
 	params := map[string]source.Where{}
 	for _, q := range p.Params {
@@ -138,7 +138,8 @@ func (m *Model) uses(used map[string]bool) {
 	}
 }
 
-// builtIn reports whether a name has a meaning without a definition.
+// builtIn reports whether a name needs no definition, because it is a constant or the
+// time.
 func builtIn(name string) bool {
 	_, ok := expr.Constant(name)
 	return ok || name == expr.Time

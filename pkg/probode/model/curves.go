@@ -11,9 +11,10 @@ import (
 )
 
 // For each experiment with data and for each of the given points, Curves returns the
-// values that the model predicts at the observation times and between them. A point
-// holds the values of all parameters on the linear scale. Fit[i] of a result belongs to
-// point i. The second result contains the data, with the same columns.
+// values that the model predicts at the observation times and between them. A point holds
+// the values of all parameters on the linear scale. Element Fit[i] of a result contains
+// the predictions for point i. The second result contains the data, with the same columns
+// as the predictions.
 func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([]*bayes.Prediction, []*bayes.Data, error) {
 	const between = 100
 	s.Starts, s.From = 0, points
@@ -75,7 +76,7 @@ func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([
 	return out, data, nil
 }
 
-// The function measured() returns the data of the columns that have measurements. The
+// The function measured() returns the columns of the data that hold measurements. The
 // other columns hold parameters of distributions.
 func measured(x *bayes.Experiment) *bayes.Data {
 	out := &bayes.Data{T: x.Data.T, Time: x.Data.Time}

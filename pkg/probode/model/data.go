@@ -10,11 +10,11 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// WithData returns a copy of p in which the measurements of a file replace its own. The
-// file is a data table in any format that a model file may refer to. It is an error if p
-// has several models.
+// WithData returns a copy of p whose measurements are replaced by those in the given
+// file. The file is a data table in any format that a model file may refer to. It is an
+// error if p has several models.
 //
-// An error about the file is a [*source.Error].
+// If there is a mistake in the file, the error is a [*source.Error].
 func (p *File) WithData(file, time string) (q *File, err error) {
 	defer source.Catch(&err)
 	dir, base := filepath.Split(file)
@@ -39,11 +39,11 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	return f.finish(&c)
 }
 
-// readData reads a table of measurements. If it has a column observableId, it is a PEtab
-// table. Otherwise it is a wide table, with a time column, a column for each observable,
-// and a column conditionId if there are conditions. The time column is called time, or
-// has the name of the time variable in the model. An empty cell, NA or NaN means that
-// nothing was measured. Lines that begin with # are comments.
+// readData reads a table of measurements. If the table has a column observableId, it is
+// read as a PEtab table. Any other table is read as a wide table, with a time column, a
+// column for each observable, and a column conditionId if there are conditions. The time
+// column is named "time", or has the name of the time variable in the model. An empty
+// cell, NA or NaN marks a missing measurement. Lines that begin with # are comments.
 func readData(s *source.File, m *Model) []Observation {
 	t := s.Table('#')
 	if t.Has("observableId") {
@@ -113,7 +113,7 @@ func (o *observable) formulas() []*expr.Node {
 	return append([]*expr.Node{o.formula}, numbers(o.freedom, o.noise)...)
 }
 
-// The method symbols() returns the names in its formulas.
+// The method symbols() returns the names that occur in the formulas of the observable.
 func (o *observable) symbols() (names []string) {
 	for _, n := range o.formulas() {
 		names = append(names, n.Symbols()...)

@@ -17,8 +17,8 @@ func (d noiseDistribution) counts() bool {
 }
 
 // The function numbers() lists the formulas for the parameters of a distribution other
-// than its location, in the order of Own in [bayes.Likelihood]. It omits formulas that
-// are nil.
+// than its location, in the order of Own in [bayes.Likelihood]. The function numbers()
+// omits formulas that are nil.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }
@@ -34,7 +34,8 @@ func (r *row) likelihood(own []bayes.Value) bayes.Likelihood {
 	return bayes.Censored{Of: of.(bayes.Cumulative), Limit: limit}
 }
 
-// The method likelihood() returns the distribution without a limit of quantification.
+// The method likelihood() returns the distribution as a likelihood, without a limit of
+// quantification.
 func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {
@@ -62,14 +63,14 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-// The method known() returns the likelihood without names for its parameters. It is for
-// callers that pass the values of the parameters.
+// The method known() returns the likelihood without names for its parameters, for callers
+// that pass the values of these parameters.
 func (r *row) known() bayes.SlopedLikelihood {
 	return r.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }
 
-// The type scaled is the distribution of y if g(y) has the distribution given by the
-// field Of around g(m), where g is ln or log₁₀:
+// The type scaled is the distribution of y if g(y) has the distribution in the field Of
+// with the location g(m), where g is ln or log₁₀:
 //
 //	log p(y | m) = log q(g(y) | g(m)) + log g′(y).
 type scaled struct {
@@ -148,7 +149,7 @@ func (s scaled) Describe() bayes.Description {
 	return about
 }
 
-// The method of() returns the value on the scale s for the value v on the linear scale.
+// The method of() converts the value v from the linear scale to the scale s.
 func (s Scale) of(v float64) float64 {
 	switch s {
 	case Log:
@@ -159,7 +160,7 @@ func (s Scale) of(v float64) float64 {
 	return v
 }
 
-// The method linear() is the inverse of the method of().
+// The method linear() converts a value from the scale s to the linear scale.
 func (s Scale) linear(u float64) float64 {
 	switch s {
 	case Log:
@@ -171,8 +172,7 @@ func (s Scale) linear(u float64) float64 {
 }
 
 // The method slope() returns the derivative of the value on the linear scale with respect
-// to the value on the scale s. The derivative is taken where the value on the linear
-// scale is v.
+// to the value on the scale s, at the point where the value on the linear scale is v.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:
@@ -184,7 +184,7 @@ func (s Scale) slope(v float64) float64 {
 }
 
 // readDistribution reads the name of a distribution, which must be in the list given by
-// the argument among. An empty name means normal.
+// the argument `among`. An empty name means normal.
 func readDistribution(s *source.File, line int, v string, among ...noiseDistribution) noiseDistribution {
 	if v == "" {
 		return normalNoise
@@ -201,7 +201,7 @@ func readDistribution(s *source.File, line int, v string, among ...noiseDistribu
 	return ""
 }
 
-// checkValue fails if a value is impossible under its distribution.
+// checkValue reports an error if a measured value is impossible under its distribution.
 func checkValue(d Observation, o *observable) {
 	r := row{scale: o.scale, distribution: o.distribution}
 	if o.limit != nil {

@@ -1,11 +1,12 @@
 // Package model reads models from files: a model file in YAML, which MODELFILE.md
-// describes, or a PEtab 1 problem with SBML. It converts the models to equations.
+// describes, or a PEtab 1 problem with SBML. The package converts the models to
+// equations.
 //
-// [Load] gives a [File]: parameters, and models with their observables, conditions and
+// [Load] returns a [File]: parameters, and models with their observables, conditions and
 // data. [File.Instances] returns the equations of each model for each condition of the
-// data. They consist of right-hand sides, initial values, events, and a formula and a
-// noise formula for each row of data. All of them are expressions that contain only the
-// time, states, and the parameters of the file.
+// data. The equations consist of right-hand sides, initial values, events, and a formula
+// and a noise formula for each row of data. All of these are expressions that contain
+// only the time, states, and the parameters of the file.
 //
 // Load ignores nothing that could change a likelihood. If a file contradicts itself or
 // uses a feature that this package does not support, Load fails with an error that names
@@ -22,16 +23,16 @@
 // # Conventions
 //
 // A PEtab model starts at time 0. A model file may specify a different start with its key
-// "time". A measurement at the time of an event is taken to be made after the event, or
+// "time". A measurement at the time of an event is assumed to be made after the event, or
 // before it if the event comes from SBML and has a strict trigger, such as time > 5.
-// Preequilibration runs the model from its initial values at time 0 to its steady state.
-// The experiment then starts at time 0 from this steady state, except for the states that
-// its condition sets.
+// In a preequilibration, the model runs from its initial values at time 0 to its steady
+// state. The experiment then starts at time 0 from this steady state, except for the
+// states that the condition of the experiment sets.
 //
 // The log-likelihood of a row is the log density of the measurement y itself, not of its
 // transformed value. For example, with Scale log10 and noise σ, log10 of y is distributed
-// around log10 of Formula with standard deviation or scale σ. The density of y then has
-// the factor 1/(y ln 10).
+// around log10 of Formula with standard deviation or scale σ. In this case the density of
+// y has the factor 1/(y ln 10).
 //
 // Sources: PEtab, Schmiester et al. (2021), PLoS Computational Biology 17,
 // e1008646, and its specification, version 1; SBML Level 2 Version 4 and Level 3

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// maxEvents is the largest number of times that an event or a dose may repeat.
+// maxEvents is the largest allowed number of times at which an event or a dose occurs.
 const maxEvents = 10000
 
 // The method times() reads the times of an event or a dose from the keys time, every and
@@ -39,7 +39,7 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 }
 
 // The method numbered() returns an event for each of the times. If there are several
-// times, the IDs of the events end in a number.
+// times, the ID of each event ends in the number of the event.
 func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, jumps ...equations.Jump) []equations.Event {
 	events := make([]equations.Event, len(times))
 	for i, t := range times {
@@ -51,8 +51,8 @@ func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, ju
 	return events
 }
 
-// The method events() reads an event. It returns one Event for each time that the event
-// happens.
+// The method events() reads the description of an event. The method returns one Event for
+// each time at which the event happens.
 func (r *modelReader) events(n *source.Node) []equations.Event {
 	n.Mapping("an event", "eventId", "time", "every", "count", "trigger", "atStart", "assignments")
 	id := r.name(n, "eventId")
@@ -80,9 +80,10 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 	return []equations.Event{e}
 }
 
-// dose reads a dose. Without a duration it is an event that adds the amount to the state.
-// With a duration it is an infusion. For the given duration after each of its times,
-// amount/duration is added to the right-hand side of the state's equation.
+// The method dose() reads a dose. A dose without a duration is an event that adds the
+// amount to the state. A dose with a duration is an infusion: it adds amount/duration to
+// the right-hand side of the state's equation, for this duration after each of the dose's
+// times.
 func (r *modelReader) dose(n *source.Node, m *Model) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")
@@ -110,16 +111,17 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 	m.States[i].Rate = expr.Call("plus", terms...)
 }
 
-// A fixed formula says when an infusion begins or how long it lasts. It must not change
-// during an experiment.
+// A fixed formula specifies when an infusion begins or how long it lasts. The value of a
+// fixed formula must not change during an experiment.
 type fixed struct {
 	dose, what string
 	formula    *expr.Node
 	where      source.Where
 }
 
-// checkFixed fails if a formula in r.fixed depends on the time or on a state, directly or
-// through assignments. Events check the formulas of their times themselves.
+// checkFixed reports an error if a formula in r.fixed depends on the time or on a state,
+// directly or through assignments. The formulas for the times of events are checked
+// elsewhere.
 func (r *modelReader) checkFixed(m *Model) {
 	varies := map[string]bool{expr.Time: true}
 	for _, s := range m.States {

@@ -20,7 +20,8 @@ type End struct {
 }
 
 // ReadEnds reads the end points of the searches from a file that fit -json has written,
-// and returns them in order from the best to the worst. It is an error if there is none.
+// and returns them in order from the best to the worst. It is an error if the file
+// contains no end point.
 func ReadEnds(r io.Reader) ([]End, error) {
 	var file struct {
 		Format string `json:"format"`
@@ -40,8 +41,8 @@ func ReadEnds(r io.Reader) ([]End, error) {
 
 // Theta returns the values of all parameters on the linear scale, in the form that
 // LogLikelihood.At takes: the given values, and nominal values for parameters that are
-// not estimated. It is an error if an estimated parameter is missing, or if a name is
-// not that of a parameter.
+// not estimated. It is an error if the value of an estimated parameter is missing, or if
+// a name is not the name of a parameter.
 func (p *File) Theta(values map[string]float64) ([]float64, error) {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {

@@ -10,26 +10,26 @@ import (
 )
 
 // An Instance, called an experiment for short, is a model under one condition. If the
-// data require it, preequilibration under another condition comes first.
+// data require it, the model is first preequilibrated under another condition.
 //
-// Its expressions may contain the time ([expr.Time]), the IDs of the states of the
-// system, and the IDs of the parameters of the file.
+// The expressions of an Instance may contain the time ([expr.Time]), the IDs of the
+// states of the system, and the IDs of the parameters of the file.
 type Instance struct {
 	model            *Model
 	Condition        string
 	preequilibration string // "" if there is none
 
-	// If pre is not nil, it runs from its initial values to its steady state before the
-	// system starts. It does not depend on time and has no events. Instances with the
-	// same pre share one pointer.
+	// If pre is not nil, the system pre runs from its initial values to its steady state
+	// before the other system starts. The system pre does not depend on time and has no
+	// events. Instances with the same preequilibration share one pointer.
 	pre *system
 	system
 	hybrid *system // see branches; nil if it would equal system
 	rows   []row   // sorted by time; rows at the same time are in the order of the file
 }
 
-// A system is the initial value problem of a model under one condition. It starts at the
-// start time of the model.
+// A system is the initial value problem of a model under one condition. The system starts
+// at the start time of the model.
 type system struct {
 	states []string
 
@@ -51,8 +51,8 @@ type row struct {
 	time       float64 // +Inf: at the steady state
 	value      float64
 
-	// formula, noise, freedom and limit have the same meaning as in observable, but contain
-	// only time, states and parameters.
+	// The fields formula, noise, freedom and limit have the same meaning as in the type
+	// observable, but contain only the time, states and parameters.
 	formula, noise, freedom *expr.Node
 	limit                   *expr.Node
 	scale                   Scale
@@ -143,8 +143,8 @@ func (m *Model) experiments(params map[string]bool) []*Instance {
 	return list
 }
 
-// The method condition() returns the condition with the given ID; "" stands for the model
-// without changes.
+// The method condition() returns the condition with the given ID; the ID "" stands for a
+// condition that changes nothing in the model.
 func (m *Model) condition(id string) *condition {
 	for i := range m.conditions {
 		if m.conditions[i].id == id {

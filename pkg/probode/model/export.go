@@ -17,14 +17,15 @@ import (
 )
 
 // WritePEtab writes p as a PEtab 1 problem into the folder dir, which it creates if
-// necessary: SBML, and the tables of parameters, observables, conditions and
-// measurements. It returns the path of the YAML file; the path begins with dir.
+// necessary. The problem consists of a YAML file, a model in SBML, and the tables of
+// parameters, observables, conditions and measurements. WritePEtab returns the path of
+// the YAML file, which begins with dir.
 //
-// It is an error if p contains something that PEtab cannot express: a start other than 0;
-// a distribution or a prior that is not in PEtab; an estimated parameter that a condition
-// sets, or that has no bounds; a condition that sets a concentration in a compartment
-// whose size changes; simultaneous events that depend on each other; or an ID that stands
-// for a missing value in tables.
+// It is an error if p contains something that PEtab cannot express: a start time other
+// than 0; a distribution or a prior that is not in PEtab; an estimated parameter that a
+// condition sets, or that has no bounds; a condition that sets a concentration in a
+// compartment whose size changes; simultaneous events that depend on each other; or an
+// ID, such as NA, that stands for a missing value in tables.
 func (p *File) WritePEtab(dir string) (name string, err error) {
 	write := func(name string, data []byte) {
 		if err == nil {
@@ -117,9 +118,9 @@ func (p *File) checkIDs() error {
 	return nil
 }
 
-// WriteSimulations writes the simulated value of each measurement in v into the folder
-// that WritePEtab wrote. It writes a PEtab table of simulations for each model. The
-// argument v must be an Evaluation of p.
+// WriteSimulations writes the value in v that was simulated for each measurement into the
+// folder that WritePEtab has created. There is a separate PEtab table of simulations for
+// each model. The argument v must be an Evaluation of p.
 func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	list, err := p.Instances()
 	if err != nil {
@@ -158,8 +159,9 @@ func (p *File) suffix(i int) string {
 	return fmt.Sprintf("_%d", i+1)
 }
 
-// writeRows writes the table of measurements. If values is not nil, it writes them in
-// place of the measured values. It omits optional columns that would be empty.
+// writeRows writes the table of measurements. If the argument values is not nil,
+// writeRows writes these values in place of the measured values. Optional columns that
+// would be empty are omitted.
 func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 	type col struct {
 		name string
@@ -214,8 +216,8 @@ func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 	return t.Flush()
 }
 
-// onlyCondition is the ID of the single condition in the PEtab problem of a model without
-// conditions.
+// onlyCondition is the ID of the only condition in the PEtab problem that is written for
+// a model without conditions.
 const onlyCondition = "condition1"
 
 func overrideText(list []*expr.Node) string {
@@ -235,8 +237,8 @@ func settingText(n *expr.Node) string {
 	return id
 }
 
-// tableParams returns the parameters that belong in the parameter table. These are the
-// parameters that no condition sets.
+// tableParams returns the parameters that belong in the parameter table. A parameter
+// belongs in this table if no condition sets it.
 func (p *File) tableParams() (map[string]bool, error) {
 	in := map[string]bool{}
 	for _, q := range p.Params {

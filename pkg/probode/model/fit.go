@@ -24,25 +24,25 @@ type FitSettings struct {
 	Starts     int    // drawn starts, ≥ 0
 	Seed       uint64 // seed of the starts
 	Iterations int    // largest number in each search; zero means 300
-	// From contains additional starts, which are used before the drawn ones; each holds
-	// the values of all parameters on the linear scale. Values outside the bounds are
-	// moved to the bounds.
+	// From contains additional starts, which are used before the randomly drawn starts;
+	// each of them holds the values of all parameters on the linear scale. Values outside
+	// the bounds are moved to the bounds.
 	From [][]float64
-	// Map adds the log densities of the priors to the log-likelihood. Each is the density
-	// of the quantity to which the prior applies: for parameterScaleNormal, for example,
-	// this is the value on the parameter's scale.
+	// If Map is true, the log densities of the priors are added to the log-likelihood.
+	// Each prior density is that of the quantity to which the prior applies: for
+	// parameterScaleNormal, for example, this is the parameter's value on its scale.
 	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
-	// relative tolerance of 10⁻⁴. Whatever the Tolerance, the final log-likelihoods are
-	// computed with an error of at most 10⁻⁷.
+	// relative tolerance of 10⁻⁴. The final log-likelihoods are computed with an error of
+	// at most 10⁻⁷ for any Tolerance.
 	Tolerance probode.Tolerance
 	// Workers is the number of searches that run at the same time; zero means one for
-	// each processor. Results do not depend on it.
+	// each processor. The results do not depend on Workers.
 	Workers  int
 	Progress func(done, total int) // as in LikelihoodSettings, but it counts searches
 }
 
-// An Optimum is the point at which a search has ended.
+// An Optimum describes the point at which a search has ended.
 type Optimum struct {
 	Start         int // the number of the search, from 0
 	LogLikelihood float64
@@ -51,14 +51,15 @@ type Optimum struct {
 	Theta         []float64 // values of all parameters on the linear scale
 	// Slope is the largest slope of the log-likelihood (or, with Map, of the log
 	// posterior density) on the scales of the parameters: the largest component of its
-	// gradient. This excludes components that point outwards at a bound on which Theta
-	// lies. At kinks it is the mean slope between Theta and the maximum of the
-	// expansion around Theta.
+	// gradient. Components that point outwards at a bound on which Theta lies are
+	// excluded. If Theta lies at kinks, Slope is the mean slope between Theta and the
+	// maximum of the expansion around Theta.
 	Slope float64
-	// Left is the further rise that the expansion at Theta predicts. Kinks is the
-	// number of measurements that have Laplace errors and equal the model's values. The
-	// likelihood has a kink where such a measurement equals the model's value. An
-	// optimum usually lies at one or more kinks, just as a median lies at a data point.
+	// Left is the further rise of the objective that the expansion at Theta predicts.
+	// Kinks is the number of measurements that have Laplace errors and are equal to the
+	// model's value. The likelihood has a kink where a measurement with Laplace errors is
+	// equal to the model's value. An optimum usually lies at one or more kinks, just as a
+	// median lies at a data point.
 	Left  float64
 	Kinks int
 
@@ -71,31 +72,33 @@ type Optimum struct {
 	Err       error // why there is no point; if not nil, only Start of the other fields is meaningful
 }
 
-// The method value() returns what a search maximises.
+// The method value() returns the objective that a search maximises, the log-likelihood
+// plus the log prior density.
 func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 
 // Fit maximises the log-likelihood, or with Map the log posterior density, within the
-// bounds of the parameters and the supports of their priors. The starts form a Latin hypercube sample: each parameter is
-// drawn from its initialisation prior, or uniformly on its scale between its bounds. If a
-// parameter has neither, searches begin near its nominal value. Fit returns an Optimum
-// for each start, ordered from the best to the worst, with failed searches at the end.
+// bounds of the parameters and the supports of their priors. The starts form a Latin
+// hypercube sample: each parameter is drawn from its initialisation prior, or uniformly
+// on its scale between its bounds. If a parameter has neither an initialisation prior nor
+// bounds, searches begin near its nominal value. Fit returns an Optimum for each start,
+// ordered from the best to the worst, with failed searches at the end.
 //
 // Each search uses Fisher scoring with exact derivatives within a trust region, on the
 // scales of the parameters and within their bounds: see shape.Ascent. All searches begin
-// with the solver tolerance in the settings. Those that end near the best one continue
-// with the tighter tolerance that accurate optima need. The expansions contain the kinks
-// of Laplace errors.
+// with the solver tolerance in the settings. Searches whose final value is near that of
+// the best search continue with the tighter tolerance that accurate optima need. The
+// expansions of the log-likelihood include the kinks that Laplace errors cause.
 //
 // Every second search begins at the best of five random points: its start, and four
 // points that are drawn independently. If the likelihood cannot be computed at any of
-// these points, more points are drawn, up to a total of 25. During a search the log-
-// likelihood is taken to be −∞ wherever it cannot be computed.
+// these points, more points are drawn, up to a total of 25. During a search the
+// log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
 // If ctx ends, Fit returns the results so far and the error of ctx. The result of a search
 // that was stopped is the point that it had reached: Fit computes the likelihood there and
 // then returns. If a search had no point yet, its Err is the error of ctx.
 //
-// Source: Osborne (1992), Int. Stat. Rev. 60, 99, for Fisher scoring.
+// Source for Fisher scoring: Osborne (1992), International Statistical Review 60, 99.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	total := s.Starts + len(s.From)
 	switch {
@@ -152,7 +155,7 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	return list, ctx.Err()
 }
 
-// Size returns the number of estimated parameters, and the number of measurements.
+// Size returns the number of estimated parameters and the number of measurements.
 func (p *File) Size() (parameters, measurements int) {
 	for _, m := range p.Models {
 		measurements += len(m.Data)
@@ -161,7 +164,8 @@ func (p *File) Size() (parameters, measurements int) {
 }
 
 // The function better() defines the order of optima: the best come first, and the optima
-// of failed searches come last. Equally good optima are in the order of their starts.
+// of failed searches come last. Equally good optima are sorted by the numbers of their
+// starts.
 func better(a, b Optimum) int {
 	switch {
 	case a.Err == nil && b.Err == nil && a.value() != b.value():
@@ -175,7 +179,7 @@ func better(a, b Optimum) int {
 	return a.Start - b.Start
 }
 
-// The type fitting holds what the searches of one call of Fit have in common.
+// The type fitting holds the data that all searches of one call of Fit share.
 type fitting struct {
 	p     *File
 	set   FitSettings
@@ -215,7 +219,8 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	return f, p.complete(f.theta)
 }
 
-// The method starts() returns the points at which the searches begin, in their coordinates.
+// The method starts() returns the points at which the searches begin, in the coordinates
+// of the searches.
 func (f *fitting) starts() [][]float64 {
 	var list [][]float64
 	for _, theta := range f.set.From {
@@ -235,8 +240,9 @@ func (f *fitting) starts() [][]float64 {
 	return append(list, drawn...)
 }
 
-// A box is the range of one parameter. Searches use coordinates whose natural unit is 1:
-// values on the scale of the parameter, divided by unit.
+// A box is the range of one parameter. The coordinates of a search are values on the
+// scale of the parameter, divided by the field unit, so that a change by 1 is a typical
+// change.
 type box struct {
 	scale      Scale
 	unit       float64
@@ -257,8 +263,8 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	}
 	b.closed = b.low-b.low == 0 && b.high-b.high == 0
 	if !b.closed && q.Prior.Type != "" {
-		// A value outside the support of the prior, such as a negative standard deviation,
-		// is impossible, even if the prior does not count otherwise.
+		// A value outside the support of the prior, such as a negative standard
+		// deviation, is impossible, even if the objective does not include the prior.
 		d, err := newScalePrior(q)
 		if err != nil {
 			return b, err
@@ -272,7 +278,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	case b.closed:
 		b.from, b.span = b.low, b.high-b.low
 	case b.start.Type == "" && at-at == 0:
-		// If there are no bounds, searches begin near the nominal value.
+		// If a parameter has no bounds, searches begin near its nominal value.
 		b.from, b.span = at-1, 2
 		if q.Scale == Lin {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
@@ -284,8 +290,8 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	case q.Scale == Log:
 		b.unit = math.Ln10
 	case q.Scale == Lin && !b.closed && width > 0:
-		// The nominal value says where the parameter is, but not how far it may go: the
-		// nominal value of a score is 0.
+		// The nominal value indicates the location of the parameter but not its width:
+		// the nominal value of a standard normal score, for example, is 0.
 		b.unit = width / 4
 	case q.Scale == Lin && b.span > 0:
 		b.unit = b.span / 4
@@ -319,8 +325,8 @@ func priorWidth(q *Parameter) float64 {
 }
 
 // The method at() returns the u-quantile of the distribution of the starts, as a
-// coordinate. It is slightly inside the bounds if the parameter has two, and reflected at
-// the end of the range otherwise.
+// coordinate. If the parameter has two finite bounds, the result lies slightly inside
+// them; otherwise a value beyond an end of the range is reflected at this end.
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u
 	if f := familyNamed(b.start.Type); f.name != "" {
@@ -346,7 +352,7 @@ func (b *box) at(u float64) float64 {
 	return min(max(v, b.low+inside), b.high-inside)
 }
 
-// The method linear() returns the value on the linear scale at a coordinate.
+// The method linear() converts a coordinate to the value on the linear scale.
 func (b *box) linear(x float64) float64 { return b.scale.linear(x * b.unit) }
 
 // logPrior returns the log density of the prior at a value on the linear scale.
@@ -361,7 +367,7 @@ func (b *box) logPrior(v float64) float64 {
 }
 
 // A fitPrior is the prior of a parameter in a search. If the box of the parameter has
-// no prior, the density is constant on the scale on which the search moves.
+// no prior, the density is constant on the scale that the search uses.
 type fitPrior struct {
 	flat
 	box *box
@@ -369,7 +375,7 @@ type fitPrior struct {
 
 func (f fitPrior) LogProb(x float64) float64 { return f.flat.LogProb(x) + f.box.logPrior(x) }
 
-// A search climbs the log-likelihood of all experiments.
+// A search maximises the total log-likelihood of all experiments.
 type search struct {
 	*fitting
 	ctx         context.Context
@@ -382,7 +388,7 @@ type search struct {
 	failed      error // the last error
 }
 
-// The method search() returns a search for one goroutine.
+// The method search() returns a new search, which only one goroutine may use.
 func (f *fitting) search(ctx context.Context) (*search, error) {
 	s := &search{fitting: f, ctx: ctx, held: -1}
 	var err error
@@ -415,8 +421,8 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 	return s, nil
 }
 
-// The method solved() prepares the search for solutions on the given mesh, and reports
-// whether that succeeded. The first solution will be at x.
+// The method solved() prepares the search for solving the equations on the given mesh,
+// and reports whether that succeeded. The first solve will be at the point x.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.linear(x)
@@ -433,9 +439,9 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
-// The method coarse() returns the mesh with the tolerance of the settings. Its number of
-// steps is limited, because searches also try θ at which a solution would take a very
-// long time.
+// The method coarse() returns the mesh with the tolerance in the settings. The number of
+// steps is limited, because searches also try values of θ for which a solve would take a
+// very long time.
 func (f *fitting) coarse() probode.Mesh { return steps{Tolerance: f.set.Tolerance, most: 2e4} }
 
 // The method linear() returns the values of the estimated parameters on the linear scale.
@@ -456,8 +462,8 @@ func (f *fitting) all(x []float64) []float64 {
 	return theta
 }
 
-// Value implements shape.Function: it returns the log-likelihood, plus, with Map, the log
-// densities of the priors.
+// Value implements shape.Function. The method returns the log-likelihood or, if Map is
+// set, the sum of the log-likelihood and the log densities of the priors.
 func (f *search) Value(x []float64) float64 {
 	f.evaluations++
 	return f.surface.Value(f.coordinates(x))
@@ -508,9 +514,9 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// The method steep() returns the change in a surface's coordinate when the coordinate of
-// the search changes by 1. The coordinate of the surface is the value on the linear scale
-// or its natural logarithm.
+// The method steep() returns the amount by which a coordinate of the surface changes if
+// the corresponding coordinate of the search changes by 1. The coordinate of the surface
+// is the value on the linear scale or its natural logarithm.
 func (b *box) steep() float64 {
 	if b.scale == Log10 {
 		return math.Ln10 * b.unit
@@ -532,8 +538,8 @@ func (f *search) coordinates(x []float64) []float64 {
 // derivatives cost little more than a value.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
-// Bend implements shape.Bender. Only profiles use it: they follow ridges that are narrow and
-// curved.
+// Bend implements shape.Bender. Only profiles use this method, because their points lie
+// along ridges that are narrow and curved.
 func (f *search) Bend(p *shape.Point, d []float64) []float64 {
 	if f.held < 0 {
 		return nil
@@ -548,14 +554,14 @@ func (f *search) Bend(p *shape.Point, d []float64) []float64 {
 
 const (
 	// A search continues until the predicted rise in log-likelihood is below the
-	// constant rise. After a call of refine, it continues until the predicted rise is
-	// below fineRise. A search has converged if Optimum.Left ≤ short and Optimum.Slope
-	// ≤ flatSlope.
+	// constant rise. After a call of refine(), it continues until the predicted rise is
+	// below fineRise. A search has converged if Optimum.Left ≤ short and Optimum.Slope ≤
+	// flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
 	// Let b be the log-likelihood at the end of the best search. A search that ended
 	// below b − reach is not refined. A search that ended between b − reach and b −
-	// nearBest continues for only a few iterations after it was refined. These are enough
-	// at an optimum, but not on a long ridge.
+	// nearBest continues for only a few iterations after it was refined. A few iterations
+	// are enough at an optimum, but not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the model's value if the absolute residual, in
 	// units of the noise scale, is less than the constant met.
@@ -569,7 +575,7 @@ type end struct {
 	ascent shape.Ascent
 }
 
-// The method rough() runs a search with the tolerance of the settings.
+// The method rough() runs a search with the solver tolerance in the settings.
 func (f *search) rough(e *end) {
 	f.evaluations = 0
 	a := &e.ascent
@@ -584,13 +590,13 @@ func (f *search) rough(e *end) {
 	e.Evaluations = f.evaluations
 }
 
-// begin sets the point at which the search begins. For every second start that is drawn
-// at random, the search begins at the best of several points, because the likelihood may
-// be almost constant over a large part of the box, and no search leaves that part. An
-// example is an oscillator observed with an unknown scale: where it does not oscillate,
-// the best scale is often zero. The other searches begin at e.from, because the best of
-// several points is more often near a broad local optimum. If the likelihood cannot be
-// computed at any of these points, more points are drawn.
+// The method begin() sets the point at which the search begins. For every second start
+// that is drawn at random, the search begins at the best of several points, because the
+// likelihood may be almost constant over a large part of the box, and no search can leave
+// that part. An example is an oscillator observed with an unknown scale: for parameters
+// without oscillations, the best scale is often zero. The other searches begin at e.from,
+// because the best of several points is more often near a broad local optimum. If the
+// likelihood cannot be computed at any of these points, begin() draws more points.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1
@@ -631,10 +637,10 @@ func (f *search) begin(e *end) error {
 	return nil
 }
 
-// The method finish() completes the Optimum of a search. The argument below is the best
-// value of all searches minus the value of this one. If it is less than the constant
-// reach, the search first continues with the tighter tolerances that accurate optima
-// need, unless f.ctx has ended.
+// The method finish() completes the Optimum of a search. The argument `below` is the
+// difference between the best value of all searches and the value of this search. If this
+// difference is less than the constant reach, the search first continues with the tighter
+// tolerances that accurate optima need, unless f.ctx has ended.
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return
@@ -700,8 +706,8 @@ func (f *search) finish(e *end, below float64) {
 	}
 }
 
-// refine tightens the tolerances to those that accurate optima need at the current point.
-// The search then continues with them.
+// The method refine() tightens the tolerances to those that an accurate optimum near the
+// current point needs. The search then continues with the new tolerances.
 func (f *search) refine(a *shape.Ascent) error {
 	v, err := f.fine.At(f.ctx, f.all(a.X), false)
 	if err != nil {

@@ -17,17 +17,18 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// Go returns the source code of a Go file for the package pkg. The file has one function,
-// called name. Like ODE, it returns the initial value problem of an experiment, but F,
-// FJ, FTheta, Pullback, Start and the events are Go code. That problem is faster than the
-// one that ODE returns, and its equations can be edited. Both problems give the same
+// Go returns the source code of a Go file for the package pkg. The file contains one
+// function, which has the given name. Like the method ODE, this function returns the
+// initial value problem of an experiment, but F, FJ, FTheta, Pullback, Start and the
+// events are Go code. The compiled problem is faster to solve than the problem that the
+// method ODE returns, and its equations can be edited. Both problems give the same
 // numbers to the last bit.
 //
 // It is an error if the names are not valid in Go, or if a parameter that the model uses
 // has no nominal value. It is also an error if the experiment has a preequilibration,
 // because Start would need a solver for it.
 func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
-	// The function cannot have a name that the file itself uses.
+	// The generated function cannot have a name that the generated file already uses.
 	own := strings.Fields("_ init main probode math bool false float64 int len make max nil string true")
 	for _, n := range []struct{ id, what, not string }{{pkg, "package", "_"}, {name, "function", strings.Join(own, ", ")}} {
 		if !token.IsIdentifier(n.id) || slices.Contains(strings.Split(n.not, ", "), n.id) {
@@ -68,7 +69,7 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// A generator writes Go code and keeps the first error.
+// A generator writes Go code and stores the first error that occurs.
 type generator struct {
 	p   *File
 	e   *Instance
@@ -200,9 +201,9 @@ func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
 }
 
 // The method gradient() returns statements that add the derivatives of a weighted sum of
-// expressions to the slice dtheta and to the slice whose name is dx, and that return the
-// derivative with respect to t. If check is true and a derivative is NaN, the statements
-// add nothing and return NaN.
+// expressions to the slice dtheta and to the slice whose name is the argument dx, and
+// that return the derivative with respect to t. If check is true and a derivative is NaN,
+// the statements add nothing and return NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.e.states {
@@ -243,7 +244,8 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 }
 
 // The function entry() adds an assignment of n to the matrix entry whose index is the
-// argument at. It adds nothing if n is nil, which means that the entry is always zero.
+// argument `at`. If n is nil, which means that the entry is always zero, the function
+// adds nothing.
 func entry(list []expr.Assignment, to string, at int, n *expr.Node) []expr.Assignment {
 	if n == nil {
 		return list

@@ -9,13 +9,14 @@ import (
 )
 
 // A measured increase, such as the cases since the last report, is the difference between
-// a formula and its value at the previous measurement, or at the start if there is none.
-// An additional state holds the previous value. It is constant between measurements, and
-// an event just after each measurement sets it to the value of the formula. If the model
-// has events, another event does the same at the start, after all others, so that a dose
-// at the start is not part of the first increase.
+// the value of a formula at a measurement and its value at the previous measurement, or
+// at the start if there is no previous measurement. An additional state holds the
+// previous value. This state is constant between measurements, and an event just after
+// each measurement sets it to the value of the formula. If the model has events, another
+// event does the same at the start, after all other events, so that a dose at the start
+// does not count as part of the first increase.
 
-// An increase is a formula whose increase is measured.
+// The type increase holds a formula whose increase is measured.
 type increase struct {
 	state   string // the state that holds the value at the previous measurement
 	formula *expr.Node

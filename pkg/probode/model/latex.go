@@ -7,15 +7,16 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// shownLines is the largest number of equations of one kind that LaTeX writes.
+// shownLines is the largest number of equations of each kind that the method LaTeX
+// writes.
 const shownLines = 40
 
-// LaTeX returns the equations of m for LaTeX's math mode, using only commands that
-// MathJax understands. They are the derivatives and initial values of states, the
-// assignments, the events, and the observables with the distributions of their
-// measurements. Names with more than one letter are set upright, and spelled-out Greek
-// letters become symbols. It writes at most 40 lines of each kind. If there are more, a
-// last line says how many are omitted.
+// LaTeX returns the equations of m as text for the math mode of LaTeX, with only those
+// commands that MathJax supports. The equations are the derivatives and initial values of
+// states, the assignments, the events, and the observables with the distributions of
+// their measurements. Names with more than one letter are set upright, and spelled-out
+// Greek letters become symbols. The text contains at most 40 equations of each kind. If
+// there are more, a last line gives the number of equations that are omitted.
 func (m *Model) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{aligned}\n")
@@ -101,8 +102,9 @@ func init() {
 	}
 }
 
-// latexName returns the LaTeX code for an ID. The part after the first _ becomes a
-// subscript. The ID of the observable is removed from the name of a placeholder.
+// latexName returns the LaTeX code for an ID. The text after the first _ becomes a
+// subscript. If the ID is the name of a placeholder, the ID of the observable at its end
+// is removed.
 func latexName(id string) string {
 	if id == expr.Time {
 		return "t"

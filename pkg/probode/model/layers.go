@@ -11,9 +11,10 @@ import (
 )
 
 // A layered parameter has a prior that depends on other parameters through formulas, or
-// has a separate value in each condition, or both, as in a population model. It is
-// written in non-centred form. The estimated parameter is a score z whose prior does not
-// depend on other parameters, and the layered parameter is a formula in z, for example
+// has a separate value in each condition, or both, as in a population model. A layered
+// parameter is expressed in non-centred form: the estimated parameter is a score z whose
+// prior does not depend on other parameters, and the layered parameter is a function of
+// z, for example
 //
 //	CL = exp(location + scale × z),   z ~ N(0, 1).
 //
@@ -28,13 +29,13 @@ type layered struct {
 // The function score() returns the name of the score of a parameter.
 func score(id string) string { return id + "_score" }
 
-// scoreMedians contains the priors that can depend on other parameters, each with the
-// median of its score.
+// scoreMedians contains the types of priors that can depend on other parameters, and the
+// median of the score for each type.
 var scoreMedians = map[string]float64{"normal": 0, "logNormal": 0, "laplace": 0, "logLaplace": 0, "cauchy": 0,
 	"halfNormal": 0.6744897501960817, "halfCauchy": 1, "exponential": math.Ln2}
 
-// The method layer() reads the prior of a parameter, and keeps the parameter if it is
-// layered.
+// The method layer() reads the prior of a parameter. If the parameter is layered, the
+// method stores it in r.layers.
 func (r *modelReader) layer(n *source.Node, p *Parameter) (kept bool) {
 	l := layered{each: n.Flag("perCondition")}
 	typ, text := n.Word("objectivePriorType"), n.Word("objectivePriorParameters")
@@ -120,7 +121,7 @@ func (r *modelReader) addLayers(p *File, m *Model) {
 			c.set = append(c.set, setting{base, expr.Sym(q.ID)})
 			p.Params = append(p.Params, q)
 		}
-		// Outside the conditions, the parameter has its nominal value.
+		// If no condition applies, the parameter has its nominal value.
 		q.ID, q.Estimate, q.Prior, q.start = base, false, Prior{}, Prior{}
 		if math.IsNaN(q.Nominal) {
 			q.Nominal = 0

@@ -15,33 +15,36 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// LikelihoodSettings say how a LogLikelihood solves its models. With the zero value the
-// error of the log-likelihood is below 10⁻⁷, unless rounding errors prevent that.
+// LikelihoodSettings are the settings with which a LogLikelihood solves its models. With
+// the zero value the error of the log-likelihood is below 10⁻⁷, unless rounding errors
+// prevent that.
 type LikelihoodSettings struct {
-	// Tolerance is the tolerance of solutions under error control. The zero value means
-	// a tolerance as small as needed. For each experiment, the relative tolerance
-	// starts at 10⁻⁵. It is then repeatedly divided by 16, until the error of the
-	// experiment's log-likelihood is at most 10⁻⁷ divided by the number of experiments,
-	// or until rounding errors dominate. The estimate of the error is a quarter of the
-	// last change. The error decreases at least in proportion to the tolerance, so the
-	// remaining error is at most about 1/15 of the last change.
+	// Tolerance is the tolerance of error-controlled solves. The zero value means that
+	// the tolerance is chosen automatically. For each experiment, the relative tolerance
+	// starts at 10⁻⁵. The tolerance is then repeatedly divided by 16, until the error of
+	// the experiment's log-likelihood is at most 10⁻⁷ divided by the number of
+	// experiments, or until rounding errors dominate. The error is estimated by a quarter
+	// of the last change of the log-likelihood. This estimate is conservative: the error
+	// decreases at least in proportion to the tolerance, so the remaining error is at
+	// most about 1/15 of the last change.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
 	Method probode.Method
 
 	// MaxStep is the largest allowed step. If f depends on time, the zero value means
-	// 1/128 of the span, so that no step misses a pulse in f. Otherwise it means no
-	// limit. As in other solvers, +Inf always means no limit.
+	// 1/128 of the span, so that no step misses a pulse in f. If f does not depend on
+	// time, the zero value means no limit. As in other solvers, +Inf always means no
+	// limit.
 	MaxStep float64
 
-	// StepSize, if positive, asks for equal steps of at most this size between
-	// consecutive observation times. Tolerance and MaxStep must then be zero. It does
-	// not affect the search for steady states.
+	// If StepSize is positive, the solver takes equal steps of at most this size between
+	// consecutive observation times. If StepSize is set, Tolerance and MaxStep must be
+	// zero. StepSize does not affect the search for steady states.
 	StepSize float64
 
 	// Workers is the number of experiments that are solved at the same time; zero means
-	// one for each processor. Results do not depend on it.
+	// one for each processor. The results do not depend on Workers.
 	Workers int
 
 	// Progress, if not nil, is called with the number of experiments done so far and the
@@ -49,8 +52,8 @@ type LikelihoodSettings struct {
 	Progress func(done, total int)
 }
 
-// The method mesh() returns the mesh for a relative tolerance, or for the tolerance of s
-// if relative is zero.
+// The method mesh() returns the mesh for the given relative tolerance, or for the
+// tolerance in s if relative is zero.
 func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	if s.StepSize > 0 {
 		return probode.Through(s.StepSize)
@@ -62,33 +65,34 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	return m
 }
 
-// The type steps is a Mesh under error control, which chooses the steps anew at every
-// θ. The field max has the same meaning as MaxStep in LikelihoodSettings. The field
-// most is the largest number of steps; zero means 10⁶.
+// The type steps is a Mesh with error control, in which the steps are chosen anew for
+// every θ. The field max has the same meaning as MaxStep in LikelihoodSettings. The field
+// most is the largest allowed number of steps; zero means 10⁶.
 type steps struct {
 	probode.Tolerance
 	max  float64
 	most int
 }
 
-// Bind calls the Bind method of an Adaptive mesh. For its largest step see MaxStep in
-// LikelihoodSettings.
+// Bind calls the Bind method of an Adaptive mesh. For the largest step of this mesh, see
+// MaxStep in LikelihoodSettings.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
 	switch {
 	case math.IsInf(m.max, 1):
 		a.Max = 0
 	case m.max == 0 && !p.Autonomous:
-		// No step may miss a pulse in f(t), such as a Gaussian, that is not written as a
-		// piecewise function.
+		// The step length is limited so that no step misses a pulse in f(t), such as a
+		// Gaussian, that is not written as a piecewise function.
 		a.Max = (p.Span[1] - p.Span[0]) / 128
 	}
 	return a.Bind(ctx, s, p, at, times)
 }
 
 // A LogLikelihood computes the log-likelihood of the data of a File, and its gradient.
-// The log-likelihood includes all normalising constants, but no priors. It uses a
-// bayes.Density for each experiment. Only one goroutine may use it at a time.
+// The log-likelihood includes all normalising constants, but no priors. A separate
+// bayes.Density is used for each experiment. Only one goroutine may use a LogLikelihood
+// at a time.
 type LogLikelihood struct {
 	p     *File
 	set   LikelihoodSettings
@@ -111,18 +115,20 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error estimates the error of LogLikelihood that comes from the solver. It is a
-	// quarter of the change that occurred when the tolerance was last divided by 16. It
-	// is NaN if LikelihoodSettings has a Tolerance or a StepSize.
+	// Error is an estimate of the error of LogLikelihood that the solver causes. The
+	// estimate is a quarter of the change that occurred when the tolerance was last
+	// divided by 16. Error is NaN if LikelihoodSettings specifies a Tolerance or a
+	// StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the values of the estimated parameters
-	// on the linear scale. ScaleGradient is the gradient with respect to their values
-	// on the parameters' scales. Both are in the order of LogLikelihood.Estimated, and
-	// nil unless the argument gradient of At was true.
+	// on the linear scale. ScaleGradient is the gradient with respect to the values of
+	// these parameters on their scales. The components of both gradients are in the order
+	// of LogLikelihood.Estimated. Both gradients are nil unless the argument gradient of
+	// At was true.
 	Gradient, ScaleGradient []float64
 
-	// Instances are in the order of File.Instances.
+	// The elements of Instances are in the order of File.Instances.
 	Instances []InstanceValue
 }
 
@@ -135,8 +141,8 @@ type InstanceValue struct {
 	Observables                        []ObservableValue
 
 	// Simulated contains the value of each row's formula. Noise contains the standard
-	// deviation or scale of each row's distribution. Both are sorted by time;
-	// measurements at the same time are in the order of the file.
+	// deviation or scale of each row's distribution. The elements of Simulated and Noise
+	// are sorted by time; measurements at the same time are in the order of the file.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part
@@ -151,7 +157,7 @@ type ObservableValue struct {
 }
 
 // maxDense is the largest number of states for which the default method uses a dense
-// Jacobian. With more states a step would take seconds.
+// Jacobian. With more states, a single step would take seconds.
 const maxDense = 2000
 
 // LogLikelihood returns the log-likelihood of the data of p. It is an error if p has no
@@ -226,15 +232,15 @@ func (l *LogLikelihood) Nominal() []float64 {
 	return theta
 }
 
-// At returns the log-likelihood at theta, and also its gradient if gradient is true.
-// The argument theta holds the values of all parameters on the linear scale, in the
-// order of File.Params.
+// At returns the log-likelihood at theta, and also its gradient if the argument gradient
+// is true. The argument theta holds the values of all parameters on the linear scale, in
+// the order of File.Params.
 //
 // The gradient is the exact gradient of the numerical solution on a fixed grid, so its
 // error is about as large as the error of the solution. If the time of an event or a
-// switch depends on parameters, the gradient includes the effect of moving the jump. If a
-// measurement is made at exactly such a time, the gradient is the one-sided derivative
-// that applies when the event moves to just before the measurement.
+// switch depends on parameters, the gradient includes the effect of a shift of this time.
+// If a measurement is made at exactly the time of such an event, the gradient is the
+// one-sided derivative for a shift of the event to a time just before the measurement.
 //
 // It is an error if a measurement has no density under the model, or if the solver fails.
 func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) (*Evaluation, error) {
@@ -300,8 +306,8 @@ func (l *LogLikelihood) fix(theta []float64) error {
 	return nil
 }
 
-// A flat prior adds nothing to the log-likelihood. It is flat in ln θ if the field on
-// is Log.
+// A flat prior adds nothing to the log-likelihood. If the field on is Log, the prior is
+// flat in ln θ.
 type flat struct {
 	at float64 // the median of θ
 	on Scale
@@ -329,9 +335,9 @@ func (l *LogLikelihood) given() bool {
 	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
 
-// The method experiment() returns the contribution of a part. It uses the tolerance of
-// the settings or, if they have none, a tolerance that is small enough for the default
-// accuracy.
+// The method experiment() returns the contribution of a part. The method uses the
+// tolerance in the settings or, if the settings specify no tolerance, a tolerance that is
+// small enough for the default accuracy.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-5, 16
@@ -371,8 +377,8 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 	return last, err
 }
 
-// The method density() returns the density of a part, which will first be evaluated at
-// the argument free.
+// The method density() returns the density of a part. The argument free is the point at
+// which the density will first be evaluated.
 func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
 	if d := q.densities[relative]; d != nil {
 		return d, nil
@@ -385,7 +391,7 @@ func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, 
 }
 
 // The method value() returns the contribution of a part at a relative tolerance, or at
-// the tolerance of the settings if relative is zero.
+// the tolerance in the settings if the argument relative is zero.
 func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
 	v = InstanceValue{Model: q.e.model.Name, Condition: q.e.Condition, Preequilibration: q.e.preequilibration,
 		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
@@ -446,9 +452,9 @@ func (v *InstanceValue) add(observable string, density float64) {
 	v.Observables = append(v.Observables, ObservableValue{observable, 1, density})
 }
 
-// An impossibleError says that a measurement has no density under the model. There are
-// three possible reasons: the noise is not positive; the measurement is a count or has a
-// logarithmic scale, but its formula is not positive; or a number is not finite.
+// An impossibleError is returned if a measurement has no density under the model. There
+// are three possible reasons: the noise is not positive; the measurement is a count or
+// has a logarithmic scale, but its formula is not positive; or a number is not finite.
 type impossibleError struct {
 	model, condition, observable string
 	time                         float64
@@ -464,8 +470,8 @@ func (e *impossibleError) Error() string {
 }
 
 // The method impossible() returns the reason why a row has no density, or "" if it has a
-// density. The argument m is the value of its formula, and own contains the parameters of
-// its distribution.
+// density. The argument m is the value of the row's formula, and the argument own
+// contains the parameters of its distribution.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
 		return fmt.Sprintf("the data have %g successes in %g trials: want a whole number of trials that is not less than the number of successes", r.value, own[0])
@@ -490,7 +496,7 @@ func (r *row) impossible(m float64, own []float64) string {
 
 // The method spread() returns the size of the errors around m: the standard deviation of
 // counts or, for other distributions, the standard deviation or scale, which is the last
-// element of own.
+// element of the argument own.
 func (r *row) spread(m float64, own []float64) float64 {
 	switch r.distribution {
 	case poissonNoise:

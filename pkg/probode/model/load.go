@@ -14,17 +14,17 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// Load reads a YAML file, and all files that it names. The YAML file is a model file or a
-// PEtab problem; Load tells them apart by their contents. Load fails if the files use a
-// feature that is not supported, so [File.Instances] cannot fail for a File that Load
-// returns.
+// Load reads a YAML file, and all files that this file names. The YAML file is a model
+// file or a PEtab problem; Load determines the kind of the file from its contents. Load
+// fails if the files use a feature that is not supported, so [File.Instances] cannot fail
+// for a File that Load returns.
 //
 // All files must be in the folder of the YAML file or in folders inside it. The error is
-// a [*source.Error] with file and line.
+// a [*source.Error], which contains the name of the file and the line number.
 func Load(name string) (*File, error) { return fromDisk(name, false) }
 
-// LoadOutside is like Load, but the file may name files outside its folder. Errors about
-// such files contain no text from them.
+// LoadOutside is like Load, but the YAML file may name files outside its folder. Error
+// messages about files outside the folder contain no text from these files.
 func LoadOutside(name string) (*File, error) { return fromDisk(name, true) }
 
 func fromDisk(name string, outside bool) (*File, error) {
@@ -32,13 +32,14 @@ func fromDisk(name string, outside bool) (*File, error) {
 	return (&files{source.Dir(dir, outside)}).load(filepath.ToSlash(base))
 }
 
-// LoadFS is like Load, but reads from a file system, such as an embedded one.
+// LoadFS is like Load, but reads from a file system, such as one that is embedded in the
+// program.
 func LoadFS(fsys fs.FS, name string) (*File, error) {
 	return (&files{source.FS(fsys, path.Dir(name))}).load(path.Base(name))
 }
 
 // Parse reads a model file whose data, if it has any, are a table in the file itself. The
-// name is used in messages.
+// argument name is used in error messages.
 func Parse(name string, text []byte) (p *File, err error) {
 	defer source.Catch(&err)
 	f := &files{source.FS(nothing{}, "")}
@@ -86,9 +87,9 @@ func (f *files) finish(p *File) (*File, error) {
 	return p, nil
 }
 
-// The function late() warns of events that have no effect because in every experiment they
-// happen after the last measurement. It does not warn of an event whose time is not known.
-// Of an event that repeats, only the first occurrence counts.
+// The function late() returns warnings about events that have no effect because in every
+// experiment they happen after the last measurement. There is no warning about an event
+// whose time is not known. For an event that repeats, only the first occurrence counts.
 func late(list []*Instance) (warnings []string) {
 	type last struct {
 		id      string

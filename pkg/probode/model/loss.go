@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A Loss is the effect of the solver's settings on a log-likelihood.
+// A Loss is the change of a log-likelihood that the settings of the solver cause.
 type Loss struct {
 	LogLikelihood float64 // NaN if Err is not nil
 	Loss          float64 // LogLikelihood minus the accurate one; usually negative at an optimum
@@ -16,18 +16,19 @@ type Loss struct {
 	//
 	//	D² = Σ ((g(f) − g(f₀))/σ)².
 	//
-	// To first order no parameter moves by more than D posterior standard deviations, or
-	// √2 D if the noise is estimated (see package certify).
+	// To first order, the settings change the estimate of each parameter by at most D
+	// posterior standard deviations, or by at most √2 D if the noise is estimated (see
+	// package certify).
 	D float64
 
 	Err error // error of a failed solve with these settings, for example because of too many steps
 }
 
 // Losses computes the accurate log-likelihood at theta, and compares it with the
-// log-likelihood under each element of settings. The argument theta is as in
-// LogLikelihood.At. It fails if the accurate log-likelihood fails or if settings are
-// invalid. If ctx ends after the accurate log-likelihood has been computed, Losses
-// returns the losses so far and the error of ctx.
+// log-likelihood under each element of settings. The argument theta has the same form as
+// in LogLikelihood.At. It is an error if the accurate log-likelihood cannot be computed,
+// or if settings are invalid. If ctx ends after the accurate log-likelihood has been
+// computed, Losses returns the losses so far and the error of ctx.
 func (p *File) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Evaluation, []Loss, error) {
 	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {

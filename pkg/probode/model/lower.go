@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// An index finds the object with a given ID.
+// An index maps IDs to the objects of a model.
 type index struct {
 	m           *Model
 	params      map[string]bool
@@ -45,7 +45,7 @@ func (m *Model) newIndex(params map[string]bool) *index {
 }
 
 // The type lowering contains the equations of a model under one condition while the
-// function lower() derives them.
+// method lower() derives these equations.
 type lowering struct {
 	*index
 	system
@@ -60,7 +60,7 @@ type lowering struct {
 }
 
 // The method lower() derives the equations of the model under condition c. If pre is not
-// nil, preequilibration under the condition pre comes first.
+// nil, the model is first preequilibrated under the condition pre.
 func (ix *index) lower(c, pre *condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
 		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*row{}}
@@ -79,8 +79,8 @@ func (ix *index) lower(c, pre *condition) *lowering {
 		l.set[s.id] = s.value
 	}
 
-	// This loop is only for parameters that the condition sets. Constants are evaluated
-	// by the method at() when a formula uses them.
+	// This loop evaluates only the parameters that the condition sets. Constants are
+	// evaluated by the method at() when a formula uses them.
 	for id := range l.set {
 		if ix.params[id] {
 			l.now[id] = l.at0(id, c.where)
@@ -107,8 +107,9 @@ func (ix *index) lower(c, pre *condition) *lowering {
 	return l
 }
 
-// sameSizes fails if the size of a compartment changes after preequilibration, because no
-// specification says whether amounts or concentrations then stay the same.
+// sameSizes reports an error if the size of a compartment changes after preequilibration,
+// because no specification defines whether the amounts or the concentrations stay the
+// same in this case.
 func (ix *index) sameSizes(pre, c *condition) {
 	sizes := map[string]*expr.Node{}
 	for _, s := range pre.set {
@@ -121,7 +122,7 @@ func (ix *index) sameSizes(pre, c *condition) {
 	}
 }
 
-// at0 returns the value of an ID at the start.
+// The method at0() returns the formula for the value of an ID at the start.
 func (l *lowering) at0(id string, from source.Where) *expr.Node {
 	if n := l.start[id]; n != nil {
 		return n
@@ -202,7 +203,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 	return nil
 }
 
-// start0 replaces each name in a formula by its value at the start.
+// The method start0() replaces each name in a formula by its value at the start.
 func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -237,7 +238,7 @@ func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	return n.Substitute(by)
 }
 
-// The method event() writes an event in terms of time, states and parameters.
+// The method event() expresses an event in terms of time, states and parameters.
 func (l *lowering) event(e equations.Event) equations.Event {
 	jumps := make([]equations.Jump, len(e.Jumps))
 	for i, j := range e.Jumps {
@@ -260,8 +261,8 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	return e
 }
 
-// The method row() writes a measurement in terms of time, states and parameters. Rows of
-// one observable with the same parameters share their formulas.
+// The method row() expresses the formulas of a measurement in terms of time, states and
+// parameters. Rows of one observable with the same parameters share their formulas.
 func (l *lowering) row(index int) row {
 	d := &l.m.Data[index]
 	key := d.Observable
@@ -289,8 +290,8 @@ func (l *lowering) row(index int) row {
 			r.formula = l.increase(o.id, r.formula, d).Simplify()
 			f = r.formula
 		}
-		// In the formula of the noise, the ID of the observable stands for its formula, unless
-		// the model uses that ID for something else.
+		// In the formula of the noise, the ID of the observable stands for its formula,
+		// unless the model itself defines that ID.
 		if !l.isModels(o.id) {
 			by[o.id] = f
 		}
@@ -316,16 +317,16 @@ func (l *lowering) isModels(id string) bool {
 	return l.index.states[id] != nil || l.constants[id] != nil || l.assignments[id] != nil || l.params[id]
 }
 
-// The function placeholders() adds the values of placeholders such as
-// observableParameter1_id.
+// The function placeholders() adds to a map the values of placeholders, which have names
+// such as observableParameter1_id.
 func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.Node) {
 	for i, v := range values {
 		by[placeholder(prefix, i+1, id)] = v
 	}
 }
 
-// placeholdersFit fails unless the row has values for exactly those placeholders that its
-// formulas contain.
+// placeholdersFit reports an error unless the row has values for exactly those
+// placeholders that its formulas contain.
 func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]*expr.Node) {
 	asked := map[string]bool{}
 	for _, name := range o.symbols() {
@@ -343,8 +344,8 @@ func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]
 	}
 }
 
-// The method autonomous() fails if a system with preequilibration depends on time,
-// because PEtab does not define the time at which preequilibration begins.
+// The method autonomous() reports an error if a system with preequilibration depends on
+// time, because PEtab does not define the time at which preequilibration begins.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.rates {
 		if slices.Contains(r.Symbols(), expr.Time) {
@@ -353,8 +354,8 @@ func (l *lowering) autonomous(condition string) {
 	}
 }
 
-// The method timeless() fails if an observable depends on time and is measured at the
-// steady state.
+// The method timeless() reports an error if the formulas of an observable that is
+// measured at the steady state depend on time.
 func (l *lowering) timeless(r row, d *Observation) {
 	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), expr.Time) {
@@ -363,7 +364,8 @@ func (l *lowering) timeless(r row, d *Observation) {
 	}
 }
 
-// The method steady() fails if a system that must reach a steady state has events.
+// The method steady() reports an error if a system that must reach a steady state has
+// events.
 func (l *lowering) steady(condition string) {
 	if l.steadyAsked {
 		return

@@ -7,7 +7,7 @@ import (
 )
 
 // A File holds the contents of a model file: parameters, and one or more models that
-// share them, with their data.
+// share these parameters, with the data of each model.
 type File struct {
 	Name     string
 	Params   []Parameter
@@ -21,7 +21,7 @@ type File struct {
 //
 // Formulas may contain the time, the IDs of states, constants and assignments of the
 // model, and the IDs of parameters of the file. For each condition, File.Instances
-// rewrites them in terms of time, states and parameters only.
+// rewrites the formulas in terms of time, states and parameters only.
 type Model struct {
 	equations.Equations
 	start float64 // the time of the initial values
@@ -33,8 +33,8 @@ type Model struct {
 	timeName string // the name of the time in the model file
 }
 
-// A Parameter is a parameter of a File. It may be estimated or known. All values are on
-// the linear scale; Scale does not change this.
+// A Parameter is a parameter of a File. A parameter may be estimated or known. All values
+// are on the linear scale, whatever Scale is.
 type Parameter struct {
 	ID, name     string
 	Nominal      float64 // NaN if the file gives none
@@ -55,7 +55,8 @@ const (
 	Log10 Scale = "log10"
 )
 
-// An observable is a quantity of a model that can be measured, with its noise.
+// An observable is a quantity of a model that can be measured, and the distribution of
+// its measurements.
 type observable struct {
 	id, name string
 	formula  *expr.Node
@@ -63,15 +64,16 @@ type observable struct {
 	freedom  *expr.Node // see noiseDistribution; nil for all but Student
 
 	// The field limit is the lower limit of quantification, which is a number (see
-	// [bayes.Censored]). It is nil if there is none.
+	// [bayes.Censored]). The field is nil if there is no such limit.
 	limit *expr.Node
 
-	// The field increase means that the measured value is the increase of the formula
-	// since the previous measurement of the observable, or since the start.
+	// The field increase means that the measured value is the increase of the formula's
+	// value since the previous measurement of the observable, or since the start.
 	increase bool
 
 	// The measurement and the formula are both transformed to the scale in the field
-	// scale. The transformed measurement is distributed around the transformed formula.
+	// scale. The distribution of the transformed measurement is centred at the
+	// transformed value of the formula.
 	scale        Scale // Lin for counts
 	distribution noiseDistribution
 	where        source.Where
@@ -98,18 +100,18 @@ type Observation struct {
 	Time                        float64 // +Inf: at the steady state
 	Value                       float64
 
-	// observableParams are the values of the placeholders observableParameter1_… and so
-	// on in the formulas of the observable. The elements of noiseParams are the values
-	// of noiseParameter1_… and so on.
+	// The elements of observableParams are the values of the placeholders
+	// observableParameter1_… and so on in the formulas of the observable. The elements of
+	// noiseParams are the values of the placeholders noiseParameter1_… and so on.
 	observableParams, noiseParams []*expr.Node
 
 	dataset, replicate string // may be empty
 	where              source.Where
 }
 
-// A noiseDistribution is the distribution of a measurement around the formula of its
-// observable. The measurement and the formula are both transformed to the scale of the
-// observable.
+// A noiseDistribution is the distribution of a measurement around the value of the
+// observable's formula. The measurement and this value are both transformed to the scale
+// of the observable.
 type noiseDistribution string
 
 const (
@@ -123,7 +125,7 @@ const (
 
 // A Prior is a distribution of a parameter. Type is one of the types that MODELFILE.md
 // lists, or "" for no prior. A and B are the parameters of the distribution, in the order
-// of that list; B is 0 if there is only one.
+// that MODELFILE.md gives; B is 0 if the distribution has only one parameter.
 type Prior struct {
 	Type string
 	A, B float64

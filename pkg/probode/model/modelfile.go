@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// modelFile reads a model file. Its format is that of yaml2sbml, with additional keys
+// modelFile reads a model file. The format is that of yaml2sbml, with additional keys
 // such as name, data and events. MODELFILE.md, in the folder of this package, describes
 // the format.
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
@@ -99,7 +99,8 @@ type modelReader struct {
 	fixed     []fixed
 }
 
-// id fails unless v can be a name in formulas.
+// The method id() returns v. If v cannot be a name in formulas, the method reports an
+// error.
 func (r *modelReader) id(line int, what, v string) string {
 	if !source.IsID(v) || expr.Reserved(v) {
 		r.Failf(line, "%s is %q: want letters, digits and _, not beginning with a digit, and not a reserved word such as \"inf\" or \"and\"", what, v)
@@ -107,7 +108,7 @@ func (r *modelReader) id(line int, what, v string) string {
 	return v
 }
 
-// The method name() returns the ID under a key.
+// The method name() returns the ID that is the value of a key.
 func (r *modelReader) name(n *source.Node, key string) string {
 	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
 	if v == r.time || v == expr.Time {
@@ -116,12 +117,14 @@ func (r *modelReader) name(n *source.Node, key string) string {
 	return v
 }
 
-// The method formula() reads the formula under a key, which must not be absent.
+// The method formula() reads the formula that is the value of a key; the key must be
+// present.
 func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
 	return r.finish(n.LineOf(key), key, r.File.Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
 }
 
-// The method condition() reads the condition under a key, which must not be absent.
+// The method condition() reads the condition that is the value of a key; the key must be
+// present.
 func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	line, text := n.LineOf(key), n.Must("an entry", key)
 	e, err := expr.Parse(text, r.callables...)
@@ -134,8 +137,8 @@ func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	return r.expand(line, key, e)
 }
 
-// The method finish() does the same as expand(), but it fails if the formula is a
-// condition.
+// The method finish() does the same as expand(), and also reports an error if the formula
+// is a condition.
 func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	if e = r.expand(line, key, e); e.Boolean() {
 		r.Failf(line, "%s is a condition: want a number", key)
@@ -144,7 +147,7 @@ func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 }
 
 // The method expand() expands calls of functions that the file defines, and replaces the
-// name of the time in the file by expr.Time.
+// name that the file uses for the time by expr.Time.
 func (r *modelReader) expand(line int, key string, e *expr.Node) *expr.Node {
 	e, err := e.Expand(r.lambdas)
 	if err != nil {
@@ -190,10 +193,10 @@ func (r *modelReader) functions(list []*source.Node) {
 	}
 }
 
-// The method parameter() reads a parameter, whose key estimate says whether it is
-// estimated. Without this key, the parameter is estimated if it has a bound or a prior.
+// The method parameter() reads a parameter. The parameter is estimated if its key
+// "estimate" is 1; without this key, it is estimated if it has a bound or a prior.
 //
-// A layered parameter is kept for addLayers.
+// A layered parameter is stored for the method addLayers().
 func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {
 	n.Mapping("a parameter", "parameterId", "parameterName", "nominalValue", "parameterScale", "lowerBound", "upperBound", "estimate",
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters", "perCondition")
@@ -210,7 +213,7 @@ func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {
 	return p, layered
 }
 
-// observable reads an observable.
+// The method observable() reads an observable.
 func (r *modelReader) observable(n *source.Node) observable {
 	n.Mapping("an observable", "observableId", "observableName", "observableFormula", "observableTransformation",
 		"increase", "lowerLimit", "noiseFormula", "degreesOfFreedom", "noiseDistribution")
@@ -245,8 +248,8 @@ func (r *modelReader) observable(n *source.Node) observable {
 	return o
 }
 
-// checkNames fails if an ID has two meanings, or if an event sets something other than a
-// state.
+// checkNames reports an error if an ID has two meanings, or if an event sets an ID that
+// is not a state.
 func (r *modelReader) checkNames(p *File, m *Model) {
 	seen := map[string]source.Where{}
 	name := func(id string, w source.Where) {

@@ -10,12 +10,12 @@ import (
 )
 
 // Observables returns the observed quantities of an experiment of p as a function of
-// time, state, and θ, where θ is the same as in ODE. The function computes each
+// time, state, and θ, where θ is the same as in ODE. The function at() computes each
 // distinct formula in the rows of the experiment once, and writes one value into dst for
-// each element of names. It allocates nothing, and may be called by any number of
-// goroutines. A name is the ID of an observable. An observable has several formulas if
-// its rows have different parameters. The second formula is then called ID_2, the third
-// ID_3, and so on. If the experiment has no data, the function computes the formulas of
+// each element of names. The function allocates no memory, and may be called by any
+// number of goroutines. Each name is the ID of an observable. An observable has several
+// formulas if its rows have different parameters. The second formula is then named ID_2,
+// the third ID_3, and so on. If the experiment has no data, at() computes the formulas of
 // all observables that need no parameters from a row.
 func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, t float64, x, theta []float64), err error) {
 	formulas := []*expr.Node{}
@@ -47,7 +47,8 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 }
 
 // The method unmeasured() adds the formulas of the observables of a model without data.
-// To rewrite the formulas, it makes a row for each observable.
+// To express these formulas in terms of states and parameters, the method makes a row of
+// data for each observable.
 func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
 	m := *e.model

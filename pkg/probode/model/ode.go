@@ -17,19 +17,19 @@ import (
 //	θ = the values of all p.Params on the linear scale, in their order,
 //
 // from the start of the model to the last finite time of a row, or over one unit of time
-// if no row has a finite time after the start. F, FJ and FTheta are exact, allocate
-// nothing once their first calls are done, and may be called by any number of goroutines.
-// Band is set if a banded Jacobian costs less than a dense one. Events contains the
-// switches, at which f changes its form, and the events of the experiment. If an event
-// and a measurement have the same time, the measurement is made after the event, unless
-// SeenAfter is false.
+// if no row has a finite time after the start. F, FJ and FTheta are exact, allocate no
+// memory after their first calls, and may be called by any number of goroutines. Band is
+// set if a banded Jacobian costs less than a dense one. Events contains the switches, at
+// which f changes its form, and the events of the experiment. If an event and a
+// measurement happen at the same time, the measurement is made after the event, unless
+// SeenAfter of the event is false.
 //
-// Theta contains the nominal values. A parameter without a nominal value gets the value 0
-// if nothing in p uses it; otherwise ODE fails.
+// Theta contains the nominal values. A parameter without a nominal value has the value 0
+// if nothing in p uses it; otherwise ODE returns an error.
 //
-// If preequilibration precedes the experiment, Start computes the steady state. That
-// allocates memory and takes as long as a solve. If there is no steady state, x₀ is NaN,
-// which solvers report.
+// If preequilibration precedes the experiment, Start computes the steady state. Computing
+// the steady state allocates memory and takes as long as a solve. If there is no steady
+// state, x₀ is NaN, and solvers return an error.
 func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 	c, err := p.compile(e)
 	if err != nil {
@@ -77,7 +77,7 @@ func (p *File) nominal() ([]float64, error) {
 }
 
 // The method complete() returns an error if a parameter that is used has no finite value.
-// It sets all other values that are not finite to 0.
+// All other values that are not finite are set to 0.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
 	for i, v := range theta {
@@ -101,7 +101,7 @@ func (p *File) complete(theta []float64) error {
 	return nil
 }
 
-// A compiledInstance is an experiment whose formulas are compiled to programs.
+// A compiledInstance is an experiment with programs that evaluate its formulas.
 type compiledInstance struct {
 	e      *Instance
 	title  string
@@ -168,7 +168,7 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 	return c, nil
 }
 
-// The method symbols() adds the names on which the states of a system depend.
+// The method symbols() adds to a map the names on which the states of a system depend.
 func (s *system) symbols(to map[string]bool) {
 	add := func(list ...*expr.Node) {
 		for _, name := range expr.SymbolsOf(list...) {
@@ -186,8 +186,8 @@ func (s *system) symbols(to map[string]bool) {
 	}
 }
 
-// The method system() converts s to a Problem over one unit of time. If c.pre is not nil,
-// the Problem begins with the steady state of c.pre.
+// The method system() converts s to a Problem whose time span is one unit of time. If
+// c.pre is not nil, the Problem starts from the steady state that c.pre finds.
 func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 	d, n, start := len(s.states), len(c.params), c.e.model.start
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
@@ -213,8 +213,8 @@ func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 	if q.Band != nil {
 		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower
 	}
-	// The Jacobian of a large model is compiled only when it is needed. Explicit methods
-	// never need it.
+	// The Jacobian is compiled only when it is needed, because compiling that of a large
+	// model takes time. Explicit methods never need the Jacobian.
 	both := sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, s.rates, expr.Jacobian(s.rates, s.states), func(i, j int) int {
 			if q.Band != nil {
@@ -242,8 +242,9 @@ func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 	return q, nil
 }
 
-// pullback returns the Pullback of q, whose rates depend on inputs. It returns NaN if a
-// derivative is NaN. This can happen because of a branch of a formula that is not active.
+// The function pullback() returns the Pullback of q, whose rates depend on the inputs.
+// The Pullback returns NaN if a derivative is NaN, which can happen because of a branch
+// of a formula that is not active.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -260,8 +261,8 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 }
 
 // gradientOf returns a program for the gradient of a weighted sum of expressions with
-// respect to inputs, which are the time, the states and the parameters. The weights are
-// further inputs.
+// respect to the inputs, which are the time, the states and the parameters. The weights
+// of the sum are additional inputs of the program.
 func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		weights := weights(len(of))
@@ -273,7 +274,8 @@ func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatte
 	})
 }
 
-// weightName is the prefix of the name of each weight. No other name contains a space.
+// weightName is the prefix of the name of each weight. Other names do not contain spaces,
+// so they differ from the names of the weights.
 const weightName = "weight "
 
 // The function weights() returns the names of n weights.
@@ -285,8 +287,8 @@ func weights(n int) []string {
 	return names
 }
 
-// The method weighted() evaluates a program from gradientOf. The caller must put the
-// machine back into the pool.
+// The method weighted() evaluates a program that gradientOf has made. The caller must put
+// the machine back into the pool.
 func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *machine {
 	m := s.pool.Get().(*machine)
 	m.in[0] = t
@@ -297,8 +299,8 @@ func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *ma
 	return m
 }
 
-// The method add() adds the outputs of a program from gradientOf to dx and dtheta, and
-// returns the derivative with respect to time.
+// The method add() adds the outputs of a program made by gradientOf to the slices dx and
+// dtheta, and returns the derivative with respect to time.
 func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	for k, v := range out {
 		switch i := s.place[k]; {
@@ -314,7 +316,7 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 }
 
 // The method start() sets the initial state of q and the derivatives of this state. If q
-// begins with a steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x*
+// starts from a steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x*
 // ∂x*/∂θ.
 func (c *compiledInstance) start(q *probode.Problem, s *system) error {
 	d, n := len(s.states), len(c.params)
@@ -352,8 +354,8 @@ func (c *compiledInstance) start(q *probode.Problem, s *system) error {
 
 // The function derivatives() returns a program for the derivatives of expressions with
 // respect to names, with one row for each expression. The program is compiled when it is
-// first needed, because many solves do not need it and it can be the longest of the
-// programs.
+// first needed, because many solves do not need it, and it can be the longest program of
+// a model.
 func derivatives(inputs []string, of []*expr.Node, names []string, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j }, held...)
@@ -364,7 +366,7 @@ func derivatives(inputs []string, of []*expr.Node, names []string, held ...strin
 	})
 }
 
-// stateNames returns the IDs of the states with their units.
+// stateNames returns the IDs of the states, each followed by the unit of the state.
 func (c *compiledInstance) stateNames(s *system) []string {
 	names := slices.Clone(s.states)
 	for i := range c.e.model.States {
@@ -377,8 +379,8 @@ func (c *compiledInstance) stateNames(s *system) []string {
 }
 
 // The function band() returns the band of the Jacobian of a system if banded elimination
-// is cheaper than dense elimination, and nil otherwise. With kl diagonals below the main
-// one and ku diagonals above it, elimination with row exchanges costs d kl (kl+ku)
+// is cheaper than dense elimination, and nil otherwise. If there are kl diagonals below
+// the main diagonal and ku above it, elimination with row exchanges costs d kl (kl+ku)
 // operations instead of d³/3.
 func band(s *system) *probode.Bandwidth {
 	b, d := probode.Bandwidth{}, len(s.states)
@@ -463,7 +465,8 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 	return nil
 }
 
-// newTrigger returns a function that is positive where a condition is true.
+// newTrigger returns a trigger function, which is positive where the given condition is
+// true.
 func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta []float64) float64, error) {
 	g, _ := condition.Margin()
 	p, err := newProgram(inputs, []*expr.Node{g})
@@ -474,8 +477,8 @@ func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta
 	}, err
 }
 
-// The method jump() returns an event with its Jump and JumpPullback. If two jumps set the
-// same state, the later one takes effect.
+// The method jump() returns an event whose fields Jump and JumpPullback are set. If two
+// jumps set the same state, the later one takes effect.
 func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event, err error) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
@@ -510,7 +513,7 @@ func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []stri
 	return e, nil
 }
 
-// A program evaluates expressions. Any number of goroutines may use it.
+// A program evaluates expressions. Any number of goroutines may use a program.
 type program struct {
 	pool sync.Pool
 }
@@ -536,8 +539,8 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program
 }
 
 // The method take() evaluates the program and returns the machine with the outputs; the
-// caller must put it back into the pool. Elements of theta beyond the inputs of the
-// program are ignored.
+// caller must put the machine back into the pool. If theta has more elements than the
+// program has inputs for them, the last elements are ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t
@@ -561,7 +564,7 @@ func (p *program) eval1(dst, in []float64) {
 }
 
 // A scatter evaluates a vector and the entries of a sparse matrix, and writes each entry
-// to its place in the matrix.
+// to its position in the matrix.
 type scatter struct {
 	*program
 	first int

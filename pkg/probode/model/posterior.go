@@ -15,23 +15,24 @@ import (
 )
 
 // Posterior returns the posterior of p: the estimated parameters with their priors, and
-// an experiment for each condition that has data. All parameters are on the linear scale;
-// their Scale does not change this. Its log-likelihood is defined as in LogLikelihood.
+// an experiment for each condition that has data. All parameters are on the linear scale,
+// whatever their Scale is. The log-likelihood of the posterior is defined as in
+// LogLikelihood.
 //
-// A prior is truncated at the bounds of its parameter. If a parameter has no prior, its
-// prior is uniform between its bounds, on its scale, as in PEtab.
+// A prior is truncated at the bounds of its parameter. If the file gives no prior for a
+// parameter, its prior is uniform between its bounds, on its scale, as in PEtab.
 //
-// Its Setup solves the equations with Radau of order 5, without solver noise (Alpha is
-// 0). The grid is the same for all θ. It is chosen by an error-controlled solve at the
-// nominal parameters, with a relative tolerance of 10⁻⁶. If an event has a trigger, the
-// steps are chosen at every θ instead. To see the effect of another solver, change Method,
-// Mesh and Alpha.
+// The Setup of the posterior solves the equations with Radau of order 5, without solver
+// noise (Alpha is 0). The grid is the same for all θ. The grid is chosen by an
+// error-controlled solve at the nominal parameters, with a relative tolerance of 10⁻⁶. If
+// the model has an event with a trigger, the steps are chosen anew for every θ. To see
+// the effect of another solver, change Method, Mesh and Alpha.
 //
-// A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, gets
-// its own column in Data and Observe. This column contains no data. Measurements at a
-// steady state form a separate experiment, which begins in that state. An accurate solver
-// finds steady states, including those of preequilibration, so they are free of the error
-// and the noise of Method.
+// A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, has its
+// own column in Data and Observe. This column contains no data. Measurements at a steady
+// state form a separate experiment, which begins in that state. All steady states,
+// including those of preequilibration, are computed by an accurate solver, so they
+// contain neither the error nor the noise of Method.
 //
 // It is an error if an estimated parameter has neither a prior nor bounds, if a parameter
 // that the model uses has no nominal value, if no parameter is estimated, or if there are
@@ -87,23 +88,24 @@ func (p *File) estimated() (list []int) {
 	return list
 }
 
-// Point returns the parameters of Posterior that correspond to theta. As in
-// LogLikelihood.At, theta contains the values of all parameters on the linear scale.
-// Many published optima lie on the edge of the support of a prior. That edge is
-// infinitely far away on an unbounded scale. Point therefore moves a value on or beyond
-// the edge into the support. The distance from the edge is then 10⁻⁹ times the width of
-// the support, on the scale of the parameter if possible.
+// Point returns the values of the parameters of Posterior that correspond to theta. As in
+// LogLikelihood.At, theta contains the values of all parameters on the linear scale. Many
+// published optima lie on the edge of the support of a prior. On a scale on which the
+// support is unbounded, the edge is infinitely far away. Point therefore moves a value
+// that lies on or beyond the edge into the support. The new distance from the edge is
+// 10⁻⁹ times the width of the support, on the scale of the parameter if possible.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
-// Start does the same as Point for a search that begins at theta, such as the end point
-// of a fit. It keeps a distance of a hundredth of the width of the support, because the
-// density is so flat near an edge that a search on an unbounded scale would not leave it.
+// Start does the same as Point, for searches that begin at theta, where theta may be the
+// end point of a fit. Start keeps a distance of a hundredth of the width of the support
+// from each edge, because near an edge the density on an unbounded scale is so flat that
+// a search would not leave this region.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
-// The method inside() returns the parameters of Posterior. If the distance of a value
-// from an edge of the support does not exceed the argument near, the value is moved to
-// the distance given by the argument edge. Both distances are fractions of the width of
-// the support.
+// The method inside() returns the values of the parameters of Posterior. If the distance
+// of a value from an edge of the support does not exceed the argument `near`, the value
+// is moved to the distance given by the argument `edge`. Both distances are fractions of
+// the width of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -142,14 +144,14 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 }
 
 // A place is the position of the expected value of a row among the expected values of its
-// experiment. The method observed() returns the experiments.
+// experiment. The method observed() returns these experiments.
 type place struct {
 	at  int           // position of its expected value
 	own []paramSource // parameters of its distribution
 }
 
-// A paramSource says where to find a parameter of a distribution. The parameter is either
-// a known value or one of the expected values.
+// A paramSource specifies where a parameter of a distribution is found. The parameter is
+// either a known value or one of the expected values.
 type paramSource struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
@@ -158,12 +160,12 @@ type paramSource struct {
 // The method observed() returns the data of an experiment as experiments of package
 // bayes. The data at finite times form the first experiment, and the data at the steady
 // state form the second. An experiment without data is omitted. The parameters whose
-// indices are in free are unknown; theta has the values of the others. The result places
-// has an element for each row of the experiment.
+// indices are in the argument free are unknown; theta contains the values of the other
+// parameters. The result places contains one element for each row of the experiment.
 //
-// If the argument likelihood is true, a parameter of a distribution gets a column even if
-// it is a parameter of the model, so that its value can be read. The problems then have
-// only those parameters on which states depend.
+// If the argument likelihood is true, a parameter of a distribution has a column even if
+// it is a parameter of the model, so that its value can be read. If likelihood is true,
+// the problems have only those parameters on which the states depend.
 func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are sorted by time, so rows at the steady state are last.
 	rows := c.e.rows
@@ -182,8 +184,8 @@ func (p *File) observed(c *compiledInstance, theta []float64, free []int, likeli
 		q := *part.ode
 		q.Theta = theta
 		w := &writer{p: p, e: c.e, separate: likelihood, x: bayes.Experiment{Name: c.e.Condition, Problem: &q, Data: &bayes.Data{}}, known: map[string]*expr.Node{}}
-		// A known parameter has a name only if the states depend on it: a condition may have
-		// replaced it by a number or another parameter.
+		// A known parameter has a name only if the states depend on it: in some
+		// conditions the parameter is replaced by a number or by another parameter.
 		w.x.Params = make([]string, len(p.Params))
 		for i, v := range p.Params {
 			moves, unknown := slices.Contains(c.moves, i), slices.Contains(free, i)
@@ -245,8 +247,9 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	}
 }
 
-// The method rows() writes the data, and returns the places of the rows. If a formula has
-// several rows at one time, each of them is in a separate column.
+// The method rows() adds the measurements to the data, and returns the places of the
+// rows. If several rows at the same time have the same formula, each of these rows is in
+// a separate column.
 func (w *writer) rows(rows []row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // indices of the time and of the column
@@ -321,8 +324,8 @@ func (w *writer) observe() error {
 	if err != nil {
 		return err
 	}
-	// theta may have one more element after the parameters: the noise scale of the
-	// solver.
+	// The argument theta may have one more element after the parameters: the noise scale
+	// of the solver.
 	n, d := len(w.params), len(w.e.states)
 	slopes := derivatives(inputs, formulas, inputs[1:])
 	w.x.Observe = func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta) }
@@ -340,8 +343,8 @@ func (w *writer) observe() error {
 	return nil
 }
 
-// noNoise is the distribution of a column without measurements. A draw from it is the
-// expected value.
+// noNoise is the distribution of a column without measurements. A draw from this
+// distribution is the expected value itself.
 type noNoise struct{}
 
 func (noNoise) Own() []bayes.Value                                { return nil }

@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A family is a type of prior.
+// A family is a parametric family of priors.
 type family struct {
 	name  string
 	form  string // names of the parameters, separated by ;
@@ -61,8 +61,8 @@ var families = func() []family {
 	}
 }()
 
-// familyNamed returns the family with the given name, ignoring case. If there is none,
-// the result has the name "".
+// familyNamed returns the family with the given name, ignoring case. If there is no such
+// family, the result has the name "".
 func familyNamed(name string) family {
 	for _, f := range families {
 		if strings.EqualFold(f.name, name) {
@@ -123,7 +123,7 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The formulas overflow if the parameters are extreme.
+	// The formulas of the distributions overflow if the parameters are extreme.
 	if m := d.Quantile(0.5); math.IsInf(m, 0) || !(math.Abs(d.LogProb(m)) <= math.MaxFloat64) {
 		return nil, fmt.Errorf("its median is %g, with log density %g: want less extreme parameters", m, d.LogProb(m))
 	}
@@ -233,8 +233,8 @@ func (d scalePrior) plain() bayes.Distribution {
 	return d
 }
 
-// laplace is gonum's distribution with correct quantiles for p = 0 and p = 1, where
-// gonum's method panics or has a rounding error.
+// The type laplace is gonum's Laplace distribution with correct quantiles for p = 0 and p
+// = 1, for which gonum's method panics or has a rounding error.
 type laplace struct{ distuv.Laplace }
 
 func (l laplace) Quantile(p float64) float64 {
@@ -247,7 +247,8 @@ func (l laplace) Quantile(p float64) float64 {
 	return l.Laplace.Quantile(p)
 }
 
-// cauchy is the distribution of Mu + Scale tan U, where U is uniform on (−π/2, π/2).
+// The type cauchy is the Cauchy distribution: that of Mu + Scale tan U, where U is
+// uniform on (−π/2, π/2).
 type cauchy struct{ Mu, Scale float64 }
 
 func (c cauchy) LogProb(x float64) float64 {
@@ -277,8 +278,7 @@ func (d scalePrior) LogProb(x float64) float64 {
 	return d.Of.LogProb(d.On.of(x)) - math.Log(d.On.slope(x)) - math.Log(d.mass())
 }
 
-// Quantile returns the value, on the linear scale, below which the distribution has
-// probability p.
+// Quantile returns the p-quantile of the distribution, on the linear scale.
 func (d scalePrior) Quantile(p float64) float64 {
 	switch p {
 	case 0:

@@ -27,14 +27,15 @@ type ProfileLikelihood struct {
 	Points    []ProfilePoint // by value, including the optimum
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
 	// profile stays above the threshold up to a bound or, if there is no bound, over ten
-	// units of the scale. The data then do not determine the parameter on that side. If
-	// Err is not nil, a closed end may merely be the point at which the computation of the
+	// units of the parameter's coordinate in a search (powers of ten, on a logarithmic
+	// scale). If an end is open, the data do not limit the parameter on that side. If Err
+	// is not nil, a closed end may merely be the point at which the computation of the
 	// profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
 	// Elsewhere contains, in order of the parameter's value, points outside the interval
-	// at which the log-likelihood is less than the threshold below its maximum. If there
-	// are any, the interval covers only the part of the confidence region around the
+	// at which the log-likelihood exceeds the threshold of the profile. If there are such
+	// points, the interval covers only the part of the confidence region around the
 	// optimum.
 	Elsewhere []ProfilePoint
 	Err       error // why the profile is incomplete
@@ -46,7 +47,7 @@ func (p *ProfileLikelihood) Identified() bool {
 	return p.Err == nil && !p.LowerOpen && !p.UpperOpen && len(p.Elsewhere) == 0
 }
 
-// A ProfilePoint is one value of a parameter.
+// A ProfilePoint is a point of the profile of a parameter.
 type ProfilePoint struct {
 	Value float64   // linear
 	Drop  float64   // how far the profile is below the optimum
@@ -63,22 +64,23 @@ type ProfileLikelihoods struct {
 
 // Profiles computes the profiles of all estimated parameters, starting from the best
 // optimum that Fit has found, for confidence intervals of the given level. The settings s
-// have the same meaning as for Fit; Starts and From are not used. If a profile finds a
-// better point, a new search begins there, and the profiles are computed again, at most
-// ten times. A profile that finds a better point after that is incomplete.
+// have the same meaning as for Fit; Starts and From are not used. If a better point is
+// found on a profile, a new search begins at this point, and the profiles are computed
+// again, at most ten times. If a better point is still found on a profile after the last
+// repetition, this profile is incomplete.
 //
-// A profile follows the likelihood away from the best optimum, and stops once it has
-// fallen below the threshold. If other searches ended within the interval, it is followed
-// from there as well, because the likelihood may have a second, higher ridge. The end points
-// of the other searches, and the profiles of the other parameters, show whether the likelihood
-// is above the threshold elsewhere.
+// Each profile is computed outwards from the best optimum, until the likelihood has
+// fallen below the threshold. If other searches ended within the interval, the profile is
+// also computed from their end points, because the likelihood may have a second, higher
+// ridge. The end points of the other searches, and the profiles of the other parameters,
+// show whether the likelihood exceeds the threshold outside the interval.
 //
-// The log-likelihood at a point of a profile is less than 0.02 below its maximum over the
-// other parameters, according to the expansion there, and the ends of intervals are
-// interpolated. If ctx ends, the error is that of ctx, and profiles that are not finished
-// are incomplete.
+// According to the expansion of the log-likelihood at a point of a profile, the
+// log-likelihood there is less than 0.02 below its maximum over the other parameters. The
+// ends of intervals are interpolated. If ctx ends, the error is that of ctx, and profiles
+// that are not finished are incomplete.
 //
-// Source: Transtrum & Sethna (2012), arXiv:1201.5885, for steps along curved ridges.
+// Source for steps along curved ridges: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {
 	if !(level > 0 && level < 1) {
 		return nil, fmt.Errorf("the confidence level is %g: want a number between 0 and 1", level)
@@ -129,9 +131,9 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 }
 
 // The method sides() computes both sides of each profile, until ctx ends. The argument
-// from holds the optimum, by estimated parameter. If the argument restart is true and a
-// profile finds a higher point, the error is a *higherError, and the other sides may be
-// missing.
+// `from` contains the coordinates of the optimum. If the argument restart is true and a
+// higher point is found on a profile, the error is a *higherError, and the other sides
+// may be missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
 	sides := make([]side, 2*len(f.free))
 	for i := range sides {
@@ -153,11 +155,12 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 	return sides, err
 }
 
-// extend follows the profiles from other ends of searches, too. If the likelihood has two
-// ridges, the profile is the higher of them, but a profile that begins at the best optimum
-// stays on its own. For each closed end of an interval, extend begins at the end of a
-// search within the interval that is nearest to it. The interval grows if the likelihood
-// stays above the threshold for longer there.
+// The method extend() also computes the profiles from the end points of other searches.
+// If the likelihood has two ridges, the profile is the maximum over both, but a profile
+// that is computed from the best optimum stays on the ridge of this optimum. For each
+// closed end of an interval, extend() begins at the end point of the search that lies
+// within the interval and is nearest to this end. The interval grows if the likelihood
+// along the profile from this point stays above the threshold over a greater distance.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
 		rounds = 3
@@ -213,7 +216,8 @@ func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best
 	return nil
 }
 
-// join makes s end where t ends if that is farther out.
+// The method join() extends the side s to the end of the side t, if this end is farther
+// from the optimum.
 func (s *side) join(t side, k int, sign float64) {
 	if !(sign*(t.end-s.end) > 0) {
 		return
@@ -233,7 +237,8 @@ func (s *side) join(t side, k int, sign float64) {
 	s.end, s.open, s.err = t.end, t.open, t.err
 }
 
-// within returns the coordinates of theta, moved to the bounds if it is outside.
+// The method within() returns the coordinates of theta. Values outside the bounds are
+// moved to the bounds.
 func (f *fitting) within(theta []float64) []float64 {
 	x := make([]float64, len(f.boxes))
 	for i, j := range f.free {
@@ -243,8 +248,8 @@ func (f *fitting) within(theta []float64) []float64 {
 	return x
 }
 
-// A higherError says that a profile has found a point above the optimum around which it
-// is computed.
+// A higherError is the error that a point of a profile has a higher log-likelihood than
+// the optimum from which the profile is computed.
 type higherError struct {
 	name  string
 	at    []float64 // values of all parameters on the linear scale
@@ -266,17 +271,17 @@ type side struct {
 	end  float64 // of the interval, a coordinate
 	open bool
 	err  error
-	// begun is the distance from the optimum of the last other end of a search from which
-	// the profile was followed.
+	// The field begun is the distance from the optimum of the last end point of another
+	// search from which the profile was computed.
 	begun float64
 }
 
-// The method side() computes the profile of coordinate k in one direction, until it is
-// below the threshold. From each point the next one is predicted by the expansion there,
-// and then the log-likelihood is maximised over the other coordinates. Steps are chosen
-// so that √drop, which is linear for a Gaussian likelihood, rises by a fifth of its
-// threshold. The log-likelihood at the point from is below its best value by the argument
-// below.
+// The method side() computes the profile of coordinate k in one direction, until the
+// profile is below the threshold. At each point, the expansion of the log-likelihood
+// predicts the next point, and then the log-likelihood is maximised over the other
+// coordinates. The length of a step is chosen so that √drop, which is linear for a
+// Gaussian likelihood, rises by a fifth of its threshold. The argument `below` is the
+// difference between the best log-likelihood and that at the point `from`.
 func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
@@ -344,13 +349,14 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 	return s
 }
 
-// The method crossing() returns the coordinate k at which the profile falls through the threshold goal²,
-// which lies between the points inside and outside, and adds the points that it computes
-// to s. The square root of the drop is interpolated, because it is linear for a Gaussian
-// likelihood. For other likelihoods one interpolation can be far off, for example where
-// the profile levels off just below the threshold. So the bracket shrinks until a point
-// has a log-likelihood close to the threshold, or until the log-likelihood cannot be
-// maximised over the other coordinates.
+// The method crossing() returns the value of coordinate k at which the drop of the
+// profile reaches the threshold goal². The value lies between those at the points inside
+// and outside. The method adds the points that it computes to s. The square root of the
+// drop is interpolated, because it is linear for a Gaussian likelihood. For other
+// likelihoods a single interpolation can be inaccurate, for example where the drop levels
+// off just below the threshold. Therefore the bracket is reduced until a point has a
+// log-likelihood close to the threshold, or until the log-likelihood cannot be maximised
+// over the other coordinates.
 func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) float64 {
 	const (
 		most = 20  // points
@@ -379,8 +385,8 @@ func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, g
 	return inside.X[k] + between(0)
 }
 
-// The method add() adds a point, unless it is close to the last one. The argument k is
-// the profile's coordinate.
+// The method add() adds a point, unless it is close to the last point. The argument k is
+// the coordinate of the profile.
 func (s *side) add(x []float64, k int, drop float64) {
 	const apart = 0.02 // of the distance from the optimum
 	if n := len(s.x); n > 0 && math.Abs(x[k]-s.x[n-1][k]) < apart*math.Abs(x[k]-s.from) && drop < s.drop[n-1]+apart {
@@ -389,7 +395,8 @@ func (s *side) add(x []float64, k int, drop float64) {
 	s.x, s.drop = append(s.x, slices.Clone(x)), append(s.drop, drop)
 }
 
-// The method around() returns an ascent at x that can predict other points.
+// The method around() returns an ascent that starts at x, from which other points can be
+// predicted.
 func (f *search) around(x []float64, value float64) *shape.Ascent {
 	a := &shape.Ascent{Point: shape.Point{X: slices.Clone(x), Value: value}}
 	for _, b := range f.boxes {
@@ -398,10 +405,10 @@ func (f *search) around(x []float64, value float64) *shape.Ascent {
 	return a
 }
 
-// The method constrained() maximises the log-likelihood with coordinate k held at the
-// given distance from the last point. The result left is the rise that is still possible,
-// according to the expansion; it is infinite if the prediction is too far from the
-// maximum.
+// The method constrained() maximises the log-likelihood with coordinate k fixed at the
+// distance h from the last point. The result `left` is the rise of the log-likelihood
+// that is still possible according to the expansion; it is infinite if the prediction is
+// too far from the maximum.
 func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a *shape.Ascent, left float64) {
 	const (
 		most = 40 // steps
@@ -450,9 +457,9 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 	return p
 }
 
-// The method elsewhere() fills Elsewhere from the end points of searches, and from the
-// points of the profiles of the other parameters. Of points with almost the same value it
-// keeps the first one.
+// The method elsewhere() fills the field Elsewhere from the end points of searches, and
+// from the points of the profiles of the other parameters. If several points have almost
+// the same value of the parameter, the method keeps only the first of them.
 func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	var points []ProfilePoint
 	for _, o := range ends {
@@ -467,7 +474,7 @@ func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	for i := range p.ByName {
 		q, scale := &p.ByName[i], f.boxes[i].scale
 		low, high := scale.of(q.Lower), scale.of(q.Upper)
-		// The ends of the interval are accurate only to about one part in a hundred.
+		// The ends of the interval are accurate only to about 1 % of its width.
 		margin := 1e-2 * (high - low)
 		for _, point := range points {
 			point.Value = point.Theta[f.free[i]]
@@ -481,14 +488,14 @@ func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	}
 }
 
-// byValue compares points of a profile.
+// byValue compares points of a profile by the value of the parameter.
 func byValue(a, b ProfilePoint) int { return cmp.Compare(a.Value, b.Value) }
 
-// Within returns those points of the profiles and of their Elsewhere at which the
-// log-likelihood is below its maximum by at most the threshold, each with the values of
-// all parameters. The predictions at these points span a confidence band of each
-// prediction. The band is approximate, because the parameters that matter for a
-// prediction are profiled, but not the prediction itself.
+// Within returns those points of the profiles and of their fields Elsewhere at which the
+// log-likelihood is at or above the threshold, each with the values of all parameters.
+// The range of a prediction over these points is a confidence band for the prediction.
+// The band is approximate, because the profiles are those of the parameters, not of the
+// prediction.
 func (p *ProfileLikelihoods) Within() [][]float64 {
 	list := [][]float64{p.Best.Theta}
 	for _, q := range p.ByName {

@@ -18,9 +18,10 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A steadyFinder finds the steady state that a problem approaches from its start, and the
-// derivatives of that state with respect to θ. It keeps the last result, because solves
-// at one θ need it many times. Any number of goroutines may use it.
+// A steadyFinder finds the steady state that the solution of a problem approaches from
+// its initial state, and the derivatives of the steady state with respect to θ. The
+// steadyFinder stores the last result, because many solves need the steady state at the
+// same θ. Any number of goroutines may use a steadyFinder.
 type steadyFinder struct {
 	q     *probode.Problem
 	along []int // elements of θ on which the states depend
@@ -37,7 +38,7 @@ func newSteadyFinder(q *probode.Problem, along []int) *steadyFinder {
 	return &steadyFinder{q: q, along: along, ctx: context.Background()}
 }
 
-// The method within() makes later searches end when ctx ends.
+// The method within() sets the context of later searches, which end when ctx ends.
 func (r *steadyFinder) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -51,8 +52,8 @@ func (r *steadyFinder) failed() error {
 	return r.err
 }
 
-// The method state() returns the steady state at θ, and its derivatives if the argument
-// slopes is set. If no steady state is found, all numbers are NaN.
+// The method state() returns the steady state at θ, and also its derivatives if the
+// argument slopes is true. If no steady state is found, all numbers are NaN.
 func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -79,19 +80,21 @@ func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) 
 }
 
 const (
-	// restTolerance is the relative tolerance of the steps towards a steady state.
+	// restTolerance is the relative tolerance of the steps in the search for a steady
+	// state.
 	restTolerance = 1e-10
 	// A state is steady if, over each of the last two spans, its change relative to its
 	// largest absolute value so far does not exceed the constant settled. The end of each
 	// span is ten times as far from the start as the end of the previous span.
 	settled = 1e-11
-	// restLast is the time after the start at which the search gives up.
+	// If there is no steady state by the time restLast after the start, the search ends
+	// with an error.
 	restLast = 1e14
 )
 
-// find solves the equations up to the times 1, 10, 100, … after the start, until neither
-// the state nor its derivatives change over two consecutive spans that begin after the last
-// time at which the equations switch.
+// The method find() solves the equations up to the times 1, 10, 100, … after the start,
+// until neither the state nor its derivatives change over two consecutive spans that
+// begin after the last event.
 func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
@@ -120,9 +123,9 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 	}
 }
 
-// The function lastSwitch() returns the last time before end at which an event of q happens at θ, or −Inf
-// if there is none. Events that the state triggers do not count, because a state at rest
-// triggers none.
+// The function lastSwitch() returns the time of the last event of q before the time end,
+// for the parameters θ, or −Inf if there is no such event. Events that the state triggers
+// do not count, because a state at rest triggers no events.
 func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	last := math.Inf(-1)
 	for _, e := range q.Events {
@@ -171,9 +174,9 @@ func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (
 	return x, slope, nil
 }
 
-// realParts returns the real parts of the eigenvalues of a, as mat.Eigen computes them for
-// up to 75 rows. That type computes eigenvectors as well, which would make the
-// playground's program 2.5 % larger.
+// realParts returns the real parts of the eigenvalues of the matrix a, computed in the
+// same way as by mat.Eigen for up to 75 rows. The type mat.Eigen also computes
+// eigenvectors, so using it would make the playground's program 2.5 % larger.
 func realParts(a *mat.Dense) ([]float64, error) {
 	h := mat.DenseCopyOf(a).RawMatrix()
 	n := h.Rows
@@ -191,12 +194,12 @@ func realParts(a *mat.Dense) ([]float64, error) {
 }
 
 // The method implicit() returns the derivatives of the steady state x from the equation
-// f(x, θ) = 0: J dx = −∂f/∂θ dθ. If J is singular because combinations ℓᵀx of the states
-// are conserved, their derivatives at the start complete the equations, ℓᵀdx = ℓᵀdx₀. It
-// returns nil if the result is uncertain: if f depends on time, if J has an eigenvalue
-// with a positive real part, or if J is singular, or nearly so, for another reason. The
-// derivatives are then computed by integrating to the steady state, which takes far
-// longer.
+// f(x, θ) = 0: J dx = −∂f/∂θ dθ. If J is singular because linear combinations ℓᵀx of the
+// states are conserved, the equations are completed by ℓᵀdx = ℓᵀdx₀, where x₀ is the
+// initial state. The method returns nil if the result is uncertain: if f depends on time,
+// if J has an eigenvalue with a positive real part, or if J is singular, or nearly so,
+// for another reason. The derivatives must then be computed by integrating to the steady
+// state, which takes far longer.
 func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)
@@ -289,8 +292,9 @@ func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	return slopes
 }
 
-// The method conserved() reports whether the combination lawᵀx of the states is constant:
-// lawᵀf is zero at random states, up to rounding.
+// The method conserved() reports whether the linear combination lawᵀx of the states is
+// constant. To find out, it checks whether lawᵀf is zero at random states, up to rounding
+// errors.
 func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
 	f, at := make([]float64, len(x)), make([]float64, len(x))
@@ -312,8 +316,8 @@ func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 
 // The function calm() reports whether states and derivatives have settled. The change in
 // each state, relative to its largest absolute value so far, must not exceed the constant
-// settled. Derivatives may change by a thousand times as much. It updates peak, the
-// largest absolute value of each state so far.
+// settled. The change in the derivatives may be a thousand times as large. The function
+// calm() also updates the argument peak, the largest absolute value of each state so far.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)
 	for k, v := range x2 {
@@ -326,8 +330,8 @@ func calm(x, x2, slope, slope2, peak []float64) bool {
 	return same
 }
 
-// atRest returns a problem over the given time that begins at the steady state and stays
-// there.
+// atRest returns a problem whose time span has the given length, and whose solution is
+// constant and equal to the steady state.
 func (r *steadyFinder) atRest(length float64) *probode.Problem {
 	s := *r.q
 	s.Name += ", steady state"
@@ -347,7 +351,8 @@ func (r *steadyFinder) atRest(length float64) *probode.Problem {
 	return &s
 }
 
-// The method within() makes later searches for steady states of c end when ctx ends.
+// The method within() sets the context of later searches for steady states of c, which
+// end when ctx ends.
 func (c *compiledInstance) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {

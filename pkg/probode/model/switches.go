@@ -10,9 +10,9 @@ import (
 
 // findSwitches finds the times at which conditions in the right-hand sides change.
 //
-// A condition a < b changes where g = a − b is 0. A kink of min, max or abs also counts
-// as a condition. If g = g₀ + g₁ t, and g₀ and g₁ contain neither the time nor states,
-// the condition changes at t = −g₀/g₁.
+// A condition a < b changes at the times at which g = a − b is 0. A kink of min, max or
+// abs also counts as a condition. If g = g₀ + g₁ t, and g₀ and g₁ contain neither the
+// time nor states, the condition changes at t = −g₀/g₁.
 func (l *lowering) findSwitches() {
 	for _, c := range expr.Conditions(l.rates...) {
 		_, args := c.Operator()
@@ -21,7 +21,8 @@ func (l *lowering) findSwitches() {
 			l.switches = append(l.switches, at)
 		}
 	}
-	// No step crosses a known time at which a part of a trigger changes.
+	// If the time at which a part of a trigger changes is known, no step may cross this
+	// time.
 	for _, e := range l.events {
 		if e.Trigger == nil {
 			continue

@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// petab reads a PEtab 1 problem from its YAML file.
+// The method petab() reads a PEtab 1 problem, starting from its YAML file.
 func (f *files) petab(s *source.File, y *source.Node) *File {
 	p := &File{Name: strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))}
 	tables := petab.Read(s, y)
@@ -39,8 +39,8 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 	return p
 }
 
-// notInBoth fails if a parameter is in the parameter table and is also set by a
-// condition.
+// notInBoth reports an error if a parameter is in the parameter table and is also set by
+// a condition.
 func notInBoth(params []Parameter, conditions []condition) {
 	in := map[string]bool{}
 	for _, q := range params {
@@ -95,8 +95,8 @@ func readScale(s *source.File, line int, what, v string) Scale {
 	return ""
 }
 
-// checkParams fails if a parameter cannot be used or estimated, and warns if nominal
-// values are outside the estimation bounds.
+// checkParams reports an error if a parameter cannot be used or estimated, and adds a
+// warning for each nominal value that is outside its estimation bounds.
 func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {
@@ -148,7 +148,8 @@ func observableTable(t *source.Table) []observable {
 	return list
 }
 
-// conditionTable reads a table of conditions; empty cells set nothing.
+// conditionTable reads a table of conditions. A condition does not set the quantities
+// whose cells are empty.
 func conditionTable(t *source.Table) []condition {
 	t.Need("conditionId")
 	var list []condition
@@ -203,8 +204,9 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		}
 		d.Time = readTime(t.File, r.Line, r.Must("time"), m.start)
 		checkValue(d, o)
-		// Drafts of PEtab had these columns in the table of measurements. Their values must not
-		// contradict the table of observables.
+		// Drafts of PEtab had the columns observableTransformation and noiseDistribution
+		// in the table of measurements. The values in these columns must not contradict
+		// the table of observables.
 		if v := r.Get("observableTransformation"); v != "" && Scale(v) != o.scale {
 			t.Failf(r.Line, "observableTransformation is %s here but %s in the table of observables", v, o.scale)
 		}
@@ -218,8 +220,8 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 	return list
 }
 
-// readTime reads the time of a measurement: a number that is not before the start, or inf
-// for the steady state.
+// readTime reads the time of a measurement: a number that is not less than the start
+// time, or inf for the steady state.
 func readTime(s *source.File, line int, text string, start float64) float64 {
 	v, err := source.ParseNumber(text)
 	if err != nil || v < start {
@@ -242,8 +244,9 @@ func readOverrides(s *source.File, line int, what, text string) []*expr.Node {
 
 var placeholderRE = regexp.MustCompile(`^(observable|noise)Parameter[1-9][0-9]*_`)
 
-// isPlaceholder reports whether a name is a placeholder of the given observable: a name
-// whose value each row sets. A placeholder of another observable is an ordinary name.
+// isPlaceholder reports whether a name is a placeholder of the given observable, that is,
+// a name whose value is set by each row of the data. In the formulas of one observable,
+// the placeholders of other observables are ordinary names.
 func isPlaceholder(name, observable string) bool {
 	at := placeholderRE.FindStringIndex(name)
 	return at != nil && name[at[1]:] == observable

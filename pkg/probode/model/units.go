@@ -6,15 +6,16 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// checkUnits fails if a sum, a comparison, a min or a max combines states with different
-// units. It also fails if an initial value or an event gives a state a value with a
-// different unit, or if the same term is in the rates of states with different units, as
-// when a flow leaves one state as people and enters another as mol.
+// checkUnits reports an error if a sum, a comparison, a min or a max combines states with
+// different units, or if an initial value or an event sets a state to a value with a
+// different unit. checkUnits also reports an error if the same term is in the rates of
+// states with different units, for example if a flow leaves one state as people and
+// enters another as mol.
 //
-// A unit is just a word, so mg and g are different: formulas use the plain numbers, and a
-// sum of mg and g is a mistake. The unit of a product is unknown, and so is the unit of a
-// quantity for which the file gives none. An unknown unit is compatible with every other
-// unit.
+// Units are compared as words, so mg and g are different: formulas use the numbers
+// without units, so a sum of mg and g is a mistake. The unit of a product counts as
+// unknown, and so does the unit of a quantity for which the file gives no unit. An
+// unknown unit is compatible with every other unit.
 func (m *Model) checkUnits() {
 	units := map[string]string{}
 	for _, s := range m.States {
@@ -78,7 +79,7 @@ func (m *Model) checkUnits() {
 }
 
 // The function terms() appends the terms of a sum to out, as text without their signs.
-// Numbers are left out.
+// Terms that are numbers are omitted.
 func terms(n *expr.Node, out []string) []string {
 	if n == nil {
 		return out
@@ -96,8 +97,8 @@ func terms(n *expr.Node, out []string) []string {
 	return out
 }
 
-// The function unsigned() returns n without the signs of its first factor: −a b is (−a)
-// b.
+// The function unsigned() returns n without the signs of its first factor, because −a b
+// is represented as (−a) b.
 func unsigned(n *expr.Node) *expr.Node {
 	switch op, args := n.Operator(); {
 	case op == "minus" && len(args) == 1:

@@ -16,8 +16,8 @@ import (
 )
 
 // WriteYAML writes p, for example a PEtab problem, as a model file with a table of data.
-// WriteYAML writes the files to the folder dir, and creates it if necessary. It returns
-// the path of the model file, which begins with dir.
+// WriteYAML writes the files to the folder dir, and creates the folder if necessary. The
+// function returns the path of the model file, which begins with dir.
 //
 // It is an error if a model file cannot express something in p: several models; an event
 // that happens after a measurement at the same time; a constant whose initial value
@@ -46,8 +46,8 @@ func (p *File) WriteYAML(dir string) (name string, err error) {
 			return "", err
 		}
 	}
-	// Check that the file can be read back, so that an error appears now and not when
-	// somebody uses the file.
+	// Check that Load can read the file, so that an error is reported now and not when
+	// the file is used.
 	name = filepath.Join(dir, "model.yaml")
 	if _, err := Load(name); err != nil {
 		return "", fmt.Errorf("model: %s cannot be written as a model file: %w", p.Name, err)
@@ -206,8 +206,9 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// The method constants() turns the constants of the model into parameters and
-// assignments. It returns an error if a model file cannot express something in the model.
+// The method constants() converts the constants of the model to parameters and
+// assignments. The method returns an error if a model file cannot express something in
+// the model.
 func (w *yamlWriter) constants() error {
 	m := w.m
 	w.assignments = slices.Clone(m.Assignments)

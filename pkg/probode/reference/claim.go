@@ -12,22 +12,24 @@ import (
 )
 
 const (
-	// The constant coarsest is the largest relative tolerance that a step may have.
+	// The constant coarsest is the largest allowed relative tolerance for the error of a
+	// step.
 	coarsest = 1e-4
 	// The constant looser is the tolerance of the looser integration divided by the
 	// tolerance of the accurate one. With this ratio, the error of the looser integration
 	// is much larger than the error of the accurate one, and is therefore nearly equal to
 	// the difference between the two results.
 	looser = 16.0
-	// The constant looserStiff is the same ratio for implicit steps, whose errors depend
+	// The constant looserStiff replaces looser for implicit steps, whose errors depend
 	// less on the tolerance.
 	looserStiff = 64.0
 	// The constant loosest is the largest relative tolerance of the looser integration.
 	loosest = 1e-3
-	// The constant doubt is the claimed error divided by the difference.
+	// The constant doubt is the claimed error divided by the difference between the two
+	// integrations.
 	doubt = 10.0
-	// The constant doubtStiff is the same ratio for implicit steps. It is larger because
-	// both integrations may lose order.
+	// The constant doubtStiff replaces doubt for implicit steps. The ratio is larger than
+	// doubt because both integrations may suffer from order reduction.
 	doubtStiff = 30.0
 	// The constant share is the smallest ratio of the claimed relative error of a
 	// component to the largest relative error of any component.
@@ -38,21 +40,22 @@ const (
 	// The constant least is the smallest claimed error in units of the tolerance of a
 	// step.
 	least = 0.1
-	// The constant faded is a fraction of the largest absolute value that a component has
-	// had so far. While the component is smaller than that, its relative error is
+	// While the absolute value of a component is smaller than its largest absolute value
+	// so far multiplied by the constant faded, the relative error of the component is
 	// ignored.
 	faded = 1e-6
 	// The constant longer is the time from t₀ to the end of a period, divided by the time
-	// from t₀ to its beginning. A claim uses the current period and the two before it, so
-	// that each part of the time span is judged by its own differences.
+	// from t₀ to the beginning of the period. The claimed error depends only on the
+	// differences in the current period and in the two periods before it, because the
+	// error can change during the time span.
 	longer = 1.15
 	// The constant checks is the number of times at which the integrations are compared,
-	// in addition to the requested ones.
+	// in addition to the requested times.
 	checks = 12
 )
 
-// checkpoints returns further times between the time start and the last element of times,
-// inside wide gaps.
+// The function checkpoints() returns additional times, which lie in wide gaps between the
+// time start and the last of the given times.
 func checkpoints(start float64, times []float64) []float64 {
 	var out []float64
 	width := (times[len(times)-1] - start) / checks
@@ -66,9 +69,9 @@ func checkpoints(start float64, times []float64) []float64 {
 	return out
 }
 
-// The method twice() integrates twice over the points of the schedule c. It takes the
-// accurate result as the solution, and its difference from the looser one as a measure of
-// its error.
+// The method twice() integrates twice over the points of the schedule c. The more
+// accurate result is the solution, and the difference between the two results is a
+// measure of its error.
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
@@ -107,8 +110,8 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 	loose.Absolute = scaled(s.Absolute, factor)
 	err := once(0, loose, true, other)
 	if errors.Is(err, probode.ErrField) {
-		// An argument that was moved by one unit in the last place may lie outside the domain
-		// of f, as for √(1 − x²) at x = 1.
+		// The looser integration moves the arguments of f by one unit in the last place,
+		// so the arguments may lie outside the domain of f, as for √(1 − x²) at x = 1.
 		err = once(0, loose, false, other)
 	}
 	if err != nil {
@@ -127,9 +130,9 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 
 // The function claim() computes the claimed error of x and stores it in the argument
 // other, which holds the states that are compared with x. A difference may happen to be
-// small where it changes sign. So the claim uses all recent differences and all
-// components: no component is assumed to have a much smaller relative error than the
-// others. The argument first holds the initial state.
+// small where it changes sign. Therefore the claimed error is computed from all recent
+// differences in all components: no component is assumed to have a much smaller relative
+// error than the others. The argument `first` holds the initial state.
 func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
@@ -154,7 +157,8 @@ func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 			ever[k] = max(ever[k], math.Abs(now))
 		}
 		// A component that has decayed, for example to 1e-200 or below its absolute
-		// tolerance, may have no correct digit; that says nothing about the others.
+		// tolerance, may have no correct digit, although the other components are
+		// accurate.
 		var relative float64
 		for k, w := range worst {
 			if w > 0 {
@@ -179,8 +183,8 @@ func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 	}
 }
 
-// A recentMax holds the largest |v| of each component in the current period and in each
-// of the two before it.
+// A recentMax holds, for each component, the largest |v| in the current period and in
+// each of the two periods before it.
 type recentMax [3][]float64
 
 func newRecentMax(d int) *recentMax {
@@ -193,14 +197,15 @@ func (r *recentMax) shift() {
 	clear(r[0])
 }
 
-// add records v for component k and returns the largest |v|.
+// The method add() records the value v of component k, and returns the largest |v| of
+// this component in the three periods.
 func (r *recentMax) add(k int, v float64) float64 {
 	r[0][k] = max(r[0][k], math.Abs(v))
 	return max(r[0][k], r[1][k], r[2][k])
 }
 
-// The function global() repeats the integration with ever smaller tolerances per step
-// until the global error is as small as s requires.
+// The method global() repeats the integration with smaller and smaller tolerances for the
+// error of a step, until the global error is as small as the settings s require.
 func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	local := s
 	local.Relative, local.Absolute = min(s.Relative/10, coarsest), scaled(s.Absolute, 0.1)
@@ -218,8 +223,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 			local.Relative = max(local.Relative, 1e-15)
 		}
 		if err := sol.twice(ctx, p, c, local); err != nil {
-			// If an integration with larger tolerances continued past this time, the
-			// solution does not end here.
+			// The solution does not end at this time, because an integration with larger
+			// tolerances has continued past it.
 			if stuck := stuckError(""); before != nil && errors.As(err, &stuck) {
 				return before
 			}
@@ -236,7 +241,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 		if stalled == 2 {
 			return missed(worst, at, "shorter steps do not help")
 		}
-		// Errors are roughly proportional to the tolerance of a step.
+		// Global errors are roughly proportional to the tolerance for the error of a
+		// step.
 		shrink := min(0.2, max(1e-3, 0.3/worst))
 		local.Relative *= shrink
 		local.Absolute = scaled(local.Absolute, shrink)
@@ -244,7 +250,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 }
 
 // The method excess() returns the largest ratio of an error to the permitted error, and
-// its index. The argument first holds the initial state.
+// the index of the element of X with this ratio. The argument `first` contains the
+// initial state.
 func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
 	d := len(first)
 	peak := make([]float64, d)
@@ -265,8 +272,8 @@ func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int)
 	return worst, at
 }
 
-// The method permitted() returns the error that the tolerances permit in component k,
-// whose size is x.
+// The method permitted() returns the error that the tolerances permit in component k if
+// its size is x.
 func (s *Settings) permitted(k int, x float64) float64 {
 	e := s.Relative * x
 	switch len(s.Absolute) {
@@ -279,8 +286,8 @@ func (s *Settings) permitted(k int, x float64) float64 {
 	return e
 }
 
-// The method smallest() returns the size of component k below which its absolute
-// tolerance permits a larger error than the relative one.
+// The method smallest() returns the size of component k below which the absolute
+// tolerance permits a larger error than the relative tolerance.
 func (s *Settings) smallest(k int) float64 {
 	if s.Absolute == nil {
 		return 0

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Control of order and step: the rows of the extrapolation scheme are computed until two
-// neighbouring results agree, and the number of rows of the next step is chosen to give
-// the least work per unit of time (Deuflhard 1983).
+// Control of order and step length: the rows of the extrapolation scheme are computed
+// until two neighbouring results agree, and the number of rows in the next step is chosen
+// so as to minimise the work per unit of time (Deuflhard 1983).
 const (
 	safety  = 0.94 // factor of the step
 	aim     = 0.65 // error that the next step should have, in units of the tolerance
@@ -21,26 +21,26 @@ const (
 
 var errStopped = errors.New("stopped")
 
-// A stuckError says that steps became too short or too numerous.
+// A stuckError is the error that steps became too short or too numerous.
 type stuckError string
 
 func (e stuckError) Error() string { return string(e) }
 
-// restart discards the step sizes that were chosen before an event.
+// The method restart() discards the step sizes that were chosen before an event.
 func (e *integration) restart() {
 	e.fresh = false
 	for _, r := range e.rules {
 		if r != nil {
-			// The natural step is the one that error control would choose if nothing else
-			// limited the step. If output times cut every step short, the natural step is
-			// measured by trial steps. A trial step is taken whenever a time as long as
-			// the natural step has passed.
+			// The natural step is the step that error control would choose if nothing
+			// else limited the step. If every step is shortened so that it ends at an
+			// output time, the natural step is determined by trial steps. A trial step is
+			// made whenever the time has advanced by the natural step.
 			r.natural, r.renew = 0, e.t
 		}
 	}
 }
 
-// The method reach() takes steps up to target, which is grid point i + 1.
+// The method reach() takes steps up to the time target, which is grid point i + 1.
 func (e *integration) reach(target float64, i int) error {
 	span := e.p.Span[1] - e.p.Span[0]
 	for {
@@ -70,8 +70,9 @@ func (e *integration) reach(target float64, i int) error {
 			return e.stuck()
 		}
 
-		// The permitted error of a step that is cut short, by an output time or by MaxStep,
-		// is proportional to its length, so that many output times do no harm.
+		// If a step is shortened because of an output time or MaxStep, its permitted
+		// error is proportional to its length, so that many output times do not increase
+		// the total error.
 		limit := min(rest, e.longestStep())
 		H, part, cut := r.natural, 1.0, false
 		if e.t >= r.renew {
@@ -83,7 +84,8 @@ func (e *integration) reach(target float64, i int) error {
 			}
 			part = H / r.natural
 			if r.family == implicit {
-				// Rounding errors of stiff components do not decrease with the step.
+				// Rounding errors of stiff components do not decrease with the step
+				// length.
 				part = max(part, 0x1p-50/max(e.set.Relative, 1e-15))
 			}
 		}
@@ -119,8 +121,8 @@ func (e *integration) reach(target float64, i int) error {
 	}
 }
 
-// The method seeInput shortens the first step of a segment, whose length is at most h, if
-// f(t, x) changes so soon after t that the step could pass over the change.
+// The method seeInput() shortens the first step of a segment, whose length is at most h,
+// if f(t, x) changes so soon after t that the step could miss the change.
 func (e *integration) seeInput(h float64) {
 	if e.p.Autonomous {
 		return
@@ -134,18 +136,20 @@ func (e *integration) seeInput(h float64) {
 	}
 }
 
-// ulp returns the distance between |t| and the next larger floating-point number.
+// The function ulp() returns the distance between |t| and the next larger floating-point
+// number.
 func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }
 
-// The method divides() reports whether a step that is cut short is taken in two parts. The
-// error of implicit steps may depend only on their length. If every step went from one
+// The method divides() reports whether a shortened step is taken in two parts. The error
+// of implicit steps may depend only on their length, so if every step went from one
 // output time to the next, both integrations would have the same error.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
 
-// longestStep returns MaxStep. In integration 1 it returns MaxStep times a factor below 1
-// that changes from step to step, so that the two integrations have different steps.
+// longestStep returns MaxStep. In the more accurate integration, the method returns
+// MaxStep times a factor below 1 that changes from step to step, so that the two
+// integrations have different steps.
 func (e *integration) longestStep() float64 {
 	if e.second {
 		_, part := math.Modf(float64(e.steps) * 0.6180339887498949)
@@ -155,8 +159,8 @@ func (e *integration) longestStep() float64 {
 }
 
 // The method try() computes rows for a step H until one converges, and returns the number
-// of that row. The tolerance is the usual one multiplied by the argument part. If no row
-// converges, try() shortens the natural step.
+// of that row. The tolerance of this step is the usual tolerance multiplied by the
+// argument part. If no row converges, try() shortens the natural step.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
@@ -192,7 +196,7 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 			}
 			return j, true
 		}
-		// Is row k+1 likely to converge?
+		// Estimate whether row k+1 is likely to converge.
 		hope := math.Inf(1)
 		switch j {
 		case k - 1:
@@ -216,8 +220,9 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	}
 }
 
-// The method order() chooses the row and the length of the next step after a step that
-// converged in row j. It minimises the work per unit of time.
+// The method order() chooses the number of rows and the length of the next step, after a
+// step that converged in row j. The number and the length are chosen so as to minimise
+// the work per unit of time.
 func (r *rule) order(j int) {
 	last := len(r.n) - 1
 	k := r.k
@@ -244,9 +249,9 @@ func (r *rule) order(j int) {
 	r.k = next
 }
 
-// differentiate sets f0 and, for the implicit rule, the Jacobian and ∂f/∂t at (t, x). The
-// derivative ∂f/∂t is approximated by a difference over a small part of the step, whose
-// length is at most the argument rest.
+// The method differentiate() computes f0 and, for the implicit rule, the Jacobian and
+// ∂f/∂t at (t, x). The derivative ∂f/∂t is approximated by a difference over a small part
+// of the step, whose length is at most the argument rest.
 func (e *integration) differentiate(rest float64) error {
 	r := e.rule
 	copy(e.at, e.x)
@@ -300,10 +305,10 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// In a nudged integration, the method move() shifts each changing argument of f by one
-// unit in the last place, up or down. A constant component is left unchanged, because it
-// may be a flag that f compares with a number. The method move() reports whether it
-// changed anything.
+// In the integration with perturbed arguments, the method move() shifts each component of
+// the argument x of f that changes with time by one unit in the last place, up or down. A
+// constant component is not shifted, because it may be a flag that f compares with a
+// number. The method reports whether it shifted any component.
 func (e *integration) move() bool {
 	changed := false
 	for k, c := range e.nudge {
@@ -314,7 +319,8 @@ func (e *integration) move() bool {
 	return changed
 }
 
-// The method stuck() returns an error that says why no step is short enough.
+// The method stuck() returns an error that explains why the integration cannot continue
+// with any step length.
 func (e *integration) stuck() error {
 	if e.stop.Ended() {
 		return errStopped

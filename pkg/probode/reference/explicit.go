@@ -1,7 +1,8 @@
 package reference
 
 // explicitSubsteps is the sequence of even numbers that requires the least work. With
-// more than eight rows its weights would multiply rounding errors by hundreds.
+// more than eight rows, the weights of the extrapolation would multiply rounding errors
+// by factors in the hundreds.
 var explicitSubsteps = []int{2, 4, 6, 8, 10, 12, 14, 16}
 
 // A rule is an extrapolation method of one family, with the current state of its order
@@ -20,8 +21,8 @@ type rule struct {
 }
 
 func newRule(f family, n []int, run int) *rule {
-	// Integration 1 omits the first row, so that it differs from integration 0 even if
-	// output times determine the steps.
+	// The more accurate integration omits the first row, so that it differs from the
+	// looser integration even if output times determine the steps of both.
 	n = n[run:]
 	return &rule{family: f, n: n, k: (len(n) - 1) / 2,
 		work: make([]float64, len(n)), best: make([]float64, len(n)), cost: make([]float64, len(n))}
@@ -37,10 +38,10 @@ func (e *integration) newExplicit(run int) *rule {
 	return r
 }
 
-// The method midpoint() takes a step of length H with the midpoint rule in n substeps. It
-// writes the increment of x into dst, and the increment with a final smoothing step
-// (Gragg 1965) into smooth. Since n is even, the errors of both increments have only even
-// powers of h.
+// The method midpoint() takes a step of length H with the midpoint rule in n substeps.
+// The method writes the increment of x into dst, and the increment with a final smoothing
+// step (Gragg 1965) into the argument smooth. Since n is even, the errors of both
+// increments have only even powers of h.
 func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	h := H / float64(n)
 	prev := e.prev
@@ -58,7 +59,7 @@ func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	for k, f := range e.f {
 		smooth[k] = (dst[k] + prev[k] + h*f) / 2
 	}
-	// gauge estimates the stiffness from endX and endF.
+	// The method gauge() estimates the stiffness from endX and endF.
 	copy(e.endX, e.at)
 	copy(e.endF, e.f)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A family is one of the two basic rules that are extrapolated.
+// A family is one of the two basic rules that can be extrapolated, explicit or implicit.
 type family int
 
 const (
@@ -20,10 +20,11 @@ const (
 	implicit
 )
 
-// An integration is one of the two that are compared. It keeps the state in twice the
-// working precision, as x + low, and everything else as increments over a step, which
-// are small compared with x. So even the accumulated rounding errors of many steps are
-// not larger than those in the arguments of f.
+// An integration is one of the two integrations whose results are compared. An
+// integration stores the state in twice the working precision, as x + low, and all other
+// quantities as increments over a step, which are small compared with x. Therefore even
+// the accumulated rounding errors of many steps are not larger than the rounding errors
+// in the arguments of f.
 type integration struct {
 	problem *probode.Problem // as it was given
 	p       *probode.Problem // the copy of problem that watch returns
@@ -31,7 +32,7 @@ type integration struct {
 	set     Settings // with the tolerance of this integration
 	second  bool     // integration 1, the accurate one
 
-	// The functions of p use the following fields.
+	// The following fields are used by the functions of p.
 	from, to float64 // t is kept in this interval
 	stop     *progress.Stop
 	evals    int
@@ -63,8 +64,8 @@ type integration struct {
 	implicitOnes int
 }
 
-// newIntegration sets up integration 0, the looser one, or integration 1, the accurate
-// one.
+// newIntegration sets up one of the two integrations: the looser one if run is 0, or the
+// more accurate one if run is 1.
 func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop) *integration {
 	d := p.Dim()
 	e := &integration{problem: p, triggers: watchTriggers(p), theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
@@ -88,8 +89,8 @@ func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop
 }
 
 // The method watch() returns a copy of the problem whose functions keep t inside the
-// segment between events, count calls, and return NaN once the context has ended, which
-// ends the step.
+// segment between events, count calls, and return NaN after the context has ended, so
+// that the step ends as well.
 func (e *integration) watch() *probode.Problem {
 	p := e.problem
 	q := *p
@@ -114,8 +115,8 @@ func (e *integration) watch() *probode.Problem {
 	return &q
 }
 
-// The method run() follows c. If a function of the problem panics, it returns the panic
-// as an error.
+// The method run() integrates over the points of the schedule c. If a function of the
+// problem panics, run() returns the panic as an error.
 func (e *integration) run(c *schedule, out []float64) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -125,7 +126,7 @@ func (e *integration) run(c *schedule, out []float64) (err error) {
 	return e.follow(c, out)
 }
 
-// eval sets f to f(t + dt, x + dx).
+// The method eval() sets the argument f to the value f(t + dt, x + dx).
 func (e *integration) eval(f, dx []float64, dt float64) {
 	for k, x := range e.x {
 		e.at[k] = x + (e.low[k] + dx[k])
@@ -140,9 +141,9 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 	}
 }
 
-// The method row() adds row j, which begins with T_{j,1}, to the scheme for a step H.
-// Then tab[0] is T_{j,j}, and tab[1] is T_{j,j−1}. It reports whether all numbers are
-// finite.
+// The method row() adds row j, which begins with T_{j,1}, to the extrapolation scheme for
+// a step H. After that, tab[0] is T_{j,j}, and tab[1] is T_{j,j−1}. The method reports
+// whether all numbers are finite.
 func (e *integration) row(j int, H float64) bool {
 	n := e.rule.n
 	if e.rule.family == implicit {
@@ -157,7 +158,8 @@ func (e *integration) row(j int, H float64) bool {
 	return vector.Finite(e.tab[0])
 }
 
-// extrapolate updates the scheme from row j − 1 to row j, whose T_{j,1} is tab[j].
+// The function extrapolate() replaces row j − 1 of the extrapolation scheme by row j,
+// whose first element T_{j,1} is tab[j].
 func extrapolate(tab [][]float64, n []int, j int) {
 	for m := j - 1; m >= 0; m-- {
 		r := float64(n[j]) / float64(n[m])
@@ -171,10 +173,11 @@ func extrapolate(tab [][]float64, n []int, j int) {
 
 // The method distance() returns the largest component of the estimated error of a step H,
 // divided by the permitted error, which is the tolerance times the argument part. The
-// estimate is T_{j,j} − T_{j,j−1} and, with the explicit rule, the difference between the
-// results with and without smoothing if that is larger. For smooth f that difference is
-// much smaller. If f is not smooth, for example f = −sign(x), all rows may agree to the
-// last bit on a wrong result, but the results with and without smoothing do not agree.
+// estimate is the larger of T_{j,j} − T_{j,j−1} and, for the explicit rule, the
+// difference between the results with and without smoothing. For smooth f the difference
+// due to smoothing is much smaller. If f is not smooth, for example f = −sign(x), all
+// rows may agree to the last bit on a wrong result, but the results with and without
+// smoothing do not agree.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
@@ -205,39 +208,41 @@ func (e *integration) distance(j int, H, part float64) float64 {
 		size := e.size(k, max(math.Abs(e.x[k]), math.Abs(e.x[k]+dx)), largest)
 		unit := part * max(e.set.permitted(k, size), 1e-15*size)
 		// The time at which an input makes a component nonzero is known only to within a
-		// few units in its last place. So the component is uncertain shortly after that
-		// time.
+		// few units in its last place. Therefore the component is uncertain shortly after
+		// that time.
 		if e.leaves(k, H, shortest) {
 			unit = max(unit, math.Abs(dx)+math.Abs(e.tab[1][k])+math.Abs(e.smooth[0][k]))
 		} else if since := e.t - e.left[k] + H; since > 0 {
 			unit = max(unit, shortest*ulp(e.t)/since*size)
 		}
-		// Even in the shortest step the increment is not more accurate than the working
-		// precision.
+		// Even in the shortest step, the relative error of the increment is not less than
+		// the working precision.
 		dist = max(dist, err/(unit+0x1p-50*math.Abs(dx)+math.SmallestNonzeroFloat64))
 	}
 	return dist
 }
 
-// The method size() returns the size of component k with which errors are compared: its
+// The method size() returns the size of component k to which errors are relative: its
 // absolute value x or, without an absolute tolerance, a number that is not zero unless
 // all states are zero. The argument largest is the largest absolute value of all
 // components.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {
-		// A component that has been zero so far has no size of its own.
+		// The size of a component that has been zero so far must be derived from the
+		// other components.
 		x = max(x, 1e-6*e.peak[k], e.set.Relative*largest)
 	}
 	return x
 }
 
-// The constant epsilon is the spacing of floating-point numbers at 1.
+// The constant epsilon is the distance between 1 and the next larger floating-point
+// number.
 const epsilon = 0x1p-52
 
-// The constant shortest is a step length, measured in units in the last place of t. In
-// steps up to this length, any increment of a component that has been zero is accepted:
-// there is no size with which its error could be compared, and the time of a kink or jump
-// of f is not known more accurately.
+// The constant shortest is a step length, in units in the last place of t. In steps up to
+// this length, any increment of a component that has been zero is accepted: there is no
+// size with which its error could be compared, and the time of a kink or jump of f is not
+// known more accurately.
 const shortest = 16
 
 // The method leaves() reports whether component k has been zero so far and the length of
@@ -246,7 +251,7 @@ func (e *integration) leaves(k int, H, units float64) bool {
 	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
 }
 
-// advance takes a step H with the increment tab[0].
+// The method advance() takes a step of length H with the increment tab[0].
 func (e *integration) advance(H float64) {
 	for k, dx := range e.tab[0] {
 		if dx != 0 && e.leaves(k, H, 1<<20) {

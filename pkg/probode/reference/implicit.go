@@ -7,9 +7,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// implicitSubsteps holds odd multiples of 2, so that infinitely stiff components have
-// the same sign in each row. The numbers grow faster than those of the explicit rule;
-// this keeps the weights small (Bader & Deuflhard 1983).
+// implicitSubsteps contains odd multiples of 2, so that infinitely stiff components have
+// the same sign in each row. The numbers increase faster than those of the explicit rule,
+// which keeps the weights of the extrapolation small (Bader & Deuflhard 1983).
 var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
 
 // The type linear holds the workspace of the linearly implicit rule.
@@ -39,9 +39,10 @@ func (e *integration) newImplicit(run int) *rule {
 	return r
 }
 
-// implicitWork sets each element of work to the cost of a row whose number of substeps is
-// the corresponding element of n: calls of f, the Jacobian, factorisations and solves. A
-// call of f is taken to cost ten operations for each component.
+// implicitWork sets each element of the argument work to the cost of a row whose number
+// of substeps is the corresponding element of n. The cost includes calls of f, the
+// Jacobian, factorisations and solves of linear systems. A call of f is assumed to cost
+// ten operations for each component.
 func (e *integration) implicitWork(work []float64, n []int) {
 	d := float64(e.p.Dim())
 	lower, upper := d-1, d-1
@@ -61,21 +62,22 @@ func (e *integration) implicitWork(work []float64, n []int) {
 	}
 }
 
-// solve writes to dst the increment of x over a step H, in n substeps, by the rule
+// The method solve() writes to dst the increment of x over a step H, computed in n
+// substeps by the rule
 //
 //	y_{i+1} − y_{i−1} = 2h f(tᵢ, yᵢ) + hJ (y_{i+1} − 2yᵢ + y_{i−1}),
 //
-// where J is ∂f/∂x at the beginning of the step. Like the midpoint rule it is symmetric
-// in time, so its error has only even powers of h. It is solved for the increments Δᵢ =
-// y_{i+1} − yᵢ, with c = 1/h:
+// where J is ∂f/∂x at the beginning of the step. Like the midpoint rule, this rule is
+// symmetric in time, so its error has only even powers of h. The equations are solved for
+// the increments Δᵢ = y_{i+1} − yᵢ, where c = 1/h:
 //
 //	Δ₀ = (cI − J)⁻¹ (f(t₀, y₀) + h ∂f/∂t)
 //	Δᵢ = Δ_{i−1} + 2 (cI − J)⁻¹ (f(tᵢ, yᵢ) − cΔ_{i−1})
 //
-// The result is the mean of y_{n−1} and y_{n+1}, which damps the components for which the
-// rule itself would only reverse the sign. The term ∂f/∂t arises from treating t as one
-// more component of the state; it need not be accurate. The method solve() reports whether
-// cI − J has an inverse.
+// The result is the mean of y_{n−1} and y_{n+1}, which damps components of which the rule
+// itself would only reverse the sign. The term ∂f/∂t arises from treating t as one more
+// component of the state; it need not be accurate. The method solve() reports whether cI
+// − J has an inverse.
 func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	h := H / float64(n)
 	c := 1 / h
@@ -109,13 +111,14 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	return true
 }
 
-// The method plausible() checks a step H that is accurate according to tab[0]. If f is
-// not smooth, rows may agree on a wrong result by chance. So the method considers the
-// cubic through the states at both ends with the slopes f there, and compares the slope
-// of the cubic in the middle with f. The cubic is not accurate. It is enough if the two
+// The method plausible() checks a step H that has converged according to the
+// extrapolation scheme. If f is not smooth, rows may agree on a wrong result by chance.
+// Therefore the method computes the cubic polynomial through the states at both ends of
+// the step with the slopes f there, and compares the slope of this cubic in the middle of
+// the step with f. The cubic is not accurate, so it is sufficient that the two slopes
 // differ by less than half of the largest slope, after (I/H − J)⁻¹ has damped stiff
-// components. In an equilibrium all slopes are rounding errors, and they differ by as
-// much as their own size; but these differences change the state by less than its own
+// components. In an equilibrium all slopes are rounding errors, so the differences are as
+// large as the slopes; but these differences change the state by less than its own
 // rounding error.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {

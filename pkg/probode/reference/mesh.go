@@ -9,18 +9,18 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Accurate is a probode.Mesh whose states come from Solve. It gives states without
-// noise, for inference in which accuracy is more important than time. It does not use
-// the Method of the Setup.
+// Accurate is a probode.Mesh whose states are computed by Solve. The states have no
+// noise. Accurate is meant for inference in which accuracy is more important than
+// computing time. Accurate ignores the Method of the Setup.
 //
 // If the estimated error of a solution is large, for example because f jumps at a time
 // that is not an event, the solution is computed again with a tolerance a hundred times
-// smaller. If the claimed error is still large, the solve fails.
+// smaller. If the claimed error is still large, the solve returns an error.
 type Accurate struct {
 	// Tolerance bounds the error of a step. If Relative is zero and Absolute is nil,
-	// Relative is taken as 1e-10. What matters is the log likelihood: with a thousand
-	// observations, each known to a thousandth of the state, errors of this size change it
-	// by about 1e-4.
+	// Relative is set to 1e-10. This tolerance is small enough for inference: with a
+	// thousand observations, whose noise is a thousandth of the state, errors of this
+	// size change the log likelihood by about 1e-4.
 	probode.Tolerance
 }
 
@@ -38,11 +38,11 @@ func (a Accurate) String() string {
 	return "reference with " + a.Tolerance.String()
 }
 
-// NeedsMethod reports false.
+// NeedsMethod returns false, because the states do not depend on a Method.
 func (Accurate) NeedsMethod() bool { return false }
 
 // Bind returns a Path without noise. The times must increase. Times that lie outside the
-// span by no more than a rounding error are moved to its nearer end.
+// span by no more than a rounding error are moved to the nearer end of the span.
 func (a Accurate) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -113,7 +113,8 @@ func (a *accuratePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	return nil
 }
 
-// solve returns the states and their claimed error, relative to the largest values.
+// The method solve() returns the states and their claimed error, relative to the largest
+// values.
 func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.Tolerance) (x []float64, claim float64, err error) {
 	sol, err := Solve(ctx, a.p, a.times, Settings{Tolerance: tol, Theta: theta})
 	if err != nil {
@@ -124,9 +125,10 @@ func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.T
 }
 
 // relativeClaim returns the largest claimed error of the states x, in units of the
-// largest value of the same component. A component that is tiny compared with the others,
-// or with its initial value, is taken to be at least a millionth as large as these,
-// because its claimed error may be far larger than the component.
+// largest value of the same component. This largest value is replaced by a millionth of
+// the largest value of all components, or of the initial value of the component, if that
+// is larger, because the claimed error of a tiny component may be far larger than the
+// component.
 func relativeClaim(first, x, claimed []float64) float64 {
 	d, all := len(first), 0.0
 	top := make([]float64, d)

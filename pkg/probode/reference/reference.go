@@ -14,14 +14,14 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// Settings says how Solve integrates. The zero value gives nearly full precision, and
-// Solve chooses everything else.
+// Settings are the settings of Solve. With the zero value, the solution has nearly full
+// precision.
 type Settings struct {
-	// Tolerance bounds the estimated error of one step in each component. The zero value
-	// stands for a Relative of 1e-14. Values of Relative below 1e-15 are not possible
-	// because of rounding, and values above 1e-4 are replaced by 1e-4. If Absolute is
-	// nil, Relative refers to the absolute value of a component, or to 10⁻⁶ of its
-	// largest absolute value so far if that is larger.
+	// Tolerance is a bound on the estimated error of one step in each component. The zero
+	// value means that Relative is 1e-14. Values of Relative below 1e-15 are not allowed,
+	// because rounding errors are larger, and values above 1e-4 are replaced by 1e-4. If
+	// Absolute is nil, Relative refers to the absolute value of a component, or to 10⁻⁶
+	// of its largest absolute value so far if that is larger.
 	probode.Tolerance
 
 	// Global makes Tolerance a bound on Solution.Error instead of a bound on the error of
@@ -29,21 +29,23 @@ type Settings struct {
 	//
 	//	Error ≤ Absolute + Relative × |X|
 	//
-	// everywhere. If that cannot be reached, Solve returns an error. If Absolute is nil,
-	// it is taken as Relative/1000 times the largest |X| of the component so far.
+	// for all components and times. If this bound cannot be reached, Solve returns an
+	// error. If Absolute is nil, Relative/1000 times the largest |X| of the component so
+	// far is used in its place.
 	Global bool
 
-	// MaxStep bounds the length of a step; f is called at least once in each eighth of it.
-	// Zero means no bound if the problem is Autonomous. Otherwise f may depend on t, and
-	// zero means 1/128 of the span, so that a pulse of 1/1000 of the span is seen. The
-	// value math.Inf(1) means no bound; this is faster, but Solve may then miss short
-	// inputs in f that are not events.
+	// MaxStep is the maximum length of a step; f is called at least once in every
+	// interval of length MaxStep/8. Zero means no maximum if the problem is Autonomous.
+	// If the problem is not Autonomous, f may depend on t, and zero means 1/128 of the
+	// span, so that a pulse whose length is 1/1000 of the span is detected. The value
+	// math.Inf(1) means no maximum; this is faster, but Solve may then miss short inputs
+	// in f that are not events.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.
 	Theta []float64
 
-	// MaxSteps bounds the number of steps between the start and the last time; one
+	// MaxSteps is the maximum number of steps between the start and the last time; one
 	// additional step is allowed for each time and for each event. Zero means 1e6.
 	MaxSteps int
 
@@ -52,69 +54,71 @@ type Settings struct {
 
 // A Solution is an accurate solution at chosen times.
 type Solution struct {
-	// Times are the requested times, and X the states there, row-major: X[i*d+k] is
-	// component k at Times[i].
+	// Times are the requested times, and X contains the states at these times, in
+	// row-major order: X[i*d+k] is component k at Times[i].
 	Times, X []float64
 
 	// Error is a conservative estimate of the global error of X and has the same shape as
-	// X. The documentation of Solve says how it is computed, and which errors no solver
-	// can detect.
+	// X. The documentation of Solve explains how this estimate is computed, and which
+	// errors no solver can detect.
 	Error []float64
 
-	// These count the accepted steps, the rejected steps, the calls of F and FJ, and the
-	// accepted linearly implicit steps, over all integrations.
+	// These fields are the numbers of the accepted steps, the rejected steps, the calls
+	// of F and FJ, and the accepted linearly implicit steps, over all integrations.
 	steps, rejected, evaluations, implicit int
 }
 
 // Solve solves p at the given times, which must increase and lie in the span; the first
-// may be t₀. Steps end exactly at these times and at the events of p. No step crosses
-// an event, and f is never evaluated at the time of one. If an event occurs at one of
-// the times, X contains the state before the event, or the state after it if SeenAfter
-// is set.
+// may be t₀. Steps end exactly at these times and at the events of p. No step crosses an
+// event, and f is never evaluated at the time of an event. If an event occurs at one of
+// the times, X contains the state before the event, or the state after it if SeenAfter is
+// set.
 //
 // Solve extrapolates the midpoint rule. The error of the basic solutions T_{j,1} over
 // one step H, with nⱼ substeps of h = H/nⱼ, has only even powers of h, so the scheme
 //
 //	T_{j,k+1} = T_{j,k} + (T_{j,k} − T_{j−1,k}) / ((nⱼ/n_{j−k})² − 1)
 //
-// gains two orders with each column. The number of rows, which determines the order,
-// and the step H are chosen in each step so as to minimise the work. For stiff problems
-// Solve uses a linearly implicit rule, with Problem.FJ or with differences of F; it
-// tries both rules to decide.
+// gains two orders with each column. The number of rows, which determines the order, and
+// the step length H are chosen for each step so as to minimise the work. For stiff
+// problems Solve uses a linearly implicit rule, with Problem.FJ or with finite
+// differences of F. To decide which rule is better, it tries both.
 //
 // # What the error estimate means, and what it does not mean
 //
 // Solve integrates twice and returns the result of the integration with Tolerance. The
-// other integration has a tolerance that is sixteen times as large (64 times if the
-// problem is stiff), different numbers nⱼ, and different step lengths. It also moves the
-// arguments of f by one unit in the last place, which shows how rounding errors grow.
-// Error is ten times the difference between the two results (thirty times if the problem
-// is stiff). A difference may be small by chance. So the estimate at a time is the
-// largest difference over a preceding period that covers at least the last fifth of the
-// time since t₀ and contains at least three of the compared times. Relative to the size
-// of the component, it is also at least 0.3 times the largest relative difference in any
-// other component. So Error is usually far larger than the true error, and it exceeds the
-// true error even for problems that amplify errors. If all digits are lost, Error shows
-// this. At t₀ it is zero.
+// second integration has a tolerance that is sixteen times as large (64 times if the
+// problem is stiff), different numbers nⱼ, and different step lengths. The second
+// integration also moves the arguments of f by one unit in the last place, so that the
+// difference between the results includes the effect of rounding errors. Error is ten
+// times the difference between the two results (thirty times if the problem is stiff).
+// Because a difference may be small by chance, the estimate at a time uses the largest
+// difference over a preceding period that covers at least the last fifth of the time
+// since t₀ and contains at least three of the compared times. Relative to the size of the
+// component, this difference is also taken to be at least 0.3 times the largest relative
+// difference in any other component. Therefore Error is usually far larger than the true
+// error, and it exceeds the true error even for problems that amplify errors. If no digit
+// of X is correct, Error is larger than X itself. At t₀ Error is zero.
 //
-// Error is not a proof. A solver knows f only where it has called it. An input that
-// begins and ends between two calls, or a change of f in a region of the state that
-// neither integration has entered, affects neither X nor Error. A pulse in f(t) is found
-// if it begins at t₀ or at an event, or if, with the default MaxStep, its length is at
-// least 1/1000 of the span. Declare the beginnings of shorter pulses as Problem.Events,
-// or set MaxStep to at most eight times their length. If f jumps at a time that is not an
-// event, no step is short enough for a tight tolerance, and Solve returns an error
-// instead of guessing on which side the solution continues. Error does not include errors
-// in f itself, such as those due to a formula in which nearly all digits cancel, a wrong
-// value of Autonomous, or a parameter that is not known exactly.
+// Error is not a rigorous bound. A solver knows f only at the points at which it has
+// evaluated f. An input that begins and ends between two calls, or a change of f in a
+// region of the state that neither integration has entered, affects neither X nor Error.
+// A pulse in f(t) is found if it begins at t₀ or at an event, or if, with the default
+// MaxStep, its length is at least 1/1000 of the span. For shorter pulses, declare their
+// beginnings as Problem.Events, or set MaxStep to at most eight times the length of the
+// pulses. If f jumps at a time that is not an event, no step is short enough for a tight
+// tolerance, and Solve returns an error instead of guessing on which side the solution
+// continues. Error does not include errors in f itself, such as those due to a formula in
+// which nearly all digits cancel, a wrong value of Autonomous, or a parameter that is not
+// known exactly.
 //
-// Both integrations find the times of events with a Trigger, each on its own solution, up
-// to rounding. So Error includes the errors of these times.
+// Each integration locates the times of events with a Trigger on its own solution, up to
+// rounding errors. Therefore Error includes the effect of errors in these times.
 //
-// If the step size falls below what rounding permits, if f is not finite or panics, or if
-// too many steps are needed, Solve returns an error that names the time and says what to
-// try. If ctx ends first, which is noticed at the next call of f, the error wraps
-// ctx.Err(). If there is an error, the result is nil.
+// If the step length becomes as small as rounding errors in t, if f is not finite or
+// panics, or if too many steps are needed, Solve returns an error with the time at which
+// this happens and, if possible, a suggestion. If ctx ends first, Solve stops at the next
+// call of f, and the error wraps ctx.Err(). If there is an error, the result is nil.
 //
 // Sources: Gragg (1965), SIAM J. Numer. Anal. 2, 384; Bulirsch & Stoer (1966),
 // Numer. Math. 8, 1; Deuflhard (1983), Numer. Math. 41, 399, for the control
@@ -123,7 +127,8 @@ type Solution struct {
 // 373, for the linearly implicit rule, as in Hairer & Wanner II, IV.9.
 func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings) (*Solution, error) {
 	return solve(ctx, p, s, func(theta []float64) (*schedule, error) {
-		// A computed grid may extend beyond the span by a rounding error.
+		// The last of the requested times may exceed the end of the span by a rounding
+		// error.
 		slack := 1e-12 * (p.Span[1] - p.Span[0])
 		inside := slices.Clone(times)
 		for i, t := range times {
@@ -194,7 +199,8 @@ func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(thet
 	return sol, nil
 }
 
-// The method complete() fills in the defaults and checks the other settings.
+// The method complete() replaces zero values of settings by the defaults, and checks the
+// settings.
 func (s *Settings) complete(p *probode.Problem) error {
 	if s.Relative == 0 && s.Absolute == nil {
 		s.Relative = 1e-14
@@ -241,8 +247,8 @@ func (s *Settings) complete(p *probode.Problem) error {
 	return nil
 }
 
-// TrueError returns the Indicator that computes the difference from an accurate
-// solution, before and after events.
+// TrueError returns an Indicator that computes the difference between a numerical
+// solution and an accurate solution, both before and after events.
 func TrueError(r Settings) calibrate.Indicator {
 	return func(ctx context.Context, s *probode.Solver, theta []float64) (*calibrate.Errors, error) {
 		r.Theta = theta

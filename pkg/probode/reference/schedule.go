@@ -10,8 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A schedule lists the points of a grid, at which an integration must stop, the events
-// between the segments, and the points whose states are needed.
+// A schedule contains the points of a grid, at which an integration must stop, the events
+// between the segments of the grid, and the indices of the points at which states are
+// needed.
 type schedule struct {
 	g      *probode.Grid
 	t      []float64 // of the grid
@@ -20,16 +21,15 @@ type schedule struct {
 	asked  []int // the elements of index whose states were requested
 }
 
-// An occurrence is an event at a given θ.
+// An occurrence is an event with its time for a given θ.
 type occurrence struct {
 	event  *probode.Event
 	time   float64
 	inside bool // its time lies in the span; the grid has a place for it even if not
 }
 
-// newSchedule returns the schedule for the grid g, which was made for θ. It requests the
-// states at the grid points whose numbers are listed, in increasing order, in the
-// argument index.
+// newSchedule returns the schedule for the grid g, which was made for θ. The states are
+// needed at the grid points whose numbers are in the argument index, in increasing order.
 func newSchedule(p *probode.Problem, theta []float64, g *probode.Grid, index []int) *schedule {
 	c := &schedule{g: g, t: g.Times(), index: index, asked: make([]int, len(index))}
 	for n := range index {
@@ -54,7 +54,7 @@ func newSchedule(p *probode.Problem, theta []float64, g *probode.Grid, index []i
 }
 
 // The method follow() integrates over the points of the schedule c, and stores in the
-// argument out the states at those points that c.index lists.
+// argument out the states at the grid points whose numbers are in c.index.
 func (e *integration) follow(c *schedule, out []float64) error {
 	e.problem.Initial(e.x, e.theta)
 	if !vector.Finite(e.x) {
@@ -94,9 +94,9 @@ func (e *integration) follow(c *schedule, out []float64) error {
 	return nil
 }
 
-// The method begin() starts the segment that follows the given number of events. Within
-// it, f is never evaluated at the time of an event: if a step begins or ends there, t is
-// moved into the segment by one unit in the last place.
+// The method begin() starts the segment that follows the given number of events. Within a
+// segment, f is never evaluated at the time of an event: if a step begins or ends at this
+// time, t is moved into the segment by one unit in the last place.
 func (e *integration) begin(c *schedule, passed int, end float64) {
 	e.from, e.to, e.end = math.Inf(-1), math.Inf(1), end
 	if passed > 0 && c.events[passed-1].inside {
@@ -108,8 +108,8 @@ func (e *integration) begin(c *schedule, passed int, end float64) {
 	e.restart()
 }
 
-// The method happen() applies an event to the state, and then the events whose triggers
-// become positive as a result.
+// The method happen() applies the jump of an event to the state, and then the jumps of
+// events whose triggers become positive as a result.
 func (e *integration) happen(h occurrence) error {
 	if !h.inside || h.event.Jump == nil {
 		return nil
@@ -123,8 +123,7 @@ func (e *integration) happen(h occurrence) error {
 	})
 }
 
-// The method jump() replaces the state by the result of applying the function change() to
-// it.
+// The method jump() changes the state by applying the function change() to it.
 func (e *integration) jump(what string, t float64, change func(x []float64) error) error {
 	after := e.at
 	copy(after, e.x)
@@ -162,8 +161,9 @@ func watchTriggers(p *probode.Problem) *trigger.Watch {
 }
 
 // The method locate() reports whether a trigger becomes positive in a step H that has
-// converged in row j. If so, it takes the step again with the same rows, so that it ends
-// where that happens first, and applies the jump there.
+// converged in row j. If a trigger becomes positive, the method takes the step again with
+// the same number of rows and a shorter length, so that the step ends when a trigger
+// first becomes positive, and then applies the jump of the event.
 func (e *integration) locate(H float64, j int) (bool, error) {
 	if e.triggers == nil {
 		return false, nil

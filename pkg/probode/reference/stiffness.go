@@ -6,13 +6,15 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// To find out which of the two families of steps is better, the family that is not in use
-// is tried when something suggests that it may be better. For a stiff problem, whatever
-// the accuracy, the steps of an explicit rule are limited to a few times 1/ρ, where ρ is
-// the spectral radius of the Jacobian. An implicit rule is wasteful if its steps are as
-// short as that. The family with the larger ratio of step length to work wins.
+// This file decides which of the two families of steps to use. The family that is not in
+// use is tried when there is a reason to expect that it is better. For a stiff problem,
+// the steps of an explicit rule are limited to a few times 1/ρ at any accuracy, where ρ
+// is the spectral radius of the Jacobian. If the steps of an implicit rule are also that
+// short, an explicit rule needs less work. After a trial, the family with the larger
+// ratio of step length to work is used.
 
-// The type stiffness collects reasons to switch to the other family of steps.
+// The type stiffness holds the data for deciding whether to switch to the other family of
+// steps.
 type stiffness struct {
 	rho   float64 // of the last explicit step
 	hits  int     // grows with recent steps that gave a reason
@@ -30,10 +32,10 @@ const (
 	trialRun  = 5   // steps; each may be up to ten times as long as the one before
 )
 
-// The method gauge() estimates ρ at the end of an explicit step. At that point f is known
-// at two neighbouring states, the result and the end of the last row, whose difference is
-// largest in the stiffest direction. The estimate is infinite if the two points differ
-// only by rounding error.
+// The method gauge() estimates ρ at the end of an explicit step. At the end of a step, f
+// is known at two neighbouring states, the result of the step and the final state of the
+// last row of the scheme, whose difference is largest in the stiffest direction. The
+// estimate is infinite if the two states differ only by rounding errors.
 func (e *integration) gauge() {
 	var df, dx float64
 	for k, f := range e.f0 {
@@ -62,7 +64,7 @@ func (r *rule) radius() float64 {
 	return norm
 }
 
-// The method rate() returns the progress of a rule, in units of time per call of f.
+// The method rate() returns the progress of a rule, in time units per call of f.
 func (r *rule) rate() float64 { return r.natural / r.work[r.k] }
 
 // The method use() switches to the given family, if that is possible, and reports whether
@@ -85,9 +87,9 @@ func (e *integration) use(f family) bool {
 	return true
 }
 
-// The method consider() decides after a step H whether to switch to the other family. An
-// explicit step that was cut short by an output time could have been longer, so stiffness
-// did not limit it.
+// The method consider() decides after a step H whether to switch to the other family.
+// Explicit steps that were shortened because of an output time are not considered,
+// because stiffness did not limit their length.
 func (e *integration) consider(H float64, cut bool) {
 	s := &e.stiff
 	if cut && e.rule.family == explicit && !s.trial {
@@ -123,8 +125,9 @@ func (e *integration) consider(H float64, cut bool) {
 		return
 	}
 	if e.rule.family == explicit {
-		// A trial with large matrices must wait until its cost is at most the work since the
-		// last change.
+		// A trial of the implicit family is delayed until its cost is at most the work
+		// since the last change of family, because the cost is high if the matrices are
+		// large.
 		var work [4]float64
 		e.implicitWork(work[:], implicitSubsteps[:len(work)])
 		if trialRun*work[len(work)-1] > float64(s.since)*e.rule.work[e.rule.k] {
@@ -153,8 +156,8 @@ func (e *integration) disappointed() {
 	}
 }
 
-// decide ends a trial. A family that won is kept for some time; one that lost is tried
-// again later.
+// The method decide() ends a trial. If the family on trial was faster, it is kept for
+// some time; otherwise it is tried again later.
 func (e *integration) decide() {
 	s := &e.stiff
 	s.trial = false

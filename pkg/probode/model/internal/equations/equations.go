@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// Equations are a system of ordinary differential equations. Formulas may contain the
-// time, the IDs of states, constants and assignments, and names that are defined
-// elsewhere, such as parameters.
+// The type Equations represents a system of ordinary differential equations. Formulas may
+// contain the time, the IDs of states, constants and assignments, and names that are
+// defined elsewhere, such as parameters.
 type Equations struct {
 	Name     string
 	TimeUnit string // may be empty
@@ -20,12 +20,13 @@ type Equations struct {
 	Assignments []Assignment // sorted: each follows those that it uses
 	Events      []Event      // events at the same time happen in this order, unless Unordered
 
-	// Unordered means that simultaneous events have no order, as in SBML. All of them
-	// then use the values just before the first of them.
+	// Unordered means that simultaneous events have no order, as in SBML. All
+	// simultaneous events then use the values just before these events.
 	Unordered bool
 }
 
-// A State is a component of x with its derivative and its value at the start.
+// A State is a component of the state vector x, with formulas for its derivative and its
+// initial value.
 type State struct {
 	ID, Name string
 	Unit     string // may be empty
@@ -34,15 +35,15 @@ type State struct {
 	Where    source.Where
 
 	// The fields Of and Volume are set if the state is the amount of a species in a
-	// compartment whose size changes, and formulas use the concentration of that
+	// compartment whose size changes, and if formulas use the concentration of that
 	// species. The field Of is the ID of the concentration, which is an Assignment with
-	// the formula ID/Volume. If a condition sets Of to a value, this state is set to
-	// that value times Volume.
+	// the formula ID/Volume. If a condition sets Of to a value, this state is set to that
+	// value times Volume.
 	Of     string
 	Volume *expr.Node
 }
 
-// A Constant has a value that only conditions can change.
+// A Constant is a named value that only conditions can change.
 type Constant struct {
 	ID    string
 	Value *expr.Node // nil if conditions or the parameter table must give it
@@ -50,16 +51,16 @@ type Constant struct {
 
 	// The field Kept means that a value set by the condition of a preequilibration
 	// remains in the experiment that follows, unless the condition of the experiment
-	// sets another value. It is true for a species that no reaction, rule or event
+	// sets another value. Kept is true for a species that no reaction, rule or event
 	// changes.
 	Kept bool
 
-	// Size means that the constant is the size of a compartment, which must be the same
-	// during and after preequilibration.
+	// The field Size means that the constant is the size of a compartment, which must be
+	// the same during and after preequilibration.
 	Size bool
 }
 
-// An Assignment names a formula.
+// An Assignment gives a name to a formula.
 type Assignment struct {
 	ID      string
 	Formula *expr.Node
@@ -67,13 +68,13 @@ type Assignment struct {
 }
 
 // An Event changes states at a time that depends only on parameters and constants, or
-// whenever a condition becomes true. A measurement at that time precedes the event if
-// After is set; otherwise it follows the event.
+// whenever a condition becomes true. A measurement at the time of the event precedes the
+// event if After is set; otherwise the measurement follows the event.
 type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
-	// Trigger is the condition. If the field Early has the value Late, the condition
-	// counts as false before the start.
+	// The field Trigger is the condition at which the event happens. If the field Early
+	// has the value Late, the condition counts as false before the start.
 	Trigger *expr.Node
 	Early   Early
 	After   bool
@@ -87,7 +88,7 @@ type Jump struct {
 	Value *expr.Node
 }
 
-// Early is the rule for an event whose time is at or before the start.
+// The type Early is the rule for an event whose time is at or before the start.
 type Early int
 
 const (
@@ -96,8 +97,9 @@ const (
 	Late                 // it happens at the start
 )
 
-// Entangled finds two simultaneous events whose order matters, because one sets a state
-// that the other sets or uses. It returns nil if there are none.
+// Entangled returns two simultaneous events whose order matters, because one of them sets
+// a state that the other one sets or uses. Entangled returns nil if there are no such
+// events.
 func Entangled(events []Event) (a, b *Event) {
 	at := map[string][]*Event{} // by time
 	for i := range events {

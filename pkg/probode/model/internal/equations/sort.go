@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// Sort puts each assignment after those that it uses, and fails if there is a cycle.
+// Sort sorts assignments so that each of them follows the assignments that it uses. Sort
+// reports an error if assignments form a cycle.
 func Sort(list []Assignment) []Assignment {
 	byID := map[string]int{}
 	for i, a := range list {

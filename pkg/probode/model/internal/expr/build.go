@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A builder makes the node of an operator or function that users may name.
+// A builder makes the node of an operator or function that formulas may call by name.
 type builder struct {
 	min, max int                   // number of arguments; max < 0: any number
 	bool     bool                  // whether the arguments are conditions
@@ -15,8 +15,8 @@ type builder struct {
 	check    func(a []*Node) error // nil if only the number and types need checking
 }
 
-// An argError describes a wrong argument. The field arg counts from 0; −1 means that
-// the number of arguments is wrong.
+// An argError describes a wrong argument. The field arg is the index of the argument,
+// from 0; −1 means that the number of arguments is wrong.
 type argError struct {
 	arg int
 	msg string
@@ -34,9 +34,10 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// The function fits() reports whether n can be an argument. The argument must be a
-// condition if condition is true, and a number otherwise. A call of a function that the
-// model defines can be either, because its type is not yet known.
+// The function fits() reports whether n has the right type for an argument. The type must
+// be that of a condition if the second parameter is true, and that of a number otherwise.
+// A call of a function that the model defines fits in both cases, because its type is not
+// yet known.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }
@@ -95,8 +96,8 @@ func neg(a *Node) *Node {
 	return node(opNeg, a)
 }
 
-// nary builds an operator with any number of arguments. Applied to one argument, the
-// operator returns the argument.
+// The function nary() builds an operator with any number of arguments. If there is only
+// one argument, the result is this argument.
 func nary(o op, empty *Node) func([]*Node) *Node {
 	return func(a []*Node) *Node {
 		switch len(a) {
@@ -154,9 +155,9 @@ func equality(o op) builder {
 
 func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
 
-// log is the natural logarithm of its argument or, with two arguments, the logarithm of
-// the first to the base given by the second. PEtab has this order; the infix formulas of
-// SBML have the opposite one.
+// The function log() builds the natural logarithm of its argument or, with two arguments,
+// the logarithm of the first argument to the base given by the second. PEtab uses this
+// order of arguments; the infix formulas of SBML use the opposite order.
 func log(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opLn, a[0])
@@ -190,7 +191,7 @@ func root(a []*Node) *Node {
 }
 
 // The function heaviside() builds an expression that is 0 for a negative argument, ½ for
-// 0, and 1 for a positive one.
+// 0, and 1 for a positive argument.
 func heaviside(a []*Node) *Node {
 	return node(opAdd, Num(0.5), node(opMul, Num(0.5), node(opSign, a[0])))
 }
@@ -258,8 +259,8 @@ func checkFactorial(a []*Node) error {
 	return nil
 }
 
-// The map builders holds a builder for every name that users may call. The function
-// init() adds the functions of the core language.
+// The map builders holds a builder for every function that formulas may call. The
+// function init() adds the functions of the core language.
 var builders = map[string]builder{
 	"plus":  {0, -1, false, nary(opAdd, Num(0)), nil},
 	"times": {0, -1, false, nary(opMul, Num(1)), nil},
@@ -318,8 +319,8 @@ func xor(a []*Node) *Node {
 	return n
 }
 
-// The map aliases lists other names of these functions, from MathML, the infix formulas
-// of SBML, and SymPy.
+// The map aliases lists further names of the functions in builders, from MathML, the
+// infix formulas of SBML, and SymPy.
 var aliases = map[string]string{
 	"power": "pow", "ceiling": "ceil", "signum": "sign",
 	"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsec": "asec", "arccsc": "acsc", "arccot": "acot",
@@ -362,8 +363,8 @@ func unknownFunction(name string, more []string) error {
 	return fmt.Errorf("function %s is not known: want one such as exp, ln, log10, pow, piecewise, min, sin", name)
 }
 
-// The function nearest() returns the element of names that differs least from name, or ""
-// if none differs by only one or two letters.
+// The function nearest() returns the element of names that differs least from the
+// argument name, or "" if every element differs by more than two letters.
 func nearest(name string, names []string) string {
 	best, dist := "", 1+min(2, len(name)/3)
 	for _, c := range names {

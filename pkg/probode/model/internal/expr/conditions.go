@@ -6,11 +6,11 @@ import (
 )
 
 // Conditions returns the comparisons at which expressions change their form, without
-// repetitions. These are the comparisons in piecewise expressions, and those that
-// describe the kinks and jumps of functions: a <= b for min and max, x >= 0 for abs and
-// sign, and sin(πx) >= 0 for floor and ceil. For quotient and rem the comparison is
-// sin(πx) >= 0, where x is the quotient. The expressions are smooth wherever no condition
-// changes between true and false.
+// repetitions. The list consists of the comparisons in piecewise expressions, and of
+// those that describe the kinks and jumps of functions: a <= b for min and max, x >= 0
+// for abs and sign, and sin(πx) >= 0 for floor and ceil. For quotient and rem the
+// comparison is sin(πx) >= 0, where x is the quotient. The expressions are smooth
+// wherever no condition changes between true and false.
 func Conditions(of ...*Node) []*Node {
 	p := newPool()
 	var list []*Node
@@ -79,9 +79,9 @@ func Replace(in []*Node, by map[*Node]*Node) []*Node {
 }
 
 // Linear returns expressions a and b that do not contain name, such that n equals a + b ×
-// name everywhere. If there are none, ok is false. An expression with a kink or a jump at
-// some value of name, such as a piecewise expression with a condition on name, is not
-// linear.
+// name everywhere. If there are no such expressions, ok is false. An expression with a
+// kink or a jump at some value of name, such as a piecewise expression with a condition
+// on name, is not linear.
 func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	n = n.Simplify() // 0/name is 0, which name = 0 would make NaN
 	uses := func(n *Node) bool { return slices.Contains(n.Symbols(), name) }
@@ -95,14 +95,13 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 
 // Margin returns a number that is positive exactly where the condition n is true, and
 // that is continuous except at the thresholds of ≥ and ≤, where it jumps by the smallest
-// positive floating-point number. It reports false if there is none: for = and ≠, and for
-// comparisons with functions that jump, such as floor. A comparison that contains a
-// piecewise expression is treated, in each of its cases, as a comparison with the value
-// of that case.
+// positive floating-point number. Margin reports false if there is no such number: for =
+// and ≠, and for comparisons with functions that jump, such as floor. A comparison that
+// contains a piecewise expression becomes a separate comparison for each piece.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
-// The method margin() returns Margin of n or, if the argument `not` is true, of the
-// negation of n.
+// The method margin() returns the Margin of n or, if the argument `not` is true, the
+// Margin of the negation of n.
 func (n *Node) margin(not bool) (*Node, bool) {
 	op, args := n.Operator()
 	if v, ok := n.Const(); ok {
@@ -148,8 +147,8 @@ func (n *Node) margin(not bool) (*Node, bool) {
 	return nil, false
 }
 
-// The comparison n contains the piecewise expression p. The method cases() returns an
-// equivalent condition that does not contain p.
+// The method cases() returns a condition that is equivalent to the comparison n but does
+// not contain the piecewise expression p, which is a part of n.
 func (n *Node) cases(p *Node) *Node {
 	var with func(m, value *Node) *Node
 	with = func(m, value *Node) *Node {

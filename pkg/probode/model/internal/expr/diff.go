@@ -3,7 +3,7 @@ package expr
 import "math"
 
 // Diff returns the exact derivative of n with respect to a name, simplified. The
-// documentation of the package describes the values at kinks. It panics if n is a
+// documentation of the package describes the values at kinks. Diff panics if n is a
 // condition or a lambda, or calls a function that has not been expanded.
 func (n *Node) Diff(name string) *Node {
 	p := newPool()
@@ -11,9 +11,9 @@ func (n *Node) Diff(name string) *Node {
 }
 
 // Jacobian differentiates each of the expressions fs with respect to each of the names.
-// The result has a row for each expression. An entry is nil if that derivative is
-// always zero. The entries share their common parts. It panics in the same cases as
-// [Node.Diff].
+// The resulting matrix has a row for each expression. An entry is nil if the derivative
+// is always zero. Common parts of the entries are stored only once. Jacobian panics in
+// the same cases as [Node.Diff].
 func Jacobian(fs []*Node, names []string) [][]*Node {
 	p := newPool()
 	simple := p.simplify(fs...)
@@ -38,14 +38,15 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 	return jac
 }
 
-// Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to names, where
-// weights are the names of the wᵢ. A derivative is nil if it is always zero. It uses
-// reverse accumulation: the derivative of the sum with respect to a part is computed only
-// once, from the derivatives with respect to the expressions that use this part. So all
-// derivatives together take a few times as many operations as the sum, whatever the
-// number of names [Griewank & Walther 2008, §3.2]. If pieces are nested deeply, a
-// derivative may be NaN wherever the derivative of an inactive piece is NaN. It panics in
-// the same cases as [Node.Diff].
+// Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to each of the names,
+// where the argument weights contains the names of the wᵢ. A derivative is nil if it is
+// always zero. Gradient uses reverse accumulation: the derivative of the sum with respect
+// to a part is computed only once, from the derivatives with respect to the expressions
+// that use this part. Therefore all derivatives together take only a few times as many
+// operations as the sum itself, for any number of names [Griewank & Walther 2008, §3.2].
+// If piecewise expressions are nested deeply, a derivative may be NaN wherever the
+// derivative of an inactive piece is NaN. Gradient panics in the same cases as
+// [Node.Diff].
 func Gradient(fs []*Node, weights, names []string) []*Node {
 	p := newPool()
 	simple := p.simplify(fs...)
@@ -105,8 +106,8 @@ func Gradient(fs []*Node, weights, names []string) []*Node {
 	return out
 }
 
-// diff returns the derivative of n, and adds the derivatives of all its parts to done.
-// The node n must be simplified and in the pool.
+// The method diff() returns the derivative of n, and adds the derivatives of all parts of
+// n to the map done. The node n must be simplified and in the pool.
 func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 	if n.Boolean() || n.op == opLambda {
 		panic("expr: derivative of " + kind(n) + ": want a number")
@@ -219,10 +220,10 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 	panic("expr: the derivative of an operator is missing") // the switch is complete
 }
 
-// diffProduct returns the derivative of a product. It is a sum over the factors that are
-// not constant; each term is the derivative of the factor times the other factors. The
-// terms share partial products from the left and from the right, so n factors take O(n)
-// operations.
+// diffProduct returns the derivative of a product. The derivative is a sum over the
+// factors that are not constant; each term is the derivative of a factor times the other
+// factors. The terms share partial products from the left and from the right, so a
+// product of n factors takes O(n) operations.
 func (p *pool) diffProduct(a, d []*Node) *Node {
 	one := p.num(1)
 	right := make([]*Node, len(a)+1)
@@ -266,9 +267,9 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 }
 
 // The method guard() returns the argument product, which is an inner derivative d times
-// an outer slope. This slope can be infinite or NaN where the function itself is finite.
-// Where d is 0 because a piece is constant, as in sqrt(max(0, x)) for x < 0, guard
-// returns 0 instead.
+// an outer slope. The outer slope can be infinite or NaN where the function itself is
+// finite. Where d is 0 because a piece is constant, as in sqrt(max(0, x)) for x < 0, the
+// result is 0 instead.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})
@@ -278,8 +279,8 @@ func (p *pool) guard(d, product *Node) *Node {
 
 // The method vanishes() returns the condition under which d is 0 because an active piece
 // of d is the number 0. Zeros of d at single points do not count: for example, (x²)^¼ has
-// no slope at 0, although the inner derivative 2x is 0 there. The search goes only a few
-// levels deep.
+// no slope at 0, although the inner derivative 2x is 0 there. The method examines only
+// the outermost levels of d.
 func (p *pool) vanishes(d *Node, levels int) *Node {
 	never := p.bool(false)
 	if levels == 0 {

@@ -1,43 +1,45 @@
-// Package expr holds the formulas of a model as immutable expressions. It reads them from
-// text and from MathML, simplifies them, and differentiates them exactly. It prints them
-// as text, MathML, LaTeX and Go, and compiles them to programs, which do not allocate
-// when they run.
+// Package expr represents the formulas of a model as immutable expressions. The package
+// reads expressions from text and from MathML, simplifies them, and differentiates them
+// exactly. The package also writes expressions as text, MathML, LaTeX and Go, and
+// compiles them to programs, which allocate no memory when they run.
 //
-// An expression is a number or a condition. It is an error to make an expression in which
-// one is used in place of the other. Expressions may share parts; every operation except
-// printing visits a shared part only once. Only the parsers recurse, to a limited depth,
-// so large or deeply nested expressions cannot exhaust the stack.
+// The value of an expression is a number, or true or false if the expression is a
+// condition. It is an error to use a condition in place of a number, or a number in place
+// of a condition. Expressions may share parts; every operation except printing visits a
+// shared part only once. Only the parsers recurse, to a limited depth, so large or deeply
+// nested expressions cannot exhaust the stack.
 //
 // # Derivatives
 //
-// [Node.Diff] returns the derivative wherever it exists. At a kink it returns a value
-// between the one-sided derivatives, or one of them. The slope of abs is 0 at 0. If the
-// arguments of min or max are equal, the slope is that of the first argument. The slope
-// of a piecewise expression is that of its active piece. The slope of floor, ceil and
-// sign is 0 everywhere. These slopes are combined by the rules of differentiation. Where
-// several kinks or pieces meet, the result may be neither the derivative nor between the
-// one-sided ones: at x = 0, max(x, 0) − max(0, x) has the derivative 0, and Diff gives 1.
-// The derivative does not include the jump of a state at a switching time: see
-// [Conditions].
+// [Node.Diff] returns the derivative wherever it exists. At a kink Diff returns one of
+// the one-sided derivatives, or a value between them. The slope of abs(x) is 0 at x = 0.
+// If the arguments of min or max are equal, the slope is that of the first argument. The
+// slope of a piecewise expression is that of its active piece. The slope of floor, ceil
+// and sign is 0 everywhere. The slopes of these functions are combined by the rules of
+// differentiation. Where several kinks or pieces meet, the result may be neither the
+// derivative nor a value between the one-sided derivatives: at x = 0, max(x, 0) − max(0,
+// x) has the derivative 0, and Diff gives 1. The derivative does not include the jump of
+// a state at a switching time: see [Conditions].
 //
 // The computed derivative of x^y is never NaN where the true derivative is finite. The
 // derivative of x^n is n x^(n−1), where 0^0 = 1. The derivative of x^y with respect to
-// x, y x^(y−1), is 0 for y = 0. The derivative with respect to y, x^y ln x, is 0 at x =
-// 0 for y > 0. It is NaN for x < 0, where it does not exist. Where the inner derivative
-// is 0 because a piece is constant, the whole derivative is 0, even with an infinite
-// outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases an infinite
-// slope in a composed function still gives NaN. An example is the square root of x⁴ at
-// 0.
+// x, y x^(y−1), is 0 for y = 0. The derivative of x^y with respect to y, x^y ln x, is 0
+// at x = 0 for y > 0. For x < 0 the derivative with respect to y does not exist, and the
+// result is NaN. Where the inner derivative is 0 because a piece is constant, the whole
+// derivative is 0, even with an infinite outer slope: sqrt(max(0, x)) has the slope 0 for
+// x < 0. In other cases an infinite slope in a composed function still gives NaN. For
+// example, the computed derivative of the square root of x⁴ at x = 0 is NaN.
 //
 // # Simplification
 //
-// [Node.Simplify] keeps the value, up to rounding, wherever the original is finite: the
-// product of 0 and x is 0 and x − x is 0, although they are NaN for an infinite x.
-// Divisors are never cancelled: x/x does not change, because 0/0 may be a mistake in the
-// model. Numbers are combined only if the result neither overflows nor underflows. Powers
-// x^a x^b are combined only if a and b are positive whole numbers. Brackets in sums and
-// products are kept unless terms or factors are joined across them. Joining can
-// introduce or remove intermediate results that overflow or underflow.
+// [Node.Simplify] preserves the value of an expression, up to rounding errors, wherever
+// this value is finite: the product of 0 and x is 0 and x − x is 0, although both are NaN
+// for an infinite x. Divisors are never cancelled: x/x does not change, because 0/0 may
+// be a mistake in the model. Numbers are combined into one number only if the result
+// neither overflows nor underflows. Powers x^a x^b are combined only if a and b are
+// positive whole numbers. Brackets in sums and products are kept unless terms or factors
+// are joined across them. Joining terms or factors can introduce or remove intermediate
+// results that overflow or underflow.
 package expr
 
 import (
@@ -49,7 +51,7 @@ import (
 )
 
 // A Node is an immutable expression: a number, a name, or an operator with its arguments.
-// Any number of goroutines may use it at the same time. Make one with [Parse],
+// Any number of goroutines may use a Node at the same time. Nodes are made with [Parse],
 // [ParseMathML], [Num], [Sym] or [Call].
 type Node struct {
 	op   op
@@ -60,7 +62,7 @@ type Node struct {
 
 var canonicalNaN = math.NaN()
 
-// Num is the number v.
+// Num returns the expression that is the number v.
 func Num(v float64) *Node {
 	if math.IsNaN(v) {
 		v = canonicalNaN // all NaNs become one, so that equal nodes have equal numbers
@@ -68,7 +70,7 @@ func Num(v float64) *Node {
 	return &Node{op: opNum, val: v}
 }
 
-// The function boolean() returns the condition that is always v.
+// The function boolean() returns the condition that always has the value v.
 func boolean(v bool) *Node {
 	if v {
 		return &Node{op: opBool, val: 1}
@@ -76,7 +78,7 @@ func boolean(v bool) *Node {
 	return &Node{op: opBool}
 }
 
-// Sym returns a Node for a name, which stands for a number. It panics if the name is
+// Sym returns a Node for a name, which stands for a number. Sym panics if the name is
 // empty, or if it contains a backquote, because String encloses unusual names in
 // backquotes.
 func Sym(name string) *Node {
@@ -88,8 +90,8 @@ func Sym(name string) *Node {
 
 // Call returns the operator or function with the given name, applied to args. The names
 // are those that [Parse] accepts in calls, and those of MathML: plus, minus (of one or
-// two arguments), times, divide, power, sin, piecewise, lt and so on. It panics if the
-// operator does not exist, or if the arguments do not fit it.
+// two arguments), times, divide, power, sin, piecewise, lt and so on. Call panics if the
+// operator does not exist, or if it does not accept these arguments.
 func Call(name string, args ...*Node) *Node {
 	n, err := apply(name, args...)
 	if err != nil {
@@ -98,8 +100,8 @@ func Call(name string, args ...*Node) *Node {
 	return n
 }
 
-// apply is like [Call], but it is for users' input: it returns an error instead of
-// panicking.
+// The function apply() is like [Call], but returns an error instead of panicking, because
+// its arguments come from the users' input.
 func apply(name string, args ...*Node) (*Node, error) {
 	b, ok := builders[name]
 	if !ok {
@@ -109,9 +111,9 @@ func apply(name string, args ...*Node) (*Node, error) {
 }
 
 // Constant returns the value of the constant with the given name: pi, e, exponentiale, or
-// avogadro, whose value is that of the SBML specification. A name that the model defines
-// itself does not stand for the constant. So expressions keep the name, and [Compile]
-// replaces it by the number unless the name is an input.
+// avogadro, whose value is that of the SBML specification. If a model itself defines the
+// name, the name does not stand for the constant. Therefore expressions keep the name,
+// and [Compile] replaces it by the number unless the name is an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":
@@ -124,7 +126,8 @@ func Constant(name string) (float64, bool) {
 	return 0, false
 }
 
-// avogadro is the value in the specification of SBML, which is older than the SI of 2019.
+// avogadro is Avogadro's number in the SBML specification, which is older than the 2019
+// definition in the SI.
 const avogadro = 6.02214179e23
 
 // Boolean reports whether n is a condition rather than a number.
@@ -139,12 +142,13 @@ func (n *Node) Const() (float64, bool) {
 	return n.val, n.op == opNum || n.op == opBool
 }
 
-// Operator returns the name of the outermost operator of n, and its arguments. A number
-// or a name has the operator "number" or "name" and no arguments. A function that the
-// model defines has the operator "call". Any other function has the name under which
-// [Parse] accepts it. The other operators are plus, minus (of one argument), times,
-// divide, pow, quotient, rem, piecewise, lt, leq, gt, geq, eq, neq, not, and, or, xor,
-// true, false, lambda. The caller must not change args.
+// Operator returns the name of the outermost operator of n, and its arguments. For a
+// number the operator is "number", and for a name it is "name"; neither has arguments.
+// For a function that the model defines, the operator is "call". For any other function,
+// the operator is the name that [Parse] accepts for the function. The other operators are
+// plus, minus (of one argument), times, divide, pow, quotient, rem, piecewise, lt, leq,
+// gt, geq, eq, neq, not, and, or, xor, true, false, lambda. The caller must not change
+// args.
 func (n *Node) Operator() (name string, args []*Node) {
 	switch n.op {
 	case opNum:
@@ -164,7 +168,7 @@ func (n *Node) Operator() (name string, args []*Node) {
 // Symbol reports whether n is just a name, and returns that name.
 func (n *Node) Symbol() (string, bool) { return n.name, n.op == opSym }
 
-// Symbols returns the names in n, sorted, without the parameters of lambdas.
+// Symbols returns a sorted list of the names in n, without the parameters of lambdas.
 func (n *Node) Symbols() []string {
 	if n.op != opLambda {
 		return SymbolsOf(n)
@@ -176,8 +180,8 @@ func (n *Node) Symbols() []string {
 // expressions that use them.
 func (n *Node) Parts() []*Node { return postorder(n) }
 
-// SymbolsOf returns a sorted list of the names in expressions, without repetitions. It
-// visits a shared part only once.
+// SymbolsOf returns a sorted list of the names that occur in the expressions, without
+// repetitions. SymbolsOf visits a shared part only once.
 func SymbolsOf(list ...*Node) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -191,9 +195,9 @@ func SymbolsOf(list ...*Node) []string {
 	return names
 }
 
-// Substitute replaces all names by expressions simultaneously, so names in the
-// replacements are not replaced. A name stands for a number, so Substitute panics if a
-// replacement is a condition or a lambda.
+// Substitute replaces names by expressions. All replacements are made simultaneously, so
+// names in the replacements are not replaced. A name stands for a number, so Substitute
+// panics if a replacement is a condition or a lambda.
 func (n *Node) Substitute(by map[string]*Node) *Node {
 	if len(by) == 0 {
 		return n
@@ -214,7 +218,7 @@ func (n *Node) Substitute(by map[string]*Node) *Node {
 }
 
 // Equal reports whether n and m are the same expression: the same operators in the same
-// order on the same numbers and names. It does not simplify them first.
+// order on the same numbers and names. The expressions are not simplified first.
 func (n *Node) Equal(m *Node) bool {
 	if n == m {
 		return true
@@ -224,11 +228,11 @@ func (n *Node) Equal(m *Node) bool {
 	return pair[0] == pair[1]
 }
 
-// params returns the names of a lambda's parameters.
+// The method params() returns the names of a lambda's parameters.
 func (n *Node) params() []string { return strings.Fields(n.name) }
 
-// The method with() returns n with other arguments, or n itself if the arguments are the
-// same.
+// The method with() returns a copy of n with the given arguments, or n itself if it
+// already has these arguments.
 func (n *Node) with(args []*Node) *Node {
 	if slices.Equal(n.args, args) {
 		return n
@@ -239,9 +243,9 @@ func (n *Node) with(args []*Node) *Node {
 	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args)}
 }
 
-// The function postorder() returns all nodes of the roots without repetitions. Arguments
-// come before the nodes that use them. It does not recurse, because expressions may be
-// nested more deeply than the stack allows.
+// The function postorder() returns all nodes of the expressions in the argument roots,
+// without repetitions. Arguments come before the nodes that use them. The function does
+// not recurse, because expressions may be nested more deeply than the stack allows.
 func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
 
 // postorderBut is like postorder(), but it omits the nodes in done and all nodes below
@@ -278,14 +282,14 @@ func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	return list
 }
 
-// rebuild makes a new expression from n. It calls f with each node and the slice of its
-// rebuilt arguments, which f must not keep.
+// The function rebuild() makes a new expression from n. The function calls f with each
+// node and a slice of the rebuilt arguments of that node; f must not keep the slice.
 func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
 	return rebuildAll([]*Node{n}, f)[0]
 }
 
-// rebuildAll does what rebuild() does, for several expressions. It rebuilds a shared part
-// only once.
+// rebuildAll does the same as rebuild(), for several expressions. A shared part is
+// rebuilt only once.
 func rebuildAll(list []*Node, f func(m *Node, args []*Node) *Node) []*Node {
 	done := map[*Node]*Node{}
 	var args []*Node

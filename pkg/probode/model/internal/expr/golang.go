@@ -6,21 +6,23 @@ import (
 	"strings"
 )
 
-// An Assignment is a statement in generated Go code: it assigns the Value of an
-// expression to the variable or element To, such as dst[3].
+// An Assignment is a statement in generated Go code: it assigns the expression Value to
+// the variable or element To, such as dst[3].
 type Assignment struct {
 	To    string
 	Value *Node
 }
 
-// GoStatements returns Go statements that carry out assignments, one per line, each with
-// the given indentation. Shared parts are assigned to variables t1, t2, and so on. The
-// argument name is a function that returns the Go expression for an input, which must
-// have type float64 and must not be one of these variables. Its result ok is false for
-// a name that is not defined. The value of a condition is 0 or 1. The results equal
-// those of [Program.Eval] to the last bit, because products are never fused with sums.
-// The statements need the package math if they contain "math.". An assignment must not
-// set an input. The error names the part that cannot be evaluated.
+// GoStatements returns Go statements that carry out the assignments. There is one
+// statement on each line, with the given indentation. Shared parts are assigned to
+// variables t1, t2, and so on. The argument name is a function that returns the Go
+// expression for an input, which must have type float64 and must not be one of these
+// variables. The result ok of this function is false for a name that is not defined. The
+// value of a condition is 0 or 1. The statements compute the same values as
+// [Program.Eval] to the last bit, because products are never fused with sums. The
+// generated file must import the package math if the statements contain "math.". An
+// assignment must not set an input. If a part of an expression cannot be evaluated, the
+// error names this part.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node
@@ -54,7 +56,7 @@ func GoStatements(assignments []Assignment, name func(string) (code string, ok b
 	return g.b.String(), nil
 }
 
-// These levels say how tightly the outermost operator of a Go expression binds.
+// These constants are the precedence levels of the outermost operator of a Go expression.
 const (
 	goLogic = iota
 	goCompare
@@ -95,8 +97,9 @@ type goWriter struct {
 	temps  int
 }
 
-// inlineMost is the greatest length of text for which a value that is used only once is
-// written into the expression that uses it. Other values are assigned to variables.
+// If a value is used only once, and the text of its expression is no longer than
+// inlineMost, this text is written into the expression that uses the value. Other values
+// are assigned to variables.
 const inlineMost = 60
 
 func (g *goWriter) statement(format string, args ...any) {
@@ -113,8 +116,8 @@ func (g *goWriter) arg(v int32, level int) string {
 	return t.s
 }
 
-// The method term() returns an operand of a sum. A product becomes float64(a * b), so
-// that it is rounded before the addition.
+// The method term() returns the Go expression for an operand of a sum. A product becomes
+// float64(a * b), so that it is rounded before the addition.
 func (g *goWriter) term(v int32, level int) string {
 	t := g.text[v]
 	if i := v - g.line.first(); i >= 0 && g.line.code[i].code == codeMul && t.level != goAtom {
@@ -123,7 +126,7 @@ func (g *goWriter) term(v int32, level int) string {
 	return g.arg(v, level)
 }
 
-// The method cond() returns a value as a Go expression of type bool.
+// The method cond() returns the Go expression of type bool for a value.
 func (g *goWriter) cond(v int32, level int) string {
 	if g.isBool(v) {
 		return g.arg(v, level)
@@ -222,7 +225,7 @@ func (g *goWriter) float(v int32) string {
 }
 
 // The method doubles() reports whether an instruction is a multiplication by 2, which
-// compilers turn into a sum.
+// compilers may turn into an addition.
 func (g *goWriter) doubles(in *instr) bool {
 	two := func(v int32) bool {
 		k := v - int32(g.line.inputs)
@@ -231,7 +234,7 @@ func (g *goWriter) doubles(in *instr) bool {
 	return in.code == codeMul && (two(in.a) || two(in.b))
 }
 
-// instr returns the Go expression for an instruction.
+// The method instr() returns the Go expression for an instruction.
 func (g *goWriter) instr(in *instr) goText {
 	switch in.code {
 	case codeAdd:

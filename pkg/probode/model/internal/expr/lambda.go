@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Lambda returns the definition of a function that a model defines: a body with named
+// Lambda returns a node for a function that a model defines: a body with named
 // parameters. It is an error if a parameter is empty, contains a space or appears twice.
 func Lambda(params []string, body *Node) (*Node, error) {
 	for i, p := range params {
@@ -31,9 +31,9 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 	return n.params(), n.args[0], true
 }
 
-// expandMost is the largest size of the result of Expand. Without a limit, a chain of
-// functions, each of which calls the next one twice, would double the expression at each
-// level.
+// expandMost is the largest number of operators that the result of Expand may have.
+// Without a limit, a chain of functions, each of which calls the next one twice, would
+// make the expression twice as large at each level.
 const expandMost = 200_000
 
 // Expand replaces calls to a model's functions with the bodies of these functions.
@@ -60,8 +60,8 @@ type expander struct {
 	made      int
 }
 
-// The method body() returns the function with the given name, with all calls in it
-// expanded.
+// The method body() returns the definition of the function with the given name, in which
+// all calls are expanded.
 func (e *expander) body(name string) (*Node, error) {
 	if l, ok := e.open[name]; ok {
 		if l == nil {
@@ -151,8 +151,8 @@ func (e *expander) call(name string, args []*Node) (*Node, error) {
 	return r, nil
 }
 
-// The function checked() returns m with new arguments. It checks their types again,
-// because a call may have turned out to be a condition.
+// The function checked() returns m with new arguments. The types of the arguments are
+// checked again, because the result of a call may have turned out to be a condition.
 func checked(m *Node, args []*Node) (*Node, error) {
 	changed := false
 	for i, a := range args {

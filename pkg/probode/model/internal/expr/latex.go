@@ -7,8 +7,9 @@ import (
 
 var latexEscapes = strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `)
 
-// LaTeX returns n for LaTeX's math mode. The argument name is a function that returns the
-// LaTeX of a name; if it is nil, names are upright and their underscores are escaped.
+// LaTeX returns the expression n as text for the math mode of LaTeX. The argument name is
+// a function that returns the LaTeX text for a name; if this function is nil, names are
+// upright and their underscores are escaped.
 func (n *Node) LaTeX(name func(string) string) string {
 	if name == nil {
 		name = func(s string) string {
@@ -26,8 +27,8 @@ func (n *Node) LaTeX(name func(string) string) string {
 	return write(s, n)
 }
 
-// afterSign returns the level that n needs after a sign; an expression that begins with
-// a sign gets brackets.
+// afterSign returns the precedence level that n needs after a sign; an expression that
+// itself begins with a sign is enclosed in brackets.
 func afterSign(n *Node) int {
 	for m := n; ; m = m.args[0] {
 		if negative(m) {

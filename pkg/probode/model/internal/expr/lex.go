@@ -32,7 +32,8 @@ func (t token) String() string {
 	return strconv.Quote(t.text)
 }
 
-// A SyntaxError describes a mistake in the text of an expression, and where it is.
+// A SyntaxError describes a mistake in the text of an expression, and the position of
+// this mistake.
 type SyntaxError struct {
 	Column int    // counting letters from 1
 	Line   int    // counting from 1; 0 if the text has one line only
@@ -59,7 +60,8 @@ func syntaxError(src string, pos int, format string, args ...any) *SyntaxError {
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 
-// scan reads the token at or after pos.
+// The function scan() reads the first token that begins at or after the byte position
+// pos.
 func scan(src string, pos int) (token, error) {
 	for pos < len(src) && strings.IndexByte(" \t\r\n", src[pos]) >= 0 {
 		pos++

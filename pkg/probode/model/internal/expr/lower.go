@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A code says what an instruction does. For a function of one number it is codeFunc plus
-// the op of the function.
+// A code identifies the operation of an instruction. For a function of one number, the
+// code is codeFunc plus the op of the function.
 type code uint8
 
 const (
@@ -31,7 +31,8 @@ const (
 	codeAnd
 	codeOr
 
-	// These come from fuse. They round like the separate instructions that they replace.
+	// The following instructions are made by the method fuse(). Their results are rounded
+	// in the same way as those of the separate instructions that they replace.
 	codeMul3   // (a b) c
 	codeMulAdd // a b + c
 	codeMulSub // a b − c
@@ -44,14 +45,15 @@ const (
 
 func (c code) isBool() bool { return codeLt <= c && c <= codeOr }
 
-// An instr computes a value from the values a, b and c. Values are numbered in this
-// order: inputs, constants, instructions.
+// An instr is an instruction, which computes a value from the values with the numbers a,
+// b and c. Values are numbered in this order: inputs, constants, results of instructions.
 type instr struct {
 	code    code
 	a, b, c int32
 }
 
-// The method operands() returns the values that an instruction uses.
+// The method operands() returns pointers to the numbers of the values that an instruction
+// uses.
 func (in *instr) operands() []*int32 {
 	switch {
 	case in.code >= codeMul3 && in.code <= codeDivAdd, in.code == codeSelect:
@@ -63,7 +65,7 @@ func (in *instr) operands() []*int32 {
 }
 
 // A straightLine is a list of instructions that compute outputs from inputs. Shared parts
-// are computed once, and every result is used.
+// are computed only once, and the result of every instruction is used.
 type straightLine struct {
 	inputs  int
 	consts  []float64
@@ -71,11 +73,11 @@ type straightLine struct {
 	outputs []int32
 }
 
-// The method first() returns the number of the first instruction's value.
+// The method first() returns the number of the value that the first instruction computes.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
-// A lowering makes a straightLine. Until the method finish() renumbers the values,
-// constant k has the number −1−k.
+// A lowering translates expressions to a straightLine. Until the method finish()
+// renumbers the values, constant k has the number −1−k.
 type lowering struct {
 	line   straightLine
 	consts map[uint64]int32
@@ -83,8 +85,9 @@ type lowering struct {
 	value  map[*Node]int32
 }
 
-// The function lower() translates outputs. The error names the part that cannot be
-// evaluated.
+// The function lower() translates the expressions in the argument outputs to a
+// straightLine. If a part of an expression cannot be evaluated, the error names this
+// part.
 func lower(inputs []string, outputs []*Node) (*straightLine, error) {
 	l := &lowering{consts: map[uint64]int32{}, have: map[instr]int32{}, value: map[*Node]int32{}}
 	l.line.inputs = len(inputs)
@@ -133,8 +136,8 @@ func (l *lowering) num(v float64) int32 {
 	return -1 - k
 }
 
-// emit returns the number of an instruction's value. It adds the instruction unless an
-// equal one already exists.
+// The method emit() returns the number of the value that an instruction computes. The
+// method adds the instruction unless the same instruction already exists.
 func (l *lowering) emit(c code, operands ...int32) int32 {
 	in := instr{code: c}
 	constant := true
@@ -243,8 +246,8 @@ func (l *lowering) node(n *Node) int32 {
 	return l.emit(codeFunc+code(n.op), arg(0))
 }
 
-// The method pow() emits multiplications for the same powers as powNumber does. Other
-// powers of the same number share the squares.
+// The method pow() emits multiplications for the same powers as powNumber. Different
+// powers of the same number share the repeated squares from which they are computed.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)

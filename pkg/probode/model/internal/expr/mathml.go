@@ -13,23 +13,23 @@ import (
 // Time is the name of the symbol for time.
 const Time = "time"
 
-// NamedTime is the name given to the symbol that stands for a MathML identifier called
-// "time". Such an identifier is not SBML's symbol for time. No identifier has the name
-// NamedTime.
+// NamedTime is the name of the symbol that stands for a MathML identifier called "time".
+// Such an identifier is not SBML's symbol for time. No identifier in a file can have the
+// name NamedTime.
 const NamedTime = "time′"
 
 // MathMLSpace is the namespace of MathML.
 const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 
 // ParseMathML reads one expression from the content MathML of SBML, Levels 2 and 3. The
-// argument e is either <math> or the element of the expression itself.
+// argument e is either the element <math> or the element of the expression itself.
 //
 // A lambda becomes a node whose parameters and body [Node.Lambda] returns. Calls to
 // functions that the model defines remain calls, which [Node.Expand] replaces. The symbol
-// time becomes [Time], the symbol avogadro becomes Avogadro's number, and an identifier
-// time becomes [NamedTime]. If there is a delay, a rateOf, or an element that SBML does
-// not allow, the error names it. The error has one line and begins with the line and
-// column in the file.
+// "time" becomes [Time], the symbol "avogadro" becomes Avogadro's number, and an
+// identifier "time" becomes [NamedTime]. If e contains a delay, a rateOf, or an element
+// that SBML does not allow, the error names this element. The error message is a single
+// line, which begins with the line and column of the element in the file.
 func ParseMathML(e *tree.Element) (*Node, error) {
 	m := &mathML{}
 	if e.Name != "math" {
@@ -61,8 +61,8 @@ func (m *mathML) space(e *tree.Element) error {
 	return nil
 }
 
-// An error is returned unless e contains exactly n elements and no text. A negative n
-// allows any number of elements.
+// The method only() returns an error unless e contains exactly n elements and no text. A
+// negative n allows any number of elements.
 func (m *mathML) only(e *tree.Element, n int) error {
 	for _, t := range e.Text {
 		if t != "" {
@@ -171,7 +171,7 @@ func (m *mathML) identifier(e *tree.Element) (string, error) {
 	return parts[0], nil
 }
 
-// csymbol returns the last part of the URL that identifies a symbol.
+// The method csymbol() returns the last component of the URL that identifies a symbol.
 func (m *mathML) csymbol(e *tree.Element) (string, error) {
 	if _, err := m.content(e); err != nil {
 		return "", err
@@ -248,7 +248,7 @@ func (m *mathML) semantics(e *tree.Element) (*Node, error) {
 	return m.element(e.Child[0])
 }
 
-// apply reads an operator, its qualifiers and its arguments.
+// The method apply() reads an operator, its qualifiers and its arguments.
 func (m *mathML) apply(e *tree.Element) (*Node, error) {
 	if err := m.only(e, -1); err != nil {
 		return nil, err
@@ -257,8 +257,8 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 		return nil, errorAt(e, "<apply> is empty: want an operator and its arguments")
 	}
 	if e.Child[0].Name == "apply" {
-		// Some published models enclose a whole expression in <apply>. Other readers of SBML
-		// treat that as brackets.
+		// Some published models enclose a whole expression in <apply>. Other programs
+		// that read SBML treat such an <apply> as brackets.
 		if len(e.Child) > 1 {
 			return nil, errorAt(e.Child[1], "<%s> follows an <apply> that stands for an operator", e.Child[1].Name)
 		}
@@ -313,8 +313,8 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 	return m.made(e, name, args)
 }
 
-// The method made() applies the operator with the given name to args. The element e says
-// where an error is.
+// The method made() applies the operator with the given name to args. If there is an
+// error, its message gives the position of the element e.
 func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error) {
 	n, err := apply(name, args...)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Parse reads the text of an expression. It accepts PEtab formulas. It also accepts infix
-// formulas of SBML, with the differences that the list below shows.
+// Parse reads the text of an expression. Parse accepts PEtab formulas. It also accepts
+// infix formulas of SBML, except where the list below differs from SBML.
 //
 //	1  2.5  1e-3  inf  nan   true  false
 //	+ - * / % ^ **           % is the remainder; ^ binds tighter than a sign, and a^b^c is a^(b^c)
@@ -20,10 +20,10 @@ import (
 //	piecewise(value, condition, …, otherwise)
 //	`any text`               a name with characters other than letters, digits and _
 //
-// A call to any other function is an error unless its name is in functions. [Node.Expand]
-// replaces calls to these functions. Names such as time and t have no special meaning
-// here; for pi and e see [Constant]. The error is a [*SyntaxError] with a message of one
-// line.
+// A call to any other function is an error unless the argument functions contains its
+// name. Calls to functions that this argument contains are replaced by [Node.Expand].
+// Names such as time and t have no special meaning here; for pi and e see [Constant]. The
+// error is a [*SyntaxError] with a message of one line.
 func Parse(src string, functions ...string) (*Node, error) {
 	p := &parser{src: src, functions: functions}
 	if err := p.next(); err != nil {
@@ -70,7 +70,8 @@ func (p *parser) enter() error {
 	return nil
 }
 
-// The levels say how tightly operators bind, from the loosest to the tightest.
+// These constants are the precedence levels of operators, from the loosest to the
+// tightest binding.
 const (
 	levelLogic = iota
 	levelNot   // the word not; ! binds like a sign
@@ -81,8 +82,8 @@ const (
 	levelPower
 )
 
-// The method operator() returns the level and the name of the next token, or −1 and "" if
-// the next token is not a binary operator.
+// The method operator() returns the precedence level and the name of the binary operator
+// that is the next token, or −1 and "" if the next token is not a binary operator.
 func (p *parser) operator() (level int, name string) {
 	if p.tok.kind != 'o' && p.tok.kind != 'a' {
 		return -1, ""
@@ -131,8 +132,8 @@ func (r series) node() *Node {
 	return builders[r.name].build(r.args)
 }
 
-// The method binary() reads operands joined by operators that bind at least as tightly as
-// the argument level says.
+// The method binary() reads operands that are joined by operators of at least the given
+// precedence level.
 func (p *parser) binary(level int) (*Node, error) {
 	start := p.tok.pos
 	first, err := p.unary(level)
@@ -276,7 +277,7 @@ func (p *parser) power() (*Node, error) {
 }
 
 // The function literal() returns the value of a name that models cannot define, such as
-// inf or true. It returns nil for other names.
+// inf or true. The function returns nil for other names.
 func literal(name string) *Node {
 	switch strings.ToLower(name) {
 	case "inf", "infinity":
@@ -291,9 +292,9 @@ func literal(name string) *Node {
 	return nil
 }
 
-// Reserved reports whether a name needs backquotes in an expression. These names are
-// "and", "or", "not", and the words for infinity, NaN, true and false, in every spelling
-// that [Parse] reads.
+// Reserved reports whether a name needs backquotes in an expression. The names that need
+// backquotes are "and", "or", "not", and the words for infinity, NaN, true and false, in
+// every spelling that [Parse] reads.
 func Reserved(name string) bool {
 	return literal(name) != nil || name == "and" || name == "or" || name == "not"
 }
@@ -342,7 +343,7 @@ func (p *parser) operand() (*Node, error) {
 }
 
 // The method call() reads the arguments of a function, from the opening bracket to the
-// closing one.
+// closing bracket.
 func (p *parser) call(name token) (*Node, error) {
 	user := slices.Contains(p.functions, name.text)
 	b, known := builders[name.text]

@@ -41,8 +41,8 @@ func (p *pool) key(n *Node, ids []int32) key {
 	return k
 }
 
-// intern returns the node in the pool that equals n. If there is none, it adds n. The
-// arguments of n must be in the pool.
+// The method intern() returns the node in the pool that equals n. If there is no such
+// node, the method adds n. The arguments of n must be in the pool.
 func (p *pool) intern(n *Node) *Node {
 	if _, ok := p.ids[n]; ok {
 		return n
@@ -72,8 +72,9 @@ func (p *pool) adopt(list ...*Node) []*Node {
 	})
 }
 
-// The method commute() does what intern() does, for a sum or a product. The operands may
-// be in any order; the pool keeps the order that it saw first.
+// The method commute() does the same as intern(), for a sum or a product. The operands
+// may be in any order: sums or products that differ only in the order of their operands
+// share one node, which has the order of the first of them.
 func (p *pool) commute(n *Node) *Node {
 	ids := make([]int32, len(n.args))
 	for i, a := range n.args {

@@ -3,13 +3,14 @@ package expr
 import "math"
 
 // powerMost is the largest exponent for which a power is computed by repeated
-// multiplication. Each multiplication rounds, so with larger exponents more than one
-// digit of the accuracy of math.Pow would be lost.
+// multiplication. Each multiplication has a rounding error, so for larger exponents the
+// result would be less accurate than that of math.Pow by more than one digit.
 const powerMost = 16
 
-// powerBy computes x^e by multiplications, a square root and a division. It does so if
-// |e| is at most powerMost and 2e is a whole number; otherwise, or if e is 0, ok is
-// false. T is the type of values in a program, or float64.
+// powerBy computes x^e by multiplications, a square root and a division. The exponent e
+// must not be 0, |e| must be at most powerMost, and 2e must be a whole number; otherwise
+// the result ok is false. The type T is float64 or the type of the numbers of values in a
+// program.
 func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v T, ok bool) {
 	n := math.Abs(e)
 	whole := math.Trunc(n)
@@ -40,7 +41,8 @@ func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v 
 	return v, true
 }
 
-// powNumber returns x^e for an exponent that is a plain number in the expression.
+// powNumber returns x^e for a constant exponent, computed by the same multiplications as
+// in a Program.
 func powNumber(x, e float64) float64 {
 	v, ok := powerBy(x, e, 1, func(c code, v ...float64) float64 {
 		switch c {

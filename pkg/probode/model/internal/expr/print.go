@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// printMost is the length in bytes at which printed text is truncated. With shared parts,
-// the text of an expression can be far longer than the expression itself.
+// printMost is the length in bytes at which printed text is truncated. The text of an
+// expression with shared parts can be far larger than the expression itself, because it
+// repeats these parts.
 const printMost = 1 << 24
 
-// String returns the text of n. [Parse] reads this text back as an equal expression,
-// provided that Parse is given the names of all functions that the model defines. It does
-// not read lambdas. Names that Parse would not read as names are in backquotes. Text of
-// more than 16 MB is truncated, and ends in "…".
+// String returns the text of n. If [Parse] reads this text, the result is equal to n,
+// provided that the names of all functions that the model defines are passed to Parse.
+// Parse does not read lambdas. Names that Parse would not otherwise recognise as names
+// are enclosed in backquotes. Text of more than 16 MB is truncated, and ends in "…".
 func (n *Node) String() string {
 	if n.op == opLambda {
 		return "lambda(" + strings.Join(append(n.params(), n.args[0].String()), ", ") + ")"
@@ -22,13 +23,14 @@ func (n *Node) String() string {
 	return write(textStyle{}, n)
 }
 
-// A style splits a node into pieces of text and arguments.
+// A style is an output format. The style splits a node into pieces of text and arguments.
 type style interface {
 	layout(n *Node, out *layout)
 }
 
-// A layout collects the pieces of one node. An argument gets brackets if its operator
-// binds more loosely than the place of the argument requires.
+// A layout collects the pieces of text and the arguments of one node. An argument is
+// enclosed in brackets if its operator binds more loosely than its position in the node
+// requires.
 type layout struct{ items []item }
 
 type item struct {
@@ -50,7 +52,8 @@ func (l *layout) list(args []*Node, between string, level int) {
 	}
 }
 
-// The function write() prints n. It does not recurse, so n can be nested to any depth.
+// The function write() returns n as text in the given style. The function does not
+// recurse, so n can be nested to any depth.
 func write(s style, n *Node) string {
 	var b strings.Builder
 	stack := []item{{n: n}}
@@ -81,8 +84,8 @@ func write(s style, n *Node) string {
 	return b.String()
 }
 
-// A bracketer is a style that needs brackets. The method level() says how tightly the
-// outermost operator of a node binds.
+// A bracketer is a style that uses brackets. The method level() returns the precedence
+// level of the outermost operator of a node.
 type bracketer interface {
 	level(n *Node) int
 	brackets() (open, end string)
@@ -90,7 +93,7 @@ type bracketer interface {
 
 const levelAtom = levelPower + 1
 
-// textLevel returns how tightly the outermost operator of n binds in text.
+// textLevel returns the precedence level of the outermost operator of n in text.
 func textLevel(n *Node) int {
 	switch n.op {
 	case opNum:
@@ -157,7 +160,7 @@ func (textStyle) layout(n *Node, l *layout) {
 		}
 	case opMul:
 		// If the first operand is a product, it needs brackets, because a*b*c is one
-		// product of three factors. A division needs none.
+		// product of three factors. A division needs no brackets.
 		first := levelSign
 		if a[0].op == opDiv {
 			first = levelProduct
@@ -188,8 +191,8 @@ func (textStyle) layout(n *Node, l *layout) {
 	}
 }
 
-// afterMinus returns the level that n needs after a minus sign, so that one sign never
-// follows another.
+// afterMinus returns the precedence level that n needs after a minus sign, so that two
+// signs never follow each other.
 func afterMinus(n *Node) int {
 	if negative(n) {
 		return levelAtom
@@ -197,7 +200,8 @@ func afterMinus(n *Node) int {
 	return levelProduct
 }
 
-// The function number() returns the shortest text that reads back as v.
+// The function number() returns the shortest text from which exactly the number v can be
+// read.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -216,7 +220,8 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// quoteName puts names that Parse would not read as names in backquotes.
+// quoteName encloses a name in backquotes if Parse would not otherwise recognise it as a
+// name.
 func quoteName(name string) string {
 	plain := isLetter(name[0]) && !Reserved(name)
 	for i := range len(name) {

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// A Program evaluates a list of expressions at given inputs. It computes each shared part
-// once and allocates nothing. Only one goroutine at a time may use it: see
-// [Program.Clone].
+// A Program evaluates a list of expressions at given inputs. A Program computes each
+// shared part only once, and allocates no memory. Only one goroutine at a time may use a
+// Program: see [Program.Clone].
 //
-// All pieces of a piecewise expression are computed and one of them is chosen; the
-// others do not affect the value, even if they are NaN. A product is rounded before it
-// is added to another number, even on processors that could fuse the two operations. So
-// the results are the same on all processors.
+// All pieces of a piecewise expression are computed, and one of them is chosen; the other
+// pieces do not affect the value, even if they are NaN. A product is rounded before it is
+// added to another number, even on processors that could fuse the two operations.
+// Therefore the results are the same on all processors.
 type Program struct {
 	line straightLine
 	runs []run
@@ -29,8 +29,8 @@ type Program struct {
 // [Constant], if a function has not been expanded, or if an input appears twice.
 //
 // The argument held lists the inputs whose values often stay the same from call to call,
-// as those of parameters do along a solution. Values that depend on no other inputs are
-// recomputed only if one of these inputs changes.
+// for example the parameters, which are constant during a solve. Values that depend only
+// on inputs in this list are recomputed only if one of these inputs changes.
 func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error) {
 	line, err := lower(inputs, outputs)
 	if err != nil {
@@ -85,15 +85,15 @@ func (p *Program) Clone() *Program {
 	return q
 }
 
-// Inputs and Outputs return the lengths of in and dst for Eval.
+// Inputs and Outputs return the lengths that Eval requires for the slices in and dst.
 func (p *Program) Inputs() int  { return p.line.inputs }
 func (p *Program) Outputs() int { return len(p.line.outputs) }
 
 // Len returns the number of instructions.
 func (p *Program) Len() int { return len(p.line.code) }
 
-// fuse merges an instruction whose result is used only once into the instruction that
-// uses it, if there is a code for the combination.
+// The method fuse() merges an instruction whose result is used only once into the
+// instruction that uses the result, if there is a code for the combination.
 func (s *straightLine) fuse() {
 	first := s.first()
 	uses := make([]int, len(s.code))
@@ -110,8 +110,8 @@ func (s *straightLine) fuse() {
 	for _, o := range s.outputs {
 		use(o, 2) // an output is never fused
 	}
-	// The value of only(v, c) is the instruction that computes v, or nil if that
-	// instruction does not have the code c, or if v is used more than once.
+	// The function only() returns the instruction that computes v, or nil if this
+	// instruction does not have the code c or if v is used more than once.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil
@@ -185,7 +185,7 @@ func truth(b bool) float64 {
 }
 
 // Eval reads the inputs from in and writes the outputs to dst. The two slices may share
-// memory. It panics unless dst has length Outputs() and in has length Inputs().
+// memory. Eval panics unless dst has length Outputs() and in has length Inputs().
 func (p *Program) Eval(dst, in []float64) {
 	if len(in) != p.line.inputs || len(dst) != len(p.line.outputs) {
 		panic(fmt.Sprintf("expr: program has %d inputs and %d outputs: want %d and %d", len(in), len(dst), p.line.inputs, len(p.line.outputs)))
@@ -295,11 +295,12 @@ type run struct {
 }
 
 // The method schedule() groups instructions with the same code. An instruction is ready
-// when its operands are computed. The method schedule() takes all ready instructions with
-// one code. This can make further instructions with the same code ready, and schedule
-// takes those too. Then it continues with another code, always the one with the most
-// ready instructions, so the runs are few and long. The instructions that are marked in
-// the argument early come first; the result ahead is the number of runs that they form.
+// when its operands have been computed. The method schedule() takes all ready
+// instructions with one code. After that, further instructions with the same code may be
+// ready, which schedule() takes as well. Then the method continues with the code that has
+// the most ready instructions, so the runs are few and long. The instructions that are
+// marked in the argument `early` come first; the result `ahead` is the number of runs
+// that they form.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)
@@ -404,7 +405,7 @@ func (in *instr) evalSeldom(a, b float64) float64 {
 	return operators[in.code-codeFunc].eval(a)
 }
 
-// eval evaluates an instruction that is not fused.
+// The method eval() evaluates an instruction that is not fused.
 func (in *instr) eval(a, b, c float64) float64 {
 	switch in.code {
 	case codeAdd:

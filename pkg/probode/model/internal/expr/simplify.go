@@ -3,8 +3,8 @@ package expr
 import "math"
 
 // Simplify combines the numbers in n, collects terms and factors, and removes pieces of
-// piecewise expressions that can never be active. The documentation of the package says
-// which simplifications it does not make.
+// piecewise expressions that can never be active. The documentation of the package lists
+// simplifications that Simplify does not make.
 func (n *Node) Simplify() *Node { return Simplified(n)[0] }
 
 // Simplified returns the simplified expressions, which share their common parts.
@@ -26,8 +26,8 @@ func (p *pool) cmp(o op, a, b *Node) *Node {
 	return p.make(node(o, a, b), []*Node{a, b})
 }
 
-// The method make() returns the simplified form of m with the arguments args, which are
-// simplified and in the pool.
+// The method make() returns the simplified form of m with the arguments args, which must
+// be simplified and in the pool.
 func (p *pool) make(m *Node, args []*Node) *Node {
 	switch m.op {
 	case opNum:
@@ -74,7 +74,8 @@ func (p *pool) neg(a *Node) *Node {
 	return p.intern(node(opNeg, a))
 }
 
-// wholePower splits f into a base and a positive whole exponent.
+// wholePower returns a base and a positive whole exponent such that f is their power; for
+// most expressions these are f itself and 1.
 func wholePower(f *Node) (*Node, float64) {
 	if f.op == opPow && f.args[1].op == opNum {
 		if n := f.args[1].val; n >= 1 && n == math.Trunc(n) && n < 1e6 {
@@ -148,8 +149,8 @@ func (p *pool) pow(a, b *Node) *Node {
 }
 
 // The method piecewise() returns a piecewise expression without the pieces that are never
-// active. It also leaves out the last pieces if they have the value that applies in all
-// other cases.
+// active. The method also removes the last pieces if they have the same value as the
+// branch for all other cases.
 func (p *pool) piecewise(args []*Node) *Node {
 	var list []*Node
 	rest := args[len(args)-1]

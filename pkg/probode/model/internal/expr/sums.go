@@ -9,9 +9,10 @@ import (
 // terms are therefore combined into one term with a numerical factor, and equal factors
 // into a power.
 
-// flattenMost is the largest length of a sum or product that is merged into the one
-// around it. Without a limit, a chain of shared sums would be expanded at each of its
-// links, which would square its size.
+// flattenMost is the largest number of operands of a sum or product that is merged into
+// the sum or product that contains it. Without this limit, a chain of shared sums, each
+// of which contains the previous sum, would be expanded at each sum, which would square
+// the size of the chain.
 const flattenMost = 16
 
 // The function combinable() reports whether v, the result of combining numbers, is far
@@ -23,7 +24,8 @@ func combinable(v float64) bool {
 
 func (p *pool) sub(a, b *Node) *Node { return p.add(a, p.neg(b)) }
 
-// split returns a term as a number times the rest.
+// The method split() returns the numerical factor of a term, and the product of its other
+// factors.
 func (p *pool) split(t *Node) (float64, *Node) {
 	switch {
 	case t.op == opNeg:
@@ -38,14 +40,15 @@ func (p *pool) split(t *Node) (float64, *Node) {
 	return 1, t
 }
 
-// A term is the number c times rest. For a plain number, rest is nil.
+// A term is the number c times the expression rest. For a plain number, rest is nil.
 type term struct {
 	c    float64
 	rest *Node
 	once *Node // the term itself, if it was not joined from several
 }
 
-// collect combines equal terms, at the position of the first of them.
+// The method collect() combines equal terms into one term, at the position of the first
+// of these terms.
 func (p *pool) collect(terms []*Node) []term {
 	var parts []term
 	where := map[*Node]int{}
@@ -69,10 +72,11 @@ func (p *pool) collect(terms []*Node) []term {
 	return parts
 }
 
-// add returns the sum of terms, with equal terms combined. A sum among the terms loses
-// its brackets if some terms can then be combined. Otherwise it keeps them, because the
-// author may have put them there for accuracy. The first term can always lose its
-// brackets, because a sum is computed from the left.
+// The method add() returns the sum of terms, with equal terms combined. If one of the
+// terms is itself a sum, its brackets are removed if some terms can then be combined.
+// If no terms can be combined, the brackets are kept, because the author of the model may
+// have used them for accuracy. The brackets of the first term can always be removed,
+// because a sum is computed from the left.
 func (p *pool) add(terms ...*Node) *Node {
 	var open, flat []*Node
 	for i, t := range terms {
@@ -115,7 +119,8 @@ func (p *pool) add(terms ...*Node) *Node {
 	case 1:
 		return args[0]
 	}
-	// A sum that begins with a positive term is easier to read and saves a negation.
+	// A sum that begins with a positive term is easier to read, and needs one negation
+	// less.
 	for i, a := range args {
 		if !negative(a) {
 			args[0], args[i] = args[i], args[0]
@@ -132,15 +137,15 @@ func negative(a *Node) bool {
 	return a.op == opNeg || a.op == opNum && math.Signbit(a.val) && a.val == a.val
 }
 
-// A factor belongs to a product whose factors are being combined.
+// The type factor is used while equal factors of a product are combined into powers.
 type factor struct {
 	base *Node
 	n    float64 // exponent of the factor, a positive whole number
 	div  bool    // the factor is 1/base
 }
 
-// A product consists of a number, further numbers that cannot be combined with it, and
-// factors.
+// A product consists of a numerical coefficient, further numbers that cannot be combined
+// with the coefficient, and other factors.
 type product struct {
 	coef    float64
 	numbers []float64
@@ -175,10 +180,11 @@ func (q *product) put(f *Node) {
 	}
 }
 
-// mul returns the product of factors. The numerical factor comes first, the sign is
-// outside the product, and whole powers of equal factors are combined. Products among
-// the factors lose their brackets as sums do in the method add(). A product with a number
-// always loses them, so that the number comes first.
+// The method mul() returns the product of factors. The numerical factor comes first, the
+// sign is outside the product, and whole powers of equal factors are combined. The
+// brackets of factors that are themselves products are removed by the same rules as those
+// of sums in the method add(). If such a product contains a number, its brackets are
+// always removed, so that the number can come first.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}
 	inner := false

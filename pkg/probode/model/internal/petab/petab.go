@@ -1,5 +1,5 @@
-// Package petab reads and writes the files of PEtab 1 problems: tables and SBML. Package
-// model interprets them.
+// Package petab reads the files of PEtab 1 problems, and writes their tables. Package
+// model interprets these files.
 package petab
 
 import (
@@ -18,8 +18,8 @@ type Model struct {
 	Observables, Conditions, Measurements []*source.Table
 }
 
-// Read reads the tables that are named in s, the YAML file of a problem. The argument y
-// holds the contents of s.
+// Read reads the tables that the YAML file s of a problem lists. The argument y holds the
+// contents of this file.
 func Read(s *source.File, y *source.Node) *Problem {
 	y.Mapping("the file")
 	if v := y.Must("the file", "format_version"); v != "1" && v != "1.0" && v != "1.0.0" {

@@ -14,14 +14,14 @@ type Table struct {
 	cells []string
 }
 
-// NewTable returns a table that separates its cells with tabs.
+// NewTable returns a table whose cells are separated by tabs.
 func NewTable(w io.Writer) *Table {
 	c := csv.NewWriter(w)
 	c.Comma = '\t'
 	return &Table{w: c}
 }
 
-// Cell adds a cell to the row.
+// Cell adds a cell to the current row.
 func (t *Table) Cell(s string) { t.cells = append(t.cells, source.OneLine(s)) }
 
 // End ends the row.
@@ -38,11 +38,13 @@ func (t *Table) Row(cells ...string) {
 	t.End()
 }
 
-// Flush writes the rest of the table, and returns the first error that occurred.
+// Flush writes the rows that are still in the buffer, and returns the first error that
+// occurred.
 func (t *Table) Flush() error {
 	t.w.Flush()
 	return t.w.Error()
 }
 
-// Number writes a number with enough digits for the same number to be read back.
+// Number returns a number as text, with enough digits that exactly the same number can be
+// read from this text.
 func Number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

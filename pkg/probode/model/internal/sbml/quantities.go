@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// The method model() converts the elements to equations.
+// The method model() converts the elements of the SBML file to equations.
 func (s *reader) model() *equations.Equations {
 	m := &equations.Equations{Name: s.root.Get("name"), TimeUnit: s.timeUnit(), Unordered: true}
 	if m.Name == "" {
@@ -30,8 +30,8 @@ func (s *reader) model() *equations.Equations {
 }
 
 // The method reaction() adds an assignment for the rate of a reaction, in units of extent
-// per time. It adds the rate, times the stoichiometry, to the flows of the reaction's
-// species. The sign is positive for products and negative for reactants.
+// per time. The method adds the rate times the stoichiometry to the rate of change of
+// each product, and subtracts it from the rate of change of each reactant.
 func (s *reader) reaction(e *tree.Element) {
 	id := e.Get("id")
 	if s.flag(e, "fast", false) {
@@ -81,8 +81,8 @@ func (s *reader) reaction(e *tree.Element) {
 	}
 }
 
-// The method stoichiometry() returns the stoichiometry of a reactant or product, times
-// sign.
+// The method stoichiometry() returns the stoichiometry of a reactant or product,
+// multiplied by the argument sign.
 func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 	signed := func(n *expr.Node) *expr.Node {
 		if v, ok := n.Const(); ok {
@@ -239,8 +239,8 @@ func (s *reader) amountID(id string) string {
 	return id
 }
 
-// The method event() adds an event, whose trigger must be a comparison with the time,
-// such as time >= 5.
+// The method event() adds an event. If the trigger is a comparison with the time, such as
+// time >= 5, the event gets this time; otherwise the trigger becomes a condition.
 func (s *reader) event(e *tree.Element) {
 	id := e.Get("id")
 	if id == "" {
@@ -277,9 +277,9 @@ func (s *reader) event(e *tree.Element) {
 			ev.Early = equations.AtStart
 		}
 	}
-	// All values are those just before the event, as case 01780 of the SBML test suite
-	// requires. This includes the size by which a concentration is multiplied to give an
-	// amount.
+	// All assignments use the values just before the event, as case 01780 of the SBML
+	// test suite requires. The size of the compartment by which a concentration is
+	// multiplied to give an amount is also the size just before the event.
 	set := map[string]*expr.Node{}
 	var order []*tree.Element
 	for _, a := range e.List("listOfEventAssignments") {
@@ -306,9 +306,9 @@ func (s *reader) event(e *tree.Element) {
 	s.out.Events = append(s.out.Events, ev)
 }
 
-// triggerTime returns the time at which a trigger changes, if the trigger is a comparison,
-// such as a ≥ b, that is linear in time and otherwise contains only constants. The
-// result rising says whether the trigger is true afterwards.
+// triggerTime returns the time at which a trigger changes between true and false, if the
+// trigger is a comparison, such as a ≥ b, that is linear in time and otherwise contains
+// only constants. The result rising says whether the trigger is true after this time.
 func (s *reader) triggerTime(trigger *tree.Element) (at *expr.Node, rising, ok bool) {
 	op, args := s.mathOf(trigger, nil).Operator()
 	sign := 1.0

@@ -13,13 +13,13 @@ import (
 )
 
 // Read reads an SBML model of Level 2 or 3. Compartments, species and parameters become
-// states, constants and assignments, and reactions become rates of change of states.
+// states, constants or assignments, and reactions become rates of change of states.
 //
 // In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
-// and for its concentration otherwise. The state is the quantity for which the ID stands,
-// with one exception: if that is the concentration and the size of the compartment
-// changes, the state is the amount, which dilution does not change. The concentration is
-// then an assignment.
+// and for its concentration otherwise. The state of the equations is the quantity for
+// which the ID stands, with one exception: if this quantity is the concentration, and the
+// size of the compartment changes, the state is the amount, which dilution does not
+// change. The concentration is then an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")
@@ -47,7 +47,8 @@ func Read(f *source.Files, name string) *equations.Equations {
 	return b.model()
 }
 
-// A reader holds the elements of a model by ID while it converts them to equations.
+// A reader holds the elements of a model, indexed by their IDs, while it converts them to
+// equations.
 type reader struct {
 	*source.File
 	level string
@@ -65,8 +66,8 @@ type reader struct {
 	out *equations.Equations
 }
 
-// collect stores the elements that have an ID, and the rules, initial assignments and
-// events that set them.
+// The method collect() stores the elements that have an ID, and the rules, initial
+// assignments and events that set these elements.
 func (s *reader) collect() {
 	for _, e := range s.root.List("listOfFunctionDefinitions") {
 		s.functions[s.id(e)] = s.lambda(e)
@@ -135,8 +136,8 @@ func (s *reader) collect() {
 	}
 }
 
-// id returns the ID of an element, and fails if it is not valid or another element has
-// the same ID.
+// The method id() returns the ID of an element. It is an error if the ID is not valid, or
+// if another element has the same ID.
 func (s *reader) id(e *tree.Element) string {
 	id := e.Get("id")
 	switch {
@@ -187,7 +188,7 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	return n
 }
 
-// The function identifier() returns the identifier that a symbol has in the file.
+// The function identifier() returns the name that a symbol has in the SBML file.
 func identifier(symbol string) string {
 	if symbol == expr.NamedTime {
 		return expr.Time
@@ -195,8 +196,8 @@ func identifier(symbol string) string {
 	return symbol
 }
 
-// lambda reads a function definition. It fails if the function uses names other than
-// its arguments and the time.
+// The method lambda() reads a function definition. It is an error if the function uses
+// names other than its arguments and the time.
 func (s *reader) lambda(e *tree.Element) *expr.Node {
 	m := e.First("math")
 	if m == nil {
@@ -218,7 +219,8 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 }
 
 // The method entity() returns the element with the given ID if it is one that has a
-// value: a species, parameter, compartment or stoichiometry. Otherwise it returns nil.
+// value: a species, parameter, compartment or stoichiometry. For any other ID it returns
+// nil.
 func (s *reader) entity(id string) *tree.Element {
 	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
 		if e := in[id]; e != nil {
@@ -228,8 +230,8 @@ func (s *reader) entity(id string) *tree.Element {
 	return nil
 }
 
-// setBy adds a rule or initial assignment to the map under the ID that it sets, and fails
-// if the map already has one for that ID.
+// setBy adds a rule or initial assignment to the map under the ID of the element that it
+// sets. It is an error if the map already has a rule or initial assignment for this ID.
 func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {
 	id := e.Get(attr)
 	if s.entity(id) == nil {
@@ -244,7 +246,8 @@ func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr stri
 	into[id] = e
 }
 
-// The method changeable() fails if the model sets an element that it declares constant.
+// The method changeable() reports an error if an element that a rule or an event sets is
+// declared constant.
 func (s *reader) changeable(line int, by, id string) {
 	e := s.entity(id)
 	def := s.level == "2" && e.Name != "species" // the default of Level 2
@@ -253,7 +256,7 @@ func (s *reader) changeable(line int, by, id string) {
 	}
 }
 
-// flag returns a boolean attribute.
+// The method flag() returns the value of a boolean attribute.
 func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	switch v := e.Get(name); v {
 	case "":
@@ -268,8 +271,8 @@ func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	}
 }
 
-// The method number() returns the number in an attribute. It returns nil if the attribute
-// is absent or NaN; in SBML, NaN means that there is no value.
+// The method number() returns the number in an attribute. The result is nil if the
+// attribute is absent or NaN; in SBML, NaN means that there is no value.
 func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	v := e.Get(name)
 	if v == "" || v == "NaN" {
@@ -282,7 +285,7 @@ func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	return expr.Num(x)
 }
 
-// unitKinds holds the units that need no definition.
+// unitKinds contains the units that a model may use without defining them.
 var unitKinds = func() map[string]bool {
 	kinds := map[string]bool{}
 	for _, k := range strings.Fields(`ampere avogadro becquerel candela celsius coulomb dimensionless farad
@@ -294,8 +297,9 @@ var unitKinds = func() map[string]bool {
 	return kinds
 }()
 
-// checkUnits warns of undefined units, and fails if a unit is defined twice. Formulas
-// use the numbers without their units, so units change no result.
+// checkUnits adds warnings about undefined units, and reports an error if a unit is
+// defined twice. Units do not affect the results, because formulas use the numbers
+// without their units.
 func (s *reader) checkUnits() {
 	defined := map[string]bool{}
 	for _, e := range s.root.List("listOfUnitDefinitions") {
@@ -321,7 +325,7 @@ func (s *reader) checkUnits() {
 	}
 }
 
-// timeUnit returns the unit of time, if the model names one.
+// timeUnit returns the unit of time, if the model specifies it.
 func (s *reader) timeUnit() string {
 	id := s.root.Get("timeUnits")
 	if id == "" {

@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// A kind lists the attributes that an element may have, and its possible children besides
-// notes and annotation. A list may have any number of children with the same name. Any
-// other element may have at most one child of each name.
+// A kind lists the attributes that an element may have, and the children that it may have
+// in addition to notes and annotation. A list may have any number of children with the
+// same name. Any other element may have at most one child with each name.
 type kind struct {
 	attributes, children []string
 	list                 bool
@@ -74,9 +74,10 @@ eventAssignment: variable: math`, "\n") {
 	return out
 }()
 
-// The method known() fails if the file contains an element or attribute that is not in
-// the SBML core, a second element where SBML allows one, or an element or attribute of a
-// package that the file declares as required. It removes elements of other packages.
+// The method known() reports an error if the file contains an element or attribute that
+// is not in the SBML core, a second element where SBML allows only one, or an element or
+// attribute of a package that the file declares as required. The method removes elements
+// of other packages.
 func (s *reader) known(root *tree.Element) {
 	required := map[string]bool{}
 	for _, a := range root.Attr {
@@ -131,7 +132,8 @@ func (s *reader) known(root *tree.Element) {
 	visit(root)
 }
 
-// packageName is comp of http://www.sbml.org/sbml/level3/version1/comp/version1.
+// packageName returns the name of an SBML package with the given namespace: the name is
+// comp for http://www.sbml.org/sbml/level3/version1/comp/version1.
 func packageName(space string) string {
 	parts := strings.Split(space, "/")
 	if len(parts) >= 2 {

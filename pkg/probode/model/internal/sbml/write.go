@@ -18,8 +18,8 @@ type Parameter struct {
 	Value    *expr.Node // nil if there is none
 }
 
-// Write converts equations, and the parameters that they need, to SBML Level 3 Version 2.
-// States become species with rate rules, in a compartment of size 1; constants and
+// Write converts equations, and the parameters that they contain, to SBML Level 3 Version
+// 2. States become species with rate rules, in a compartment of size 1; constants and
 // parameters become parameters.
 func Write(m *equations.Equations, params []Parameter) []byte {
 	ids := map[string]bool{}
@@ -115,8 +115,8 @@ func (w *writer) list(name string, l list) {
 	w.line("</%s>", name)
 }
 
-// math writes a formula. A name that the model does not define stands for a constant such
-// as pi, which becomes a number.
+// The method math() returns a formula as MathML. A name that the model does not define
+// stands for a constant such as pi, which becomes a number.
 func (w *writer) math(n *expr.Node) string {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -128,11 +128,12 @@ func (w *writer) math(n *expr.Node) string {
 }
 
 // The method events() writes the events. The trigger of an event with a known time is
-// written so that triggerTime finds the same time in it.
+// written so that triggerTime obtains the same time from it.
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {
-		// An event can happen at the start only if its trigger was false before.
+		// An event can happen at the start only if its trigger counts as false before the
+		// start.
 		initial, trigger := e.Early != equations.Late, e.Trigger
 		if trigger == nil {
 			op := "geq"

@@ -45,13 +45,13 @@ func IsID(s string) bool {
 	return s != ""
 }
 
-// atLine matches the beginning of an error in MathML. It is used to remove the line
-// number, which the message already has.
+// atLine matches the beginning of the message of an error in MathML. The expression is
+// used to remove the line number, which the message already contains.
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
-// FailMath stops reading because of err, an error in a formula. If the formula uses a
-// known feature that is not supported, the error names the feature. The argument what
-// describes the formula; it may be empty.
+// FailMath stops reading because of the error err in a formula. If the formula uses a
+// delay or a rateOf, which are not supported, the error names this feature. The argument
+// `what` describes the formula in the message; it may be empty.
 func (s *File) FailMath(line int, what string, err error) {
 	msg := atLine.ReplaceAllString(err.Error(), "$1")
 	if what != "" {

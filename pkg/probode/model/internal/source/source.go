@@ -1,7 +1,8 @@
-// Package source reads the files of a model: text, tables and YAML, with limits on their size.
+// Package source reads the files of a model: text, tables and YAML. The size of each file
+// is limited.
 //
 // At the first mistake a reader panics with an *Error, and Catch turns the panic into an
-// error. So each of about a hundred checks takes only one line.
+// error. Therefore each of the many checks of the input takes only one line of code.
 package source
 
 import (
@@ -16,13 +17,13 @@ import (
 	"unicode/utf8"
 )
 
-// An Error describes a mistake in a model file, and where it is.
+// An Error describes a mistake in a model file, and the position of this mistake.
 type Error struct {
 	File string // name of the file, as the user or another file gives it
 	Line int    // counted from 1; 0 if the error is about the file as a whole
 
 	// Feature names the unsupported feature that the file uses, such as "delay" or
-	// "algebraicRule". It is empty if the error is a mistake in the file.
+	// "algebraicRule". Feature is empty if the error is a mistake in the file.
 	Feature string
 
 	Msg string // one line
@@ -35,7 +36,7 @@ func (e *Error) Error() string {
 	return e.File + ": " + e.Msg
 }
 
-// These limits are far above what any published problem needs. They are low enough that a
+// These limits are far above the sizes of all published problems, but low enough that a
 // file designed to exhaust memory or the stack causes an error.
 const (
 	MaxTable    = 64 << 20 // bytes of a table
@@ -54,11 +55,11 @@ type Files struct {
 	open func(name string) (r io.ReadCloser, quiet bool, err error)
 }
 
-// Dir returns the files of a folder on disk. The user names the first file; the names of
-// the others come from files that were read. A downloaded model could name any of the
-// user's files. Unless outside is set, all files but the first must therefore be in the
-// folder, even after links are followed. An error about a file outside the folder
-// contains no text from it.
+// Dir returns the files of a folder on disk. The user gives the name of the first file;
+// the names of the other files come from files that have been read, so a downloaded model
+// could name any of the user's files. Unless the argument outside is true, all files
+// except the first must therefore be in the folder, even after links are followed. An
+// error about a file outside the folder contains no text from this file.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
@@ -67,7 +68,8 @@ func Dir(dir string, outside bool) *Files {
 		if filepath.IsAbs(local) {
 			full = local
 		}
-		// Reading a pipe or a device might block or never end.
+		// The file must be a regular file, because reading a pipe or a device might block
+		// or never end.
 		info, err := os.Stat(full)
 		if len(f.Opened) > 0 && !inside(dir, local) {
 			if quiet = true; !outside {
@@ -107,7 +109,7 @@ func inside(dir, name string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// FS returns the files in a folder of a file system.
+// FS returns the files in the folder dir of the file system fsys.
 func FS(fsys fs.FS, dir string) *Files {
 	return &Files{open: func(name string) (io.ReadCloser, bool, error) {
 		r, err := fsys.Open(path.Join(dir, name))
@@ -150,7 +152,8 @@ func (f *Files) Read(name string, limit int64) *File {
 	return s
 }
 
-// utf8 fails if the text is not UTF-8.
+// The method utf8() reports an error if the text is not UTF-8, or if it contains a NUL
+// byte.
 func (s *File) utf8() {
 	line := 1
 	for rest := s.Text; len(rest) > 0; {
@@ -178,7 +181,7 @@ func (s *File) Refuse(line int, feature, format string, args ...any) {
 	panic(s.fault(line, feature, feature+" is not supported: "+fmt.Sprintf(format, args...)))
 }
 
-// Warnf adds a warning about a mistake that changes no result.
+// Warnf adds a warning about a mistake that does not affect the results.
 func (s *File) Warnf(line int, format string, args ...any) {
 	s.Warnings = append(s.Warnings, s.fault(line, "", fmt.Sprintf(format, args...)).Error())
 }
@@ -222,23 +225,23 @@ func OneLine(s string) string {
 	return string(out)
 }
 
-// A Where is a place in a file from which something was read. The zero value means that
-// the place is not known.
+// A Where is the position in a file of an element of a model. The zero value means that
+// the position is not known.
 type Where struct {
 	File  string
 	Line  int
 	quiet bool // messages contain no text from the file
 }
 
-// At returns a place in the file.
+// At returns the position of a line in the file.
 func (s *File) At(line int) Where { return Where{s.Name, line + s.above, s.quiet} }
 
-// Failf stops reading because of a mistake at that place.
+// Failf stops reading because of a mistake at the position w.
 func (w Where) Failf(format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Failf(w.Line, format, args...)
 }
 
-// Refuse stops reading because the file uses an unsupported feature at that place.
+// Refuse stops reading because the file uses an unsupported feature at the position w.
 func (w Where) Refuse(feature, format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Refuse(w.Line, feature, format, args...)
 }

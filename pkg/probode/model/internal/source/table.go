@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// A Table is a TSV or CSV file with a header, which names the columns. Each row records
-// its line in the file.
+// A Table is a TSV or CSV file with a header, which names the columns. Each row contains
+// its line number in the file.
 type Table struct {
 	*File
 	Columns []string
@@ -21,7 +21,7 @@ type Table struct {
 	index map[string]int
 }
 
-// A Row is a line of a table.
+// A Row is a row of a table.
 type Row struct {
 	Line  int
 	Cells []string // fewer than columns if the line ends early
@@ -29,18 +29,18 @@ type Row struct {
 	t *Table
 }
 
-// No useful table exceeds these limits.
+// Tables that occur in practice are far smaller than these limits.
 const (
 	maxColumns = 10000
 	maxCells   = 1 << 23
 )
 
 // ReadTable reads a table whose cells are separated by tabs, or by commas if the header
-// has commas and no tab. It removes blanks around cells and skips empty rows.
+// has commas and no tab. ReadTable removes blanks around cells and skips empty rows.
 func (f *Files) ReadTable(name string) *Table { return f.Read(name, MaxTable).Table(0) }
 
-// Table reads a table as ReadTable does. It skips lines that begin with the rune
-// comment; 0 means that there are no comments.
+// Table reads a table in the same way as ReadTable. Lines that begin with the character
+// in the argument comment are skipped; if comment is 0, the table has no comments.
 func (s *File) Table(comment rune) *Table {
 	s.utf8()
 	t := &Table{File: s, index: map[string]int{}}
@@ -87,7 +87,7 @@ func (s *File) Table(comment rune) *Table {
 			t.header(line, cells)
 			continue
 		}
-		// Spreadsheets often write empty cells after the last column.
+		// Spreadsheet programs often write empty cells after the last column.
 		for len(cells) > len(t.Columns) && cells[len(cells)-1] == "" {
 			cells = cells[:len(cells)-1]
 		}
@@ -132,7 +132,7 @@ func (t *Table) Has(column string) bool {
 	return ok
 }
 
-// Need fails unless the table has all of the given columns.
+// Need reports an error unless the table has all of the given columns.
 func (t *Table) Need(columns ...string) {
 	for _, c := range columns {
 		if !t.Has(c) {
@@ -145,8 +145,8 @@ func (t *Table) Need(columns ...string) {
 	}
 }
 
-// Get returns a cell. The result is "" if the cell is empty, if it contains a word that
-// pandas reads as a missing value, or if there is no such column.
+// Get returns the text of a cell. The result is "" if the cell is empty, if it contains a
+// word that pandas reads as a missing value, or if there is no such column.
 func (r Row) Get(column string) string {
 	i, ok := r.t.index[column]
 	if !ok || i >= len(r.Cells) {
@@ -160,7 +160,7 @@ func (r Row) Get(column string) string {
 	}
 }
 
-// Must returns a cell, and fails if it is empty.
+// Must returns the text of a cell, and reports an error if the cell is empty.
 func (r Row) Must(column string) string {
 	c := r.Get(column)
 	if c == "" {
@@ -169,7 +169,8 @@ func (r Row) Must(column string) string {
 	return c
 }
 
-// Number returns the finite number in a cell that must not be empty.
+// Number returns the number in a cell. An empty cell, or a cell that does not contain a
+// finite number, is an error.
 func (r Row) Number(column string) float64 {
 	c := r.Must(column)
 	v, err := ParseNumber(c)
@@ -217,7 +218,7 @@ func (r Row) NumberOr(column string) float64 {
 	return r.Number(column)
 }
 
-// ID returns a cell, and fails if it is not an ID.
+// ID returns the text of a cell, and reports an error if this text is not an ID.
 func (r Row) ID(column string) string {
 	id := r.Must(column)
 	if !IsID(id) {

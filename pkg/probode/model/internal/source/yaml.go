@@ -11,9 +11,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Node is a value in a YAML file, with its line. Aliases are replaced by the values
-// that they stand for. A scalar is kept as text. The code that reads a field decides
-// whether y, no or 1e5 is a word or a number; YAML does not.
+// A Node is a value in a YAML file, with its line number. Aliases are replaced by the
+// values that they stand for. A scalar is kept as text. The code that reads a field
+// decides whether a text such as y, no or 1e5 is a word or a number; the YAML decoder
+// does not.
 type Node struct {
 	File *File
 	Line int
@@ -26,7 +27,7 @@ type Node struct {
 	Null  bool
 }
 
-// YAML reads a file that must contain a single document.
+// YAML reads a YAML file, which must contain a single document.
 func (s *File) YAML() *Node {
 	s.utf8()
 	d := yaml.NewDecoder(bytes.NewReader(s.Text))
@@ -53,8 +54,8 @@ func yamlMessage(err error) string {
 }
 
 // The method node() copies y and replaces its aliases by copies of their values. The
-// argument left is the number of values that the file may still have. Because of this
-// limit, aliases of aliases give an error instead of gigabytes of values.
+// argument `left` is the number of further values that are allowed in the file. Because
+// of this limit, nested aliases cause an error instead of gigabytes of values.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
 		s.Failf(y.Line, "found more than %d values after all aliases are expanded", maxNodes)
@@ -99,8 +100,9 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	return n
 }
 
-// Mapping fails unless n is a mapping whose keys are all in the argument keys. If this
-// is empty, any key is allowed. The argument what describes n in the message.
+// Mapping reports an error unless n is a mapping whose keys are all in the argument keys.
+// If this argument is empty, any key is allowed. The argument `what` describes n in the
+// message.
 func (n *Node) Mapping(what string, keys ...string) {
 	if n.Kind != yaml.MappingNode {
 		n.File.Failf(n.Line, "%s is not a mapping: want key: value", what)
@@ -133,7 +135,8 @@ func (n *Node) Word(key string) string {
 	return v.Text
 }
 
-// Must returns the scalar of a key, and fails if it is absent or empty.
+// Must returns the scalar of a key, and reports an error if this scalar is absent or
+// empty.
 func (n *Node) Must(what, key string) string {
 	w := n.Word(key)
 	if w == "" {
@@ -142,8 +145,8 @@ func (n *Node) Must(what, key string) string {
 	return w
 }
 
-// Number returns the finite number under a key, or the default def if the key is
-// absent.
+// Number returns the number under a key, which must be finite, or the default value def
+// if the key is absent.
 func (n *Node) Number(key string, def float64) float64 {
 	w := n.Word(key)
 	if w == "" {
@@ -157,7 +160,7 @@ func (n *Node) Number(key string, def float64) float64 {
 }
 
 // Flag reports whether the value of a key is 1 or true. If the key is absent or its value
-// is 0 or false, it returns false. It fails for any other value.
+// is 0 or false, Flag returns false. Any other value is an error.
 func (n *Node) Flag(key string) bool {
 	switch v := n.Word(key); v {
 	case "1", "true":
@@ -192,7 +195,8 @@ func (n *Node) LineOf(key string) int {
 	return n.Line
 }
 
-// FileName returns the text of n, which names a file to which the YAML file refers.
+// FileName returns the text of n, which is the name of a file to which the YAML file
+// refers.
 func (n *Node) FileName() string {
 	switch {
 	case n.Text == "":
@@ -203,8 +207,8 @@ func (n *Node) FileName() string {
 	return n.Text
 }
 
-// FileNames returns the names of the files under a key. It fails if a file is listed
-// twice, because its data would be counted twice.
+// FileNames returns the names of the files under a key. It is an error if a file is
+// listed twice, because the data in this file would be counted twice.
 func (n *Node) FileNames(key string) []string { return n.fileNames(key, n.List(key)) }
 
 func (n *Node) fileNames(key string, list []*Node) []string {
@@ -219,8 +223,8 @@ func (n *Node) fileNames(key string, list []*Node) []string {
 	return names
 }
 
-// Tables returns the tables under a key. A multi-line text is read as a table, and a
-// single line as the name of a file.
+// Tables returns the tables under a key. A text of several lines is itself a table; a
+// single line is the name of a file that contains a table.
 func (n *Node) Tables(key string) []*File {
 	var tables []*File
 	var names []*Node

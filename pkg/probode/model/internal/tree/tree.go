@@ -1,4 +1,4 @@
-// Package tree reads XML as a tree of elements that record their line numbers.
+// Package tree reads XML into a tree of elements, which record their line numbers.
 package tree
 
 import (
@@ -20,17 +20,18 @@ type Element struct {
 	Child        []*Element
 
 	// Text contains the pieces of text before, between and after the children, without
-	// leading and trailing blanks. There is one more piece than there are children.
+	// leading and trailing blanks. The number of pieces is the number of children plus 1.
 	Text []string
 }
 
-// With these limits, a file designed to exhaust memory or the stack causes an error.
+// Because of these limits, a file designed to exhaust memory or the stack causes an
+// error.
 const (
 	maxElements = 1 << 20
 	maxDepth    = 10000
 )
 
-// An Error describes a mistake in a file, and where it is.
+// An Error describes a mistake in a file, and the position of this mistake.
 type Error struct {
 	Line, Column int
 	Msg          string
@@ -40,7 +41,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }
 
-// latin1 converts ISO 8859-1 text, in which each byte is the code point of a character.
+// latin1 converts ISO 8859-1 text, in which each byte is the code point of a character,
+// to UTF-8.
 func latin1(input io.Reader) (io.Reader, error) {
 	all, err := io.ReadAll(input)
 	characters := make([]rune, len(all))
@@ -50,9 +52,9 @@ func latin1(input io.Reader) (io.Reader, error) {
 	return strings.NewReader(string(characters)), err
 }
 
-// Read reads the root element of a file and everything in it, except for elements whose
-// names are in the argument skip. A document type declaration is an error, because it
-// could declare entities that expand to gigabytes. The error of Read is an *Error with
+// Read reads the root element of a file and all elements inside it, except for elements
+// whose names are in the argument skip. A document type declaration is an error, because
+// it could declare entities that expand to gigabytes. The error of Read is an *Error with
 // a message of one line.
 func Read(file []byte, skip ...string) (*Element, error) {
 	d := xml.NewDecoder(bytes.NewReader(file))
@@ -135,7 +137,8 @@ func (e *Element) Get(name string) string {
 	return ""
 }
 
-// List returns the elements of a list such as <listOfSpecies>.
+// List returns the children of the first child with the given name, which is a list such
+// as <listOfSpecies>.
 func (e *Element) List(name string) []*Element {
 	if l := e.First(name); l != nil {
 		return l.Child
@@ -143,7 +146,7 @@ func (e *Element) List(name string) []*Element {
 	return nil
 }
 
-// First returns the first child with the given name, or nil if there is none.
+// First returns the first child with the given name, or nil if there is no such child.
 func (e *Element) First(name string) *Element {
 	for _, c := range e.Child {
 		if c.Name == name {
