@@ -25,7 +25,7 @@ func (r *rows) warn(kind, step, sentence string) {
 }
 
 // The method limit() adds a number with its limit. If the number is not within the limit,
-// it also adds the sentence.
+// the row also contains the given sentence.
 func (r *rows) limit(kind, step, run string, value, limit float64, within bool, sentence string) {
 	c := Claim{Kind: kind, Step: step, Run: run, Value: value, SE: math.NaN(), Limit: limit, Verdict: Matters}
 	if within {
@@ -34,7 +34,7 @@ func (r *rows) limit(kind, step, run string, value, limit float64, within bool, 
 	r.check(c, sentence)
 }
 
-// check adds a row about the whole posterior.
+// The method check() adds a row about the whole posterior.
 func (r *rows) check(c Claim, sentence string) {
 	c.Mode, c.Sentence = -1, sentence
 	*r = append(*r, c)
@@ -72,10 +72,11 @@ func (a *assessment) claims(j *judge) []Claim {
 	return *r
 }
 
-// claimEffects adds eight rows for each effect. They are about the median, half the width
-// of the central interval, the mean and the standard deviation. For each of these there
-// is a row with its value, and a row that compares it with the accurate value. It also
-// adds one row for each certificate.
+// claimEffects adds eight rows for each effect. The rows describe the median, half the
+// width of the central interval, the mean and the standard deviation. For each of these
+// four quantities one row contains the value, and another row compares the value with the
+// accurate one. claimEffects also adds one row for each certificate and one for each
+// bound.
 func (a *assessment) claimEffects(r *rows) {
 	limit := a.out.Threshold
 	for i := range a.out.Steps {
@@ -119,9 +120,9 @@ func (a *assessment) claimEffects(r *rows) {
 }
 
 // The method against() returns a sentence about a result of the assessment that
-// contradicts the certificate of step i, or "" if there is no such result. The two can
-// differ because the assessment also uses draws, and because it searches for modes with
-// more solvers.
+// contradicts the certificate of step i, or "" if there is no such result. The assessment
+// can contradict the certificate because the assessment also uses draws, and because it
+// searches for modes with more solvers.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -370,8 +371,8 @@ func (a *assessment) claimSigma(r *rows) {
 }
 
 // The function nominal() returns the order that a user of the method expects, and what to
-// do if the actual order is lower. For example, the order is lower if an Adams–Moulton
-// method is linearised at the current state.
+// do if the actual order is lower. For example, an Adams–Moulton method has a lower order
+// if it is linearised at the current state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {
 		return n.Nominal()

@@ -33,9 +33,9 @@ type draws struct {
 	// errors of these estimates can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
-	// The field visited holds the share of these draws in each of the paired modes, and
-	// visitedReference the share in each mode of the reference posterior. Each is nil if
-	// it is not known.
+	// The field visited holds the share of the draws in each of the paired modes, and
+	// visitedReference holds the share in each mode of the reference posterior. A field
+	// is nil if the shares are not known.
 	visited, visitedReference []float64
 
 	result sample.Measurement
@@ -62,14 +62,14 @@ type draws struct {
 
 	// The slice modeOf holds, for each draw in the field all, the index of the mode of
 	// the reference posterior to which the draw belongs. The slice modeOfFew does the
-	// same for each draw in the field few. Both are nil if the posterior has only one
-	// part.
+	// same for each draw in the field few. Both slices are nil if the posterior is not
+	// divided into parts.
 	modeOf, modeOfFew [][]int
 
-	// Each draw in the field few is the last of a stretch of draws from its chain. The
-	// fields center and log hold the contribution of each stretch to the errors of the
-	// centre and of the log spread. They are indexed by measure, quantity, chain and draw
-	// in few. See estimate.Measure.Stretches.
+	// The chains are divided into stretches of equal length, and the field few holds the
+	// last draw of each stretch. The fields center and log hold the contribution of each
+	// stretch to the errors of the centre and of the log spread. They are indexed by
+	// measure, quantity, chain and draw in few. See estimate.Measure.Stretches.
 	center, log [measures][][][]float64
 }
 
@@ -77,7 +77,7 @@ type draws struct {
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
 // The method thousand() returns the time, in seconds, needed to generate 1000 effective
-// draws, or NaN if it is not known.
+// draws, or NaN if this time is not known.
 func (d *draws) thousand() float64 {
 	if s := 1000 * d.drawing / (d.summed.ESSPerSecond * d.summed.Seconds); s > 0 && !math.IsInf(s, 0) {
 		return s
@@ -85,8 +85,8 @@ func (d *draws) thousand() float64 {
 	return math.NaN()
 }
 
-// The method cost() returns the time, in seconds, for 1000 effective draws. It includes
-// the search for modes, all other preparation, and the burn-in.
+// The method cost() returns the time, in seconds, for 1000 effective draws. This time
+// includes the search for modes, all other preparation, and the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
 // A sampling generates draws and computes the estimates that are compared.
@@ -128,8 +128,8 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	begin := time.Now()
 	chains.Progress = func(done, total int, doing string) {
 		s.say("%v, %s: %d %%, %s", sampler, setting(p), 100*done/max(1, total), doing)
-		// The first iterations of a chain may be slower than the others, but they do not
-		// stay twice as slow for long.
+		// The first iterations of a chain may be slower than the later ones, but they are
+		// rarely twice as slow for long.
 		spent, left := time.Since(begin).Seconds(), time.Until(s.begin.Add(s.within)).Seconds()
 		if s.impatient && spent > s.within.Seconds()/10 && spent*float64(total-done) > 2*left*float64(done) {
 			giveUp(errTime)
@@ -183,8 +183,9 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
 	s.summarise(d, r)
-	// The number of weighted draws grows in proportion to the number of draws. So their
-	// spacing stays the same, and the draws that already have weights come first.
+	// The number of weighted draws is proportional to the number of all draws. So when
+	// draws are added, the spacing of the weighted draws stays the same, and the draws
+	// that already have weights come first.
 	n := min(d.first, max(8, s.s.Weighed/len(c.Draws))) * (len(c.Draws[0]) / d.first)
 	d.few = fewer(c, n)
 	if len(s.quantities) > len(s.assessed) {
@@ -210,8 +211,8 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 			}
 			d.estimates[by] = append(d.estimates[by], e)
 			if by == byQuantiles {
-				// A part has too few draws if the standard error of its centre is more
-				// than a seventh of its spread.
+				// A part of the posterior has too few draws if the standard error of its
+				// centre is more than a seventh of its spread.
 				d.sound = append(d.sound, sound(m) && (q.part < 0 || e.Spread/e.CenterSE >= math.Sqrt(fewest)))
 			}
 		}
@@ -230,7 +231,7 @@ func (d *draws) forget() {
 	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
 }
 
-// The method three() returns three of the first draws, for further calibrations of α.
+// The method three() returns three of the first draws, at which α is calibrated again.
 func (d *draws) three() (out [][]float64) {
 	for k := range 3 {
 		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// With Settings.Auto an assessment adds draws as long as a step is undecided. An interim
-// analysis judges all steps. The current standard errors predict how many draws a verdict
-// on an undecided step needs. The chains of this step are then extended to that many
-// draws, or to twice as many as before if that is more. There are up to four analyses, if
-// the budget allows. Repeated analyses are more likely than a single one to report an
-// effect that does not exist, so they share the error probability. Each uses the
-// confidence level
+// With Settings.Auto an assessment adds draws as long as the verdict on some step is
+// Undecided. In each interim analysis all steps are judged. The number of draws that an
+// undecided step needs for a verdict is predicted from the current standard errors. The
+// chains for this step are then extended to that number of draws, or to twice the
+// previous number if that is more. There are up to four analyses, if the budget allows.
+// Repeated analyses are more likely than a single one to report an effect that does not
+// exist, so the error probability is divided among them. Each uses the confidence level
 //
 //	1 − (1 − Confidence)/4
 //
@@ -21,7 +21,8 @@ import (
 // continue where they stopped, so the results are the same as if all draws had been made
 // at once.
 
-// The method interim() adds draws until all steps are decided or the budget is used up.
+// The method interim() adds draws until there is a verdict on every step or the budget is
+// used up.
 func (a *assessment) interim() error {
 	if !a.plan.s.Auto || a.y == nil {
 		return nil
@@ -107,7 +108,7 @@ func (a *assessment) budget(d *draws) int {
 }
 
 // The method needs() returns the size that a run needs for the next analysis. It returns
-// zero if the run has a verdict, or if no more draws can be added to it.
+// zero if there is a verdict on the run, or if no more draws can be added to the run.
 func (a *assessment) needs(d *draws) int {
 	if d.summed.Verdict != Undecided {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/internal/jsonfile"
 )
 
-// jsonVersion increases when a name in docs/json.md is removed or changes its meaning.
+// jsonVersion is increased when a name in docs/json.md is removed or its meaning changes.
 const jsonVersion = 2
 
 type object = jsonfile.Object
