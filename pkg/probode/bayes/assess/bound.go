@@ -23,22 +23,23 @@ import (
 //   - w and 1/w are at most eʳ, so no sd changes by a factor of more than e^{r/2};
 //   - no probability changes by more than tanh(r/4).
 //
-// Each bound is the maximum over the distributions for which w takes only two values.
+// None of these bounds can be improved: each is attained or approached by distributions
+// for which w takes only two values.
 
 // A Bound limits the effect of the solver's error on a posterior that could not be
-// sampled. It holds for every distribution over the points that the chains have reached,
-// except for the few points outside Range.
+// sampled. The bound holds for every distribution over the points that the chains have
+// reached, except for the few points outside Range.
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
 	// At each point the log likelihood computed with the step differs from that of the
 	// reference. Range is an interval that contains these differences except for the
-	// smallest 0.1 % and the largest 0.1 %. Whole is an interval that contains all of
-	// them.
+	// smallest 0.1 % and the largest 0.1 %. Whole is an interval that contains all these
+	// differences.
 	Range, Whole [2]float64
 	// Verdict is Negligible if the bounds are within the threshold, Whole is shorter than
-	// 1, there are at least fifty points, the reference is accurate at them, both
-	// posteriors have the same modes, and there is a certificate. Otherwise it is
+	// 1, there are at least fifty points, the reference is accurate at these points, both
+	// posteriors have the same modes, and there is a certificate. Otherwise Verdict is
 	// Undecided. The certificate is needed because chains that hardly move explore only a
 	// small region.
 	Verdict Verdict
@@ -116,9 +117,8 @@ func (a *assessment) bound(y *standard) error {
 	return a.ctx.Err()
 }
 
-// drawAccurate samples an accurate posterior and computes weights for the draws. Both
-// have to be finished within the time limit, so sampling has to stop earlier, to leave
-// time for the weights.
+// drawAccurate samples an accurate posterior and computes weights for the draws. The
+// weights have to be finished within the time limit, so sampling has to stop earlier.
 func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64, limit, rest time.Duration) (*standard, error) {
 	a.within = limit - rest
 	d, err := a.sample(q, &pairing{modes: q.Modes}, sampler, chains, seed)

@@ -142,8 +142,8 @@ func (a *assessment) against(i int) string {
 	return ""
 }
 
-// claimReference says whether the accurate posterior is known and can be trusted. It also
-// says which parameters have tails that are too heavy for a mean.
+// claimReference adds rows that say whether the accurate posterior is known and can be
+// trusted, and which parameters have tails that are too heavy for a mean.
 func (a *assessment) claimReference(r *rows, j *judge) {
 	y := a.y
 	if y == nil {
@@ -172,8 +172,8 @@ func (a *assessment) claimReference(r *rows, j *judge) {
 	}
 }
 
-// claimModes says which modes at step i are phantoms, which are missed, which have too
-// few draws, and what the search for modes may have missed.
+// claimModes adds warnings about modes at step i: about phantoms, about missed modes,
+// about modes with too few draws, and about modes that the search may have missed.
 func (a *assessment) claimModes(r *rows, j *judge, i int) {
 	st, f := &a.out.Steps[i], &a.modes.steps[i]
 	for _, m := range st.Modes {
@@ -206,8 +206,8 @@ func (a *assessment) claimModes(r *rows, j *judge, i int) {
 	}
 }
 
-// claimStep adds the numbers of step i and of its runs, and says what is wrong with the
-// runs.
+// claimStep adds the numbers for step i and for the runs at this step, and warnings about
+// these runs.
 func (a *assessment) claimStep(r *rows, i int) {
 	st, step := &a.out.Steps[i], a.out.Steps[i].String()
 	switch {
@@ -238,7 +238,7 @@ func (a *assessment) claimStep(r *rows, i int) {
 	}
 }
 
-// claimChains says what is wrong with the chains of a run.
+// claimChains adds warnings about the chains of a run.
 func (a *assessment) claimChains(r *rows, d *draws, step, where string) {
 	var rhat, few []string
 	worst, least := 0.0, math.Inf(1)
@@ -265,8 +265,8 @@ func (a *assessment) claimChains(r *rows, d *draws, step, where string) {
 	r.limit("failed solves", step, inf.Sampler, d.failed, mostFailing, d.failed <= mostFailing, fmt.Sprintf(saidFailing, where, 100*d.failed))
 }
 
-// claimSource says what is wrong with the chains that represent the accurate posterior,
-// and which parameters have no verdict because of that.
+// claimSource adds warnings about the chains that represent the accurate posterior, and
+// about the parameters on which there is no verdict because of these chains.
 func (a *assessment) claimSource(r *rows) {
 	if a.y == nil {
 		return
@@ -285,8 +285,8 @@ func (a *assessment) claimSource(r *rows) {
 	}
 }
 
-// claimOrder adds the observed orders of convergence, and says where they are lower than
-// the order of the method.
+// claimOrder adds the observed orders of convergence, and warnings where they are lower
+// than the order of the method.
 func (a *assessment) claimOrder(r *rows) {
 	if a.out.controlled() || a.paths == nil {
 		return // tolerances have no order of convergence
@@ -313,7 +313,7 @@ func (a *assessment) claimOrder(r *rows) {
 	}
 }
 
-// claimAlpha says for which steps and θ a single noise scale does not fit.
+// claimAlpha adds warnings if no single noise scale α fits all steps or all θ.
 func (a *assessment) claimAlpha(r *rows) {
 	ratio := func(x, y float64) float64 { return math.Exp(math.Abs(math.Log(x / y))) }
 	for i, s := range a.scales {
@@ -344,8 +344,8 @@ func (a *assessment) claimAlpha(r *rows) {
 	}
 }
 
-// claimSigma says which parameters of the measurement errors, such as σ, absorb the
-// solver's error.
+// claimSigma adds a warning if parameters of the measurement errors, such as σ, absorb
+// the solver's error.
 func (a *assessment) claimSigma(r *rows) {
 	var names, taken []string
 	spreads := a.p.Spreads()

@@ -10,14 +10,14 @@
 //
 // For some posteriors a random-walk sampler takes too long. If sample.Choose recommends a
 // sampler that uses gradients, Run draws from the accurate posterior only, and computes
-// weights for these draws at each step. The same draws then represent the posterior
+// weights for these draws at each step. The same draws then represent both the posterior
 // computed with the step and the accurate posterior, and a thousand effective draws are
 // usually enough for a verdict. If the posterior computed with a step has modes that the
 // accurate posterior does not have, or is too far from the accurate posterior for
 // reweighting, Run samples it separately. At steps that share the draws of the accurate
-// posterior, Run tries neither noise in the model nor remedies. If no sampler can sample
-// the accurate posterior, Run bounds the effect of the solver's error at the points that
-// a random walk reaches: see Bound.
+// posterior, Run tries neither noise in the model nor remedies. If no sampler is fast
+// enough for the accurate posterior, Run bounds the effect of the solver's error at the
+// points that a random walk reaches: see Bound.
 //
 // # Tolerances
 //

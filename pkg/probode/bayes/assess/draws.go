@@ -43,17 +43,18 @@ type draws struct {
 	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
-	// The weights turn the draws into a sample from the posterior with the setup in the
-	// field `to`. This setup is the reference or, if shared is true, a step of the ladder
-	// (see sampling.weighted).
+	// With their weights the draws represent the posterior with the setup in the field
+	// `to`. This setup is the reference or, if shared is true, a step of the ladder (see
+	// sampling.weighted).
 	to     probode.Setup
 	shared bool
 
 	// The field raw holds the log weights that have been computed for the draws in few.
-	// The field weights holds the smoothed weights, whose mean is 1. Both are nil at
-	// first. Two kinds of estimates follow from the weights: the field shifts describes
-	// the solver's effects, and the field accurate describes the accurate posterior. Both
-	// are indexed by measure and quantity.
+	// The field weights holds the smoothed weights, whose mean is 1. Both fields are nil
+	// until the weights are computed. Two kinds of estimates follow from the weights: the
+	// field shifts describes the solver's effects, and the field accurate describes the
+	// accurate posterior. The fields shifts and accurate are indexed by measure and
+	// quantity.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest k̂ that can be trusted
 	missed       float64 // approximate share of the reference posterior that the weighted draws do not reach
@@ -68,8 +69,8 @@ type draws struct {
 
 	// The chains are divided into stretches of equal length, and the field few holds the
 	// last draw of each stretch. The fields center and log hold the contribution of each
-	// stretch to the errors of the centre and of the log spread. They are indexed by
-	// measure, quantity, chain and draw in few. See estimate.Measure.Stretches.
+	// stretch to the errors of the centre and of the log spread. Both fields are indexed
+	// by measure, quantity, chain and draw in few. See estimate.Measure.Stretches.
 	center, log [measures][][][]float64
 }
 
@@ -89,7 +90,7 @@ func (d *draws) thousand() float64 {
 // includes the search for modes, all other preparation, and the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
-// A sampling generates draws and computes the estimates that are compared.
+// The type sampling generates draws, and computes the estimates that are compared.
 type sampling struct {
 	*plan
 	*work
@@ -107,8 +108,8 @@ func newSampling(w *work, pl *plan, f *found, begin time.Time) *sampling {
 
 var errTime = errors.New("not sampled within the time limit")
 
-// The method limited() returns a context for sampling. It is cancelled with the cause
-// errTime when the time is up.
+// The method limited() returns a context for sampling. This context is cancelled with the
+// cause errTime at the end of the time limit.
 func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	if s.within == 0 {
 		return context.WithCancel(s.ctx)
@@ -177,8 +178,8 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	return true, s.take(d, r)
 }
 
-// The method take() stores the draws and estimates of r in d. If d has draws already,
-// they are the first draws of r.
+// The method take() stores the draws and estimates of r in d. If d already contains
+// draws, they are the first draws of r.
 func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
@@ -240,7 +241,7 @@ func (d *draws) three() (out [][]float64) {
 	return out
 }
 
-// summarise stores the summary of a run for the report.
+// The method summarise() stores the summary of a run for the report.
 func (s *sampling) summarise(d *draws, r sample.Measurement) {
 	c := r.Chains
 	d.summed = &Inference{
@@ -311,7 +312,7 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 }
 
 // The method resampled() returns up to n different draws that represent the accurate
-// posterior. They are the weighted draws at which the cumulative weight passes the
+// posterior. These are the weighted draws at which the cumulative weight passes the
 // fractions (i + ½)/n of its total.
 func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()

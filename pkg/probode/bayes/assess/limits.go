@@ -1,6 +1,6 @@
 package assess
 
-// The limits that determine verdicts.
+// These constants are the limits that determine verdicts.
 const (
 	// In remarks other than verdicts, an effect counts as detected if it exceeds its
 	// Monte Carlo standard error by at least the factor decisive.
@@ -24,8 +24,8 @@ const (
 	// the other posterior are checked. If only one of two posteriors has a mode with a
 	// mass above wrongMass, the posteriors count as different for any threshold. A mode
 	// with a mass below rightMass cannot move a median or a central interval far enough
-	// to matter. Between rightMass and wrongMass there is no verdict, because it could
-	// depend on the Monte Carlo error of the mass.
+	// to matter. If the mass is between rightMass and wrongMass, there is no verdict,
+	// because it could depend on the Monte Carlo error of the mass.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
 	// The constant counterpart is the smallest mass that a counterpart of a mode must

@@ -34,8 +34,8 @@ const (
 	negligible = 30
 )
 
-// The method missed() estimates how much of the posterior with the setup d.to, which is
-// usually the reference, the draws of d do not reach.
+// The method missed() estimates the share of the posterior that the draws of d do not
+// reach. The posterior is computed with the setup d.to, which is usually the reference.
 func (s *sampling) missed(d *draws) (mass float64, err error) {
 	around, err := s.missedAround(d)
 	reference := s.modes.reference
@@ -157,8 +157,8 @@ type unvisited struct {
 
 // The method unvisited() considers the modes without draws, both in the posterior of the
 // draws and in the reference posterior. It returns the mode that would shift the mean or
-// sd of assessed parameter j most, according to its Gaussian approximation. If there is
-// no such mode, the result has size zero.
+// sd of assessed parameter j most, according to its Gaussian approximation. If all modes
+// contain draws, the result has size zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	consider := func(m *bayes.Modes, visited []float64) {
 		for k := range visited {
@@ -176,7 +176,7 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// The method moved() returns the larger of the two shifts, of the mean and of the sd,
+// The method moved() returns the shift of the mean or of the sd, whichever is larger,
 // that a mode of small mass at x would cause, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread

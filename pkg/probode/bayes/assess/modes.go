@@ -11,14 +11,14 @@ import (
 )
 
 // The posterior computed with a coarse solver can have modes that the accurate posterior
-// does not have, and can lack modes that it has. So every search for modes also starts
-// from the modes that earlier searches found. Finally, the posterior computed with each
-// step is searched for modes again, starting from the modes of the reference posterior.
-// If this search leads from a mode of the reference posterior to a mode of the posterior
-// computed with the step, the two modes are counterparts. A mode of the posterior
-// computed with the step is called a phantom if its counterparts have less than a tenth
-// of its mass. A mode of the reference posterior is called missed if its counterpart has
-// less than a tenth of its mass.
+// does not have, and it can lack some of the modes of the accurate posterior. So every
+// search for modes also starts from the modes that earlier searches found. Finally, the
+// posterior computed with each step is searched for modes again, starting from the modes
+// of the reference posterior. If this search leads from a mode of the reference posterior
+// to a mode of the posterior computed with the step, the two modes are counterparts. A
+// mode of the posterior computed with the step is called a phantom if its counterparts
+// have less than a tenth of its mass. A mode of the reference posterior is called missed
+// if its counterpart has less than a tenth of its mass.
 
 // The type found holds the modes that the posterior has at each step, and the modes of
 // the reference posterior.
@@ -67,7 +67,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 		w.advance(1)
 	}
 	// The modes of the reference posterior are usually known already, so this search is
-	// short. It may find modes that were missed at all steps.
+	// short. Even so, this search may find modes that were missed at all steps.
 	byReference := small(pl.search(f.known), 150, 8)
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {
 		f.reference = m
@@ -161,8 +161,8 @@ func weighty(modes []ModeShare) (out []ModeShare) {
 	return out
 }
 
-// The method visit() stores the share of the draws in each mode. If the chains have
-// mixed, these shares also become the masses of the modes.
+// The method visit() stores, for each mode, the share of the draws in this mode. If the
+// chains have mixed, these shares also become the masses of the modes.
 func (f *pairing) visit(visited []float64, mixed bool) {
 	for k := range visited {
 		if k < len(f.own) && !f.own[k].Missed {

@@ -186,8 +186,8 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // The method frozen() returns the posterior for the deterministic inference at step i.
-// Under error control, the steps are chosen at the point given by the argument mode and
-// then frozen.
+// Under error control, the steps are chosen at the point in the argument mode and used
+// for every θ.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {

@@ -9,8 +9,9 @@ import (
 // are the median and half the width of the central 68 % interval, because a mode with so
 // little mass that it contains no draws does not move them. The second measures are the
 // mean and the standard deviation, which most papers report. For a normal distribution
-// they equal the median and the half-width. But a distant mode with a thousandth of the
-// mass can change the mean and the standard deviation.
+// the mean and the standard deviation are equal to the median and the half-width. But a
+// distant mode with a thousandth of the mass can change the mean and the standard
+// deviation.
 
 const (
 	byQuantiles = estimate.Quantiles
@@ -22,9 +23,9 @@ const (
 // the whole posterior or in the part that belongs to one mode.
 //
 // The spread of a posterior with several modes is about as large as the distance between
-// them. In units of this spread, a shift of a mode by many times its own width may look
-// negligible. The draws that belong to one mode are called a part. So each part is also
-// judged separately, in units of its own spread.
+// the modes. In units of this spread, a shift of a mode by many times its own width may
+// look negligible. The draws that belong to one mode are called a part. So each part is
+// also judged separately, in units of its own spread.
 type quantity struct {
 	param int // index among all parameters
 	part  int // index of a mode of the reference posterior; −1 for the whole posterior

@@ -44,11 +44,10 @@ func (y *standard) better(z *standard) bool {
 	return !(y.khat >= z.khat)
 }
 
-// accuratePosterior finds draws that represent the accurate posterior. These are the
-// draws at the smallest step, unless their weights cannot be trusted or the weights
-// increase the Monte Carlo error too much. In that case accuratePosterior generates draws
-// with a more accurate solver. It returns nil if no weights could be computed for any
-// draws.
+// accuratePosterior finds draws that represent the accurate posterior. It uses the draws
+// at the smallest step, unless their weights cannot be trusted or the weights increase
+// the Monte Carlo error too much. In that case accuratePosterior generates draws with a
+// more accurate solver. It returns nil if no weights could be computed for any draws.
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {
@@ -103,7 +102,7 @@ func (s *sampling) loss(y *standard) (most float64) {
 	return most
 }
 
-// tryReference samples q and weights its draws.
+// tryReference draws from q, and computes weights for these draws.
 func (s *sampling) tryReference(q *bayes.Posterior, seed uint64, by string) (*standard, error) {
 	known, err := modes.Find(s.ctx, q, s.search(s.modes.known))
 	if err != nil {
@@ -137,9 +136,9 @@ func (r referenceError) enough(threshold float64) bool {
 
 // checkReference measures the error of the reference solver. This error is small enough
 // for a verdict if D between the reference and a more accurate solver is at most a tenth
-// of the threshold at all checked points. These are the modes with more than a hundredth
-// of the mass, and up to a hundred draws from the reference posterior. The draws are
-// needed because a solver that is accurate at a mode may fail in the tails.
+// of the threshold at all checked points. The checked points are the modes with more than
+// a hundredth of the mass, and up to a hundred draws from the reference posterior. The
+// draws are needed because a solver that is accurate at a mode may fail in the tails.
 func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	s.say("the reference's own error")
 	begin := time.Now()

@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// The method try() measures the remedies that are not steps of the ladder, with short
-// runs.
+// The method try() measures, in short runs, the effects and costs of those remedies that
+// are not steps of the ladder.
 func (a *assessment) try() error {
 	if a.sharing() {
 		return nil
@@ -32,8 +32,8 @@ func (a *assessment) try() error {
 	return nil
 }
 
-// The method attempt() measures a remedy with a short run; if the run fails, the remedy
-// is not listed.
+// The method attempt() measures the effect and the cost of a remedy in a short run. If
+// the run fails, the remedy is not listed.
 func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairing, by sample.Sampler, seed uint64) {
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(1000, cmp.Or(chains.Draws, 1000)), 0
@@ -177,7 +177,7 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	return all
 }
 
-// The method measured() returns the remedy whose effect a run has measured. The remedy
+// The method measured() returns the remedy that was tried in the given trial. The remedy
 // reaches the threshold if the verdict is Negligible and the checks of the run find
 // nothing wrong.
 func (j *judge) measured(t trial) Remedy {
@@ -202,8 +202,8 @@ func (j *judge) measured(t trial) Remedy {
 }
 
 // The method noise() returns the remedy that consists of including noise in the model.
-// This remedy does not reach the threshold unless it is better than taking the solver as
-// exact at the same step.
+// This remedy counts as reaching the threshold only if its error is smaller than that of
+// taking the solver as exact at the same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)

@@ -11,9 +11,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A Report is the result of Run. After an interruption it holds the results so far. It is
-// plain data. Claims holds the verdict as rows; the other fields hold the numbers from
-// which these rows follow.
+// A Report is the result of Run. After an interruption it holds the results so far. A
+// Report contains only plain data. Claims holds the verdict as rows; the other fields
+// hold the numbers from which these rows follow.
 type Report struct {
 	Model     string // the names of the problems
 	Method    string
@@ -55,7 +55,7 @@ type Report struct {
 
 	// Profile holds the log likelihood for the largest step, the smallest step and the
 	// reference, as functions of the parameter whose posterior is shifted most by the
-	// largest step. It is nil if this is not known.
+	// largest step. It is nil if this parameter is not known.
 	Profile *certify.Profile
 
 	// Remedies holds the recommended remedy, then the other remedies that reach the
@@ -202,7 +202,7 @@ type Inference struct {
 	Replaced string
 }
 
-// The field includes says how the inference accounts for the error of the solver.
+// The method includes() says how the inference accounts for the error of the solver.
 func (inf *Inference) includes() string { return cmp.Or(inf.Replaced, "noise in the model") }
 
 // The method marginal() returns the summary of a parameter's draws.
@@ -259,9 +259,9 @@ type Remedy struct {
 	Kind string // such as "smaller step"
 	Name string // including its setting
 
-	// Bias and Ratio describe the median and the central interval of the parameter with
-	// the largest error, with their standard errors. All four are NaN if the effect was
-	// not measured.
+	// Bias and Ratio describe the errors of the median and of the central interval for
+	// the parameter with the largest error. BiasSE and RatioSE are their standard errors.
+	// All four are NaN if the effect was not measured.
 	Bias, BiasSE, Ratio, RatioSE float64
 
 	// Seconds is the time for 1000 effective draws on this machine, including the search
@@ -308,7 +308,7 @@ func (a *Report) Claim(kind, step, run string) Claim {
 	return Claim{Value: nan, SE: nan, Limit: nan}
 }
 
-// Warnings returns the sentences of all rows that have one.
+// Warnings returns the sentences of all rows in which the field Sentence is not empty.
 func (a *Report) Warnings() (all []string) {
 	for _, c := range a.Claims {
 		if c.Sentence != "" {

@@ -81,9 +81,9 @@ func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	return nil
 }
 
-// certify computes the profile of the log likelihood and the certificate of each step.
-// The certificate considers the modes of the reference posterior, and those of the
-// posterior computed with the step.
+// The method certify() computes the profile of the log likelihood, and a certificate for
+// each step. The certificate is based on the modes of the reference posterior and on the
+// modes of the posterior computed with the step.
 func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
@@ -176,7 +176,7 @@ func (a *assessment) deterministic() error {
 	return nil
 }
 
-// deterministicAt samples at step i, weights the draws, and calibrates α.
+// deterministicAt generates draws at step i, computes their weights, and calibrates α.
 func (a *assessment) deterministicAt(i int) error {
 	if a.shares(i) {
 		d, err := a.weighted(a.y.draws, i, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Settings says what Run does. The zero value is ready for use.
+// Settings holds the options of Run. The zero value is ready for use.
 type Settings struct {
 	// Steps are the step sizes to assess, in any order. Nil means four step sizes: that
 	// of the Posterior, and a half, a quarter and an eighth of it.
@@ -33,15 +33,15 @@ type Settings struct {
 
 	// Threshold is the limit below which an error does not matter. The error of the
 	// centre of each parameter must be less than Threshold times the accurate spread, and
-	// the spread must be within a factor of 1 + Threshold of the accurate one. Centre and
-	// spread are the median and half the width of the central 68 % interval, and also the
-	// mean and the standard deviation. Zero means 0.1.
+	// the spread must be within a factor of 1 + Threshold of the accurate one. Both rules
+	// apply to the median with half the width of the central 68 % interval, and also to
+	// the mean with the standard deviation. Zero means 0.1.
 	Threshold float64
 
 	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
 	// each ratio; zero means 0.95. There is a verdict only if the interval lies on one
-	// side of the threshold. A true effect exactly at the threshold then gets each of the
-	// two verdicts with probability (1 − Confidence)/2.
+	// side of the threshold. If the true effect is exactly at the threshold, each of the
+	// two verdicts has probability (1 − Confidence)/2.
 	Confidence float64
 
 	// If Auto is true, draws are added to the chains of deterministic inference, within
@@ -57,8 +57,8 @@ type Settings struct {
 	// for the other posteriors. Searches for modes and certificates are not cut short.
 	// With this limit the results depend on the speed of the machine. If MaxTime is zero,
 	// the only time limit is four minutes for sampling the first posterior. This limit
-	// applies with Auto, or if sampling needs gradients, even if no grid is accurate
-	// enough for them.
+	// applies with Auto, or if sampling needs gradients, even if gradients cannot be used
+	// because no grid is accurate enough.
 	MaxDraws int
 	MaxTime  time.Duration
 
@@ -79,11 +79,12 @@ type Settings struct {
 	// be at least 50. Zero means 4000.
 	Weighed int
 
-	// Accurate is the setup of the accurate solver. If its Method or Mesh is nil, that of
-	// the Posterior is used. The zero value means reference.Accurate.
+	// Accurate is the setup of the accurate solver. If its Method or Mesh is nil, the
+	// Method or Mesh of the Posterior is used. The zero value means reference.Accurate.
 	Accurate probode.Setup
 
-	// Calibrate holds the settings for the calibration of α. Zero Paths means 400.
+	// Calibrate holds the settings for the calibration of α. If its field Paths is zero,
+	// 400 paths are used.
 	Calibrate calibrate.Settings
 
 	// Progress, if not nil, is called from time to time with the number of completed

@@ -45,12 +45,12 @@ const (
 )
 
 // The method share() samples the accurate posterior with gradients or by parallel
-// tempering if sample.Choose recommends that. If these chains do not mix, or if no grid
-// is accurate enough, a random walk is tried. If the chains of the random walk do not mix
-// either, share() bounds the effect of the solver's error at the points that these chains
-// have reached (see Bound). If Choose recommends another sampler, share() does nothing.
-// If no further sampling is possible or needed, share() stores the reason in the field
-// slow.
+// tempering if sample.Choose recommends one of these samplers. If these chains do not
+// mix, or if no grid is accurate enough, a random walk is tried. If the chains of the
+// random walk do not mix either, share() bounds the effect of the solver's error at the
+// points that these chains have reached (see Bound). If Choose recommends another
+// sampler, share() does nothing. If no further sampling is possible or needed, share()
+// stores the reason in the field slow.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -136,10 +136,10 @@ func (a *assessment) shares(i int) bool {
 
 // The method weighted() computes weights with which the draws y of the accurate posterior
 // represent the posterior at step i. The argument raw holds log weights that have already
-// been computed, or is nil. Let q be the posterior of the draws. Then the effects of step
-// i are the differences between q and the reference minus the differences between q and
-// step i. The differences between q and the reference are already known from the weights
-// of y.
+// been computed, or is nil. Let q be the posterior from which the draws were made. Then
+// the effects of step i are the differences between q and the reference minus the
+// differences between q and step i. The differences between q and the reference are
+// already known from the weights of y.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])
 	d := *y

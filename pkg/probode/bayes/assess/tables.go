@@ -64,7 +64,7 @@ func (a *Report) String() string {
 
 // Tables returns tables of the steps, the calibrated noise scales, the effects on each
 // parameter, the accurate posterior and the remedies, preceded by a table of the modes if
-// there are several. Tables without rows and notes are left out.
+// there are several modes. Tables without rows and notes are left out.
 func (a *Report) Tables() []TextTable {
 	bias := func(s Shift) string { return plusMinus(s.Bias, s.BiasSE, true) }
 	ratio := func(s Shift) string { return plusMinus(s.Ratio, s.RatioSE, false) }
@@ -290,7 +290,7 @@ func (a *Report) remedyTable() TextTable {
 	return t
 }
 
-// WriteCSV writes the rows of the verdict.
+// WriteCSV writes the rows of the verdict in CSV format.
 func (a *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"kind", "step", "run", "parameter", "mode", "value", "se", "limit", "verdict", "sentence"})

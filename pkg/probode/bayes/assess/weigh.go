@@ -26,9 +26,9 @@ import (
 // between the means of two chains is subject to the Monte Carlo errors of both chains,
 // which would hide a small bias.
 
-// The method weigh() computes an accurate solution at each draw in few that does not have
-// one yet. From the weights it then estimates the accurate posterior and the effects of
-// the solver's error. If it returns an error, k̂ is infinite.
+// The method weigh() computes an accurate solution at each draw in d.few at which there
+// is no such solution yet. From the weights it then estimates the accurate posterior and
+// the effects of the solver's error. If it returns an error, k̂ is infinite.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
@@ -57,7 +57,8 @@ func (s *sampling) weigh(d *draws) error {
 	return err
 }
 
-// rawWeights computes the log weight of each draw in few that does not have one yet.
+// rawWeights computes the log weight of each draw in d.few that does not have a weight
+// yet.
 func (s *sampling) rawWeights(d *draws) error {
 	from := 0
 	if d.raw != nil {
@@ -119,8 +120,8 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// The method effective() returns the effective sample size of the draws before they are
-// weighted, the smallest over the assessed parameters.
+// The method effective() returns the smallest effective sample size of any assessed
+// parameter, for the draws before they are weighted.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {
@@ -133,8 +134,8 @@ func (s *sampling) effective(d *draws) float64 {
 // posterior.
 func (d *draws) whole() bool { return d.weights != nil && d.missed < mostMissed }
 
-// kish returns the effective sample size of the weighted draws according to [Kish],
-// divided by their number.
+// The method kish() returns the effective sample size of the weighted draws according to
+// [Kish], divided by their number.
 func (d *draws) kish() float64 {
 	var n, squares float64
 	for _, w := range slices.Concat(d.weights...) {

@@ -13,7 +13,7 @@ import (
 
 // This file contains all the sentences that may appear in a report.
 
-// The sentences of rows.
+// These constants are the sentences in the rows of the verdict.
 const (
 	saidNoReference = "the accurate posterior is not known, because the reference fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
 	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws: add smaller steps, or use a method of higher order"
@@ -57,7 +57,7 @@ const (
 	saidSigma       = "if the size of the measurement errors is unknown, its estimate absorbs the solver's error (%s) and so hides a bad solver: intervals become wider and the fit still looks good; judge the step by %s, too"
 )
 
-// The notes of remedies.
+// These constants are the notes on remedies.
 const (
 	worseThanNothing = "worse than nothing"
 	noteUndecided    = "undecided"
@@ -349,7 +349,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 }
 
 // sayBasis writes the threshold, the confidence and the numbers of draws on which the
-// verdict is based, and how many draws an undecided step needs.
+// verdict is based, and the number of draws that an undecided step needs.
 func (a *Report) sayBasis(b *strings.Builder) {
 	fmt.Fprintf(b, "Threshold %.3g; confidence %.6g %% for each number", a.Threshold, 100*a.Confidence)
 	if a.Looks > 1 {

@@ -33,9 +33,9 @@ type Plan struct {
 const (
 	// Let D be the norm of the error of all predictions, each in units of its measurement
 	// error. To first order, this error shifts each parameter by at most D posterior
-	// standard deviations. A shift of 0.1 matters. A solver is accurate enough if D is at
-	// most 0.01 at the modes, and at most 0.05 at draws from their Gaussian
-	// approximations.
+	// standard deviations. A shift of 0.1 standard deviations matters. A solver is
+	// accurate enough if D is at most 0.01 at the modes, and at most 0.05 at draws from
+	// their Gaussian approximations.
 	mattersD = 0.1
 	roughD   = 10 * mattersD // for a climb
 
@@ -100,7 +100,8 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 		plan.Sampler = DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}}
 		plan.Why = "delayed acceptance with an accurate solver, because " + solver
 	} else {
-		// Some modes of p may be phantoms, which are due to the error of its solver.
+		// Some modes of p may be phantoms caused by the error of its solver, so search
+		// again with the chosen solver.
 		var again [][]float64
 		for _, m := range found.Modes {
 			if m == found.Highest() || m.Mass > leastMass/100 {
@@ -263,11 +264,11 @@ func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square f
 	return square, true
 }
 
-// accurateEnough returns p with the cheapest setup, among several, whose D is at most a
-// tenth of matters at the modes and at most half of matters around them, and which is
-// stable at the points in the argument far. It also returns a description of the error in
-// words. If there is no such setup, the returned posterior is nil, and the description
-// says why.
+// accurateEnough returns p with the cheapest setup that is accurate enough: D is at most
+// a tenth of the argument matters at the modes and at most half of it around the modes,
+// and the solver is stable at the points in the argument far. It also returns a
+// description of the error in words. If there is no such setup, the returned posterior is
+// nil, and the description says why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64, far [][]float64) (*bayes.Posterior, string, error) {
 	best := found.Highest()
 	if best.U == nil {
@@ -346,9 +347,9 @@ func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 	return append(points, drawsAround(e, found, nearDraws, probode.Stream(0x64726177))...)
 }
 
-// drawsAround returns n draws around each mode that the function heavy() selects. Their
-// covariance matrix is the Shape of the mode. Draws outside the support of the prior are
-// left out.
+// drawsAround returns n draws around each mode that the function heavy() selects. The
+// covariance matrix of these draws is the Shape of the mode. Draws outside the support of
+// the prior are left out.
 func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (points [][]float64) {
 	u := make([]float64, e.Dim())
 	for _, m := range heavy(found) {
@@ -397,7 +398,8 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 	return points, ctx.Err()
 }
 
-// A ruler measures the errors of solvers at some θ, in units of the measurement errors.
+// The type ruler measures the errors of solvers at some θ, in units of the measurement
+// errors.
 type ruler struct {
 	points   [][]float64
 	modes    int // how many of points are modes

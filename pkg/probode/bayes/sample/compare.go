@@ -31,7 +31,7 @@ type Measurement struct {
 	ESS     float64
 
 	// Work is the work of the whole run, without the search for modes, and Prepared is
-	// the work of that search. The unit is one solution of all equations, as for Solves.
+	// the work of that search. Both are in units of one solution of all equations.
 	Work, Prepared float64
 
 	// Seconds is the duration of the whole run with the available workers: preparation,

@@ -40,8 +40,8 @@ import (
 // during burn-in, and one in sixteen later. A move is called lost if the two stages
 // accept it with less than a tenth of the probability with which plain Metropolis would
 // accept it. If more than one in 200 of the moves that plain Metropolis would accept are
-// lost, the chain continues with only the second stage, and Chains.Notes say from which
-// iteration on.
+// lost, the chain continues with only the second stage, and a note in Chains.Notes gives
+// the iteration at which this begins.
 //
 // Cost: one solve of the first stage for each draw, and one solve of the second stage for
 // each move that the first stage accepts. DelayedAcceptance accepts fewer moves than
@@ -165,10 +165,10 @@ type delayed struct {
 
 	// These fields test the first stage. The field plain is the sum of the probabilities
 	// with which plain Metropolis would accept the moves. The field lost is the sum of
-	// these probabilities over the lost moves, which the two stages accept with less than
-	// a tenth of that probability, and the field refused is the number of lost moves. The
-	// field alone is the iteration from which the first stage is no longer used, or zero
-	// while it is used.
+	// these probabilities over the lost moves, and refused is the number of lost moves:
+	// those that the two stages accept with less than a tenth of the probability of plain
+	// Metropolis. The field alone is the iteration from which the first stage is no
+	// longer used, or zero while it is used.
 	plain, lost float64
 	refused     int
 	alone       int

@@ -37,8 +37,8 @@ type swarm struct {
 	moves   bool // the grid, and so the stages, depend on θ
 	rows    int  // number of earlier rows that the continuation of a path needs
 	z, next [][]float64
-	// memory and nextMemory contain the past values that the method stores for each
-	// path (see probode.Solver.MemoryLen).
+	// The fields memory and nextMemory contain the past values that the method stores for
+	// each path (see probode.Solver.MemoryLen).
 	memory, nextMemory [][]float64
 	fit                [][]float64
 	ancestor           [][]int // by stage, the ancestors of the particles of the next stage

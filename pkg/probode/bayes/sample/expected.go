@@ -34,7 +34,7 @@ type ExpectedLikelihood struct {
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Paths is M; zero means 10.
+	// Paths is the number M of paths in each estimate; zero means 10.
 	Paths int
 }
 
@@ -48,8 +48,8 @@ func (s ExpectedLikelihood) Check(d *bayes.Density) error {
 	return noisy(s, d)
 }
 
-// Target returns a Target with NoTarget, because the distribution depends on the
-// proposal.
+// Target returns a Target whose Distribution is NoTarget, because the stationary
+// distribution depends on the proposal.
 func (s ExpectedLikelihood) Target() Target { return Target{} }
 
 // Kernel returns the kernel of one chain.

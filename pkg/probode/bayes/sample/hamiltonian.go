@@ -29,10 +29,10 @@ import (
 // Gaussian approximation of the posterior of (θ, v), found by Fisher scoring, determines
 // the scales of the moves.
 //
-// The draws are correct even if the approximation is poor. If there is none, if the path
-// of the solver has no gradient with respect to ξ, if there are several modes, or if the
-// noise hardly makes the posterior of θ wider, then PCNWithinGibbs is used instead, and a
-// note says so.
+// The draws are correct even if the approximation is poor. If there is no approximation,
+// if the path of the solver has no gradient with respect to ξ, if there are several
+// modes, or if the noise hardly makes the posterior of θ wider, then PCNWithinGibbs is
+// used instead, and a note says so.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw, or one
 // solve for most draws if the approximation is good. The zero value is ready for use.

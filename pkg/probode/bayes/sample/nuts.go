@@ -29,10 +29,12 @@ import (
 // is the cheapest sampler if there are more than about ten parameters, or if they are
 // strongly correlated.
 type NUTS struct {
-	// Setup solves the equations; the zero value stands for the setup of the posterior.
+	// Setup is the setup with which the equations are solved; the zero value stands for
+	// the setup of the posterior.
 	Setup probode.Setup
 
-	// Accept is the mean probability of acceptance; zero means 0.8.
+	// Accept is the mean probability of acceptance for which the step size is tuned; zero
+	// means 0.8.
 	Accept float64
 
 	// The fields mean and cov describe the Gaussian approximation at a mode, which

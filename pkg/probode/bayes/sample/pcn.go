@@ -37,16 +37,16 @@ import (
 // draws are still correct.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: two solves and N × d standard normal
-// numbers for each draw, which is about 2.5 times the cost of a deterministic draw.
-// During burn-in the step size β of the moves of ξ is tuned so that a quarter of them are
-// accepted; it then stays fixed. The zero value is ready for use.
+// numbers for each draw. A draw takes about 2.5 times as long as a draw with
+// Deterministic. During burn-in the step size β of the moves of ξ is tuned so that a
+// quarter of them are accepted; it then stays fixed. The zero value is ready for use.
 type PCNWithinGibbs struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 
 	// Blocks is the number of time intervals over which a joint move sums ξ. Zero means
-	// the largest number, at most 40, for which there are no more than 64 sums over all
+	// the largest number up to 40 for which there are no more than 64 sums over all
 	// components and experiments. If that number is below 4, or if Blocks is negative,
 	// there are no joint moves. More blocks than the default are useful if the noise is
 	// large.

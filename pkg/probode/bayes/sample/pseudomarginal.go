@@ -101,7 +101,7 @@ const (
 	pairs           = 40
 )
 
-// Target returns p(θ | Y); each draw comes with a path drawn from p(Z | θ, Y).
+// Target returns p(θ | Y). With each draw of θ, a path is drawn from p(Z | θ, Y).
 func (s PseudoMarginal) Target() Target { return Target{Distribution: Marginal, Reweightable: true} }
 
 // Kernel returns the kernel of one chain.

@@ -29,8 +29,8 @@ func (RedrawOnAccept) String() string                 { return "paper" }
 func (s RedrawOnAccept) Proposals() mcmc.Rule         { return s.Proposal }
 func (s RedrawOnAccept) Check(d *bayes.Density) error { return noisy(s, d) }
 
-// Target returns a Target with NoTarget, because the distribution depends on the
-// proposal.
+// Target returns a Target whose Distribution is NoTarget, because the stationary
+// distribution depends on the proposal.
 func (s RedrawOnAccept) Target() Target { return Target{} }
 
 // Kernel returns the kernel of one chain.

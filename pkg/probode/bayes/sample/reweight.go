@@ -17,7 +17,7 @@ import (
 )
 
 // Reweight assigns importance weights to draws that Run made from p with a coarse solver,
-// so that they represent the posterior computed with an accurate solver,
+// so that the weighted draws represent the posterior computed with an accurate solver,
 //
 //	log wₛ = log p(Y | Z_accurate(θₛ)) − log p(Y | Zₛ)
 //
@@ -237,7 +237,7 @@ func (s Reweighted) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ke
 	return s.inner().Kernel(e, rule, burnIn)
 }
 
-// Prepare prepares the sampler that makes the draws.
+// Prepare calls the method Prepare of the sampler that makes the draws.
 func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	f, ok := s.inner().(Preparer)
 	if !ok {

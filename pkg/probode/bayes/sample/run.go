@@ -167,7 +167,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	}
 	j.preparing = time.Since(begin)
 	if j.modes != nil && j.modes == p.Modes {
-		// The modes were found before this run, but include the time of that search.
+		// The modes were found in an earlier search, whose time is included.
 		j.preparing += time.Duration(j.modes.Seconds * float64(time.Second))
 	}
 	return j, nil
@@ -182,12 +182,13 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 }
 
 // After the cancellation of the context, an iteration that is in progress may still
-// finish within the time grace. Most iterations do; the others are stopped and discarded.
+// finish within the time given by the constant grace. Most iterations do; the others are
+// stopped and discarded.
 const grace = 100 * time.Millisecond
 
 // The method guarded() returns a context for the chains, which is cancelled when ctx is
 // cancelled or when a chain panics. It also sets j.late, the context of the solves, which
-// is cancelled later by the constant grace.
+// is cancelled later, after the time given by the constant grace.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -269,7 +270,7 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 // leastMass. It warns about modes without draws. For the Classical target it also warns
 // about modes with far more or far fewer draws than their Gaussian approximations
 // predict. For other targets there is no such warning, because noise in the model may
-// shift modes or raise the density between them.
+// shift modes or raise the density between the modes.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil

@@ -22,7 +22,8 @@ import (
 // draws are nearly independent, and each draw needs one or two solutions with their
 // gradients. If the posterior is not nearly Gaussian, NUTS is more efficient.
 type SplitHMC struct {
-	// Setup solves the equations; the zero value stands for the setup of the posterior.
+	// Setup is the setup with which the equations are solved; the zero value stands for
+	// the setup of the posterior.
 	Setup probode.Setup
 
 	// The field mean is the highest mode, and precision is the precision matrix of the
@@ -54,7 +55,8 @@ func (s SplitHMC) Prepare(ctx context.Context, d *bayes.Density, modes func() (*
 	return s, nil, nil
 }
 
-// BurnIn returns 100 iterations, because the shape of the posterior is known.
+// BurnIn returns 100. So few iterations are enough because the shape of the posterior is
+// known.
 func (SplitHMC) BurnIn(int) int { return 100 }
 
 // Kernel returns the kernel of one chain.

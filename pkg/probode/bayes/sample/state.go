@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A state is a position (θ, ξ) with its likelihood. It has all methods of an mcmc.Kernel
-// except Step. It also has a method for the Metropolis move of θ, which several samplers
-// use.
+// The type state holds the position (θ, ξ) of a chain and the likelihood there. It has
+// all methods of an mcmc.Kernel except Step. It also has a method for the Metropolis move
+// of θ, which several samplers use.
 type state struct {
 	e            *bayes.Density
 	rule         mcmc.Rule
@@ -151,7 +151,7 @@ func (s *state) moveTo(logPrior, ll float64) {
 	s.place(logPrior, ll)
 }
 
-// The method place() makes the proposed θ the current one. The last evaluation of the
+// The method place() makes the proposed θ the current θ. The last evaluation of the
 // density must have been at this θ.
 func (s *state) place(logPrior, ll float64) {
 	s.u, s.uNew = s.uNew, s.u

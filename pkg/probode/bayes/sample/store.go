@@ -25,11 +25,11 @@ import (
 // equations, the likelihoods, the data, the sampler with its settings, and the starting
 // points of the chains. The files also contain log_density, a hash of the densities of
 // the model at some points, with which Store detects differences that the description
-// does not show, such as a different Problem.F. Store returns an error if any of this
-// differs from the files in dir. When a chain is resumed, its log density must be the
-// same, bit for bit, as when the state of the chain was saved. If the last iterations of
-// the chain are repeated, they must lead to the same draw. In the files the fields of
-// o.Meta follow the description of the run.
+// does not show, such as a different Problem.F. Store returns an error if the description
+// or log_density differs from that in the files in dir. When a chain is resumed, its log
+// density must be the same, bit for bit, as when the state of the chain was saved. If the
+// last iterations of the chain are repeated, they must lead to the same draw. In the
+// files the fields of o.Meta follow the description of the run.
 //
 // All chains of a study must be drawn on the same kind of processor. If two processors
 // compute exp or a fused multiply-add in different ways, their results differ in the last
@@ -116,8 +116,8 @@ func newProbe(p *bayes.Posterior) (*probe, error) {
 }
 
 // The method evaluate() computes the log densities at theta for ξ = 0 and for the ξ of
-// the probe. They are −∞ if the equations cannot be solved or theta is outside the
-// support.
+// the probe. Both log densities are −∞ if the equations cannot be solved or theta is
+// outside the support.
 func (q *probe) evaluate(theta []float64) {
 	q.densities = [2]float64{math.Inf(-1), math.Inf(-1)}
 	if q.e.Unconstrain(q.u, theta) != nil {

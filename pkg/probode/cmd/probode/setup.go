@@ -62,9 +62,10 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 // flags.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
-// The method setups() returns base with the method, the noise and the steps that the
-// flags give. There is one setup for each step size or tolerance, or a single one if the
-// flags give neither. Without a tolerance it does not contain -max-step.
+// The method setups() returns the setup base with the method, the noise and the steps
+// given by the flags. There is one setup for each step size or tolerance, or a single
+// setup if neither is given. If no tolerance is given, -max-step has no effect on this
+// setup.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err
