@@ -66,7 +66,7 @@ func unknown(n int) belief {
 }
 
 // The method back() writes the distribution before a step or an event to dst, given the
-// distribution after it. If after.factor is nil, it computes only the mean; then
+// distribution after it. If after.factor is nil, back() computes only the mean; then
 // after.mean may hold the values of v followed by the values of w.
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest

@@ -6,10 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A block is a filter for w components. The filter uses only the derivatives of these
-// components of f with respect to the same components of the state. The equation x′ = f
-// or x″ = f has the order m, so the state of the block consists of z₀ if m = 1, and of z₀
-// and z₁ if m = 2.
+// A block is a filter for w components. It uses only the derivatives of these components
+// of f with respect to the same components of the state. The equation x′ = f or x″ = f
+// has the order m, so the state of the block consists of z₀ if m = 1, and of z₀ and z₁ if
+// m = 2.
 //
 // The coordinates are the Nordsieck coordinates for steps of length unit. The error of z
 // is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so its covariance
@@ -35,7 +35,7 @@ type block struct {
 	// The factor of the predicted covariance consists of two matrices: top holds the rows
 	// for the noise of the step, with the stride len(z), and tail holds the rows of R,
 	// with the stride rows. Further columns, if they are used, are initially the identity
-	// in tail and zero in top. At the end they hold the coefficients with which the
+	// in tail and zero in top. After the step they hold the coefficients with which the
 	// normal variates u before the step are computed from the variates after the step.
 	top, tail []float64
 	fresh     []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
@@ -130,7 +130,7 @@ func (b *block) whiten(r []float64) {
 
 // The method likeliest() returns the maximum-likelihood estimate of κ² from the residual
 // r after a step from a known state [S19]. The estimate is not divided by h^{2q+1}. The
-// method overwrites r.
+// method likeliest() overwrites r.
 func (b *block) likeliest(r []float64) float64 {
 	n := len(b.z)
 	b.observe(b.fresh)

@@ -24,7 +24,7 @@ const (
 	// of f on the state, as in the method of Kersting and Hennig [KH16]. Both are
 	// computed from 2d values of f, so no Jacobian is needed (spherical cubature of
 	// degree 3). The residual variance of the regression, which is of fourth order in the
-	// standard deviation, is ignored.
+	// standard deviation of the state, is ignored.
 	//
 	// The points at which f is evaluated have distances from the predicted mean that are
 	// proportional to κ, so the mean depends on the diffusion. If κ² is not given, each
@@ -33,8 +33,8 @@ const (
 	Cubature
 )
 
-// EK is a probode.Method: the mean of a Gaussian filter whose prior is an integrated
-// Wiener process of order q [S19; T19].
+// EK is a probode.Method that computes the mean of a Gaussian filter, whose prior is an
+// integrated Wiener process of order q [S19; T19].
 //
 // The noise of a step is the process noise of the filter. The error of the mean is a
 // Gaussian Markov chain,
@@ -115,7 +115,7 @@ func (m EK) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error
 	return s, nil
 }
 
-// An engine takes the steps of a filter.
+// The type engine takes the steps of a filter.
 type engine struct {
 	EK
 	p      *probode.Problem

@@ -52,13 +52,13 @@ type Marginal struct {
 	look   func(n int, x []float64, r *Row)
 	dst    []float64
 
-	// Workspaces.
+	// The following slices are workspace.
 	own, earlier []belief // of each block
 	wide, toward []float64
 
 	// These fields are used by DALTON. The field values is the number of data values. The
-	// field fit is their log density minus the log density that exactly predicted values
-	// would have.
+	// field fit is the log density of these values minus the log density that they would
+	// have if they were predicted exactly.
 	values int
 	fit    float64
 	x      []float64
@@ -113,9 +113,9 @@ var errCoupled = errors.New("an observation depends on several blocks")
 // Measurement errors that are not Gaussian can be used with DALTON only. In that case
 // look() describes a Gaussian approximation of these errors near the mode of the solution
 // given the data, and the function settled() reports whether this approximation has
-// converged. Its argument x is the mean of the solution given all the data, with one row
-// for each time. As long as settled() returns false, the pass over the data is repeated.
-// If all errors are Gaussian, settled is nil.
+// converged. The argument x of settled() is the mean of the solution given all the data,
+// with one row for each time. As long as settled() returns false, the pass over the data
+// is repeated. If all errors are Gaussian, settled is nil.
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)
 	if len(dst) != 2*len(m.rows)*c {

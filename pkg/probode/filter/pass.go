@@ -239,8 +239,8 @@ func (s *recording) keep(i int, h float64, x []float64) error {
 }
 
 // The method finish() applies events at the end of the span. No step of the solver
-// follows them, so the solver does not restart the filter there. The argument path holds
-// the states at the grid points.
+// follows these events, so the solver does not restart the filter there. The argument
+// path holds the states at the grid points.
 func (s *recording) finish(path, theta []float64) error {
 	end := len(s.g.Times()) - 1
 	if s.last == end {

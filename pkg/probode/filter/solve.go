@@ -201,7 +201,7 @@ func (s *Solution) describe() {
 }
 
 // The method spread() writes the mean and the standard deviation of the components of the
-// state that belong to chain n. They are computed from the current distribution of the
+// state that belong to chain n. Both are computed from the current distribution of the
 // chain's block and, unless it is empty, from the given distribution of the normal
 // variates.
 func (s *Solution) spread(mean, sd []float64, n int, of belief) {
@@ -223,7 +223,7 @@ func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 }
 
 // At returns the mean and the standard deviation of the state at time t, which need not
-// be a grid point. At the time of an event they describe the state after the event.
+// be a grid point. At the time of an event, both describe the state after the event.
 func (s *Solution) At(t float64) (mean, sd []float64) {
 	if !(t >= s.T[0] && t <= s.T[len(s.T)-1]) {
 		panic(fmt.Sprintf("filter: time %g is outside the span [%g, %g]", t, s.T[0], s.T[len(s.T)-1]))

@@ -8,12 +8,12 @@ import (
 )
 
 // The filter begins with the exact derivatives of the solution up to order q, without
-// uncertainty. They are computed one after another: if x is known up to order k as a
-// polynomial in t, then f(t, x(t)) is known up to order k, and so x is known up to order
-// k+1. The coefficients of f along the polynomial are found by interpolation at Chebyshev
-// points of an interval around the start, so F may be any smooth function. This interval
-// is chosen so short that only rounding errors remain in the last coefficients of the
-// interpolation polynomial, but not much shorter than a step.
+// uncertainty. These derivatives are computed one after another: if x is known up to
+// order k as a polynomial in t, then f(t, x(t)) is known up to order k, and so x is known
+// up to order k+1. The coefficients of f along the polynomial are found by interpolation
+// at Chebyshev points of an interval around the start, so F may be any smooth function.
+// This interval is chosen so short that only rounding errors remain in the last
+// coefficients of the interpolation polynomial, but not much shorter than a step.
 
 var errTaylor = errors.New("no Taylor series of F exists here: want F to be smooth after the start and after each event")
 

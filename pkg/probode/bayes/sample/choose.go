@@ -40,13 +40,13 @@ const (
 	roughD   = 10 * mattersD // for a climb
 
 	nearDraws     = 3    // draws around each mode at which solvers are compared
-	farDraws      = 20   // wider draws around each mode at which a solver must be stable
+	farDraws      = 20   // draws around each mode at which a solver must be stable
 	importance    = 100  // draws that show whether a mode is nearly Gaussian, or from which a start is chosen
-	nearlyNormal  = 0.25 // effective share of these draws above which it is
+	nearlyNormal  = 0.25 // a mode is nearly Gaussian if the effective share of these draws is larger
 	scattered     = 400  // draws from the prior that show whether there is mass far from the modes
-	muchElsewhere = 0.02 // mass far from the modes, in units of theirs, that random walks would miss
-	fewParameters = 12   // up to which random walks and independent proposals do well
-	mostTempered  = 15   // parameters up to which parallel tempering finds its way
+	muchElsewhere = 0.02 // mass far from the modes, relative to the mass of the modes, that random walks would miss
+	fewParameters = 12   // largest number of parameters for which random walks and independent proposals are efficient
+	mostTempered  = 15   // largest number of parameters for which parallel tempering is efficient
 )
 
 // Choose looks for the modes of p, for the cheapest solver that is accurate enough around

@@ -15,8 +15,8 @@ import (
 )
 
 // The type solving holds those flags of a command that say how the equations are solved.
-// Each command defines the flags that it needs, and the method setups() converts them to
-// setups.
+// Each command defines the flags that it needs, and the method setups() converts these
+// flags to setups.
 type solving struct {
 	flags             *flag.FlagSet
 	method, linearize string
@@ -28,7 +28,7 @@ type solving struct {
 	frozen     bool // error control chooses the steps once, and not again for every θ
 }
 
-// The method set() reports whether the flag was given.
+// The method set() reports whether the flag with this name was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
 // The method by() returns the setup base with the method and the noise given by the
@@ -64,8 +64,8 @@ func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.s
 
 // The method setups() returns the setup base with the method, the noise and the steps
 // given by the flags. There is one setup for each step size or tolerance, or a single
-// setup if neither is given. If no tolerance is given, -max-step has no effect on this
-// setup.
+// setup if neither is given. If no tolerance is given, -max-step has no effect on the
+// setups.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// Searches begin at the best end points of a fit. The largest number of these points is
-// mostEnds.
+// Searches begin at the best end points of a fit. At most mostEnds of these points are
+// used.
 const mostEnds = 8
 
 // The method starts() returns the points at which the search for modes begins. If start

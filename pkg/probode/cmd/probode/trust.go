@@ -20,15 +20,16 @@ import (
 
 // The function sample.Choose compares solvers with an accurate solver mainly at the modes
 // and close to them. If the data contain little information, much of the posterior mass
-// is far from the modes. There an explicit method on a grid that was frozen at a mode may
-// be unstable. Then the computed density may vanish where the posterior has mass, or it
-// may have a phantom mode, in which all chains may end. In both cases R̂ is close to 1,
-// and the draws do not reveal the error. A certificate also compares the solvers far from
-// the modes.
+// is far from the modes. Far from the modes an explicit method on a grid that was frozen
+// at a mode may be unstable. If it is, the computed density may vanish where the
+// posterior has mass, or it may have a phantom mode, in which all chains may end. In both
+// cases R̂ is close to 1, and the draws do not reveal the error. A certificate also
+// compares the solvers far from the modes.
 
-// The chosen solver is certified if there are at most mostTrusted parameters. With d
-// parameters a certificate takes 50 + 20 d solutions at each mode. The search for modes
-// also begins at draws from the prior only if there are at most so many parameters.
+// The chosen solver is certified only if there are at most mostTrusted parameters,
+// because with d parameters a certificate takes 50 + 20 d solutions at each mode. With
+// more than mostTrusted parameters the search for modes does not begin at draws from the
+// prior either.
 const mostTrusted = 15
 
 // The method trust() certifies the chosen solver. If this solver differs too much from an
@@ -82,8 +83,8 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 	for _, m := range q.Modes.Modes {
 		from = append(from, m.Theta)
 	}
-	// With this solver the posterior may have phantom modes, so search for them. With
-	// -start there is no such search.
+	// With this solver the posterior may have phantom modes, so search for them. If the
+	// flag -start is given, this search is omitted.
 	if q.Modes.Tried > 0 {
 		if own, err := modes.Find(ctx, q, modes.Settings{Seed: s.Seed, Workers: s.Workers, From: from}); err == nil {
 			from = nil
