@@ -19,10 +19,10 @@ import (
 // variates before the step are a linear function of the resulting variates, and no matrix
 // has to be inverted.
 
-// A link expresses the normal variates u before a step or an event as u = drift/s + Aᵀ(v,
-// w), where v are the normal variates after the step or event, w are further normal
-// variates, and drift is computed from the residual and, for DALTON, from data. The scale
-// of the errors is s = κ unit^{q+1/2}: the error of z is s Rᵀu.
+// The type link expresses the normal variates u before a step or an event as u = drift/s
+// + Aᵀ(v, w), where v are the normal variates after the step or event, w are further
+// normal variates, and drift is computed from the residual and, for DALTON, from data.
+// The scale of the errors is s = κ unit^{q+1/2}: the error of z is s Rᵀu.
 type link struct {
 	before, after, rest int       // lengths of u, v and w
 	a                   []float64 // A, by columns
@@ -43,10 +43,10 @@ func (b *block) link(l *link, before int) {
 	}
 }
 
-// A belief is a Gaussian distribution of the normal variates u at a grid point. The field
-// mean holds the mean times κ unit^{q+1/2}. The field factor holds an upper triangular
-// factor of the covariance, whose stride is the length of u; its elements below the
-// diagonal have no meaning.
+// The type belief represents a Gaussian distribution of the normal variates u at a grid
+// point. The field mean holds the mean times κ unit^{q+1/2}. The field factor holds an
+// upper triangular factor of the covariance, whose stride is the length of u; its
+// elements below the diagonal have no meaning.
 type belief struct{ mean, factor []float64 }
 
 // The method resized() returns a belief about n normal variates. It uses the slices of b

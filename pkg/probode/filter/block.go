@@ -6,10 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A block is a filter for w components. It uses only the derivatives of these components
-// of f with respect to the same components of the state. The equation x′ = f or x″ = f
-// has the order m, so the state of the block consists of z₀ if m = 1, and of z₀ and z₁ if
-// m = 2.
+// The type block is a filter for w components. It uses only the derivatives of these
+// components of f with respect to the same components of the state. The equation x′ = f
+// or x″ = f has the order m, so the state of the block consists of z₀ if m = 1, and of z₀
+// and z₁ if m = 2.
 //
 // The coordinates are the Nordsieck coordinates for steps of length unit. The error of z
 // is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so its covariance

@@ -7,7 +7,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
 
-// An assessment is the state of Run, with the results so far.
+// The type assessment holds the state of Run and the results so far.
 type assessment struct {
 	*sampling
 	looked    int // number of interim analyses
@@ -29,7 +29,7 @@ type assessment struct {
 	tried  []trial // remedies that are not steps of the ladder
 }
 
-// A trial holds a remedy and the run that measured its effect.
+// The type trial holds a remedy and the run in which its effect was measured.
 type trial struct {
 	kind, name string
 	run        *draws

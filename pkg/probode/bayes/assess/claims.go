@@ -13,19 +13,19 @@ import (
 // The type rows collects the claims of a report.
 type rows []Claim
 
-// The method number() adds a number without a limit.
+// The method number() adds a row with a number that has no limit.
 func (r *rows) number(kind, step, run string, value, se float64) {
 	r.check(Claim{Kind: kind, Step: step, Run: run, Value: value, SE: se, Limit: math.NaN(), Verdict: Negligible}, "")
 }
 
-// The method warn() adds a finding that has no number.
+// The method warn() adds a row with a warning but without a number.
 func (r *rows) warn(kind, step, sentence string) {
 	nan := math.NaN()
 	r.check(Claim{Kind: kind, Step: step, Value: nan, SE: nan, Limit: nan, Verdict: Matters}, sentence)
 }
 
-// The method limit() adds a number with its limit. If the number is not within the limit,
-// the row also contains the given sentence.
+// The method limit() adds a row with a number and its limit. If the number is not within
+// the limit, the row also contains the given sentence.
 func (r *rows) limit(kind, step, run string, value, limit float64, within bool, sentence string) {
 	c := Claim{Kind: kind, Step: step, Run: run, Value: value, SE: math.NaN(), Limit: limit, Verdict: Matters}
 	if within {

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-// A judge compares runs with the accurate posterior.
+// The type judge compares runs with the accurate posterior.
 type judge struct {
 	*sampling
 	threshold float64
@@ -19,7 +19,7 @@ type judge struct {
 	allowed   bool      // y and the reference can be trusted
 }
 
-// The method judge() sets the effects and the verdict of a run.
+// The method judge() computes the effects in a run and the verdict on it.
 func (j *judge) judge(d *draws) {
 	inf, n := d.summed, len(j.assessed)
 	inf.Effects = make([]Effect, n)

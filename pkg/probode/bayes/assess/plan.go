@@ -17,7 +17,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// A plan holds the posterior, the settings and the ladder of an assessment.
+// The type plan holds the posterior, the settings and the ladder of an assessment.
 //
 // With a ladder of tolerances, the deterministic inference uses an adaptive solver. The
 // solver chooses the steps anew at every θ, so the likelihood jumps where a step changes
@@ -32,7 +32,8 @@ type plan struct {
 	assessed []int   // indices of the assessed parameters
 }
 
-// A level is a rung of the ladder with the setup of its deterministic inference.
+// The type level holds a rung of the ladder, and the setup of the deterministic inference
+// at this rung.
 type level struct {
 	Rung
 	setup probode.Setup

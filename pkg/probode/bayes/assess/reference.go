@@ -16,7 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A standard represents the accurate posterior by weighted draws.
+// The type standard represents the accurate posterior by weighted draws.
 type standard struct {
 	*draws
 	by     string    // a description of the draws

@@ -176,7 +176,8 @@ type ModeShare struct {
 	Found int
 }
 
-// An Inference is a run of a sampler, compared with the accurate posterior.
+// An Inference holds the results of one run of a sampler, and compares them with the
+// accurate posterior.
 type Inference struct {
 	Sampler string
 	Summary diag.Summary // summary of all parameters, including an unknown α

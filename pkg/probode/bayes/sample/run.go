@@ -50,7 +50,7 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settin
 	return job.run(ctx, 0)
 }
 
-// A job is a posterior with a sampler, ready to run.
+// The type job holds a posterior and a sampler that are ready to run.
 type job struct {
 	p         *bayes.Posterior
 	bound     *bayes.Density // each chain has a clone of it
@@ -382,8 +382,8 @@ func (j *job) solves() float64 {
 	return float64(steps) / float64(j.full)
 }
 
-// A guard wraps a kernel. It recovers from panics in the functions of the model and of
-// the kernel, and discards an iteration that was stopped.
+// The type guard wraps a kernel. It recovers from panics in the functions of the model
+// and of the kernel, and discards an iteration that was stopped.
 type guard struct {
 	mcmc.Kernel
 	d    *bayes.Density

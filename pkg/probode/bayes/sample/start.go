@@ -108,9 +108,9 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		// again. The first random numbers are the same for every sampler.
 		d := len(p.Params)
 		z, u := make([]float64, d), make([]float64, d)
-		// The number of chains that start in a mode is roughly proportional to its mass:
-		// chain i starts in the mode at which the cumulative mass passes (i + ½)/n, where
-		// n is the number of chains.
+		// The number of chains that start in a mode is roughly proportional to the mass
+		// of the mode: chain i starts in the mode at which the cumulative mass passes (i
+		// + ½)/n, where n is the number of chains.
 		at, sum := 0, heavy[0].Mass
 		for at < len(heavy)-1 && sum < (float64(chain)+0.5)/float64(chains) {
 			at++

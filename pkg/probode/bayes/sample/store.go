@@ -94,7 +94,7 @@ func (j *job) fields(hash string) []mcmc.Field {
 	return out
 }
 
-// A probe evaluates the model at a given θ, for ξ = 0 and for one fixed ξ.
+// The type probe evaluates the model at a given θ, for ξ = 0 and for one fixed ξ.
 type probe struct {
 	e         *bayes.Density
 	u, theta  []float64
