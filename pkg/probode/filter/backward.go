@@ -6,28 +6,30 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Given the equation up to a grid point, the solution is a Markov chain that runs
-// backwards in time: at each point it is Gaussian given the solution at the next point.
-// Smoothing, draws and the likelihood of Fenrir follow that chain.
+// Conditional on the equation up to a grid point, the solution at the earlier points is a
+// Markov chain that runs backwards in time: at each point its distribution is Gaussian
+// given the solution at the next point. This chain is used for smoothing, for draws and
+// for the likelihood of Fenrir.
 //
 // The error at a grid point is a linear function of independent standard normal variates
-// u: see block. A step replaces the variates before it, together with the variates of its
-// noise, by an orthogonal transformation of all of them. Some of the new variates are the
-// normal variates after the step, some are known from the residual of the equation, and
-// the rest have no effect after the step. So the normal variates before the step are a
-// linear function of the new ones, and no matrix has to be inverted.
+// u: see block. At each step an orthogonal transformation is applied to the vector of the
+// variates before the step and the variates of the noise of the step. Some of the
+// resulting variates are the normal variates after the step, some are determined by the
+// residual of the equation, and the others have no effect after the step. So the normal
+// variates before the step are a linear function of the resulting variates, and no matrix
+// has to be inverted.
 
-// A link expresses the normal variates u before a step or an event as u = drift/s + Aᵀ(v,
-// w), where v are the normal variates after it, w are further normal variates, and drift
-// follows from the residual and, for DALTON, from data. The variates are multiplied by s
-// = κ unit^{q+1/2} where they are added to a mean.
+// The type link expresses the normal variates u before a step or an event as u = drift/s
+// + Aᵀ(v, w), where v are the normal variates after the step or event, w are further
+// normal variates, and drift is computed from the residual and, for DALTON, from data.
+// The scale of the errors is s = κ unit^{q+1/2}: the error of z is s Rᵀu.
 type link struct {
 	before, after, rest int       // lengths of u, v and w
 	a                   []float64 // A, by columns
 	drift               []float64
 }
 
-// The method link() sets l to the link of the step that b has just taken.
+// The method link() writes to l the link of the step that b has just taken.
 func (b *block) link(l *link, before int) {
 	n, w := len(b.z), b.w
 	height := n - w + before
@@ -41,19 +43,20 @@ func (b *block) link(l *link, before int) {
 	}
 }
 
-// A belief is a distribution of the normal variates u at a grid point. Its mean is
-// multiplied by κ unit^{q+1/2}. The factor of the covariance is upper triangular, with a
-// stride of the length of u; the elements below the diagonal have no meaning.
+// The type belief represents a Gaussian distribution of the normal variates u at a grid
+// point. The field mean holds the mean times κ unit^{q+1/2}. The field factor holds an
+// upper triangular factor of the covariance, whose stride is the length of u; its
+// elements below the diagonal have no meaning.
 type belief struct{ mean, factor []float64 }
 
-// The method resized() returns a belief about n normal variates that uses the slices of b
-// where they are long enough.
+// The method resized() returns a belief about n normal variates. It uses the slices of b
+// if they are long enough.
 func (b belief) resized(n int) belief {
 	return belief{resize(b.mean, n), resize(b.factor, n*n)}
 }
 
-// The function unknown() returns the distribution of n normal variates of which nothing
-// is known.
+// The function unknown() returns the standard normal distribution of n variates, which
+// applies before any conditioning.
 func unknown(n int) belief {
 	b := belief{make([]float64, n), make([]float64, n*n)}
 	for k := range n {
@@ -63,7 +66,7 @@ func unknown(n int) belief {
 }
 
 // The method back() writes the distribution before a step or an event to dst, given the
-// distribution after it. If after.factor is nil, it computes only the mean; then
+// distribution after it. If after.factor is nil, back() computes only the mean; then
 // after.mean may hold the values of v followed by the values of w.
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
@@ -91,7 +94,7 @@ func (l *link) back(dst, after belief, work *[]float64) {
 }
 
 // The method smooth() computes the distributions of the normal variates at all points of
-// c, given the equation at all of them.
+// c, given the equation at all these points.
 func (c *chain) smooth() {
 	size := 0
 	for i := range c.points {
@@ -108,8 +111,8 @@ func (c *chain) smooth() {
 	}
 }
 
-// The method belief() returns the distribution of the normal variates at point i that
-// smooth has computed. It is empty if the distributions are not smoothed.
+// The method belief() returns the distribution of the normal variates at point i that the
+// method smooth() has computed. The result is empty if smooth() has not been called.
 func (c *chain) belief(i int) belief {
 	if c.smoothed == nil {
 		return belief{}

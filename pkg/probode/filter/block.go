@@ -6,15 +6,17 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A block filters w components, coupled through the part of the Jacobian that the whole
-// filter uses. Their equation x′ = f or x″ = f has the order m, so the state of the block
-// consists of z₀ for m = 1, and of z₀ and z₁ for m = 2.
+// The type block is a filter for w components. It uses only the derivatives of these
+// components of f with respect to the same components of the state. The equation x′ = f
+// or x″ = f has the order m, so the state of the block consists of z₀ if m = 1, and of z₀
+// and z₁ if m = 2.
 //
 // The coordinates are the Nordsieck coordinates for steps of length unit. The error of z
 // is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so its covariance
 // is κ² unit^{2q+1} RᵀR. The columns of R begin with the highest derivative: see the
-// field columns. In this order the transition and the factor of the noise are upper
-// triangular, and so is R, although it may have fewer rows than columns.
+// field columns. In this order the transition matrix and the factor of the noise are
+// upper triangular. R is also upper triangular, although it may have fewer rows than
+// columns.
 type block struct {
 	q, w, m int
 	unit    float64
@@ -32,9 +34,9 @@ type block struct {
 	hjac     []float64 // J in the coordinates of the step
 	// The factor of the predicted covariance consists of two matrices: top holds the rows
 	// for the noise of the step, with the stride len(z), and tail holds the rows of R,
-	// with the stride rows. Further columns, if they are used, start as the identity in
-	// tail and as zero in top. They become the coefficients that express the normal
-	// variates u before the step by the variates after it.
+	// with the stride rows. Further columns, if they are used, are initially the identity
+	// in tail and zero in top. After the step they hold the coefficients with which the
+	// normal variates u before the step are computed from the variates after the step.
 	top, tail []float64
 	fresh     []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
 	v         []float64 // factor of the residual, in its first w rows, with the stride len(z)
@@ -57,7 +59,7 @@ func newBlock(q, w, m int, noise []float64) *block {
 	return b
 }
 
-// The method errors() returns the column of R for coordinate j.
+// The method errors() returns the column of R that belongs to coordinate j.
 func (b *block) errors(j int) []float64 { return b.r[b.columns[j]*b.rows:][:b.rows] }
 
 // The method measure() sets the unit of the coordinates.
@@ -65,8 +67,9 @@ func (b *block) measure(unit float64) {
 	b.unit, b.root = unit, math.Pow(unit, float64(b.q)+0.5)
 }
 
-// The method level() returns the factor by which coordinate j must be multiplied to get
-// the state. The coordinates refer to steps of length unit.
+// The method level() returns the factor by which coordinate j must be multiplied to give
+// a component of the state. The coordinates refer to steps whose length is the argument
+// unit.
 func (b *block) level(j int, unit float64) float64 {
 	if j < b.w {
 		return 1
@@ -74,7 +77,8 @@ func (b *block) level(j int, unit float64) float64 {
 	return 1 / unit
 }
 
-// The method weight() returns the factor of f in z_m for steps of length h.
+// The method weight() returns the number by which f must be multiplied to give z_m, for
+// steps of length h.
 func (b *block) weight(h float64) float64 {
 	if b.m == 1 {
 		return h
@@ -82,7 +86,7 @@ func (b *block) weight(h float64) float64 {
 	return h * h / 2
 }
 
-// predict computes the mean at the end of a step of length h.
+// The method predict() computes the predicted mean at the end of a step of length h.
 func (b *block) predict(h float64) {
 	b.h = h
 	if ratio := h / b.unit; ratio != b.ratio {
@@ -96,8 +100,8 @@ func (b *block) predict(h float64) {
 	shift(b.pred, b.q, b.w)
 }
 
-// The method observe() sets the factor of the residual, given the factor of the
-// coordinates for the step length h.
+// The method observe() computes the covariance factor of the residual from the covariance
+// factor of the coordinates for the step length h.
 func (b *block) observe(factor []float64) {
 	d, n := b.m*b.w, len(b.z)
 	for k := range b.w {
@@ -111,7 +115,7 @@ func (b *block) observe(factor []float64) {
 	}
 }
 
-// The method whiten() multiplies a residual by the inverse of its factor.
+// The method whiten() multiplies a residual by the inverse of its covariance factor.
 func (b *block) whiten(r []float64) {
 	n := len(b.z)
 	for k := range r {
@@ -124,8 +128,9 @@ func (b *block) whiten(r []float64) {
 	}
 }
 
-// The method likeliest() returns the κ² for which the residual r, which it overwrites, is
-// most likely after a step from a known state [S19]. It is not divided by h^{2q+1}.
+// The method likeliest() returns the maximum-likelihood estimate of κ² from the residual
+// r after a step from a known state [S19]. The estimate is not divided by h^{2q+1}. The
+// method likeliest() overwrites r.
 func (b *block) likeliest(r []float64) float64 {
 	n := len(b.z)
 	b.observe(b.fresh)
@@ -134,7 +139,7 @@ func (b *block) likeliest(r []float64) float64 {
 	return vector.Dot(r, r) / float64(b.w)
 }
 
-// The method disperse() sets the rows of the predicted covariance, with noise that is
+// The method disperse() computes the factor of the predicted covariance, with the noise
 // multiplied by sigma.
 func (b *block) disperse(sigma float64) {
 	n, own := len(b.z), b.w*b.rows // the columns of z_l, which follow those of z_{l+1}, have own elements
@@ -164,8 +169,9 @@ func scale(x []float64, c float64) {
 	}
 }
 
-// reduce makes the predicted factor upper triangular. If linked is true, it also rotates
-// the columns that hold the dependence on the normal variates drawn before the step.
+// The method reduce() makes the predicted covariance factor upper triangular. If linked
+// is true, it also rotates the columns that hold the dependence on the normal variates
+// drawn before the step.
 func (b *block) reduce(linked bool) {
 	n, rows := len(b.z), b.rows
 	if linked {
@@ -187,7 +193,8 @@ func (b *block) reduce(linked bool) {
 
 // The method condition() computes the covariance after the step, given that the residual
 // is zero. It leaves in top the factor of the joint covariance of the residual and of the
-// other coordinates at the end of the step. For linked, see reduce.
+// other coordinates at the end of the step. The argument linked has the same meaning as
+// for the method reduce().
 func (b *block) condition(linked bool) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	columns := n
@@ -196,7 +203,7 @@ func (b *block) condition(linked bool) {
 	}
 	b.reduce(linked)
 	b.observe(b.top)
-	// The rows that do not contain the residual remain upper triangular.
+	// Apart from the rows that contain the residual, the factor remains upper triangular.
 	for k := range w {
 		b.turns.collect(b.v[k*n:(k+1)*n], k)
 		for j := k + 1; j < w; j++ {
@@ -221,7 +228,8 @@ func (b *block) condition(linked bool) {
 	}
 }
 
-// The method settle() sets R to the rows of the predicted factor from the given row on.
+// The method settle() copies the rows of the predicted factor to R, beginning with the
+// row `first`.
 func (b *block) settle(first int) {
 	n := len(b.z)
 	b.rows = n - first
@@ -238,8 +246,8 @@ func (b *block) settle(first int) {
 	}
 }
 
-// correct replaces e, in the coordinates of the step, by its conditional mean given that
-// the residual is zero. The field white holds the residual of e.
+// The method correct() replaces e, in the coordinates of the step, by its conditional
+// mean given that the residual is zero. The field white must hold the residual of e.
 func (b *block) correct(e []float64) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	for k, r := range b.white {
@@ -256,7 +264,7 @@ func (b *block) correct(e []float64) {
 	}
 }
 
-// update computes the mean after the step from the argument f, the value of f at the
+// The method update() computes the mean after the step from the value of f at the
 // predicted mean.
 func (b *block) update(f []float64) {
 	b.innovation(b.white, f)
@@ -264,7 +272,8 @@ func (b *block) update(f []float64) {
 	b.arrive()
 }
 
-// The method arrive() stores the mean at the end of the step as the mean of the block.
+// The method arrive() makes the mean at the end of the step the current mean of the
+// block.
 func (b *block) arrive() {
 	copy(b.z, b.pred)
 	rescale(b.z, b.w, 1/b.ratio)

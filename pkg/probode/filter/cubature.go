@@ -7,12 +7,13 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// cubature linearises f by means of its values around the predicted mean m. The blocks
-// hold the factors of the predicted covariance.
+// The method cubature() linearises f by means of its values around the predicted mean m.
+// The blocks must hold the factors of the predicted covariance.
 //
-// If the rows sⱼ are a factor of the predicted covariance of all n components of the
-// state, the points are m ± √n sⱼ. The expectation of f is the mean of its values. The
-// regression A of f on the state solves A sⱼ = (f(m + √n sⱼ) − f(m − √n sⱼ)) / 2√n.
+// Let the rows sⱼ be a factor of the predicted covariance of all n components of the
+// state. Then f is evaluated at the points m ± √n sⱼ. The expectation of f is
+// approximated by the mean of these values. The matrix A of the linear regression of f on
+// the state solves A sⱼ = (f(m + √n sⱼ) − f(m − √n sⱼ)) / 2√n.
 func (e *engine) cubature(t float64, theta []float64) {
 	kappa, known := e.kappa, e.kappa > 0
 	if !known {
@@ -68,14 +69,16 @@ func (e *engine) cubature(t float64, theta []float64) {
 }
 
 // The method pair() computes f at two points on opposite sides of the predicted mean, in
-// the direction s of the coordinates of block k. It returns their distance from the mean
-// in units of s. Where the given distance is so small that rounding errors would
-// dominate, it uses a larger one; f is then practically linear between the points.
+// the direction s of the coordinates of block k. It returns the distance of these points
+// from the mean, in units of s. If the given distance is so small that rounding errors
+// would dominate, pair() uses a larger distance, at which f is still practically linear
+// between the points.
 func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) float64 {
 	var most float64
 	b, part := e.blocks[k], e.parts[k]
 	for j, c := range part {
-		// At x = 0 there is no scale but the given distance, unless that is zero, too.
+		// At x = 0 the given distance is the only available scale, unless it is zero,
+		// too.
 		if scale := reach(e.x, c); scale > 0 || distance == 0 {
 			most = max(most, math.Abs(s[j]*b.level(j, b.h))/cmp.Or(scale, 1e-3))
 		}
@@ -93,8 +96,8 @@ func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) 
 	return distance
 }
 
-// The method local() returns the κ under which the residuals of the predicted means are
-// most likely for a known state and J = 0.
+// The method local() returns the maximum-likelihood estimate of κ from the residuals of
+// the predicted means, for a step from a known state and J = 0.
 func (e *engine) local() float64 {
 	var square float64
 	for k, b := range e.blocks {

@@ -1,21 +1,22 @@
-// Package filter solves differential equations by Gaussian filters. The solution has a
-// Gaussian process as its prior, an integrated Wiener process of order q, and the
-// equation itself is the observation: in every step the filter conditions on
+// Package filter solves differential equations by Gaussian filters. The prior of the
+// solution is a Gaussian process, an integrated Wiener process of order q. The equation
+// itself is the observation: in every step the filter conditions on
 //
 //	x′(t) − f(t, x(t)) = 0,
 //
-// linearised at the prediction. The result is a mean and a covariance at every time, for
+// linearised at the prediction. The result is a mean and a covariance at every time, at
 // about the cost of one implicit solve.
 //
-// EK is the filter in the form of a probode.Method: its mean is a classical method of
-// order q, and it can be used wherever this module takes a method.
+// EK is a probode.Method based on this filter. Its mean is the solution of a classical
+// method of order q. EK can be used wherever a method is needed in this module.
 //
-// The filter is computed from square roots of covariances in Nordsieck coordinates
-// [KH24], and starts from the exact Taylor series of order q. So no digits are lost at
-// orders up to 11 or with small steps.
+// The implementation uses square roots of covariances in Nordsieck coordinates [KH24],
+// and starts from the exact Taylor series of order q. So no digits are lost at orders up
+// to 11 or with small steps.
 //
-// A Marginal is a likelihood in which the uncertain solution is integrated out: Fenrir
-// [T22] or DALTON [WL24]. Package bayes/marginal turns it into posteriors.
+// A Marginal computes a likelihood in which the uncertain solution is integrated out, by
+// Fenrir [T22] or DALTON [WL24]. Package bayes/marginal uses this likelihood in
+// posteriors.
 //
 // References: [KH16] Kersting & Hennig (2016), Active uncertainty calibration in Bayesian
 // ODE solvers, UAI; [B22] Bosch, Tronarp & Hennig (2022), Pick-and-mix information

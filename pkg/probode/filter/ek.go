@@ -14,38 +14,40 @@ import (
 type Jacobian int
 
 const (
-	// Full uses ∂f/∂x at the predicted mean. The filter is EK1, the extended Kalman filter.
+	// Full uses ∂f/∂x at the predicted mean. The filter is then EK1, the extended Kalman
+	// filter.
 	Full Jacobian = iota
-	// Zero does not use the Jacobian. The filter is EK0, which is cheap, but not suited to
-	// stiff problems.
+	// Zero does not use the Jacobian. The filter is then EK0, which is cheap, but not
+	// suited to stiff problems.
 	Zero
-	// Cubature uses the expectation of f under the prediction, and the linear regression of
-	// f on the state, as in the method of Kersting and Hennig [KH16]. Both are computed from
-	// 2d values of f, so no Jacobian is needed (spherical cubature of degree 3). The variance
-	// that remains after the regression is left out; it is of fourth order in the spread.
+	// Cubature uses the expectation of f under the prediction, and the linear regression
+	// of f on the state, as in the method of Kersting and Hennig [KH16]. Both are
+	// computed from 2d values of f, so no Jacobian is needed (spherical cubature of
+	// degree 3). The residual variance of the regression, which is of fourth order in the
+	// standard deviation of the state, is ignored.
 	//
-	// The values of f are taken at distances that are proportional to κ, so the mean
-	// depends on the diffusion. If κ² is not given, each step uses only the covariance of
-	// its own noise, as if the state at its beginning were known, with the κ² for which
-	// the residual is most likely.
+	// The points at which f is evaluated have distances from the predicted mean that are
+	// proportional to κ, so the mean depends on the diffusion. If κ² is not given, each
+	// step uses only the covariance of its own noise, as if the state at the beginning of
+	// the step were known, with the maximum-likelihood estimate of κ² from the residual.
 	Cubature
 )
 
-// EK is a probode.Method: the mean of a Gaussian filter whose prior is an integrated
-// Wiener process of order q [S19; T19].
+// EK is a probode.Method that computes the mean of a Gaussian filter, whose prior is an
+// integrated Wiener process of order q [S19; T19].
 //
-// The noise of a step is that of the filter itself. The error of the mean is a Gaussian
-// Markov chain,
+// The noise of a step is the process noise of the filter. The error of the mean is a
+// Gaussian Markov chain,
 //
 //	e_{n+1} = (I − K H)(A eₙ + √α h^{q+1/2} L ξₙ),
 //
-// with the gain K of the filter and the factor L of Q. A path is the mean plus this error.
-// So the paths of an ensemble have exactly the mean and the covariance of the filter, with
-// κ² = α, at every time. Whatever calibrates α, such as package calibrate, also calibrates
-// the diffusion κ² of the filter.
+// with the gain K of the filter and a factor L of Q = L Lᵀ. A path is the mean plus this
+// error. So at every time the distribution of the paths in an ensemble has exactly the
+// mean and the covariance of the filter with κ² = α. A calibration of α, such as that by
+// package calibrate, is therefore also a calibration of the diffusion κ².
 //
-// At an event each path restarts from its own state. Solve computes distributions instead
-// of paths.
+// At an event each path is restarted from its own state. To compute distributions instead
+// of paths, use Solve.
 type EK struct {
 	// Q is the order of the prior and of the method, from 1 to 11.
 	Q int
@@ -54,18 +56,19 @@ type EK struct {
 
 	// The state is divided into blocks of Width neighbouring components. The filter uses
 	// only the derivatives of f within the blocks, so the errors of different blocks are
-	// independent, and the spread does not include the errors that one block passes to
-	// another. A step takes O(d w² q³) operations for a width w. Zero means one block for
-	// all components, or blocks of one component if the Jacobian is Zero. If an
-	// observation depends on several blocks, or the problem has events, the steps of
-	// Fenrir and DALTON cost as much as with a single block. With Cubature this is always
-	// so, and all derivatives are used.
+	// independent, and the standard deviations do not include the errors that are
+	// propagated from one block to another. A step takes O(d w² q³) operations for a
+	// width w. Zero means one block for all components, or blocks of one component if the
+	// Jacobian is Zero. If an observation depends on several blocks, or the problem has
+	// events, the steps of Fenrir and DALTON cost as much as with a single block. With
+	// Cubature the steps always cost as much as with a single block, and all derivatives
+	// are used.
 	Width int
 
 	// SecondOrder says that the state is (x, x′), so that F writes x′ to the first half
-	// of its result and x″ to the second half. The process is then a prior of x only,
-	// with the equation for x″ as the observation [B22]. The covariance matrix has half
-	// as many rows as without this field. Q must be at least 2, and Width is a number of
+	// of its result and x″ to the second half. The Wiener process is then a prior of x
+	// only, and the equation for x″ is the observation [B22]. The covariance matrix has
+	// half as many rows as without SecondOrder. Q must be at least 2, and Width counts
 	// components of x.
 	SecondOrder bool
 }
@@ -92,7 +95,8 @@ func (m EK) order() int {
 	return 1
 }
 
-// Noise has q+1 normal variates for each component of the process.
+// Noise describes the noise of a step: q+1 normal variates for each component of the
+// process.
 func (m EK) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: (m.Q + 1) * d / m.order(), Exponent: float64(m.Q) + 0.5}
 }
@@ -111,7 +115,7 @@ func (m EK) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error
 	return s, nil
 }
 
-// An engine takes the steps of a filter.
+// The type engine takes the steps of a filter.
 type engine struct {
 	EK
 	p      *probode.Problem
@@ -126,7 +130,7 @@ type engine struct {
 	equal  bool      // the covariances of all blocks are equal
 	z      []float64
 
-	// Cubature uses these.
+	// The following fields are used by Cubature only.
 	kappa              float64   // the root of the diffusion if that is known, or 0
 	root               []float64 // factor of the predicted covariance of the state of a block
 	mean, at, up, down []float64
@@ -190,8 +194,8 @@ func (m EK) width(n int) int {
 
 var errSecondOrder = errors.New("the first half of F is not the second half of the state: want x′ in the first half of F for SecondOrder")
 
-// begin sets the exact state at time t. The argument unit is the approximate length of the
-// step that follows.
+// The method begin() starts the filter from the exact state at time t. The argument unit
+// is the approximate length of the next step.
 func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	if e.SecondOrder {
 		e.p.F(e.f, t, x, theta)
@@ -225,8 +229,9 @@ func (e *engine) state(x []float64) {
 	}
 }
 
-// predict computes the predicted mean of a step of length h that ends at time t, and the
-// value of f at that mean, and linearises f unless that is done by cubature.
+// The method predict() computes the predicted mean for a step of length h that ends at
+// time t, and the value of f at that mean. It also linearises f there, unless f is
+// linearised by cubature.
 func (e *engine) predict(h, t float64, theta []float64) {
 	for k, b := range e.blocks {
 		b.predict(h)
@@ -256,7 +261,8 @@ func (e *engine) predict(h, t float64, theta []float64) {
 	}
 }
 
-// The method distinct() returns the number of blocks whose covariances must be computed.
+// The method distinct() returns the number of blocks whose covariances must be computed:
+// one if the covariances of all blocks are equal.
 func (e *engine) distinct() int {
 	if e.equal {
 		return 1
@@ -367,8 +373,9 @@ func (b *block) wander(e, xi, scale []float64) {
 	rescale(e, b.w, 1/b.ratio)
 }
 
-// LocalError returns the standard deviation of the residual in a step from a known state,
-// with the diffusion κ² under which the residual is most likely [S19].
+// LocalError computes the standard deviation of the residual in a step from a known
+// state, with the maximum-likelihood estimate of the diffusion κ² from that residual
+// [S19].
 func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	clear(dst)
 	for k, b := range s.blocks {

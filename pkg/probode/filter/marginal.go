@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Row holds the observations at one time, with their distribution near a state x: the
-// values are independent and Gaussian, with means that are linear in the state.
+// A Row holds the observations at one time, and their distribution if the state is near
+// x: the values are independent and Gaussian, and their means are linear in the state.
 type Row struct {
 	Y      []float64 // NaN where a value is missing
 	Mean   []float64 // expected values at x
@@ -22,9 +22,10 @@ type Row struct {
 	SD     []float64 // standard deviations
 }
 
-// A Marginal predicts observations with the uncertainty of the solution integrated out.
-// Each value is predicted from the equation and from the values that were used before it,
-// so the product of the predictive densities is the likelihood p(Y | θ).
+// A Marginal computes predictive distributions of observations, in which the uncertain
+// solution is integrated out. Each value is predicted from the equation and from the
+// previously used values, so the product of the predictive densities is the likelihood
+// p(Y | θ).
 //
 // Working backwards in time, Fenrir [T22] takes the posterior distribution of the
 // solution given the equation, and conditions it on the data. The alternative is DALTON
@@ -32,12 +33,12 @@ type Row struct {
 //
 //	log p(Y, Z) − log p(Z)
 //
-// from two filters that run forwards in time: the first sees the data Y and the residuals
-// Z of the equation, and the second sees only the residuals. Each linearises f at its own
-// predictions, so the data improve the linearisation. If f is affine, DALTON and Fenrir
-// agree.
+// computed with two filters that run forwards in time: the first is conditioned on the
+// data Y and on the residuals Z of the equation, and the second only on the residuals.
+// Each filter linearises f at its own predictions, so the data improve the linearisation.
+// If f is affine, DALTON and Fenrir agree.
 //
-// A Marginal owns its workspace and serves one goroutine.
+// A Marginal contains workspace, so only one goroutine may use it at a time.
 type Marginal struct {
 	dalton bool
 	solver *probode.Solver
@@ -51,20 +52,21 @@ type Marginal struct {
 	look   func(n int, x []float64, r *Row)
 	dst    []float64
 
-	// Workspaces.
+	// The following slices are workspace.
 	own, earlier []belief // of each block
 	wide, toward []float64
 
-	// For DALTON: the number of values, and their log density minus the log density that
-	// they would have if they were predicted exactly.
+	// These fields are used by DALTON. The field values is the number of data values. The
+	// field fit is the log density of these values minus the log density that they would
+	// have if they were predicted exactly.
 	values int
 	fit    float64
 	x      []float64
 }
 
 // NewMarginal returns a Marginal for c values at each of the given times, which must be
-// points of the grid g. If the time of an event depends on θ, the grid moves with it, so
-// Predict returns an error at other θ than that of g.
+// points of the grid g. If the time of an event depends on θ, so does the grid. Predict
+// then returns an error if θ differs from the θ for which g was made.
 func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c int, dalton bool) (*Marginal, error) {
 	index, err := g.Index(times)
 	if err != nil {
@@ -82,7 +84,7 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 	return out, out.prepare(p, g)
 }
 
-// prepare makes the solver.
+// The method prepare() makes the solver.
 func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 	if m.solver, err = probode.NewSolver(p, m.pass, g, 0); err != nil {
 		return err
@@ -98,21 +100,22 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 	return nil
 }
 
-// errCoupled says that an observation depends on the components of several blocks, so these
-// are not independent given the data.
+// errCoupled says that an observation depends on the components of several blocks, so the
+// blocks are not independent given the data.
 var errCoupled = errors.New("an observation depends on several blocks")
 
 // For each time and value, Predict writes to dst the mean and the standard deviation of
-// the predictive distribution. The function look() describes the values with index n near
-// the state x. The log likelihood is the sum of the log densities of all values that are
-// not missing, plus the result extra, which is zero for Fenrir. The argument alpha is the
-// diffusion κ² > 0.
+// the predictive distribution. The function look() writes to r the observations with
+// index n, and their distribution near the state x. The log likelihood is the sum of the
+// log densities of all values that are not missing, plus the result extra, which is zero
+// for Fenrir. The argument alpha is the diffusion κ² > 0.
 //
-// Only DALTON can treat errors that are not Gaussian. Then look describes Gaussian errors
-// that approximate them near the mode of the solution given the data. The function
-// settled(), which is nil otherwise, checks this approximation. Its argument x is the mean
-// given all the data, with one row for each time. While settled returns false, the pass
-// over the data is repeated.
+// Measurement errors that are not Gaussian can be used with DALTON only. In that case
+// look() describes a Gaussian approximation of these errors near the mode of the solution
+// given the data, and the function settled() reports whether this approximation has
+// converged. The argument x of settled() is the mean of the solution given all the data,
+// with one row for each time. As long as settled() returns false, the pass over the data
+// is repeated. If all errors are Gaussian, settled is nil.
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)
 	if len(dst) != 2*len(m.rows)*c {
@@ -143,7 +146,7 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	return extra, err
 }
 
-// The method both() does the work of Predict for DALTON.
+// The method both() implements Predict for DALTON.
 func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64) bool) (extra float64, err error) {
 	m.pass.kept, m.pass.linked = false, false
 	if err := m.solve(theta, nil); err != nil {
@@ -158,9 +161,10 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		}
 		repeat = settled != nil && !settled(m.smoothed())
 	}
-	// Where derivatives are approximated by differences, the two passes use slightly
-	// different equations, and so the error of the result is proportional to the squared
-	// residuals. At these limits the error of the result is about 0.01.
+	// If derivatives are approximated by finite differences, the linearised equations in
+	// the two passes differ slightly, and so the error of the result is proportional to
+	// the sum of the squared residuals. If this sum is equal to the limits below, the
+	// error is about 0.01.
 	run := m.pass.run
 	limit := 1e13 * math.Pow(10, -0.8*max(0, float64(run.Q-3))) // for exact derivatives
 	switch {
@@ -173,16 +177,17 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		return 0, fmt.Errorf("filter: the diffusion %g is so small that the rounding errors of DALTON dominate: the squared residuals are %.2g in its units, and the limit is %g: want a larger one, or Fenrir", alpha, square, limit)
 	}
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
-	// If both filters had the same linearisation, no data could be more likely than data that
-	// are predicted exactly. They may be a little more likely, because the linearisations
-	// differ; where the first filter diverges, the difference has no meaning.
+	// If both filters used the same linearisation, no data could be more likely than data
+	// that are predicted exactly. Since the linearisations differ, the data may be
+	// slightly more likely than that; but if the first filter diverges, the result has no
+	// meaning.
 	if m.fit+extra > float64(m.values) {
 		return 0, fmt.Errorf("filter: the two filters of DALTON disagree, and %d data values would be e^%.3g times as likely as if they were predicted exactly: want a smaller step, or Fenrir", m.values, m.fit+extra)
 	}
 	return extra, nil
 }
 
-// solve makes a pass.
+// The method solve() performs one pass of the filter.
 func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float64) error) error {
 	m.pass.again()
 	m.pass.observe = observe
@@ -206,8 +211,8 @@ func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float6
 	return err
 }
 
-// moved returns an error if the last solve has moved a grid point with data, because the
-// time of an event depends on θ.
+// The method moved() returns an error if the last solve has moved a grid point with data.
+// This can happen if the time of an event depends on θ.
 func (m *Marginal) moved() error {
 	grid := m.solver.Times()
 	span := grid[len(grid)-1] - grid[0]
@@ -219,7 +224,7 @@ func (m *Marginal) moved() error {
 	return nil
 }
 
-// Work returns the number of steps that a prediction takes.
+// Work returns the number of solver steps in one call of Predict.
 func (m *Marginal) Work() int {
 	if m.dalton {
 		return 2 * m.solver.Steps()
@@ -229,10 +234,10 @@ func (m *Marginal) Work() int {
 
 // The method backwards() goes through the grid from its end to its start, and follows the
 // distribution of the solution according to the last pass. At each time with data it
-// calls the function visit(). At that moment m.x holds the state, and m.own holds, for
-// each block, the distribution of the standard normal variates of that block. The
-// function visit() may replace these distributions, for example by their distributions
-// conditional on the data.
+// calls the function visit(). During this call m.x holds the state, and m.own holds, for
+// each block, the distribution of the normal variates of that block. The function visit()
+// may replace these distributions, for example by their distributions conditional on the
+// data.
 func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	run := m.pass.run
 	last := len(run.chains[0].points) - 1
@@ -293,9 +298,9 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 }
 
 // The method condition() conditions the distributions of the blocks on row n of the data,
-// one value after another. The mean of each value is known at the state x. For Fenrir the
-// distributions of the normal variates are conditioned, otherwise the distributions of
-// the coordinates.
+// one value after another. The mean of each value is given at the state x. For Fenrir the
+// distributions of the normal variates are conditioned; for DALTON the distributions of
+// the coordinates are conditioned.
 func (m *Marginal) condition(n int, x []float64) error {
 	r, d, c, run := &m.row, len(x), len(m.row.Y), m.pass.run
 	m.look(n, x, r)
@@ -348,9 +353,9 @@ func (m *Marginal) condition(n int, x []float64) error {
 	return nil
 }
 
-// update conditions block k on a value with the error sd. The value differs from its mean
-// by the given residual, and seen is the derivative of the value with respect to the
-// normal variates.
+// The method update() conditions block k on a data value, whose measurement error has the
+// standard deviation sd. The argument residual is the difference between the value and
+// its mean, and seen is the derivative of the value with respect to the normal variates.
 func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	b, n, rows := m.pass.run.blocks[k], len(m.pass.run.blocks[k].z), len(seen)
 	own, next := &m.own[k], &m.pass.run.chains[k].next

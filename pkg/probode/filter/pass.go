@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A pass is an EK whose Stepper keeps the distributions at all grid points. A
-// probode.Solver performs the pass, so grids, events and failures are handled as for any
-// other method.
+// The type pass is an EK whose Stepper keeps the distributions at all grid points. The
+// steps are taken by a probode.Solver, so grids, events and failures are handled as for
+// any other method.
 type pass struct {
 	EK
 	kappa                 float64 // see engine
@@ -19,15 +19,15 @@ type pass struct {
 	joint                 bool // all components are in one block
 	kept, linked          bool // the points are kept, with their links
 
-	// The function observe(), if not nil, is called when the filter has arrived at grid
-	// point i, before the distribution there is stored. The argument x is the prediction
-	// of the state.
+	// The function observe(), if not nil, is called when the filter has reached grid
+	// point i, before the distribution there is stored. The argument x is the predicted
+	// state.
 	observe func(run *recording, i int, x []float64) error
 
 	run *recording // made by Stepper
 }
 
-// again prepares for another solve.
+// The method again() resets the pass before another solve.
 func (m *pass) again() {
 	s := m.run
 	for _, c := range s.chains {
@@ -60,7 +60,7 @@ type recording struct {
 	last   int       // the last grid point that keep was called for
 	sigma  []float64 // noise κ of the last step for each block
 
-	// The diffusion is estimated from these sums over all steps.
+	// The diffusion is estimated from the following sums over all steps.
 	steps  int
 	square []float64 // Σ rᵀS⁻¹r of each block for κ = 1, with the residual r and its covariance S
 	logDet float64   // Σ log det S^{1/2} of all blocks, apart from the factor det
@@ -84,7 +84,7 @@ type point struct {
 	first, smoothed int     // where its numbers begin
 }
 
-// reserve allocates memory for n points.
+// The method reserve() allocates memory for n points.
 func (c *chain) reserve(n int, linked bool) {
 	rows := len(c.z) - c.w
 	size := len(c.z)*(1+rows) + len(c.hjac) + c.w
@@ -114,20 +114,20 @@ func (c *chain) recall(i int) {
 	copy(c.r[:len(c.z)*c.rows], own[copy(c.z, own):])
 }
 
-// The method residual() returns the value that block.white had at point i.
+// The method residual() returns the stored value of block.white at point i.
 func (c *chain) residual(i int) []float64 {
 	p := &c.points[i]
 	return c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac):][:c.w]
 }
 
-// The method stored() returns the link to point i from the point before it.
+// The method stored() returns the link between point i and the previous point.
 func (c *chain) stored(i int) link {
 	p, before := &c.points[i], c.points[i-1].rows
 	own := c.memory[p.first+len(c.z)*(1+p.rows)+len(c.hjac)+c.w:]
 	return link{before: before, after: p.rows, rest: p.rest, drift: own[:before], a: own[before:][:before*(p.rows+p.rest)]}
 }
 
-// Start begins a pass, or continues it after an event.
+// Start begins a pass, or continues the pass after an event.
 func (s *recording) Start(i int, x, theta []float64) error {
 	t := s.g.Times()[i]
 	var err error
@@ -198,9 +198,9 @@ func (s *recording) disperse() {
 	}
 }
 
-// diffuse sets the noise of the step. If the diffusion varies from step to step, the
-// noise is chosen so that the residual is most likely after a step from a known state
-// [S19].
+// The method diffuse() sets the scale of the noise in the step. If the diffusion varies
+// from step to step, this scale is the maximum-likelihood estimate from the residual, for
+// a step from a known state [S19].
 func (s *recording) diffuse() {
 	var mean float64
 	for k, b := range s.blocks {
@@ -238,8 +238,9 @@ func (s *recording) keep(i int, h float64, x []float64) error {
 	return nil
 }
 
-// finish goes past events at the end of the span, after which the solver makes no step. The
-// argument path holds the states at the grid points.
+// The method finish() applies events at the end of the span. No step of the solver
+// follows these events, so the solver does not restart the filter there. The argument
+// path holds the states at the grid points.
 func (s *recording) finish(path, theta []float64) error {
 	end := len(s.g.Times()) - 1
 	if s.last == end {
@@ -302,9 +303,10 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	return nil
 }
 
-// slopes returns, by central differences, the derivatives of the coordinates after the events
-// at time t with respect to each component of the state before them, or nil for a
-// component whose value is certain. The argument x is the state after the events.
+// The method slopes() computes, by central differences, the derivatives of the
+// coordinates after the events at time t with respect to each component of the state
+// before the events. For a component whose value is certain, the result contains nil. The
+// argument x is the state after the events.
 func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	before := append([]float64(nil), s.x...)
 	s.state(before)
@@ -336,7 +338,7 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	return out, nil
 }
 
-// The function reach() returns the scale on which component c of x is varied for
+// The function reach() returns the scale on which component c of x is varied for finite
 // differences, or 0 if x is zero.
 func reach(x []float64, c int) float64 {
 	return max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x))

@@ -9,13 +9,13 @@ import "math"
 //	zᵢ = hⁱ x⁽ⁱ⁾ / i!,   i = 0, …, q,
 //
 // of all components, with component k of zᵢ at index i*w+k. In these coordinates the
-// transition over a step h does not depend on h: the mean is multiplied by a matrix of
-// binomial coefficients, and then κ² h^{2q+1} Q is added to the covariance,
+// transition matrix of a step h consists of binomial coefficients and does not depend on
+// h. The covariance of the noise in the step is κ² h^{2q+1} Q with
 //
 //	Q_ij = (q choose i) (q choose j) / ((2q+1−i−j) q!²).
 
-// The function shift() replaces the coordinates z at one point by the coordinates one
-// step later, where zᵢ is Σ_j (j choose i) z_j.
+// The function shift() replaces the coordinates z by those one step later, if no noise is
+// added: zᵢ becomes Σ_j (j choose i) z_j.
 func shift(z []float64, q, w int) {
 	for i := range q {
 		for j := (q - 1) * w; j >= i*w; j -= w {
@@ -26,7 +26,8 @@ func shift(z []float64, q, w int) {
 	}
 }
 
-// rescale changes the coordinates from steps of length h to steps of length ratio*h.
+// The function rescale() converts the coordinates from steps of length h to steps of
+// length ratio*h.
 func rescale(z []float64, w int, ratio float64) {
 	c := 1.0
 	for i := 0; i < len(z) && ratio != 1; i += w {
@@ -36,7 +37,7 @@ func rescale(z []float64, w int, ratio float64) {
 }
 
 // wiener returns the factor L of Q = L Lᵀ, row-major, with L[i*(q+1)+n] = 0 for i+n > q.
-// It is computed from the expansion of tᵐ in the orthonormal Legendre polynomials on [0,
+// L is computed from the expansion of tᵐ in the orthonormal Legendre polynomials on [0,
 // 1], so no digits are lost although Q is ill-conditioned.
 func wiener(q int) []float64 {
 	n := q + 1

@@ -21,39 +21,42 @@ type Settings struct {
 	EK
 	// Mesh generates the grid: see probode.Mesh.
 	Mesh probode.Mesh
-	// Times are the times at which the solution is needed; some meshes use them.
+	// Times are the times at which the solution is needed; some types of Mesh use these
+	// times.
 	Times []float64
 	// Theta is the parameter vector; nil means Problem.Theta.
 	Theta []float64
 
-	// Alpha is the diffusion κ² of the prior. If it is zero, the diffusion is the one
-	// under which the residuals of all steps are most likely. The mean does not depend on
-	// a diffusion that is the same in all steps.
+	// Alpha is the diffusion κ² of the prior. If it is zero, the diffusion is estimated
+	// from the residuals of all steps by maximum likelihood. If the diffusion is the same
+	// in all steps, the mean does not depend on it.
 	Alpha float64
-	// PerComponent estimates a diffusion for each block of the filter: see EK.Width.
+	// If PerComponent is true, a diffusion is estimated for each block of the filter: see
+	// EK.Width.
 	PerComponent bool
-	// Varying estimates a diffusion for each step from its residual. This diffusion is
-	// multiplied by Alpha, where zero means 1.
+	// If Varying is true, a diffusion is estimated for each step from the residual of
+	// this step, and is multiplied by Alpha, where an Alpha of zero means 1.
 	Varying bool
 
-	// Forward asks for the filtering distributions, each of which depends on the equation
-	// only up to its own time. Otherwise the distributions are smoothed, and depend on
-	// the whole equation.
+	// If Forward is true, the result consists of the filtering distributions, which are
+	// conditional on the equation only up to the time in question. Otherwise it consists
+	// of the smoothing distributions, which are conditional on the equation at all times.
 	Forward bool
 }
 
 // A Solution is the posterior distribution of the solution of a problem. Time series are
-// indexed [component][time]. The spread includes no rounding errors.
+// indexed [component][time]. The standard deviations do not include rounding errors.
 type Solution struct {
 	Problem *probode.Problem
 	Grid    *probode.Grid
 
-	// T holds the times of the grid, and Mean and SD the mean and the standard deviation
-	// there.
+	// T holds the grid points. Mean and SD hold the mean and the standard deviation at
+	// these times.
 	T        []float64
 	Mean, SD [][]float64
-	// Diffusion is κ² for each component of the state, apart from the factor that varies
-	// from step to step. It is 0 for a component that is Noiseless.
+	// Diffusion is κ² for each component of the state, without the factor that varies
+	// from step to step if Settings.Varying is true. It is 0 for a component that is
+	// Noiseless.
 	Diffusion []float64
 
 	run   *recording
@@ -62,7 +65,7 @@ type Solution struct {
 }
 
 // Solve computes the posterior distribution of the solution of p. Solve returns an error
-// if a step fails; if ctx ends, that error is the error of ctx.
+// if a step fails, or the error of ctx if ctx is cancelled.
 func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, error) {
 	if n := p.Dim() / s.order(); s.PerComponent && s.width(n) == n && n > 1 {
 		return nil, fmt.Errorf("filter: %v couples the components: want a Width, or a Zero Jacobian, for a diffusion per component", s.EK)
@@ -110,10 +113,10 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	return out, nil
 }
 
-// The method decided() returns an error if very short steps determine the diffusion, or
-// if it underflows. In the first steps of an error-controlled run the residual is a
-// rounding error that looks like a huge diffusion; while the steps grow, later steps
-// inherit this diffusion.
+// The method decided() returns an error if the estimate of the diffusion is dominated by
+// very short steps, or if the squares of the residuals underflow. The first steps of an
+// error-controlled run may be so short that their residuals are rounding errors, which
+// would imply a huge diffusion.
 func (s *recording) decided() error {
 	const tiny = 1e-290 // smaller squares have lost digits
 	total := floats.Sum(s.square)
@@ -132,7 +135,7 @@ func (s *recording) decided() error {
 		}
 		lengths, squares = append(lengths, p.h), append(squares, square/math.Pow(p.h, float64(2*s.Q+1)))
 	}
-	// Steps of this length or longer cover half of the time span.
+	// Half of the time span is covered by steps of at least this length.
 	sorted := slices.Sorted(slices.Values(lengths))
 	half := stat.Quantile(0.5, stat.Empirical, sorted, sorted)
 	var short float64
@@ -147,7 +150,7 @@ func (s *recording) decided() error {
 	return nil
 }
 
-// calibrate sets the diffusion.
+// The method calibrate() sets the diffusion and the scale of each chain.
 func (s *Solution) calibrate(run *recording, set *Settings) {
 	w := run.blocks[0].w
 	s.Diffusion = make([]float64, s.Problem.Dim())
@@ -169,7 +172,7 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 	}
 }
 
-// describe fills Mean and SD.
+// The method describe() computes Mean and SD.
 func (s *Solution) describe() {
 	d, points := s.Problem.Dim(), s.run.chains[0].points
 	s.Mean, s.SD = make([][]float64, d), make([][]float64, d)
@@ -198,8 +201,9 @@ func (s *Solution) describe() {
 }
 
 // The method spread() writes the mean and the standard deviation of the components of the
-// state that belong to chain n. They follow from the current distribution of its block,
-// and from the distribution of its normal variates, unless that is empty.
+// state that belong to chain n. Both are computed from the current distribution of the
+// chain's block and, unless it is empty, from the given distribution of the normal
+// variates.
 func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 	b := s.run.blocks[n]
 	for j, k := range s.run.parts[n] {
@@ -219,7 +223,7 @@ func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 }
 
 // At returns the mean and the standard deviation of the state at time t, which need not
-// be a grid point. At the time of an event they describe the state after the event.
+// be a grid point. At the time of an event, both describe the state after the event.
 func (s *Solution) At(t float64) (mean, sd []float64) {
 	if !(t >= s.T[0] && t <= s.T[len(s.T)-1]) {
 		panic(fmt.Sprintf("filter: time %g is outside the span [%g, %g]", t, s.T[0], s.T[len(s.T)-1]))
@@ -254,8 +258,8 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 }
 
 // Draw writes a path from the posterior distribution to dst, as a row-major len(T)×d
-// matrix. It is drawn backwards in time [T22], whether or not the distributions of s are
-// smoothed.
+// matrix. The path is drawn backwards in time [T22], whether or not the distributions of
+// s are smoothed.
 func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 	d := s.Problem.Dim()
 	if len(dst) != len(s.T)*d {
@@ -301,9 +305,9 @@ func normals(v []float64, n int, sd float64, rng *rand.Rand) []float64 {
 	return v
 }
 
-// Ensemble returns the solution, together with n paths drawn from it, in the form in
-// which probode.Integrate returns its results, so that it can be plotted. The mean and
-// the standard deviation are those of s, not of the paths.
+// Ensemble returns n paths drawn from the solution, in the same form as the results of
+// probode.Integrate, so that they can be plotted. The mean and the standard deviation in
+// the result are those of s, not those of the paths.
 func (s *Solution) Ensemble(n int, seed uint64) *probode.Ensemble {
 	e := &probode.Ensemble{Problem: s.Problem, Grid: s.Grid, T: s.T, Mean: s.Mean, SD: s.SD, Deterministic: s.Mean, N: n}
 	for i := range n {

@@ -8,16 +8,16 @@ import (
 )
 
 // The filter begins with the exact derivatives of the solution up to order q, without
-// uncertainty. Each follows from the previous one: if x is known up to order k as a
-// polynomial in t, then f(t, x(t)) is known up to order k, and so x is known up to order
-// k+1. The coefficients of f along the polynomial are found by interpolation at Chebyshev
-// points of an interval around the start, so F may be any smooth function. This interval
-// is so short that the last coefficients of the interpolation are rounding errors, but
-// not much shorter than a step.
+// uncertainty. These derivatives are computed one after another: if x is known up to
+// order k as a polynomial in t, then f(t, x(t)) is known up to order k, and so x is known
+// up to order k+1. The coefficients of f along the polynomial are found by interpolation
+// at Chebyshev points of an interval around the start, so F may be any smooth function.
+// This interval is chosen so short that only rounding errors remain in the last
+// coefficients of the interpolation polynomial, but not much shorter than a step.
 
 var errTaylor = errors.New("no Taylor series of F exists here: want F to be smooth after the start and after each event")
 
-// A taylor computes Taylor series of solutions.
+// The type taylor computes Taylor series of solutions.
 type taylor struct {
 	p     *probode.Problem
 	q     int
@@ -27,9 +27,9 @@ type taylor struct {
 	g     []float64 // f at the points
 }
 
-// The type chebyshev holds points in [−1, 1] or [0, 1] and, for each of the first
-// coefficients of the polynomial through values at these points, the weights of the
-// values.
+// The type chebyshev holds interpolation points in [−1, 1] or [0, 1]. It also holds the
+// weights with which the first few coefficients of the interpolation polynomial are
+// computed from the values at these points.
 type chebyshev struct {
 	points  []float64
 	weights [][]float64
@@ -94,8 +94,8 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	return c
 }
 
-// The method at() writes to z the Nordsieck coordinates of the solution with the value x
-// at time t, for steps of length h.
+// The method at() writes to z the Nordsieck coordinates, for steps of length h, of the
+// solution whose value at time t is x.
 func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	d := len(x)
 	best := math.Inf(1)
@@ -125,9 +125,9 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	return nil
 }
 
-// The method try() computes the coordinates for an interval of length tau. It returns an
-// estimate of their relative errors in a step of length h, from the last coefficients of
-// f.
+// The method try() computes the coordinates by interpolation on an interval of length
+// tau. From the last coefficients of f it returns an estimate of the relative error that
+// the coordinates cause in a step of length h.
 func (s *taylor) try(c *chebyshev, tau, h, t float64, x, theta []float64) float64 {
 	d := len(x)
 	clear(s.z)

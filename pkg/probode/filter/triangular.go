@@ -7,16 +7,18 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Covariances are kept as factors: the rows of a matrix R stand for the covariance RᵀR, so
-// that no covariance can lose its positive definiteness. To add two covariances, stack
-// the rows. An orthogonal transformation of the rows does not change the covariance.
+// Covariances are stored as factors: a matrix R represents the covariance RᵀR, so that no
+// covariance can lose its positive definiteness. To add two covariances, stack the rows
+// of their factors. An orthogonal transformation of the rows does not change the
+// covariance.
 //
-// Matrices are stored by columns: element (i, j) is at index j*stride+i. They are so small
-// that a call of LAPACK would take as long as the work.
+// Matrices are stored by columns: element (i, j) is at index j*stride+i. They are so
+// small that the overhead of a call to LAPACK would be as large as the computation
+// itself.
 
 // triangularize replaces the first n columns of a matrix by an upper triangular matrix R
-// with the same RᵀR, by Householder reflections, and applies these to all columns. Elements
-// below the diagonal are not set to zero.
+// with the same RᵀR, by Householder reflections, and applies these reflections to all
+// columns. Elements below the diagonal are not set to zero.
 func triangularize(a []float64, stride, rows, n, columns int) {
 	for c := range min(rows-1, n) {
 		reflect(a, stride, a, stride, c, c+1, rows, columns)
@@ -25,8 +27,8 @@ func triangularize(a []float64, stride, rows, n, columns int) {
 
 // The function reflect() applies the Householder reflection that sets the elements of
 // column c in the rows from, …, to−1 of tail to zero, and makes the element in row c of
-// top negative, so that the factor of a covariance is unique. It changes these rows, in
-// the columns c, …, end−1.
+// top negative, so that the factor of a covariance is unique. It changes only the columns
+// c, …, end−1 of these rows.
 func reflect(top []float64, stride int, tail []float64, below, c, from, to, end int) {
 	v := tail[c*below+from : c*below+to]
 	head := top[c*stride+c]
@@ -60,15 +62,16 @@ func reflect(top []float64, stride int, tail []float64, below, c, from, to, end 
 	}
 }
 
-// rotations are plane rotations of the rows low, …, high of a matrix: each rotates two
-// neighbouring rows, and they are applied from the bottom to the top.
+// The type rotations holds plane rotations of the rows low, …, high of a matrix. Each
+// rotation acts on two neighbouring rows, and the rotations are applied from the bottom
+// to the top.
 type rotations struct {
 	low, high int
 	cos, sin  []float64 // those of rows i−1 and i at index i
 }
 
-// The method collect() computes the rotations after which v[low] is the only element of
-// the column v that is not zero.
+// The method collect() computes the rotations that set all elements of the column v below
+// v[low] to zero.
 func (r *rotations) collect(v []float64, low int) {
 	r.low, r.high = low, len(v)-1
 	for r.high > low && v[r.high]*v[r.high] == 0 {
@@ -87,7 +90,8 @@ func (r *rotations) collect(v []float64, low int) {
 	v[low] = below
 }
 
-// apply rotates a column whose elements below the element last are zero.
+// The method apply() applies the rotations to a column whose elements below the element
+// `last` are zero.
 func (r *rotations) apply(x []float64, last int) {
 	high := min(r.high, last+1)
 	if high <= r.low {
@@ -102,7 +106,7 @@ func (r *rotations) apply(x []float64, last int) {
 	x[r.low] = below
 }
 
-// add adds c times x to dst.
+// The function add() adds c times x to dst.
 func add(dst []float64, c float64, x []float64) {
 	x = x[:len(dst)]
 	for k := range dst {
@@ -110,8 +114,8 @@ func add(dst []float64, c float64, x []float64) {
 	}
 }
 
-// The function length() returns the Euclidean norm, also where squares are too small or
-// too large.
+// The function length() returns the Euclidean norm, even if the sum of the squares
+// underflows or overflows.
 func length(x []float64) float64 {
 	if square := vector.Dot(x, x); square > 1e-280 && square < 1e280 {
 		return math.Sqrt(square)
@@ -123,7 +127,8 @@ func length(x []float64) float64 {
 	return size
 }
 
-// resize returns a slice of n elements, which is v if v is long enough.
+// The function resize() returns a slice of n elements, which uses the memory of v if v is
+// long enough.
 func resize(v []float64, n int) []float64 {
 	return slices.Grow(v[:0], n)[:n]
 }

@@ -7,16 +7,17 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
 
-// An assessment is the state of Run, with the results so far.
+// The type assessment holds the state of Run and the results so far.
 type assessment struct {
 	*sampling
 	looked    int // number of interim analyses
 	out       *Report
 	certifier *certify.Certifier
 
-	// Each of these slices has one element per step. They hold the errors of the
-	// solution, the noise scales, the deterministic runs, and the runs with noise in the
-	// model. A run that was not performed is nil.
+	// Each of the slices paths, scales, runs and noisy has one element per step. The
+	// slices hold the errors of the solution, the noise scales, the deterministic runs,
+	// and the runs with noise in the model. If a run was not performed, its element is
+	// nil.
 	paths       []float64
 	scales      []scale
 	runs, noisy []*draws
@@ -28,13 +29,13 @@ type assessment struct {
 	tried  []trial // remedies that are not steps of the ladder
 }
 
-// A trial holds a remedy and the run that measured its effect.
+// The type trial holds a remedy and the run in which its effect was measured.
 type trial struct {
 	kind, name string
 	run        *draws
 }
 
-// A scale holds the noise scale α that is used at a step.
+// A scale holds the noise scale α for one step.
 type scale struct {
 	alpha    float64                // α of the probabilistic inference, NaN if there is none
 	star     *bayes.CalibratedAlpha // calibrated at the mode; nil if it was not calibrated
@@ -42,8 +43,8 @@ type scale struct {
 	warnings []string
 }
 
-// measureBy lets y represent the accurate posterior, and measures the error of the
-// reference.
+// measureBy stores y as the draws that represent the accurate posterior, and measures the
+// error of the reference.
 func (a *assessment) measureBy(y *standard) (err error) {
 	a.y = y
 	a.out.ReferenceBy = y.by

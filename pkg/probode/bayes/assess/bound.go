@@ -14,30 +14,34 @@ import (
 
 // If chains do not mix, the accurate posterior is not known, but the solver's error may
 // still be known to be harmless. If the difference between two log likelihoods varies by
-// at most r over a region, the normalised ratio w of the two posteriors there lies between
-// m and m eʳ, with m ≤ 1 and mean 1. Whatever the distribution over the region,
+// at most r over a region, the ratio w of the two normalised posterior densities lies
+// between m and m eʳ there, with m ≤ 1, and its mean is 1. For every posterior
+// distribution on the region,
 //
-//   - the sd of w is at most sinh(r/2), so by Cauchy and Schwarz no mean moves by more than
-//     sinh(r/2) standard deviations;
+//   - the sd of w is at most sinh(r/2), so by the Cauchy–Schwarz inequality no mean moves
+//     by more than sinh(r/2) standard deviations;
 //   - w and 1/w are at most eʳ, so no sd changes by a factor of more than e^{r/2};
 //   - no probability changes by more than tanh(r/4).
 //
-// Each of these is the maximum over all distributions for which w takes two values.
+// None of these bounds can be improved: each is attained or approached by distributions
+// for which w takes only two values.
 
 // A Bound limits the effect of the solver's error on a posterior that could not be
-// sampled. It holds for any distribution over most of the points that the chains have
-// reached.
+// sampled. The bound holds for every distribution over the points that the chains have
+// reached, except for the few points outside Range.
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
-	// Range contains the differences between the log likelihood computed with the step
-	// and that of the reference, except for the smallest and the largest thousandth of
-	// them. Whole contains all differences.
+	// At each point the log likelihood computed with the step differs from that of the
+	// reference. Range is an interval that contains these differences except for the
+	// smallest 0.1 % and the largest 0.1 %. Whole is an interval that contains all these
+	// differences.
 	Range, Whole [2]float64
 	// Verdict is Negligible if the bounds are within the threshold, Whole is shorter than
-	// 1, there are at least fifty points, the reference is accurate at them, both posteriors
-	// have the same modes, and there is a certificate. Otherwise it is Undecided. The
-	// certificate is needed because chains that hardly move reach a small region only.
+	// 1, there are at least fifty points, the reference is accurate at these points, both
+	// posteriors have the same modes, and there is a certificate. Otherwise Verdict is
+	// Undecided. The certificate is needed because chains that hardly move explore only a
+	// small region.
 	Verdict Verdict
 }
 
@@ -64,8 +68,8 @@ func (b *Bound) Ratio() float64 { return math.Exp(b.length() / 2) }
 func (b *Bound) Probability() float64 { return math.Tanh(b.length() / 4) }
 
 // The method bound() compares the steps with the reference at the weighted draws of y,
-// whose chains have not mixed. If the smallest step has the verdict Negligible, nothing
-// else needs to be sampled, and the field slow says why.
+// whose chains have not mixed. If the smallest step has the verdict Negligible, no
+// further sampling is needed, and bound() stores the reason in the field slow.
 func (a *assessment) bound(y *standard) error {
 	// The reference has to be accurate at all points, not only where the weights are large.
 	z, even := *y, *y.draws
@@ -113,9 +117,8 @@ func (a *assessment) bound(y *standard) error {
 	return a.ctx.Err()
 }
 
-// drawAccurate samples an accurate posterior and computes weights for the draws. All of
-// this has to be finished within the time limit. Sampling has to stop earlier, to leave
-// time for the weights.
+// drawAccurate samples an accurate posterior and computes weights for the draws. The
+// weights have to be finished within the time limit, so sampling has to stop earlier.
 func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64, limit, rest time.Duration) (*standard, error) {
 	a.within = limit - rest
 	d, err := a.sample(q, &pairing{modes: q.Modes}, sampler, chains, seed)

@@ -13,19 +13,19 @@ import (
 // The type rows collects the claims of a report.
 type rows []Claim
 
-// The method number() adds a number without a limit.
+// The method number() adds a row with a number that has no limit.
 func (r *rows) number(kind, step, run string, value, se float64) {
 	r.check(Claim{Kind: kind, Step: step, Run: run, Value: value, SE: se, Limit: math.NaN(), Verdict: Negligible}, "")
 }
 
-// The method warn() adds a finding that has no number.
+// The method warn() adds a row with a warning but without a number.
 func (r *rows) warn(kind, step, sentence string) {
 	nan := math.NaN()
 	r.check(Claim{Kind: kind, Step: step, Value: nan, SE: nan, Limit: nan, Verdict: Matters}, sentence)
 }
 
-// The method limit() adds a number with its limit. If the number is not within the limit,
-// it also adds the sentence.
+// The method limit() adds a row with a number and its limit. If the number is not within
+// the limit, the row also contains the given sentence.
 func (r *rows) limit(kind, step, run string, value, limit float64, within bool, sentence string) {
 	c := Claim{Kind: kind, Step: step, Run: run, Value: value, SE: math.NaN(), Limit: limit, Verdict: Matters}
 	if within {
@@ -34,7 +34,7 @@ func (r *rows) limit(kind, step, run string, value, limit float64, within bool, 
 	r.check(c, sentence)
 }
 
-// check adds a row about the whole posterior.
+// The method check() adds a row about the whole posterior.
 func (r *rows) check(c Claim, sentence string) {
 	c.Mode, c.Sentence = -1, sentence
 	*r = append(*r, c)
@@ -72,10 +72,11 @@ func (a *assessment) claims(j *judge) []Claim {
 	return *r
 }
 
-// claimEffects adds eight rows for each effect. They are about the median, half the width
-// of the central interval, the mean and the standard deviation. For each of these there
-// is a row with its value, and a row that compares it with the accurate value. It also
-// adds one row for each certificate.
+// claimEffects adds eight rows for each effect. The rows describe the median, half the
+// width of the central interval, the mean and the standard deviation. For each of these
+// four quantities one row contains the value, and another row compares the value with the
+// accurate one. claimEffects also adds one row for each certificate and one for each
+// bound.
 func (a *assessment) claimEffects(r *rows) {
 	limit := a.out.Threshold
 	for i := range a.out.Steps {
@@ -119,9 +120,9 @@ func (a *assessment) claimEffects(r *rows) {
 }
 
 // The method against() returns a sentence about a result of the assessment that
-// contradicts the certificate of step i, or "" if there is no such result. The two can
-// differ because the assessment also uses draws, and because it searches for modes with
-// more solvers.
+// contradicts the certificate of step i, or "" if there is no such result. The assessment
+// can contradict the certificate because the assessment also uses draws, and because it
+// searches for modes with more solvers.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -141,8 +142,8 @@ func (a *assessment) against(i int) string {
 	return ""
 }
 
-// claimReference says whether the accurate posterior is known and can be trusted. It also
-// says which parameters have tails that are too heavy for a mean.
+// claimReference adds rows that say whether the accurate posterior is known and can be
+// trusted, and which parameters have tails that are too heavy for a mean.
 func (a *assessment) claimReference(r *rows, j *judge) {
 	y := a.y
 	if y == nil {
@@ -171,8 +172,8 @@ func (a *assessment) claimReference(r *rows, j *judge) {
 	}
 }
 
-// claimModes says which modes at step i are phantoms, which are missed, which have too
-// few draws, and what the search for modes may have missed.
+// claimModes adds warnings about modes at step i: about phantoms, about missed modes,
+// about modes with too few draws, and about modes that the search may have missed.
 func (a *assessment) claimModes(r *rows, j *judge, i int) {
 	st, f := &a.out.Steps[i], &a.modes.steps[i]
 	for _, m := range st.Modes {
@@ -205,8 +206,8 @@ func (a *assessment) claimModes(r *rows, j *judge, i int) {
 	}
 }
 
-// claimStep adds the numbers of step i and of its runs, and says what is wrong with the
-// runs.
+// claimStep adds the numbers for step i and for the runs at this step, and warnings about
+// these runs.
 func (a *assessment) claimStep(r *rows, i int) {
 	st, step := &a.out.Steps[i], a.out.Steps[i].String()
 	switch {
@@ -237,7 +238,7 @@ func (a *assessment) claimStep(r *rows, i int) {
 	}
 }
 
-// claimChains says what is wrong with the chains of a run.
+// claimChains adds warnings about the chains of a run.
 func (a *assessment) claimChains(r *rows, d *draws, step, where string) {
 	var rhat, few []string
 	worst, least := 0.0, math.Inf(1)
@@ -264,8 +265,8 @@ func (a *assessment) claimChains(r *rows, d *draws, step, where string) {
 	r.limit("failed solves", step, inf.Sampler, d.failed, mostFailing, d.failed <= mostFailing, fmt.Sprintf(saidFailing, where, 100*d.failed))
 }
 
-// claimSource says what is wrong with the chains that represent the accurate posterior,
-// and which parameters have no verdict because of that.
+// claimSource adds warnings about the chains that represent the accurate posterior, and
+// about the parameters on which there is no verdict because of these chains.
 func (a *assessment) claimSource(r *rows) {
 	if a.y == nil {
 		return
@@ -284,8 +285,8 @@ func (a *assessment) claimSource(r *rows) {
 	}
 }
 
-// claimOrder adds the observed orders of convergence, and says where they are lower than
-// the order of the method.
+// claimOrder adds the observed orders of convergence, and warnings where they are lower
+// than the order of the method.
 func (a *assessment) claimOrder(r *rows) {
 	if a.out.controlled() || a.paths == nil {
 		return // tolerances have no order of convergence
@@ -312,7 +313,7 @@ func (a *assessment) claimOrder(r *rows) {
 	}
 }
 
-// claimAlpha says for which steps and θ a single noise scale does not fit.
+// claimAlpha adds warnings if no single noise scale α fits all steps or all θ.
 func (a *assessment) claimAlpha(r *rows) {
 	ratio := func(x, y float64) float64 { return math.Exp(math.Abs(math.Log(x / y))) }
 	for i, s := range a.scales {
@@ -343,8 +344,8 @@ func (a *assessment) claimAlpha(r *rows) {
 	}
 }
 
-// claimSigma says which parameters of the measurement errors, such as σ, absorb the
-// solver's error.
+// claimSigma adds a warning if parameters of the measurement errors, such as σ, absorb
+// the solver's error.
 func (a *assessment) claimSigma(r *rows) {
 	var names, taken []string
 	spreads := a.p.Spreads()
@@ -370,8 +371,8 @@ func (a *assessment) claimSigma(r *rows) {
 }
 
 // The function nominal() returns the order that a user of the method expects, and what to
-// do if the actual order is lower. For example, the order is lower if an Adams–Moulton
-// method is linearised at the current state.
+// do if the actual order is lower. For example, an Adams–Moulton method has a lower order
+// if it is linearised at the current state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {
 		return n.Nominal()

@@ -1,30 +1,32 @@
 // Package assess measures how the error of a solver changes a posterior.
 //
-// Run takes a list of step sizes or tolerances, called the ladder. With each of them it
-// samples a bayes.Posterior twice: once as if the solver were exact, and once with the
-// solver's error in the model. It compares both results with the reference posterior,
-// which an accurate solver defines, and reaches a verdict for each step. Package certify
-// bounds the effect without sampling.
+// Run takes a list of step sizes or tolerances, called the ladder. For each step size or
+// tolerance, Run samples a bayes.Posterior twice: once as if the solver were exact, and
+// once with the solver's error in the model. Run compares both results with the reference
+// posterior, which an accurate solver defines, and reaches a verdict for each step.
+// Package certify bounds the effect without sampling.
 //
 // # Gradients
 //
-// A random walk does not sample every posterior in a reasonable time. If sample.Choose
-// recommends a sampler with gradients, Run draws from the accurate posterior only, and
-// gives these draws weights for each step. The posterior computed with the step and the
-// accurate posterior then share the draws, and a thousand effective draws are usually
-// enough for a verdict. If the posterior computed with a step has modes of its own, or is
-// too far from the accurate posterior for reweighting, Run samples it separately. At
-// steps that share the draws of the accurate posterior, Run tries neither noise in the
-// model nor remedies. If no sampler handles the accurate posterior, Run bounds the effect
-// at the points that a random walk reaches: see Bound.
+// For some posteriors a random-walk sampler takes too long. If sample.Choose recommends a
+// sampler that uses gradients, Run draws from the accurate posterior only, and computes
+// weights for these draws at each step. The same draws then represent both the posterior
+// computed with the step and the accurate posterior, and a thousand effective draws are
+// usually enough for a verdict. If the posterior computed with a step has modes that the
+// accurate posterior does not have, or is too far from the accurate posterior for
+// reweighting, Run samples it separately. At steps that share the draws of the accurate
+// posterior, Run tries neither noise in the model nor remedies. If no sampler is fast
+// enough for the accurate posterior, Run bounds the effect of the solver's error at the
+// points that a random walk reaches: see Bound.
 //
 // # Tolerances
 //
 // With Settings.Tolerances the solver chooses its steps anew at every θ, as adaptive
-// solvers inside likelihoods do. Its log likelihood jumps where a step changes from
-// accepted to rejected; Report.Profile shows that. Steps frozen at the mode give a smooth
-// likelihood and are among the remedies. With explicit methods they cost less than error
-// control at every θ.
+// solvers usually do when they are used in a likelihood. The log likelihood then jumps
+// where a step changes from accepted to rejected; Report.Profile shows these jumps. One
+// of the remedies is to choose the steps at the mode and to use them for every θ, which
+// gives a smooth likelihood. With explicit methods these frozen steps cost less than
+// error control at every θ.
 //
 // # Remedies
 //
@@ -32,8 +34,8 @@
 // cost of each remedy are measured on the given model. The remedies are a smaller step or
 // tolerance, another solver, frozen steps, reweighting, noise in the model, and delayed
 // acceptance, in which the coarse solver screens the proposals for a finer solver or for
-// the accurate one. The cheapest remedy that meets the threshold is recommended. Noise in
-// the model is not recommended if it gives worse results than ignoring the error. This
-// often happens, because noise with mean zero does not undo an error that always has the
-// same sign.
+// the accurate one. The report recommends the cheapest remedy with which the effect is
+// within the threshold. Noise in the model is not recommended if it gives worse results
+// than ignoring the error. This often happens, because noise with mean zero does not undo
+// an error that always has the same sign.
 package assess

@@ -33,9 +33,9 @@ type draws struct {
 	// errors of these estimates can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
-	// The field visited holds the share of these draws in each of the paired modes, and
-	// visitedReference the share in each mode of the reference posterior. Each is nil if
-	// it is not known.
+	// The field visited holds the share of the draws in each of the paired modes, and
+	// visitedReference holds the share in each mode of the reference posterior. A field
+	// is nil if the shares are not known.
 	visited, visitedReference []float64
 
 	result sample.Measurement
@@ -43,17 +43,18 @@ type draws struct {
 	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
-	// The weights turn the draws into a sample from the posterior with the setup in the
-	// field `to`. This setup is the reference or, if shared is true, a step of the ladder
-	// (see sampling.weighted).
+	// With their weights the draws represent the posterior with the setup in the field
+	// `to`. This setup is the reference or, if shared is true, a step of the ladder (see
+	// sampling.weighted).
 	to     probode.Setup
 	shared bool
 
 	// The field raw holds the log weights that have been computed for the draws in few.
-	// The field weights holds the smoothed weights, whose mean is 1. Both are nil at
-	// first. Two kinds of estimates follow from the weights: the field shifts describes
-	// the solver's effects, and the field accurate describes the accurate posterior. Both
-	// are indexed by measure and quantity.
+	// The field weights holds the smoothed weights, whose mean is 1. Both fields are nil
+	// until the weights are computed. Two kinds of estimates follow from the weights: the
+	// field shifts describes the solver's effects, and the field accurate describes the
+	// accurate posterior. The fields shifts and accurate are indexed by measure and
+	// quantity.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest k̂ that can be trusted
 	missed       float64 // approximate share of the reference posterior that the weighted draws do not reach
@@ -62,14 +63,14 @@ type draws struct {
 
 	// The slice modeOf holds, for each draw in the field all, the index of the mode of
 	// the reference posterior to which the draw belongs. The slice modeOfFew does the
-	// same for each draw in the field few. Both are nil if the posterior has only one
-	// part.
+	// same for each draw in the field few. Both slices are nil if the posterior is not
+	// divided into parts.
 	modeOf, modeOfFew [][]int
 
-	// Each draw in the field few is the last of a stretch of draws from its chain. The
-	// fields center and log hold the contribution of each stretch to the errors of the
-	// centre and of the log spread. They are indexed by measure, quantity, chain and draw
-	// in few. See estimate.Measure.Stretches.
+	// The chains are divided into stretches of equal length, and the field few holds the
+	// last draw of each stretch. The fields center and log hold the contribution of each
+	// stretch to the errors of the centre and of the log spread. Both fields are indexed
+	// by measure, quantity, chain and draw in few. See estimate.Measure.Stretches.
 	center, log [measures][][][]float64
 }
 
@@ -77,7 +78,7 @@ type draws struct {
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
 // The method thousand() returns the time, in seconds, needed to generate 1000 effective
-// draws, or NaN if it is not known.
+// draws, or NaN if this time is not known.
 func (d *draws) thousand() float64 {
 	if s := 1000 * d.drawing / (d.summed.ESSPerSecond * d.summed.Seconds); s > 0 && !math.IsInf(s, 0) {
 		return s
@@ -85,11 +86,11 @@ func (d *draws) thousand() float64 {
 	return math.NaN()
 }
 
-// The method cost() returns the time, in seconds, for 1000 effective draws. It includes
-// the search for modes, all other preparation, and the burn-in.
+// The method cost() returns the time, in seconds, for 1000 effective draws. This time
+// includes the search for modes, all other preparation, and the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
-// A sampling generates draws and computes the estimates that are compared.
+// The type sampling generates draws, and computes the estimates that are compared.
 type sampling struct {
 	*plan
 	*work
@@ -107,8 +108,8 @@ func newSampling(w *work, pl *plan, f *found, begin time.Time) *sampling {
 
 var errTime = errors.New("not sampled within the time limit")
 
-// The method limited() returns a context for sampling. It is cancelled with the cause
-// errTime when the time is up.
+// The method limited() returns a context for sampling. This context is cancelled with the
+// cause errTime at the end of the time limit.
 func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	if s.within == 0 {
 		return context.WithCancel(s.ctx)
@@ -128,8 +129,8 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	begin := time.Now()
 	chains.Progress = func(done, total int, doing string) {
 		s.say("%v, %s: %d %%, %s", sampler, setting(p), 100*done/max(1, total), doing)
-		// The first iterations of a chain may be slower than the others, but they do not
-		// stay twice as slow for long.
+		// The first iterations of a chain may be slower than the later ones, but they are
+		// rarely twice as slow for long.
 		spent, left := time.Since(begin).Seconds(), time.Until(s.begin.Add(s.within)).Seconds()
 		if s.impatient && spent > s.within.Seconds()/10 && spent*float64(total-done) > 2*left*float64(done) {
 			giveUp(errTime)
@@ -177,14 +178,15 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	return true, s.take(d, r)
 }
 
-// The method take() stores the draws and estimates of r in d. If d has draws already,
-// they are the first draws of r.
+// The method take() stores the draws and estimates of r in d. If d already contains
+// draws, they are the first draws of r.
 func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
 	s.summarise(d, r)
-	// The number of weighted draws grows in proportion to the number of draws. So their
-	// spacing stays the same, and the draws that already have weights come first.
+	// The number of weighted draws is proportional to the number of all draws. So when
+	// draws are added, the spacing of the weighted draws stays the same, and the draws
+	// that already have weights come first.
 	n := min(d.first, max(8, s.s.Weighed/len(c.Draws))) * (len(c.Draws[0]) / d.first)
 	d.few = fewer(c, n)
 	if len(s.quantities) > len(s.assessed) {
@@ -210,8 +212,8 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 			}
 			d.estimates[by] = append(d.estimates[by], e)
 			if by == byQuantiles {
-				// A part has too few draws if the standard error of its centre is more
-				// than a seventh of its spread.
+				// A part of the posterior has too few draws if the standard error of its
+				// centre is more than a seventh of its spread.
 				d.sound = append(d.sound, sound(m) && (q.part < 0 || e.Spread/e.CenterSE >= math.Sqrt(fewest)))
 			}
 		}
@@ -230,7 +232,7 @@ func (d *draws) forget() {
 	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
 }
 
-// The method three() returns three of the first draws, for further calibrations of α.
+// The method three() returns three of the first draws, at which α is calibrated again.
 func (d *draws) three() (out [][]float64) {
 	for k := range 3 {
 		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]
@@ -239,7 +241,7 @@ func (d *draws) three() (out [][]float64) {
 	return out
 }
 
-// summarise stores the summary of a run for the report.
+// The method summarise() stores the summary of a run for the report.
 func (s *sampling) summarise(d *draws, r sample.Measurement) {
 	c := r.Chains
 	d.summed = &Inference{
@@ -310,7 +312,7 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 }
 
 // The method resampled() returns up to n different draws that represent the accurate
-// posterior. They are the weighted draws at which the cumulative weight passes the
+// posterior. These are the weighted draws at which the cumulative weight passes the
 // fractions (i + ½)/n of its total.
 func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()

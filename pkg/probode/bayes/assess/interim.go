@@ -6,22 +6,20 @@ import (
 	"time"
 )
 
-// With Settings.Auto an assessment adds draws as long as a step is undecided. An interim
-// analysis judges all steps. The current standard errors predict how many draws a verdict
-// on an undecided step needs. The chains of this step are then extended to that many
-// draws, or to twice as many as before if that is more. There are up to four analyses, if
-// the budget allows. Repeated analyses are more likely than a single one to report an
-// effect that does not exist, so they share the error probability. Each uses the
-// confidence level
-//
-//	1 − (1 − Confidence)/4
-//
-// [Bonferroni], no matter how many analyses are made in the end. At a confidence level of
-// 95 %, an interval then extends ±2.50 standard errors instead of ±1.96. The chains
-// continue where they stopped, so the results are the same as if all draws had been made
-// at once.
+// With Settings.Auto an assessment adds draws as long as the verdict on some step is
+// Undecided. In each interim analysis all steps are judged. The number of draws that an
+// undecided step needs for a verdict is predicted from the current standard errors. The
+// chains for this step are then extended to that number of draws, or to twice the
+// previous number if that is more. There are up to four analyses, if the budget allows.
+// Repeated analyses are more likely than a single one to report an effect that does not
+// exist, so the error probability is divided among them. Each analysis uses the
+// confidence level 1 − (1 − Confidence)/4 [Bonferroni], no matter how many analyses are
+// made in the end. At a confidence level of 95 %, an interval then extends ±2.50 standard
+// errors instead of ±1.96. The chains continue where they stopped, so the results are the
+// same as if all draws had been made at once.
 
-// The method interim() adds draws until all steps are decided or the budget is used up.
+// The method interim() adds draws until there is a verdict on every step or the budget is
+// used up.
 func (a *assessment) interim() error {
 	if !a.plan.s.Auto || a.y == nil {
 		return nil
@@ -81,9 +79,10 @@ func (a *assessment) trusted() (all []*draws) {
 	return all
 }
 
-// The method wanted() returns the size of each run for the next analysis, as a multiple
-// of the number of draws in the first analysis. The run that represents the accurate
-// posterior gets the largest of these sizes, because every step is compared with it.
+// The method wanted() returns the number of draws that each run needs for the next
+// analysis, as a multiple of the number of draws in the first analysis. The run that
+// represents the accurate posterior gets the largest of these numbers, because every step
+// is compared with this run.
 func (a *assessment) wanted() map[*draws]int {
 	want, most := map[*draws]int{}, 0
 	for _, d := range a.trusted() {
@@ -98,7 +97,8 @@ func (a *assessment) wanted() map[*draws]int {
 	return want
 }
 
-// The method budget() returns the largest size that a run may have.
+// The method budget() returns the largest number of draws that a run may have, as a
+// multiple of the initial number.
 func (a *assessment) budget(d *draws) int {
 	if a.plan.s.MaxDraws == 0 {
 		return growth
@@ -106,8 +106,9 @@ func (a *assessment) budget(d *draws) int {
 	return max(1, a.plan.s.MaxDraws/d.first)
 }
 
-// The method needs() returns the size that a run needs for the next analysis. It returns
-// zero if the run has a verdict, or if no more draws can be added to it.
+// The method needs() returns the number of draws that a run needs for the next analysis,
+// as a multiple of the initial number. It returns zero if there is a verdict on the run,
+// or if no more draws can be added to the run.
 func (a *assessment) needs(d *draws) int {
 	if d.summed.Verdict != Undecided {
 		return 0

@@ -9,13 +9,13 @@ import (
 	"github.com/probode/probode/pkg/internal/jsonfile"
 )
 
-// jsonVersion increases when a name in docs/json.md is removed or changes its meaning.
+// jsonVersion is increased when a name in docs/json.md is removed or its meaning changes.
 const jsonVersion = 2
 
 type object = jsonfile.Object
 
 // WriteJSON writes the report in the machine-readable form that docs/json.md describes. A
-// number that is not known is null.
+// number that is not known is written as null.
 func (a *Report) WriteJSON(w io.Writer) error {
 	verdict, largest := Undecided, math.NaN()
 	if len(a.Asked) > 0 {
@@ -52,8 +52,8 @@ func (a *Report) WriteJSON(w io.Writer) error {
 }
 
 // judgedBy returns the centre and the spread that are called mean and sd in the JSON
-// output. It also says what they are: moments, or quantiles if the tails are too heavy
-// for moments.
+// output. It also says whether these are moments, or quantiles because the tails are too
+// heavy for moments.
 func (q *AccurateMarginal) judgedBy() (string, CenterSpread) {
 	if q.HeavyTails {
 		return "quantiles", q.Median

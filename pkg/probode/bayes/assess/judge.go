@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-// A judge compares runs with the accurate posterior.
+// The type judge compares runs with the accurate posterior.
 type judge struct {
 	*sampling
 	threshold float64
@@ -19,7 +19,7 @@ type judge struct {
 	allowed   bool      // y and the reference can be trusted
 }
 
-// The method judge() sets the effects and the verdict of a run.
+// The method judge() computes the effects in a run and the verdict on it.
 func (j *judge) judge(d *draws) {
 	inf, n := d.summed, len(j.assessed)
 	inf.Effects = make([]Effect, n)
@@ -40,7 +40,7 @@ func (j *judge) judge(d *draws) {
 			known[k%n] = known[k%n] && ok
 			continue
 		}
-		// Draws cannot show the effect of a mode that they do not visit.
+		// If a mode contains no draws, its effect cannot be estimated from the draws.
 		if e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize) {
 			e.Mean.Verdict = Undecided
 		}
@@ -74,14 +74,16 @@ func worse(v, w Verdict) Verdict {
 }
 
 // The method known() reports whether the standard errors of quantity k can be trusted. If
-// chains have not mixed, neither the accurate centre nor the accurate spread is known.
+// the chains have not mixed, neither the accurate centre nor the accurate spread is
+// known.
 func (j *judge) known(d *draws, k int) bool {
 	return j.allowed && d.sound[k] && j.y.sound[k] && j.y.accurate[byQuantiles][k].Spread > 0
 }
 
 // The method shift() compares quantity k of a run with the accurate posterior. There are
 // two estimates: the difference between two runs and, if the weights of this run can be
-// trusted, an estimate from the weights. The one with the smaller error is used.
+// trusted, an estimate from the weights. The method uses the estimate with the smaller
+// error.
 func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	m, nan := d.estimates[by][k], math.NaN()
 	if j.y == nil || by == byMoments && j.y.heavy[k%len(j.assessed)] {
@@ -127,8 +129,9 @@ func (j *judge) trusted(d *draws) bool {
 	return true
 }
 
-// The method judge() returns the verdict for intervals of z standard errors on each side.
-// It is Undecided if a number is NaN.
+// The method judge() returns the verdict on the bias and the ratio, each with an interval
+// that extends z standard errors on both sides. The verdict is Undecided if any of these
+// numbers is NaN.
 func (s Shift) judge(threshold, z float64) Verdict {
 	bias, ratio := s.sizes(threshold)
 	b, r := s.errors(threshold, z)
@@ -181,11 +184,11 @@ func (e Effect) more(threshold, z float64) float64 {
 }
 
 // The method needed() returns the number of draws that each chain needs for a verdict on
-// all parameters, if the estimates do not change. If the estimates of some parameters are
-// beyond the threshold, it is the smallest number that any of these parameters needs,
-// since one parameter is enough for a verdict. Otherwise it is the largest number that
-// any parameter needs. It is NaN if there is a verdict, and +Inf if no number of draws is
-// known to lead to a verdict.
+// all parameters, if the estimates do not change. If the estimated effects on some
+// parameters exceed the threshold, the result is the smallest number that any of these
+// parameters needs, since one parameter is enough for a verdict. Otherwise the result is
+// the largest number that any parameter needs. The result is NaN if there is already a
+// verdict, and +Inf if it is not known how many draws would lead to a verdict.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()
@@ -223,8 +226,8 @@ func (e Effect) gravest(threshold float64) (worst Shift, part int) {
 	return worst, part
 }
 
-// The method gravest() returns the parameter that is farthest beyond the threshold, among
-// those with the same verdict as all parameters together.
+// The method gravest() returns the parameter on which the effect is largest, relative to
+// the threshold, among the parameters with the same verdict as all parameters together.
 func (inf *Inference) gravest(threshold float64) (param int) {
 	v := Negligible
 	for _, e := range inf.Effects {

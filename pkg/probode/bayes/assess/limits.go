@@ -1,12 +1,12 @@
 package assess
 
-// The limits that determine verdicts.
+// These constants are the limits that determine verdicts.
 const (
 	// In remarks other than verdicts, an effect counts as detected if it exceeds its
 	// Monte Carlo standard error by at least the factor decisive.
 	decisive = 2
-	// Standard errors are not trusted if R̂ is above the limit mixed, or if the number of
-	// effective draws is below the limit fewest.
+	// Standard errors are not trusted if R̂ is above the constant mixed, or if the number
+	// of effective draws is below the constant fewest.
 	mixed, fewest = 1.05, 50
 	// A run gets a warning if R̂ is above wellMixed, or if there are fewer than fewEach
 	// effective draws per chain.
@@ -14,29 +14,30 @@ const (
 	// mostFailing is the share of failed solves above which a run gets a warning.
 	mostFailing = 0.01
 	// An effect has two estimates, one from weights and one from the difference between
-	// two runs. The constant astray is the largest permitted difference between the two,
-	// in standard errors of the second. A larger difference occurs by chance once in
-	// 16,000 cases.
+	// two runs. The constant astray is the largest permitted difference between the two
+	// estimates, in standard errors of the second. A larger difference occurs by chance
+	// in one of 16,000 cases.
 	astray = 4
 
-	// A mode is listed if its mass is above the value of the constant listed. If its mass
-	// is above the limit minor, its draws and its counterpart are checked. If only one of
-	// two posteriors has a mode with a mass above wrongMass, the posteriors count as
-	// different for any threshold. A mode with a mass below rightMass cannot move a
-	// median or a central interval far enough to matter. Between rightMass and wrongMass
-	// there is no verdict, because it could depend on the Monte Carlo error of the mass.
+	// A mode is listed if its mass is above the value of the constant listed. If the mass
+	// of a mode is above the constant minor, the draws in the mode and its counterpart in
+	// the other posterior are checked. If only one of two posteriors has a mode with a
+	// mass above wrongMass, the posteriors count as different for any threshold. A mode
+	// with a mass below rightMass cannot move a median or a central interval far enough
+	// to matter. If the mass is between rightMass and wrongMass, there is no verdict,
+	// because it could depend on the Monte Carlo error of the mass.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
 	// The constant counterpart is the smallest mass that a counterpart of a mode must
-	// have, as a fraction of the mode's own mass.
+	// have, as a fraction of the mass of that mode.
 	counterpart = 0.1
-	// judgedPart is the smallest share of the posterior that a part must have to be
-	// judged separately. A smaller part would have too few draws, but the certificate
-	// still checks its mode.
+	// A part of the posterior is judged separately if it has at least the share
+	// judgedPart of the mass. A smaller part would have too few draws, but the
+	// certificate still checks its mode.
 	judgedPart = 0.05
-	// A mode without draws could shift a mean or an sd. If this shift is larger than
-	// unvisitedSize, in units of the threshold, there is no verdict on the mean and the
-	// sd.
+	// A mode without draws could shift a mean or an sd. If the shift that such a mode
+	// could cause is larger than unvisitedSize, in units of the threshold, there is no
+	// verdict on the mean and the sd.
 	unvisitedSize = 0.5
 
 	// referenceDraws is the number of draws from the reference posterior at which the
@@ -46,21 +47,21 @@ const (
 	// fail.
 	mostFailed = 0.01
 	// mostMissed is the largest share of the reference posterior that may be missing from
-	// the draws that represent it. If this share is cut off at one end of a Gaussian, the
-	// sd becomes 2 % smaller.
+	// the draws that represent it. If one tail of a Gaussian with this mass is cut off,
+	// the sd becomes 2 % smaller.
 	mostMissed = 0.005
 
 	// alphaSteps is the largest factor by which α* may differ between neighbouring steps,
 	// and alphaTheta is the largest factor by which it may differ between the mode and
 	// draws from the posterior. The noise is proportional to the square root of α.
 	alphaSteps, alphaTheta = 2, 4
-	// roughPath is the relative error of a solution above which its observed order has no
-	// meaning; smallestPath is the error below which rounding matters.
+	// If the relative error of a solution is above roughPath, its observed order of
+	// convergence has no meaning; if the error is below smallestPath, rounding matters.
 	roughPath, smallestPath = 0.1, 1e-8
 
 	// mostLooks is the largest number of interim analyses.
 	mostLooks = 4
-	// The constant growth is the default budget, as a multiple of the draws of the first
-	// analysis.
+	// The constant growth is the default budget, as a multiple of the number of draws in
+	// the first analysis.
 	growth = 8
 )

@@ -17,12 +17,12 @@ import (
 // Weights and k̂ contain no information about regions without draws. So this file checks
 // whether the draws that represent the reference posterior miss a part of it: a mode that
 // another search has found, or a region in which the solver used for these draws fails
-// but the reference does not. A distant mode that is too small to have draws may still
-// change a mean or an sd.
+// but the reference does not. A distant mode whose mass is so small that it contains no
+// draws may still change a mean or an sd.
 
 const (
 	// The constant starts is the number of draws at which missedAround starts Metropolis
-	// moves. It proposes two moves from each.
+	// moves. Two moves are proposed from each of these draws.
 	starts = 400
 	// The constant unreached is a difference in log density. A point counts as not
 	// reached if its log density is below the lowest log density of the draws by more
@@ -34,8 +34,8 @@ const (
 	negligible = 30
 )
 
-// The method missed() estimates how much of the posterior with the setup d.to, which is
-// usually the reference, the draws of d do not reach.
+// The method missed() estimates the share of the posterior that the draws of d do not
+// reach. The posterior is computed with the setup d.to, which is usually the reference.
 func (s *sampling) missed(d *draws) (mass float64, err error) {
 	around, err := s.missedAround(d)
 	reference := s.modes.reference
@@ -71,9 +71,9 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 // to points at which the posterior of the draws has almost no density. If the draws lack
 // a part of the posterior with the setup d.to, the returned value is approximately the
 // mass of that part. The equations are solved with the setup d.to only for moves to such
-// points. At some of these points an accurate reference takes a minute. So shape.Lender
-// solves the equations first, and the reference is used only if the density may not be
-// negligible.
+// points. At some of these points the accurate reference solver takes a minute. So the
+// equations are first solved with shape.Lender, and the reference is used only if the
+// density may not be negligible.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	rng := probode.Stream(s.s.Chains.Seed, 0x6c6f7374)
 	to := make([][]float64, 2*len(u))
 	for i := range to {
-		// The distribution of the difference between two draws has the shape of the
-		// posterior [ter Braak 2006].
+		// The difference between two draws has twice the covariance of the posterior, so
+		// moves along such differences suit the shape of the posterior [ter Braak 2006].
 		a, b := u[rng.IntN(len(u))], u[rng.IntN(len(u))]
 		to[i] = make([]float64, n)
 		for k := range to[i] {
@@ -157,8 +157,8 @@ type unvisited struct {
 
 // The method unvisited() considers the modes without draws, both in the posterior of the
 // draws and in the reference posterior. It returns the mode that would shift the mean or
-// sd of assessed parameter j most, according to its Gaussian approximation. If there is
-// no such mode, the result has size zero.
+// sd of assessed parameter j most, according to its Gaussian approximation. If all modes
+// contain draws, the result has size zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	consider := func(m *bayes.Modes, visited []float64) {
 		for k := range visited {
@@ -176,7 +176,7 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// The method moved() returns the larger of the two shifts, of the mean and of the sd,
+// The method moved() returns the shift of the mean or of the sd, whichever is larger,
 // that a mode of small mass at x would cause, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
@@ -184,8 +184,8 @@ func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 }
 
 // The method unseen() returns the mass that a mode must have for the draws to miss it
-// with a probability of only 5 %. This refers to the draws of the run or to those that
-// represent the reference posterior, whichever gives the larger mass.
+// with a probability of only 5 %. The mass is computed for the draws of the run and for
+// the draws that represent the reference posterior, and the larger value is returned.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {
@@ -194,8 +194,9 @@ func (s *sampling) unseen(d *draws, y *standard) float64 {
 	return math.Min(1, 3/least)
 }
 
-// unseenSize returns how far an unseen mode in the central 99.9 % of the prior could
-// shift the mean or sd of assessed parameter j, in units of the threshold.
+// unseenSize returns the largest shift in the mean or sd of assessed parameter j that an
+// undetected mode in the central 99.9 % of the prior could cause, in units of the
+// threshold.
 func (s *sampling) unseenSize(d *draws, y *standard, j int) (size float64) {
 	for _, p := range []float64{0.0005, 0.9995} {
 		size = math.Max(size, s.moved(y.accurate[byMoments][j], s.unseen(d, y), s.p.Params[s.assessed[j]].Prior.Quantile(p)))

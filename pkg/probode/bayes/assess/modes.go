@@ -10,14 +10,15 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
 
-// A coarse solver can create modes that do not exist, and miss modes that do. So every
+// The posterior computed with a coarse solver can have modes that the accurate posterior
+// does not have, and it can lack some of the modes of the accurate posterior. So every
 // search for modes also starts from the modes that earlier searches found. Finally, the
-// posterior computed with each step is searched again, starting from the modes of the
-// reference posterior. If this search leads from a mode of the reference posterior to a
-// mode of the posterior computed with the step, the two modes are counterparts. A mode of
-// the posterior computed with the step is a phantom if its counterparts have less than a
-// tenth of its mass. A mode of the reference posterior is missed if its counterpart has
-// less than a tenth of its mass.
+// posterior computed with each step is searched for modes again, starting from the modes
+// of the reference posterior. If this search leads from a mode of the reference posterior
+// to a mode of the posterior computed with the step, the two modes are counterparts. A
+// mode of the posterior computed with the step is called a phantom if its counterparts
+// have less than a tenth of its mass. A mode of the reference posterior is called missed
+// if its counterpart has less than a tenth of its mass.
 
 // The type found holds the modes that the posterior has at each step, and the modes of
 // the reference posterior.
@@ -46,9 +47,9 @@ func (f *found) add(m *bayes.Modes) {
 	}
 }
 
-// findModes finds the modes at all steps and the modes of the reference posterior. It
-// returns an error only if the search at the smallest step fails, if pairing fails, or if
-// the context ends.
+// findModes finds the modes of the posterior at each step and the modes of the reference
+// posterior. It returns an error only if the search at the smallest step fails, if the
+// modes cannot be paired, or if the context is cancelled.
 func findModes(w *work, pl *plan) (*found, error) {
 	f := &found{steps: make([]pairing, len(pl.ladder)), known: slices.Clone(pl.s.From)}
 	for i := pl.finest(); i >= 0; i-- {
@@ -65,8 +66,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 		}
 		w.advance(1)
 	}
-	// The modes of the reference are usually known already, so this search is small. It
-	// may find modes that were missed at all steps.
+	// The modes of the reference posterior are usually known already, so this search is
+	// short. Even so, this search may find modes that were missed at all steps.
 	byReference := small(pl.search(f.known), 150, 8)
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {
 		f.reference = m
@@ -88,8 +89,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// The function pair() finds out which modes in m (the modes of p) are counterparts of
-// which modes in reference. The argument reference may be nil.
+// The function pair() finds the counterparts of the modes in m, which are the modes of p,
+// among the modes in the argument reference. The argument reference may be nil.
 func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
@@ -106,7 +107,8 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	if err != nil {
 		return nil, err
 	}
-	// Keep the counts of the first search, and add its cost to the cost of the second.
+	// Keep the counts of the first search, and add its cost to the cost of the second
+	// search.
 	again.Searches, again.Once, again.Tried, again.Solved = m.Searches, m.Once, m.Tried, m.Solved
 	again.Work, again.Seconds = again.Work+m.Work, again.Seconds+m.Seconds
 	for k, end := range again.Ends[:own] {
@@ -130,8 +132,8 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 		out.own[k].Phantom = again.Modes[k].Mass > listed && matched[k] < counterpart*again.Modes[k].Mass
 	}
 	out.own = append(out.own, missed...)
-	// Steps are compared with each other at one mode each: the counterpart of the first
-	// mode of the reference posterior.
+	// To compare the steps with each other, use one mode at each step: the counterpart of
+	// the first mode of the reference posterior.
 	if end := again.Ends[own]; end >= 0 {
 		out.first = again.Modes[end].Theta
 	}
@@ -159,8 +161,8 @@ func weighty(modes []ModeShare) (out []ModeShare) {
 	return out
 }
 
-// The method visit() stores the share of the draws in each mode. If the chains have
-// mixed, these shares also become the masses of the modes.
+// The method visit() stores, for each mode, the share of the draws in this mode. If the
+// chains have mixed, these shares also become the masses of the modes.
 func (f *pairing) visit(visited []float64, mixed bool) {
 	for k := range visited {
 		if k < len(f.own) && !f.own[k].Missed {
@@ -171,8 +173,8 @@ func (f *pairing) visit(visited []float64, mixed bool) {
 	}
 }
 
-// The method copy() returns a copy of f that can hold the shares of a different set of
-// draws.
+// The method copy() returns a copy of f, in which the shares of a different set of draws
+// can be stored.
 func (f *pairing) copy() *pairing {
 	g := *f
 	g.own = slices.Clone(f.own)

@@ -17,14 +17,13 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// A plan says what an assessment does: it holds the posterior, the settings and the
-// ladder.
+// The type plan holds the posterior, the settings and the ladder of an assessment.
 //
-// With a ladder of tolerances, the deterministic inference uses an adaptive solver. It
-// chooses the steps anew at every θ, and the likelihood jumps where a step changes from
-// accepted to rejected. Noise needs fixed grids, so the inference with noise uses grids
-// that are frozen at the mode. Frozen grids are also a remedy for the deterministic
-// inference.
+// With a ladder of tolerances, the deterministic inference uses an adaptive solver. The
+// solver chooses the steps anew at every θ, so the likelihood jumps where a step changes
+// from accepted to rejected. The inference with noise needs a fixed grid, so it uses the
+// steps that the solver chooses at the mode. A grid that is frozen in this way is also
+// one of the remedies for the deterministic inference.
 type plan struct {
 	p        *bayes.Posterior
 	s        Settings
@@ -33,7 +32,8 @@ type plan struct {
 	assessed []int   // indices of the assessed parameters
 }
 
-// A level is a rung of the ladder with the setup of its deterministic inference.
+// The type level holds a rung of the ladder, and the setup of the deterministic inference
+// at this rung.
 type level struct {
 	Rung
 	setup probode.Setup
@@ -90,8 +90,9 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	return pl, pl.checkReplaced()
 }
 
-// checkReplaced returns an error if the sampler is a sample.Replacer that has no posterior
-// for one of the steps, so that nobody waits for a run that will fail.
+// checkReplaced returns an error if the sampler is a sample.Replacer that has no
+// posterior for one of the steps. Without this check the run would fail only after a long
+// time.
 func (pl *plan) checkReplaced() error {
 	r, ok := pl.s.Sampler.(sample.Replacer)
 	if !ok {
@@ -111,8 +112,8 @@ func (pl *plan) checkReplaced() error {
 	return nil
 }
 
-// The method add() adds a level. For equal steps it takes the step size from the grid,
-// because this size may differ slightly from the requested one.
+// The method add() adds a level. If the steps are equal, the step size is taken from the
+// grid, because it may differ slightly from the requested step size.
 func (pl *plan) add(l level) error {
 	d, err := bayes.NewDensity(context.Background(), pl.by(l.setup))
 	if err != nil {
@@ -186,8 +187,8 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // The method frozen() returns the posterior for the deterministic inference at step i.
-// Under error control, the steps are chosen at the point given by the argument mode and
-// then frozen.
+// Under error control, the steps are chosen at the point in the argument mode and used
+// for every θ.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {
@@ -237,8 +238,8 @@ func (pl *plan) search(from [][]float64) modes.Settings {
 }
 
 // The function small() sets the number of draws from the prior, and the number of
-// searches that start from these draws. It changes nothing if searches start only at
-// points given by the user.
+// searches that start from these draws. If searches start only at points given by the
+// user, small() changes nothing.
 func small(s modes.Settings, points, starts int) modes.Settings {
 	if s.Points >= 0 {
 		s.Points, s.Starts = points, starts
@@ -253,21 +254,21 @@ type work struct {
 	done, total int
 }
 
-// The method say() reports the current piece of work.
+// The method say() reports which piece of work is in progress.
 func (w *work) say(format string, args ...any) {
 	if w.show != nil {
 		w.show(w.done, w.total, fmt.Sprintf(format, args...))
 	}
 }
 
-// advance counts n pieces of work as done.
+// The method advance() counts n pieces of work as done.
 func (w *work) advance(n int) error {
 	w.done = min(w.done+n, w.total)
 	return w.ctx.Err()
 }
 
-// The method saying() reports the current piece of work, and returns a context that
-// reports its progress.
+// The method saying() reports which piece of work is in progress, and returns a context
+// that reports how much of it is done.
 func (w *work) saying(format string, args ...any) context.Context {
 	what := fmt.Sprintf(format, args...)
 	w.say("%s", what)

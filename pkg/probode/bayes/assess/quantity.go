@@ -5,12 +5,13 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-// The posterior of a parameter is judged by its centre and its spread. The median and
-// half the width of the central 68 % interval come first, because a mode that is too
-// small to have draws does not move them. The mean and the standard deviation come
-// second. Most papers report these, and for a normal distribution they equal the median
-// and the half-width. But a distant mode with a thousandth of the mass can change the
-// mean and the standard deviation.
+// The posterior of a parameter is judged by its centre and its spread. The main measures
+// are the median and half the width of the central 68 % interval, because a mode with so
+// little mass that it contains no draws does not move them. The second measures are the
+// mean and the standard deviation, which most papers report. For a normal distribution
+// the mean and the standard deviation are equal to the median and the half-width. But a
+// distant mode with a thousandth of the mass can change the mean and the standard
+// deviation.
 
 const (
 	byQuantiles = estimate.Quantiles
@@ -18,13 +19,13 @@ const (
 	measures    = estimate.Measures
 )
 
-// A quantity is something that is compared between posteriors. It is a parameter, either
-// in the whole posterior or in the part that belongs to one mode.
+// A quantity is a parameter whose distribution is compared between posteriors, either in
+// the whole posterior or in the part that belongs to one mode.
 //
 // The spread of a posterior with several modes is about as large as the distance between
-// them. In units of this spread, a shift of a mode by many times its own width may look
-// negligible. The draws that belong to one mode are called a part. Each part is also
-// judged separately, in units of its own spread.
+// the modes. In units of this spread, a shift of a mode by many times its own width may
+// look negligible. The draws that belong to one mode are called a part. So each part is
+// also judged separately, in units of its own spread.
 type quantity struct {
 	param int // index among all parameters
 	part  int // index of a mode of the reference posterior; −1 for the whole posterior

@@ -16,7 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A standard represents the accurate posterior by weighted draws.
+// The type standard represents the accurate posterior by weighted draws.
 type standard struct {
 	*draws
 	by     string    // a description of the draws
@@ -44,10 +44,10 @@ func (y *standard) better(z *standard) bool {
 	return !(y.khat >= z.khat)
 }
 
-// accuratePosterior finds draws that represent the accurate posterior. These are the
-// draws at the smallest step, unless their weights cannot be trusted or increase the
-// Monte Carlo error too much. In that case accuratePosterior generates draws with a more
-// accurate solver. It returns nil if no draws could be weighted.
+// accuratePosterior finds draws that represent the accurate posterior. It uses the draws
+// at the smallest step, unless their weights cannot be trusted or the weights increase
+// the Monte Carlo error too much. In that case accuratePosterior generates draws with a
+// more accurate solver. It returns nil if no weights could be computed for any draws.
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {
@@ -66,8 +66,8 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	}
 	before := s.pathError(s.of(s.finest()), mode)
 	for n, q := range s.finer(mode) {
-		// Sampling with a solver whose solution is not clearly more accurate is not worth
-		// its cost.
+		// Sampling with another solver is worth its cost only if the solution is clearly
+		// more accurate.
 		if !(s.pathError(q, mode) < before/3) {
 			continue
 		}
@@ -93,8 +93,8 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 }
 
 // The method loss() returns the factor by which weighting increases the Monte Carlo
-// error. For each parameter this is the error of the bias, estimated from the weights,
-// divided by the error of the unweighted centre. The largest value counts.
+// error. For each parameter the error of the bias, estimated from the weights, is divided
+// by the error of the unweighted centre. The method returns the largest of these ratios.
 func (s *sampling) loss(y *standard) (most float64) {
 	for j := range s.assessed {
 		most = math.Max(most, y.shifts[byQuantiles][j].CenterSE/y.estimates[byQuantiles][j].CenterSE)
@@ -102,7 +102,7 @@ func (s *sampling) loss(y *standard) (most float64) {
 	return most
 }
 
-// tryReference samples q and weights its draws.
+// tryReference draws from q, and computes weights for these draws.
 func (s *sampling) tryReference(q *bayes.Posterior, seed uint64, by string) (*standard, error) {
 	known, err := modes.Find(s.ctx, q, s.search(s.modes.known))
 	if err != nil {
@@ -134,11 +134,11 @@ func (r referenceError) enough(threshold float64) bool {
 	return r.d <= threshold/10 && r.unknown == 0 && !(r.failed > mostFailed) && r.unseen == 0
 }
 
-// checkReference measures the reference's own error. It is small enough for a verdict if
-// D between the reference and a more accurate solver is at most a tenth of the threshold
-// at all checked points. These are the modes with more than a hundredth of the mass, and
-// up to a hundred draws from the reference posterior. The draws are needed because a
-// solver that is accurate at a mode may fail in the tails.
+// checkReference measures the error of the reference solver. This error is small enough
+// for a verdict if D between the reference and a more accurate solver is at most a tenth
+// of the threshold at all checked points. The checked points are the modes with more than
+// a hundredth of the mass, and up to a hundred draws from the reference posterior. The
+// draws are needed because a solver that is accurate at a mode may fail in the tails.
 func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	s.say("the reference's own error")
 	begin := time.Now()
@@ -205,8 +205,9 @@ func worstPoints(points [][]float64, d []float64) (worst [][]float64) {
 }
 
 // pathError returns the error of the classical solution for theta at the observation
-// times. It is a root mean square over all times and components, in which each component
-// is in units of its largest value. It is NaN if one of the solvers fails.
+// times. This error is a root mean square over all times and components, in which each
+// component is divided by its largest absolute value. It is NaN if the solver of p or the
+// accurate solver fails.
 func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	coarse, err := solved(s.ctx, p, theta)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// The method try() measures the remedies that are not steps of the ladder, with short
-// runs.
+// The method try() measures, in short runs, the effects and costs of those remedies that
+// are not steps of the ladder.
 func (a *assessment) try() error {
 	if a.sharing() {
 		return nil
@@ -32,8 +32,8 @@ func (a *assessment) try() error {
 	return nil
 }
 
-// The method attempt() measures a remedy with a short run; if the run fails, the remedy
-// is not listed.
+// The method attempt() measures the effect and the cost of a remedy in a short run. If
+// the run fails, the remedy is not listed.
 func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairing, by sample.Sampler, seed uint64) {
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(1000, cmp.Or(chains.Draws, 1000)), 0
@@ -48,8 +48,8 @@ func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairi
 	a.tried = append(a.tried, trial{kind, name, d})
 }
 
-// tryDelayed samples by delayed acceptance. The first stage uses the largest step, the
-// second the smallest step or the accurate solver.
+// tryDelayed samples by delayed acceptance. The first stage uses the largest step, and
+// the second stage uses the smallest step or the accurate solver.
 func (a *assessment) tryDelayed() error {
 	const kind = "delayed acceptance"
 	f := a.finest()
@@ -67,8 +67,8 @@ func (a *assessment) tryDelayed() error {
 	return nil
 }
 
-// tryFrozen samples with the steps of an adaptive solver, frozen at the mode so that the
-// likelihood does not jump.
+// tryFrozen samples with the steps that an adaptive solver chooses at the mode. These
+// steps are used for every θ, so that the likelihood does not jump.
 func (a *assessment) tryFrozen() error {
 	for i := range a.ladder {
 		if a.out.controlled() && a.runs[i] != nil {
@@ -87,7 +87,7 @@ func (a *assessment) tryOthers() error {
 	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
 		return nil
 	}
-	// Any solver that is accurate enough needs about the same number of solves for 1000
+	// All solvers that are accurate enough need about the same number of solves for 1000
 	// effective draws.
 	solves := fine.cost() / c.Seconds(a.ladder[a.finest()].setup)
 	dp, equal := probode.RungeKutta{Tableau: probode.DormandPrince}, a.p.WithStepSize(1).Mesh
@@ -110,7 +110,7 @@ func (a *assessment) tryOthers() error {
 			continue
 		}
 		q := a.p.SolvedBy(by)
-		// Another method may have phantom modes of its own.
+		// With another method the posterior may have other phantom modes.
 		known, err := modes.Find(a.ctx, q, a.search(a.modes.known))
 		if err != nil {
 			continue
@@ -122,8 +122,9 @@ func (a *assessment) tryOthers() error {
 	return a.ctx.Err()
 }
 
-// The method remedies() lists the remedies: the recommended one first, then the others
-// that reach the threshold, then the rest. Within each group the cheapest comes first.
+// The method remedies() lists the remedies in three groups: first the recommended remedy,
+// then the other remedies that reach the threshold, and finally all remaining remedies.
+// Each group begins with the cheapest remedy.
 func (a *assessment) remedies(j *judge) (all []Remedy) {
 	if !j.allowed || a.sharing() {
 		return nil // there is no posterior to compare with, or the time of a run is not known
@@ -176,8 +177,9 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	return all
 }
 
-// The method measured() returns the remedy whose effect a run has measured. It meets the
-// threshold if the verdict is Negligible and the checks of the run find nothing wrong.
+// The method measured() returns the remedy that was tried in the given trial. The remedy
+// reaches the threshold if the verdict is Negligible and the checks of the run find
+// nothing wrong.
 func (j *judge) measured(t trial) Remedy {
 	inf := t.run.summed
 	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)
@@ -200,16 +202,16 @@ func (j *judge) measured(t trial) Remedy {
 }
 
 // The method noise() returns the remedy that consists of including noise in the model.
-// This remedy does not reach the threshold unless it is better than taking the solver as
-// exact at the same step.
+// This remedy counts as reaching the threshold only if its error is smaller than that of
+// taking the solver as exact at the same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
 	_, most, y := j.span(trusted.summed)
 	switch {
 	case least > most && noisy.Verdict == Matters:
-		// Call the result worse only if the verdict is Matters. In an undecided run, one
-		// number may exceed every number of a run with a negligible effect by chance.
+		// Call the result worse only if the verdict is Matters. If the verdict is
+		// Undecided, a large effect may be due to chance.
 		r.Reaches, r.Note = false, sayWorse(x/y)
 	case x >= y:
 		r.Reaches, r.Note = false, noteNotBetter
@@ -219,9 +221,9 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	return r
 }
 
-// The method span() returns three numbers: a lower and an upper limit for the size of the
-// worst effect, and the size itself. The limits follow from its Monte Carlo error. All
-// are in units of the threshold.
+// The method span() returns a lower and an upper limit for the size of the worst effect,
+// and the estimate of this size. The limits follow from the Monte Carlo error of the
+// estimate. All three numbers are in units of the threshold.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
 	for _, e := range inf.Effects {
 		s, _ := e.gravest(j.threshold)
@@ -242,8 +244,8 @@ func unmeasured(l *level) Remedy {
 }
 
 // The method reweighting() compares the weighted draws of a step with those that
-// represent the reference posterior. If these are the same draws, the only errors are the
-// Monte Carlo errors of the weighted draws.
+// represent the reference posterior. If the same draws represent both posteriors, the
+// only errors are the Monte Carlo errors of the weighted draws.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := unmeasured(l)
 	verdict, worst := Negligible, 0.0

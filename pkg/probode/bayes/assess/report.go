@@ -11,9 +11,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A Report is the result of Run. After an interruption it holds the results so far. It is
-// plain data. Claims holds the verdict as rows; the other fields hold the numbers from
-// which these rows follow.
+// A Report is the result of Run. After an interruption it holds the results so far. A
+// Report contains only plain data. Claims holds the verdict as rows; the other fields
+// hold the numbers from which these rows follow.
 type Report struct {
 	Model     string // the names of the problems
 	Method    string
@@ -21,13 +21,14 @@ type Report struct {
 	Threshold float64
 
 	// Confidence is the confidence level of the verdict on each number. The error
-	// probability is shared by the interim analyses, of which there are at most Looks;
-	// see Settings.Auto.
+	// probability is divided among the interim analyses, of which there are at most
+	// Looks; see Settings.Auto.
 	Confidence float64
 	Looks      int
 
-	// Params are the assessed parameters: all but an unknown α, which has no accurate
-	// value. Names are the names of all parameters, in the order of ModeShare.Theta.
+	// Params are the assessed parameters. These are all parameters except an unknown α,
+	// which has no accurate value. Names are the names of all parameters, in the order of
+	// ModeShare.Theta.
 	Params []AccurateMarginal
 	Names  []string
 
@@ -41,24 +42,25 @@ type Report struct {
 	Steps []Rung
 	Asked []int
 
-	// Largest is the largest step or tolerance such that it and all smaller ones have the
-	// verdict Negligible. It is zero if there is none.
+	// Largest is the largest step or tolerance for which, as for all smaller ones, the
+	// verdict is Negligible. It is zero if there is no such step or tolerance.
 	Largest float64
 
 	// Unseen is the mass of the largest mode, real or phantom, that may have gone
-	// unnoticed. With probability 5 %, a mode with this mass has no draws, even if the
-	// chains move freely between modes. Such a mode would not move medians and central
-	// intervals, but it could move means and standard deviations. Unseen is NaN if it is
-	// not known.
+	// unnoticed. With probability 5 %, a mode with this mass contains no draws, even if
+	// the chains move freely between modes. Such a mode would not move medians and
+	// central intervals, but it could move means and standard deviations. Unseen is NaN
+	// if it is not known.
 	Unseen float64
 
 	// Profile holds the log likelihood for the largest step, the smallest step and the
-	// reference, along the parameter that the largest step shifts most. It is nil if it
-	// is not known.
+	// reference, as functions of the parameter whose posterior is shifted most by the
+	// largest step. It is nil if this parameter is not known.
 	Profile *certify.Profile
 
-	// Remedies holds the recommended remedy first, then the others that reach the
-	// threshold, then the rest. Within each group the cheapest comes first.
+	// Remedies holds the recommended remedy, then the other remedies that reach the
+	// threshold, and finally all remaining remedies. Each group begins with the cheapest
+	// remedy.
 	Remedies []Remedy
 
 	Claims []Claim
@@ -74,7 +76,7 @@ type AccurateMarginal struct {
 	Median, Mean CenterSpread
 
 	// HeavyTails says that the tails are too heavy for a meaningful mean and standard
-	// deviation; in this case these are not judged.
+	// deviation; in this case the mean and the standard deviation are not judged.
 	HeavyTails bool
 }
 
@@ -103,18 +105,19 @@ type Rung struct {
 	// Certificate is the result obtained without sampling. It is nil if there is none.
 	Certificate *certify.Certificate
 
-	// Deterministic is the inference that trusts the solver; Probabilistic is the one
-	// with the solver's error in the model. Each is nil if that inference was not run.
+	// Deterministic is the inference in which the solver is taken as exact; Probabilistic
+	// is the inference with the solver's error in the model. Each field is nil if that
+	// inference was not run.
 	Deterministic, Probabilistic *Inference
 
-	// Bound limits the effect of the error if the accurate posterior could not be sampled.
-	// It is nil if it was not needed or not computed.
+	// Bound limits the effect of the error if the accurate posterior could not be
+	// sampled. Bound is nil if no bound was needed or computed.
 	Bound *Bound
 }
 
 // Size returns the step size or, under error control, the relative tolerance. If the
-// relative tolerance is zero, it returns the largest absolute one. The ladder is ordered
-// by this size.
+// relative tolerance is zero, Size returns the largest absolute tolerance. The ladder is
+// ordered by this size.
 func (st Rung) Size() float64 {
 	switch t := st.Tolerance; {
 	case st.StepSize > 0:
@@ -140,8 +143,8 @@ func (st *Rung) runs() []*Inference {
 	return slices.DeleteFunc([]*Inference{st.Deterministic, st.Probabilistic}, func(inf *Inference) bool { return inf == nil })
 }
 
-// Sampled reports whether there is a step whose posterior was sampled. Without one there
-// are no biases that a figure could show.
+// Sampled reports whether the posterior was sampled for at least one step. If not, there
+// are no biases to plot.
 func (a *Report) Sampled() bool {
 	return slices.ContainsFunc(a.Steps, func(st Rung) bool { return len(st.runs()) > 0 })
 }
@@ -160,10 +163,10 @@ func (st *Rung) verdict() Verdict {
 // A ModeShare is a mode of a posterior with its share of the mass.
 type ModeShare struct {
 	Theta []float64
-	// Gaussian is the share according to the Gaussian approximations. Visited is the
-	// share of the deterministic draws in the mode, or NaN if there are no draws. Mass is
-	// the share on which verdicts are based. It is Visited if the chains have mixed, and
-	// Gaussian otherwise.
+	// Gaussian is the share of the mass according to the Gaussian approximations. Visited
+	// is the share of the deterministic draws in the mode, or NaN if there are no draws.
+	// Mass is the share on which verdicts are based. It is Visited if the chains have
+	// mixed, and Gaussian otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom says that the reference posterior does not have this mode. Missed says that
 	// the reference posterior has this mode, but the posterior computed with this step
@@ -173,20 +176,22 @@ type ModeShare struct {
 	Found int
 }
 
-// An Inference is a run of a sampler, compared with the accurate posterior.
+// An Inference holds the results of one run of a sampler, and compares them with the
+// accurate posterior.
 type Inference struct {
 	Sampler string
 	Summary diag.Summary // summary of all parameters, including an unknown α
 	Effects []Effect     // in the order of Report.Params
 
-	// Verdict is the verdict on medians, central intervals and modes. It is Matters if at
-	// least one of them is wrong, and Negligible if all are right.
+	// Verdict is the verdict on medians, central intervals and modes. It is Matters if
+	// the error of at least one of them matters, and Negligible if all errors are
+	// negligible.
 	Verdict Verdict
 
 	Draws, Chains int // Draws is the number for each chain
 	// Solves is the work, including burn-in, in units of one solution of all equations.
-	// It is the number of steps that the solvers took, divided by the number of steps
-	// that one solution takes at this rung.
+	// It is the number of steps taken by the solvers, divided by the number of steps for
+	// one solution at this rung.
 	Solves  int
 	Seconds float64
 	// ESSPerSecond is the smallest bulk effective sample size among the assessed
@@ -198,7 +203,7 @@ type Inference struct {
 	Replaced string
 }
 
-// The field includes says how the inference accounts for the error of the solver.
+// The method includes() says how the inference accounts for the error of the solver.
 func (inf *Inference) includes() string { return cmp.Or(inf.Replaced, "noise in the model") }
 
 // The method marginal() returns the summary of a parameter's draws.
@@ -212,16 +217,16 @@ type Effect struct {
 	Mean   Shift // of the mean and the standard deviation; NaN if the tails are too heavy
 
 	// If several modes have at least a twentieth of the mass of the reference posterior,
-	// Within holds the effects within each of them, in units of the accurate spread
-	// within that mode.
+	// Within holds the effects within each of these modes, in units of the accurate
+	// spread within that mode.
 	Within []Effect
 
 	// Verdict is the verdict on Median in the whole posterior and within all modes.
 	Verdict Verdict
 
 	// Draws is the number of draws that each chain needs for a verdict, if the estimates
-	// do not change. It is zero if there is a verdict, or if more draws would not lead to
-	// one.
+	// do not change. It is zero if there is already a verdict, or if more draws would not
+	// lead to a verdict.
 	Draws float64
 }
 
@@ -235,8 +240,8 @@ type Shift struct {
 
 const (
 	// Undecided says that there is no verdict. Either the Monte Carlo error is too large,
-	// or it is not known, because the chains have not mixed or the accurate posterior is
-	// not known.
+	// or this error is not known because the chains have not mixed or the accurate
+	// posterior is not known.
 	Undecided Verdict = iota
 	// Negligible says that the confidence interval of the error lies below the threshold.
 	Negligible
@@ -249,19 +254,19 @@ type Verdict int
 
 func (v Verdict) String() string { return [...]string{"undecided", "negligible", "matters"}[v] }
 
-// A Remedy is a way to reduce the effect of the solver's error, with its effect and cost
-// measured on the model.
+// A Remedy is a way to reduce the effect of the solver's error. The remaining effect and
+// the cost are measured on the given model.
 type Remedy struct {
 	Kind string // such as "smaller step"
 	Name string // including its setting
 
-	// Bias and Ratio describe the median and the central interval of the parameter with
-	// the largest error, with their standard errors. They are NaN if they were not
-	// measured.
+	// Bias and Ratio describe the errors of the median and of the central interval for
+	// the parameter with the largest error. BiasSE and RatioSE are their standard errors.
+	// All four are NaN if the effect was not measured.
 	Bias, BiasSE, Ratio, RatioSE float64
 
 	// Seconds is the time for 1000 effective draws on this machine, including the search
-	// for modes and the burn-in. It is NaN if it is not known.
+	// for modes and the burn-in. It is NaN if this time is not known.
 	Seconds float64
 
 	// Reaches says that the error is known to be below the threshold, and that the other
@@ -271,7 +276,7 @@ type Remedy struct {
 	// Recommended is true for the cheapest remedy that reaches the threshold.
 	Recommended bool
 
-	// Note says what else the reader should know.
+	// Note contains a further remark about the remedy, for example "undecided".
 	Note string
 }
 
@@ -288,12 +293,12 @@ type Claim struct {
 	Verdict          Verdict // Negligible within the limit, Matters beyond it
 
 	// Sentence is a warning that says what the number means and what to do. It is empty
-	// if there is nothing to warn about.
+	// if no warning is needed.
 	Sentence string
 }
 
-// Claim returns the first row of the given kind, step and run; step and run may be empty.
-// If there is no such row, the numbers are NaN.
+// Claim returns the first row of the given kind, step and run. The arguments step and run
+// may be empty. If there is no such row, the numbers in the result are NaN.
 func (a *Report) Claim(kind, step, run string) Claim {
 	for _, c := range a.Claims {
 		if c.Kind == kind && c.Step == step && c.Run == run {
@@ -304,7 +309,7 @@ func (a *Report) Claim(kind, step, run string) Claim {
 	return Claim{Value: nan, SE: nan, Limit: nan}
 }
 
-// Warnings returns the sentences of all rows that have one.
+// Warnings returns the sentences of all rows in which the field Sentence is not empty.
 func (a *Report) Warnings() (all []string) {
 	for _, c := range a.Claims {
 		if c.Sentence != "" {

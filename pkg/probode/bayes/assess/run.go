@@ -17,24 +17,24 @@ import (
 )
 
 // Run finds out whether the numerical error of p.Method matters for the posterior, and
-// which step size is small enough. It compares three posteriors: the deterministic one,
-// which trusts the solver; the one with the solver's error in the model; and the accurate
-// one. At each step of the ladder Run
+// which step size is small enough. It compares three posteriors: the deterministic
+// posterior, in which the solver is taken as exact; the posterior with the solver's error
+// in the model; and the accurate posterior. At each step of the ladder Run
 //
 //   - finds the modes of the deterministic posterior, and calibrates α at one of them and
 //     at three draws, unless α is a parameter, which is then sampled;
-//   - samples with the samplers Deterministic and s.Sampler, or gives weights to draws of
-//     the accurate posterior (see the package documentation);
+//   - samples with the samplers Deterministic and s.Sampler, or computes weights for
+//     draws from the accurate posterior (see the package documentation);
 //   - compares medians and central 68 % intervals, and then means and standard
 //     deviations, with those of the accurate posterior. The weighted deterministic draws
 //     at the smallest step represent the accurate posterior. If their k̂ is above its
-//     limit, which is 0.7 or less for few draws, they are too far from it. Run then tries
-//     other solvers (see Report.ReferenceBy).
+//     limit, which is 0.7, or less if there are few draws, these draws are too far from
+//     the accurate posterior. Run then tries other solvers (see Report.ReferenceBy).
 //
-// s.Chains.Seed determines all numbers except times, unless s.MaxTime is set. Run returns
-// an error if there is a mistake in p or s, if the posterior at the smallest step cannot
-// be sampled, or if ctx ends. The Report then holds the results so far; it is nil if
-// there are none.
+// The seed s.Chains.Seed determines all numbers except times, unless s.MaxTime is set.
+// Run returns an error if there is a mistake in p or s, if the posterior at the smallest
+// step cannot be sampled, or if ctx is cancelled. The Report then holds the results so
+// far; it is nil if there are none.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	if ctx == nil {
 		return nil, errors.New("assess: the context is nil")
@@ -81,9 +81,9 @@ func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	return nil
 }
 
-// certify computes the profile of the log likelihood and the certificate of each step.
-// The certificate considers the modes of the reference posterior, and those of the
-// posterior computed with the step.
+// The method certify() computes the profile of the log likelihood, and a certificate for
+// each step. The certificate is based on the modes of the reference posterior and on the
+// modes of the posterior computed with the step.
 func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
@@ -102,8 +102,9 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// If a mode found with the step is a phantom, a search that climbs the reference
-		// posterior from there ends far away. The certificate then reports the phantom.
+		// If a mode of the posterior computed with the step is a phantom, a search that
+		// starts there and climbs the reference posterior ends far away. The certificate
+		// then reports the phantom.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)
@@ -175,7 +176,7 @@ func (a *assessment) deterministic() error {
 	return nil
 }
 
-// deterministicAt samples at step i, weights the draws, and calibrates α.
+// deterministicAt generates draws at step i, computes their weights, and calibrates α.
 func (a *assessment) deterministicAt(i int) error {
 	if a.shares(i) {
 		d, err := a.weighted(a.y.draws, i, nil)
@@ -209,8 +210,9 @@ func (a *assessment) deterministicAt(i int) error {
 	return a.advance(1)
 }
 
-// The method calibrate() calibrates α at the mode of step i and at some draws. If that
-// fails, for example because the error is too small everywhere, Rung.Err says why.
+// The method calibrate() calibrates α at the mode of step i and at some draws. If the
+// calibration fails, for example because the error is too small everywhere, Rung.Err says
+// why.
 func (a *assessment) calibrate(i int, draws [][]float64) error {
 	a.say("alpha, %v", &a.ladder[i])
 	mode := a.modes.steps[i].first
@@ -273,7 +275,7 @@ func (a *assessment) probabilistic() error {
 	return nil
 }
 
-// conclude reaches the verdict.
+// The method conclude() reaches the verdict.
 func (a *assessment) conclude() {
 	j := a.judge()
 	o := a.out

@@ -14,81 +14,86 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Settings says what Run does. The zero value is ready for use.
+// Settings holds the options of Run. The zero value is ready for use.
 type Settings struct {
-	// Steps are the step sizes to assess, in any order. Nil means four sizes: the step
-	// size of the Posterior, and a half, a quarter and an eighth of it.
+	// Steps are the step sizes to assess, in any order. Nil means four step sizes: that
+	// of the Posterior, and a half, a quarter and an eighth of it.
 	Steps []float64
 
 	// Tolerances can be given instead of Steps. The method of the Posterior is then
-	// assessed under error control with each of these tolerances. Error control chooses
-	// the steps anew at every θ, as an adaptive solver inside a likelihood does. Noise in
-	// the model and some remedies use steps that are frozen at the mode.
+	// assessed under error control with each of these tolerances. The steps are then
+	// chosen anew at every θ, as in most likelihoods that use an adaptive solver. The
+	// inference with noise in the model and some remedies use the steps chosen at the
+	// mode for every θ.
 	Tolerances []probode.Tolerance
 
 	// Sampler is the sampler for the inference with the solver's error in the model; nil
-	// means sample.Hamiltonian. With marginal.Integrated the error is integrated out.
+	// means sample.Hamiltonian. The sampler marginal.Integrated integrates the error out.
 	Sampler sample.Sampler
 
 	// Threshold is the limit below which an error does not matter. The error of the
 	// centre of each parameter must be less than Threshold times the accurate spread, and
-	// the spread must be within a factor of 1 + Threshold of the accurate one. This
-	// applies to the median and half the width of the central 68 % interval, and also to
-	// the mean and the standard deviation. Zero means 0.1.
+	// the spread must be within a factor of 1 + Threshold of the accurate one. Both rules
+	// apply to the median with half the width of the central 68 % interval, and also to
+	// the mean with the standard deviation. Zero means 0.1.
 	Threshold float64
 
 	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
 	// each ratio; zero means 0.95. There is a verdict only if the interval lies on one
-	// side of the threshold. A true effect exactly at the threshold then gets each of the
-	// two verdicts with probability (1 − Confidence)/2.
+	// side of the threshold. If the true effect is exactly at the threshold, each of the
+	// two verdicts has probability (1 − Confidence)/2.
 	Confidence float64
 
-	// Auto adds draws to the chains of deterministic inference, within the budget, as
-	// long as a step is undecided because it has too few draws. The verdicts are then
-	// reached in up to four interim analyses, which share the error probability.
+	// If Auto is true, draws are added to the chains of deterministic inference, within
+	// the budget, as long as the verdict on a step is Undecided because there are too few
+	// draws. The verdicts are then reached in up to four interim analyses, among which
+	// the error probability is divided.
 	Auto bool
 
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
 	// draws as without Auto. MaxTime, if positive, limits the time for sampling, counted
-	// from the beginning of Run. A posterior that has not been sampled by then gets no
-	// verdict, or one that follows from a Bound, and Run adds no further draws to the others.
-	// Searches for modes and certificates are not cut short. The results then depend on the
-	// machine. If MaxTime is zero, the only limit is one of four minutes for the first
-	// posterior. It applies with Auto, or if sampling needs gradients, even if no grid is
-	// accurate enough for them.
+	// from the beginning of Run. If a posterior has not been sampled by then, there is no
+	// verdict on it, or only one that follows from a Bound, and Run adds no further draws
+	// for the other posteriors. Searches for modes and certificates are not cut short.
+	// With this limit the results depend on the speed of the machine. If MaxTime is zero,
+	// the only time limit is four minutes for sampling the first posterior. This limit
+	// applies with Auto, or if sampling needs gradients, even if gradients cannot be used
+	// because no grid is accurate enough.
 	MaxDraws int
 	MaxTime  time.Duration
 
 	// From, if not nil, are points at which the searches for modes begin, such as the end
 	// points of a fit, each with a value for every parameter. The searches then begin
-	// nowhere else. A mode that cannot be reached from these points is found only if a
-	// chain enters it.
+	// only at these points. A mode that cannot be reached from these points is found only
+	// if a chain enters it.
 	From [][]float64
 
 	// Chains holds the settings of each run; its fields Start, Names, Generated, Only and
-	// Progress are ignored. If Draws and MinESS are both zero, each run continues until
-	// the effective sample size is 4000, or until each chain has 20,000 draws.
+	// Progress are ignored. If its fields Draws and MinESS are both zero, each run
+	// continues until the effective sample size is 4000, or until each chain has 20,000
+	// draws.
 	Chains mcmc.Settings
 
-	// Weighed is the number of draws that are given weights at each step, counting all
-	// chains. At these draws the equations are also solved accurately. It must be at
-	// least 50. Zero means 4000.
+	// Weighed is the number of draws for which weights are computed at each step, over
+	// all chains. At these draws the equations are also solved accurately. Weighed must
+	// be at least 50. Zero means 4000.
 	Weighed int
 
-	// Accurate is the setup of the accurate solver. If its Method or Mesh is nil, that of
-	// the Posterior is used. The zero value means reference.Accurate.
+	// Accurate is the setup of the accurate solver. If its Method or Mesh is nil, the
+	// Method or Mesh of the Posterior is used. The zero value means reference.Accurate.
 	Accurate probode.Setup
 
-	// Calibrate holds the settings for the calibration of α. Zero Paths means 400.
+	// Calibrate holds the settings for the calibration of α. If its field Paths is zero,
+	// 400 paths are used.
 	Calibrate calibrate.Settings
 
 	// Progress, if not nil, is called from time to time with the number of completed
-	// pieces of work, their total, and a description of the current one.
+	// pieces of work, the number of all pieces, and a description of the current piece.
 	Progress func(done, total int, doing string)
 }
 
-// check panics if a setting is out of range. For mistakes that may come from the user's
-// data it returns an error.
+// The method check() panics if a setting is out of range. If the mistake may be in the
+// user's data, check() returns an error instead.
 func (s *Settings) check(p *bayes.Posterior) error {
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
 		panic(fmt.Sprintf("assess: Settings.Threshold is %g: want a number > 0, or 0, which means 0.1", s.Threshold))

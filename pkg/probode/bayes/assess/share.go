@@ -15,40 +15,42 @@ import (
 )
 
 // The random walk of sample.Deterministic is too slow for some posteriors, and gradients
-// of a solver that chooses its steps anew at every θ are expensive. For such posteriors
-// the accurate posterior is sampled with gradients or by parallel tempering, on a grid
-// that is accurate enough for it. If that fails, a random walk is tried. In this walk the
-// solver chooses its steps anew at every θ, because a grid that is accurate near the modes
-// may not be accurate elsewhere.
+// of a solver that chooses its steps anew at every θ are expensive. In such cases the
+// accurate posterior is sampled with gradients or by parallel tempering, on a grid that
+// is accurate enough. If that fails, a random walk is tried. The solver then chooses its
+// steps anew at every θ, because a grid that is accurate near the modes may not be
+// accurate elsewhere.
 //
-// The same draws then get weights twice: for the reference, and for each step of the
-// ladder. Since both posteriors share the draws, the difference between them has a
-// smaller Monte Carlo error than the difference between two runs.
+// For these draws two kinds of weights are computed: for the reference posterior, and for
+// the posterior at each step of the ladder. Since the two posteriors are represented by
+// the same draws, the estimated difference between them has a smaller Monte Carlo error
+// than the difference between two runs.
 //
-// Weights do not show modes that exist only in the posterior computed with a step, or
-// other regions without draws. So this posterior is sampled separately if the search for
-// modes has found such a mode, if moves for this posterior lead to regions without draws
-// (see missedAround), or if k̂ is too large.
+// Weights contain no information about regions without draws, for example about a mode
+// that exists only in the posterior computed with a step. So this posterior is sampled
+// separately if the search for modes has found such a mode, if Metropolis moves for this
+// posterior lead to regions without draws (see missedAround), or if k̂ is too large.
 
 const (
-	// manyParameters is the smallest number of parameters with which the random walk may
-	// be too slow. With fewer parameters, the random walk works well for most shapes of
-	// the posterior.
+	// If the number of parameters is at least manyParameters, the random walk may be too
+	// slow. With fewer parameters, the random walk works well for most shapes of the
+	// posterior.
 	manyParameters = 5
 	// The constant patience is the time limit for sampling the first posterior if
 	// Settings.MaxTime is zero, counted from the beginning of Run.
 	patience = 4 * time.Minute
-	// The constant explored is the number of iterations of the random walk for each draw
-	// at which the solvers are compared.
+	// The solvers are compared at some draws of the random walk only: one draw in every
+	// `explored` iterations.
 	explored = 10
 )
 
 // The method share() samples the accurate posterior with gradients or by parallel
-// tempering if sample.Choose recommends that. If these chains do not mix, or if no grid is
-// accurate enough, a random walk is tried. If its chains do not mix either, share() bounds
-// the effect of the error at the points that they have reached (see Bound). If Choose
-// recommends another sampler, share() does nothing. If there is no time left, or nothing
-// more to sample, the field slow says why.
+// tempering if sample.Choose recommends one of these samplers. If these chains do not
+// mix, or if no grid is accurate enough, a random walk is tried. If the chains of the
+// random walk do not mix either, share() bounds the effect of the solver's error at the
+// points that these chains have reached (see Bound). If Choose recommends another
+// sampler, share() does nothing. If no further sampling is possible or needed, share()
+// stores the reason in the field slow.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -60,7 +62,8 @@ func (a *assessment) share() error {
 	if err != nil {
 		return a.ctx.Err()
 	}
-	// Posteriors that share their draws can be compared with fewer draws than separate runs.
+	// Posteriors that share their draws can be compared with fewer draws than posteriors
+	// that are sampled in separate runs.
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS, chains.Start = min(chains.Draws, 500), math.Min(chains.MinESS, 1000), best.Start
 	limit := cmp.Or(a.plan.s.MaxTime, patience)
@@ -88,8 +91,8 @@ func (a *assessment) share() error {
 	default:
 		return nil
 	}
-	// In one iteration a random walk moves less far than a sampler with gradients, but it
-	// makes many more iterations in the same time.
+	// In one iteration a random walk moves less far than a sampler that uses gradients,
+	// but in the same time it makes many more iterations.
 	walk := *best.Posterior
 	if frozen, ok := walk.Mesh.(probode.Frozen); ok {
 		walk.Mesh, walk.GridAt = probode.Adaptive(frozen), nil
@@ -133,9 +136,10 @@ func (a *assessment) shares(i int) bool {
 
 // The method weighted() computes weights with which the draws y of the accurate posterior
 // represent the posterior at step i. The argument raw holds log weights that have already
-// been computed, or is nil. Let q be the posterior of the draws. Then the effects of step
-// i are the differences between q and the reference minus the differences between q and
-// step i. The former are already known from the weights of y.
+// been computed, or is nil. Let q be the posterior from which the draws were made. Then
+// the effects of step i are the differences between q and the reference minus the
+// differences between q and step i. The differences between q and the reference are
+// already known from the weights of y.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])
 	d := *y

@@ -16,9 +16,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A TextTable has a header, rows with one cell per column, and notes below them. It may
-// also consist of notes only. Left lists the columns that contain words; the others
-// contain numbers.
+// A TextTable has a header, rows with one cell per column, and notes below them. A table
+// may also consist of notes only. Left lists the columns that contain words; all other
+// columns contain numbers.
 type TextTable struct {
 	Name   string // "modes", "steps", "alpha", "median", "interval", "bias", "sd", "accurate" or "remedies"
 	Header []string
@@ -64,7 +64,7 @@ func (a *Report) String() string {
 
 // Tables returns tables of the steps, the calibrated noise scales, the effects on each
 // parameter, the accurate posterior and the remedies, preceded by a table of the modes if
-// there are several. Empty tables are left out.
+// there are several modes. Tables without rows and notes are left out.
 func (a *Report) Tables() []TextTable {
 	bias := func(s Shift) string { return plusMinus(s.Bias, s.BiasSE, true) }
 	ratio := func(s Shift) string { return plusMinus(s.Ratio, s.RatioSE, false) }
@@ -77,9 +77,9 @@ func (a *Report) Tables() []TextTable {
 	return slices.DeleteFunc(all, func(t TextTable) bool { return t.Rows == nil && (t.Header != nil || t.Notes == nil) })
 }
 
-// If there is more than one mode, modeTable lists the modes at all steps and the modes of
-// the reference posterior; otherwise it says what the search at the first step may have
-// missed.
+// If there is more than one mode, modeTable lists the modes of the posteriors at all
+// steps and the modes of the reference posterior; otherwise it says what the search at
+// the first step may have missed.
 func (a *Report) modeTable() TextTable {
 	several := len(weighty(a.ReferenceModes)) > 1
 	for _, st := range a.Steps {
@@ -214,7 +214,7 @@ func (a *Report) alphaAt(st *Rung) (all []string) {
 	return all
 }
 
-// effectTable shows one number from each effect, with a row for each parameter and
+// effectTable shows one number for each effect, with a row for each parameter and
 // sampler.
 func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell func(Shift) string) TextTable {
 	t := TextTable{Name: name, Header: []string{title, "inference"}, Left: []int{0, 1}}
@@ -232,8 +232,8 @@ func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell fun
 				text := "–"
 				if inf := pick(st); inf != nil {
 					text = cell(of(inf.Effects[j]))
-					// The sampler may not suit every step; at the other steps a different
-					// one is used.
+					// Some samplers cannot be used at every step; where that is so, a
+					// different sampler is used.
 					if !slices.Contains(names, inf.Sampler) {
 						names = append(names, inf.Sampler)
 					}
@@ -290,7 +290,7 @@ func (a *Report) remedyTable() TextTable {
 	return t
 }
 
-// WriteCSV writes the rows of the verdict.
+// WriteCSV writes the rows of the verdict in CSV format.
 func (a *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"kind", "step", "run", "parameter", "mode", "value", "se", "limit", "verdict", "sentence"})

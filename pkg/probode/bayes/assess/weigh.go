@@ -11,23 +11,24 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// The accurate posterior p has no chains of its own. Instead, draws θᵢ from the posterior
-// p_h at a step h get the weights
+// No chains are run for the accurate posterior p. Instead, draws θᵢ from the posterior
+// p_h, computed with a step h, are given the weights
 //
 //	wᵢ ∝ p(Y | x(θᵢ)) / p(Y | Z_h(θᵢ)),
 //
-// where x is the accurate solution. With these weights the draws represent p. This costs
-// less than another chain, and it is more precise: the difference between two means over
-// the same draws,
+// where x is the accurate solution and Z_h is the solution with the step h. With these
+// weights the draws represent p. Reweighting costs less than another chain, and it is
+// more precise: the difference between two means over the same draws,
 //
 //	bias = mean θᵢ − mean wᵢθᵢ   (mean wᵢ = 1),
 //
-// has a Monte Carlo error that goes to zero with the bias. The difference between two
-// chains has the Monte Carlo errors of both, which would hide a small bias.
+// has a Monte Carlo error that tends to zero as the bias tends to zero. The difference
+// between the means of two chains is subject to the Monte Carlo errors of both chains,
+// which would hide a small bias.
 
-// The method weigh() computes an accurate solution at each draw in few that does not have
-// one yet. From the weights it then estimates the accurate posterior and the effects of
-// the solver's error. If it returns an error, k̂ is infinite.
+// The method weigh() computes an accurate solution at each draw in d.few at which there
+// is no such solution yet. From the weights it then estimates the accurate posterior and
+// the effects of the solver's error. If it returns an error, k̂ is infinite.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
@@ -56,7 +57,8 @@ func (s *sampling) weigh(d *draws) error {
 	return err
 }
 
-// rawWeights computes the log weight of each draw in few that does not have one yet.
+// rawWeights computes the log weight of each draw in d.few that does not have a weight
+// yet.
 func (s *sampling) rawWeights(d *draws) error {
 	from := 0
 	if d.raw != nil {
@@ -118,8 +120,8 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// The method effective() returns the effective sample size of the draws before they are
-// weighted, the smallest over the assessed parameters.
+// The method effective() returns the smallest effective sample size of any assessed
+// parameter, for the draws before they are weighted.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {
@@ -132,8 +134,8 @@ func (s *sampling) effective(d *draws) float64 {
 // posterior.
 func (d *draws) whole() bool { return d.weights != nil && d.missed < mostMissed }
 
-// kish returns the number of equally weighted draws that one weighted draw is worth on
-// average [Kish].
+// The method kish() returns the effective sample size of the weighted draws according to
+// [Kish], divided by their number.
 func (d *draws) kish() float64 {
 	var n, squares float64
 	for _, w := range slices.Concat(d.weights...) {
@@ -144,15 +146,15 @@ func (d *draws) kish() float64 {
 }
 
 // The method usable() reports whether the weights can be trusted in the regions that have
-// draws. This is so if k̂ is within its limit and the weighted draws have a large enough
-// effective sample size.
+// draws. They can be trusted if k̂ is within its limit and the weighted draws have a
+// large enough effective sample size.
 func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// The method tails() returns the weighted draws of parameter k, but replaces draws with
-// almost no weight by the median. Their tails are then those of the accurate posterior,
-// without the phantom modes of the solver.
+// The method tails() returns the weighted draws of parameter k, in which draws with
+// almost no weight are replaced by the median. The tails of the result are then those of
+// the accurate posterior, without the phantom modes of the posterior at step h.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)

@@ -13,7 +13,7 @@ import (
 
 // This file contains all the sentences that may appear in a report.
 
-// The sentences of rows.
+// These constants are the sentences in the rows of the verdict.
 const (
 	saidNoReference = "the accurate posterior is not known, because the reference fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
 	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws: add smaller steps, or use a method of higher order"
@@ -57,7 +57,7 @@ const (
 	saidSigma       = "if the size of the measurement errors is unknown, its estimate absorbs the solver's error (%s) and so hides a bad solver: intervals become wider and the fit still looks good; judge the step by %s, too"
 )
 
-// The notes of remedies.
+// These constants are the notes on remedies.
 const (
 	worseThanNothing = "worse than nothing"
 	noteUndecided    = "undecided"
@@ -98,8 +98,8 @@ func sayDistrust(r referenceError, threshold float64) string {
 }
 
 // sayWrongShare says that no draw is in the mode, or that the mode's share of the draws
-// differs from its share according to the Gaussian approximation. It returns "" if
-// neither is true.
+// differs from its share according to the Gaussian approximation. It returns "" if the
+// share of the draws is close to the Gaussian share.
 func sayWrongShare(m ModeShare) string {
 	if math.IsNaN(m.Visited) || !(max(m.Gaussian, m.Visited) > minor) {
 		return ""
@@ -114,9 +114,9 @@ func sayWrongShare(m ModeShare) string {
 	return ""
 }
 
-// Answer returns the verdict, one sentence on each line. It has two parts: the result
-// without sampling, and the result of sampling. The second part deals first with medians
-// and central intervals, and then with means and standard deviations.
+// Answer returns the verdict, one sentence on each line. The verdict has two parts: the
+// result without sampling, and the result of sampling. The result of sampling is given
+// first for medians and central intervals, and then for means and standard deviations.
 func (a *Report) Answer() string {
 	var b strings.Builder
 	a.sayCertificate(&b)
@@ -187,8 +187,8 @@ func (a *Report) doubt() string {
 }
 
 // sayCertificate writes the certificate of the largest step such that this step and all
-// smaller ones are certified. If not even the smallest step is certified, it says why
-// that step is not. It writes nothing if there are no certificates.
+// smaller ones are certified. If even the smallest step is not certified, sayCertificate
+// writes the reason. It writes nothing if there are no certificates.
 func (a *Report) sayCertificate(b *strings.Builder) {
 	at := len(a.Steps) - 1
 	for i := at; i >= 0 && a.Claim("certificate", a.Steps[i].String(), "").Verdict == Negligible; i-- {
@@ -213,8 +213,8 @@ func (a *Report) sayCertificate(b *strings.Builder) {
 	fmt.Fprintf(b, "D is %s.\n\nBy sampling: ", strings.Join(all, ", "))
 }
 
-// sayNext says what is wrong with step i, the smallest step that is not known to be small
-// enough.
+// sayNext says what is wrong at step i, which is the smallest step that is not known to
+// be small enough.
 func (a *Report) sayNext(b *strings.Builder, i int) {
 	st := &a.Steps[i]
 	d := st.Deterministic
@@ -299,8 +299,8 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 	return fmt.Sprintf("a verdict needs about %s draws from each chain; increase Settings.Weighed in proportion", twoDigits(e.Draws))
 }
 
-// sayMoments says what is known about means and standard deviations at the steps where
-// medians and central intervals are right.
+// sayMoments says what is known about means and standard deviations at the steps at which
+// the errors of medians and central intervals are negligible.
 func (a *Report) sayMoments(b *strings.Builder) {
 	var wrong, open, heavy []string
 	for _, q := range a.Params {
@@ -349,7 +349,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 }
 
 // sayBasis writes the threshold, the confidence and the numbers of draws on which the
-// verdict is based, and how many draws an undecided step needs.
+// verdict is based, and the number of draws that an undecided step needs.
 func (a *Report) sayBasis(b *strings.Builder) {
 	fmt.Fprintf(b, "Threshold %.3g; confidence %.6g %% for each number", a.Threshold, 100*a.Confidence)
 	if a.Looks > 1 {
@@ -440,8 +440,8 @@ func (a *Report) sayLargest(j int) string {
 // The method at() formats a point with the names of the parameters.
 func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
-// The function where() formats the θ of a mode. If there are many parameters, it shows
-// only those in which the modes differ most.
+// The function where() formats the θ of a mode. If there are many parameters, where()
+// shows only those in which the modes differ most.
 func where(names []string, theta []float64, all []ModeShare) string {
 	const most = 4
 	order := make([]int, len(theta))

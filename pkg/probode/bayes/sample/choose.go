@@ -21,7 +21,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A Plan is what Choose recommends for drawing from the posterior of an accurate solver.
+// A Plan is the recommendation of Choose: a solver and a sampler with which to draw from
+// the posterior.
 type Plan struct {
 	Posterior *bayes.Posterior // with a solver that is accurate enough, and with its modes
 	Sampler   Sampler
@@ -30,29 +31,31 @@ type Plan struct {
 }
 
 const (
-	// If the prediction of the data is off by a total of D measurement errors, each
-	// parameter is off by at most D posterior standard deviations, to first order. An
-	// error of 0.1 matters. A solver is accurate enough if D is at most 0.01 at the
-	// modes, and at most 0.05 at draws from their Gaussian approximations.
+	// Let D be the norm of the error of all predictions, each in units of its measurement
+	// error. To first order, this error shifts each parameter by at most D posterior
+	// standard deviations. A shift of 0.1 standard deviations matters. A solver is
+	// accurate enough if D is at most 0.01 at the modes, and at most 0.05 at draws from
+	// their Gaussian approximations.
 	mattersD = 0.1
 	roughD   = 10 * mattersD // for a climb
 
 	nearDraws     = 3    // draws around each mode at which solvers are compared
-	farDraws      = 20   // wider draws around each mode at which a solver must be stable
+	farDraws      = 20   // draws around each mode at which a solver must be stable
 	importance    = 100  // draws that show whether a mode is nearly Gaussian, or from which a start is chosen
-	nearlyNormal  = 0.25 // effective share of these draws above which it is
+	nearlyNormal  = 0.25 // a mode is nearly Gaussian if the effective share of these draws is larger
 	scattered     = 400  // draws from the prior that show whether there is mass far from the modes
-	muchElsewhere = 0.02 // mass far from the modes, in units of theirs, that random walks would miss
-	fewParameters = 12   // up to which random walks and independent proposals do well
-	mostTempered  = 15   // parameters up to which parallel tempering finds its way
+	muchElsewhere = 0.02 // mass far from the modes, relative to the mass of the modes, that random walks would miss
+	fewParameters = 12   // largest number of parameters for which random walks and independent proposals are efficient
+	mostTempered  = 15   // largest number of parameters for which parallel tempering is efficient
 )
 
 // Choose looks for the modes of p, for the cheapest solver that is accurate enough around
-// them, and for the sampler that suits what is known of the posterior: the number of its
-// modes, whether they are nearly Gaussian, and whether there are gradients. The search
-// for modes begins at the given points. If from is nil, it begins at draws from the prior
-// in up to 15 dimensions; in higher dimensions it begins at the nominal point or at the
-// medians of the priors. Other modes are then not looked for, and Why says so. Choose
+// them, and for a suitable sampler. The choice of the sampler depends on the number of
+// modes, on whether they are nearly Gaussian, and on whether the solutions have
+// derivatives. The search for modes begins at the points in the argument from. If this
+// argument is nil and there are up to 15 parameters, the search begins at draws from the
+// prior. With more parameters it begins only at the nominal point or, if there is none,
+// at the medians of the priors. Then other modes may be missed, and Why says so. Choose
 // uses only the fields Chains, Seed and Workers of s.
 //
 // The choice depends only on p, on the given points, and on s.Seed, so a run can be
@@ -78,8 +81,9 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	if err != nil {
 		return nil, err
 	}
-	// In a region where an explicit method is unstable on a grid that was frozen at the
-	// mode, the posterior would seem to vanish.
+	// If an explicit method is unstable in some region, on a grid that was frozen at the
+	// mode, the computed posterior density is zero there. So also check the solvers at
+	// extreme points.
 	far, err := extremes(ctx, p, found)
 	if err != nil {
 		return nil, err
@@ -96,7 +100,8 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 		plan.Sampler = DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}}
 		plan.Why = "delayed acceptance with an accurate solver, because " + solver
 	} else {
-		// The modes of p may be phantoms of its solver.
+		// Some modes of p may be phantoms caused by the error of its solver, so search
+		// again with the chosen solver.
 		var again [][]float64
 		for _, m := range found.Modes {
 			if m == found.Highest() || m.Mass > leastMass/100 {
@@ -177,9 +182,10 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 }
 
 // gaussianShare generates draws from a Student t distribution that has 5 degrees of
-// freedom and the location and shape of a mode. It weights them as a sample from the
-// posterior, and returns the effective share of these draws. In few dimensions it is near
-// 0.8 if the posterior is Gaussian.
+// freedom and the location and shape of a mode. It computes importance weights for these
+// draws with respect to the posterior, and returns their effective sample size as a
+// fraction of their number. In few dimensions this fraction is near 0.8 if the posterior
+// is Gaussian.
 func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	const degrees = 5
 	d := e.Dim()
@@ -202,10 +208,10 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 }
 
 // The function elsewhere() estimates the mass of the posterior far from the given modes,
-// in units of the mass of their Gaussian approximations: the mean likelihood of draws
-// from the prior that lie outside a wide ellipsoid around each mode. It detects plateaus
-// and broad modes, but not narrow ones. It is zero if no mode has a Gaussian
-// approximation.
+// relative to the mass of their Gaussian approximations. The estimate uses the likelihood
+// at those draws from the prior that lie outside a wide ellipsoid around each mode. It
+// detects plateaus and broad modes, but not narrow modes. The result is zero if no mode
+// has a Gaussian approximation.
 func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	d := e.Dim()
 	wide := math.Sqrt(4 * float64(d+8)) // radius in standard deviations: 6 for one parameter, 9.6 for 15
@@ -237,8 +243,9 @@ func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	return far
 }
 
-// The function around() sets u to a normal draw around a mode, with its Shape times scale².
-// It returns the squared distance in units of Shape, and whether there is a Shape.
+// The function around() sets u to a draw from the normal distribution around a mode,
+// whose covariance matrix is the Shape of the mode times scale². It returns the squared
+// Mahalanobis distance of the draw for this Shape, and whether the mode has a Shape.
 func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square float64, ok bool) {
 	var chol mat.Cholesky
 	if m.Shape == nil || !chol.Factorize(m.Shape) {
@@ -257,10 +264,11 @@ func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square f
 	return square, true
 }
 
-// accurateEnough returns p with the cheapest setup, among several, whose D is at most a
-// tenth of matters at the modes and at most half of matters around them, and which is
-// stable at the points in the argument far. It also describes the error in words. The
-// result is nil if there is no such setup; the description then says why.
+// accurateEnough returns p with the cheapest setup that is accurate enough: D is at most
+// a tenth of the argument matters at the modes and at most half of it around the modes,
+// and the solver is stable at the points in the argument far. It also returns a
+// description of the error in words. If there is no such setup, the returned posterior is
+// nil, and the description says why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64, far [][]float64) (*bayes.Posterior, string, error) {
 	best := found.Highest()
 	if best.U == nil {
@@ -344,8 +352,9 @@ func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 	return append(points, drawsAround(e, found, nearDraws, probode.Stream(0x64726177))...)
 }
 
-// drawsAround returns n draws around each mode that the function heavy() selects, with
-// its Shape as their covariance, except for draws outside the support of the prior.
+// drawsAround returns n draws around each mode that the function heavy() selects. The
+// covariance matrix of these draws is the Shape of the mode. Draws outside the support of
+// the prior are left out.
 func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (points [][]float64) {
 	u := make([]float64, e.Dim())
 	for _, m := range heavy(found) {
@@ -360,9 +369,9 @@ func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (p
 }
 
 // The function extremes() returns points that chains may reach, and at which the
-// likelihood is not negligible: points that differ from the highest mode in one
-// coordinate, which is near an end of the support of its prior, and draws around the
-// modes, as wide as their Shape. Quantiles stand for the ends of an unbounded support.
+// likelihood is not negligible: draws around the modes, with the Shape of the mode as
+// their covariance matrix, and points that differ from the highest mode in one
+// coordinate, which is replaced by the 1 % or the 99 % quantile of its prior.
 func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (points [][]float64, err error) {
 	const negligible = 200 // below the log-likelihood at the mode: other parameters may make up for less
 	e, err := bayes.NewDensity(ctx, p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
@@ -394,7 +403,8 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 	return points, ctx.Err()
 }
 
-// A ruler measures the errors of solvers at some θ, in units of the measurement errors.
+// The type ruler measures the errors of solvers at some θ, in units of the measurement
+// errors.
 type ruler struct {
 	points   [][]float64
 	modes    int // how many of points are modes
@@ -402,8 +412,8 @@ type ruler struct {
 	data     [][]shape.Datum
 }
 
-// newRuler solves the equations accurately at the points. Points at which that fails are
-// left out, unless they are modes.
+// newRuler solves the equations accurately at the points. Points at which the equations
+// cannot be solved are left out. If this happens at a mode, newRuler returns an error.
 func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes int) (*ruler, error) {
 	fine, err := e.With(probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {
@@ -426,8 +436,8 @@ func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes i
 	return r, nil
 }
 
-// The method measure() returns two numbers: the largest D at the modes, and the largest D
-// at the other points. It is infinite where e cannot be solved.
+// The method measure() returns the largest D at the modes, and the largest D at the other
+// points. D is infinite at points where the equations of e cannot be solved.
 func (r *ruler) measure(ctx context.Context, e *bayes.Density) (at, near float64) {
 	defer e.Bind(ctx)()
 	for i, theta := range r.points {
@@ -447,9 +457,9 @@ func (r *ruler) measure(ctx context.Context, e *bayes.Density) (at, near float64
 	return at, near
 }
 
-// Check compares the solver of the plan with an accurate one at some of the last draws.
-// It returns a sentence, which begins with "caution" if the error is large enough to
-// matter.
+// Check compares the solver of the plan with an accurate solver at some of the last
+// draws. It returns a sentence, which begins with "caution" if the error is large enough
+// to matter.
 func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	const compared = 20
 	all := chains.Pooled()

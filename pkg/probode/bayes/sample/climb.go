@@ -21,8 +21,8 @@ const (
 )
 
 // The function climb() looks for modes, starting from the given points. Unlike modes.Find
-// it does not search everywhere, and takes the shapes from the Fisher information. This
-// costs little more than a few solves for each parameter.
+// it does not search the whole prior, and it obtains the shapes of the modes from the
+// Fisher information. Its cost is little more than a few solves for each parameter.
 func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Modes, error) {
 	out := &bayes.Modes{Searches: len(from)}
 	var failed error
@@ -73,8 +73,8 @@ func middle(p *bayes.Posterior) []float64 {
 	return theta
 }
 
-// ascend climbs from theta to a mode, with a solver that is roughly accurate there. It
-// also returns the Fisher information at the mode.
+// The function ascend() climbs from theta to a mode, with a solver that is roughly
+// accurate at theta. It also returns the Fisher information at the mode.
 func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mode, *mat.SymDense, error) {
 	q, _, err := accurateEnough(ctx, p, &bayes.Modes{Modes: []*bayes.Mode{{Theta: theta, U: theta}}}, roughD, nil)
 	if err != nil {
@@ -110,9 +110,10 @@ func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mo
 	return m, c.Information, nil
 }
 
-// invert sets the shape of a mode from the information there, and returns the logarithm
-// of the determinant of the shape. In directions in which the standard deviation is above
-// widestSD, it is reduced to widestSD, and the mode then has no Cov.
+// The function invert() sets the shape of a mode to the inverse of the Fisher information
+// there, and returns the logarithm of the determinant of the shape. If the standard
+// deviation in some direction is above widestSD, it is reduced to widestSD, and Cov
+// remains nil.
 func invert(m *bayes.Mode, information *mat.SymDense) (logDet float64) {
 	d := len(m.U)
 	var eigen mat.EigenSym

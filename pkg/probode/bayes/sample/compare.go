@@ -13,10 +13,10 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A Measurement holds the draws of one sampler from a posterior, and their cost.
+// A Measurement holds the draws that one sampler made from a posterior, and their cost.
 type Measurement struct {
-	// Sampler is the sampler that generated the draws: the given one, or the one that its
-	// Prepare returned.
+	// Sampler is the sampler that generated the draws: the given sampler, or the sampler
+	// returned by its method Prepare.
 	Sampler Sampler
 	Chains  *mcmc.Chains
 
@@ -31,7 +31,7 @@ type Measurement struct {
 	ESS     float64
 
 	// Work is the work of the whole run, without the search for modes, and Prepared is
-	// the work of that search. The unit is one solution of all equations, as for Solves.
+	// the work of that search. Both are in units of one solution of all equations.
 	Work, Prepared float64
 
 	// Seconds is the duration of the whole run with the available workers: preparation,
@@ -52,13 +52,14 @@ func (r Measurement) rate() float64 { return r.ESS / r.Seconds }
 // A Comparison holds the results of several samplers.
 type Comparison []Measurement
 
-// Compare draws from p with each of the samplers in turn, with the same settings. Since
-// the seed is the same, so are the starts and the random numbers for the proposals of θ.
-// The results contain the work per draw, and the effective number of draws.
+// Compare draws from p with each of the samplers in turn, with the same settings. The
+// seed is the same for all samplers, so they also have the same starting points and the
+// same random numbers for the proposals of θ. The results contain the work per draw, and
+// the effective number of draws.
 //
-// The samplers need not draw from the same distribution; the documentation of each says
-// from which one it draws. An error names the sampler in which it occurred. The results
-// of the samplers before this one are also returned.
+// The samplers need not draw from the same distribution; the documentation of each
+// sampler states its stationary distribution. An error names the sampler in which it
+// occurred. In that case Compare also returns the results of the earlier samplers.
 func Compare(ctx context.Context, p *bayes.Posterior, samplers []Sampler, s mcmc.Settings) (Comparison, error) {
 	var out Comparison
 	for _, sampler := range samplers {
@@ -72,7 +73,7 @@ func Compare(ctx context.Context, p *bayes.Posterior, samplers []Sampler, s mcmc
 	return out, nil
 }
 
-// Measure draws from p with the sampler, like Run, and records the cost.
+// Measure draws from p with the sampler, as Run does, and records the cost.
 func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (Measurement, error) {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
@@ -83,7 +84,8 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 
 // More continues the same chains until each has the given number of draws, and returns
 // all draws, beginning with the earlier ones. The draws are the same as in one run of
-// that length. r does not change; do not call More on it again.
+// that length. The Measurement r does not change, but More must not be called on it
+// again.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
 		return r, errors.New("sample: Measurement.More: this result does not come from Measure")
@@ -91,8 +93,8 @@ func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	return r.job.measure(ctx, draws)
 }
 
-// The method measure() runs the job, or continues it to the given number of draws if that
-// is positive.
+// The method measure() runs the job. If the argument draws is positive, it continues the
+// job to that number of draws.
 func (job *job) measure(ctx context.Context, draws int) (Measurement, error) {
 	chains, err := job.run(ctx, draws)
 	if err != nil {
@@ -118,8 +120,7 @@ func (job *job) measure(ctx context.Context, draws int) (Measurement, error) {
 	return r, nil
 }
 
-// String returns the costs as a table for a terminal, followed by k̂ if there are
-// weights.
+// String returns the costs as a text table, followed by k̂ if the draws have weights.
 func (c Comparison) String() string {
 	rows := [][]string{{"", "solves/draw", "ESS", "ESS/1000", "ESS/1000", "ESS/s"}, {"", "", "", "draws", "solves", ""}}
 	for _, r := range c {

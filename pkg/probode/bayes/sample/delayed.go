@@ -10,11 +10,11 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// DelayedAcceptance moves θ by the Metropolis algorithm in two stages, each with its own
-// Setup. The second stage determines the distribution. Its equations are solved only for
-// moves that the first, cheaper stage has accepted [Christen & Fox 2005]. The prediction
-// of the first stage at θ′ is its solution there, corrected by its error at the present
-// θ,
+// DelayedAcceptance updates θ with the Metropolis algorithm in two stages, each with its
+// own Setup. The second setup determines the stationary distribution. The equations are
+// solved with this setup only for moves that the first, cheaper stage has accepted
+// [Christen & Fox 2005]. The prediction of the first stage at θ′ is its solution there,
+// corrected by the error of this stage at the current θ,
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
@@ -26,42 +26,45 @@ import (
 //	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
 //	                               a(θ′, θ) = min(1, p*′(θ) q(θ′|θ) / p(θ′) q(θ|θ′)),
 //
-// So the size of the error of the first stage does not matter; only its change from θ to
-// θ′ does.
+// So the efficiency does not depend on the error of the first stage itself, but only on
+// how much this error changes from θ to θ′.
 //
 // Stationary distribution: exactly p₀(θ | Y) with the second setup. With Noise it is p(θ,
-// ξ | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. This
-// requires that every move that the second stage would accept has a fair chance of
-// passing the first. Suppose that the first stage fails, or that its density almost
-// vanishes, in a part of the posterior with the second setup. Then moves into this part
-// have no such chance: the chain does not enter it, and the draws do not show that it
-// exists. So the sampler tests this requirement: of the moves that the first stage
-// rejects, the second stage examines one in two during burn-in, and one in sixteen later.
-// A move is lost if the two stages accept it with less than a tenth of the probability
-// with which plain Metropolis would accept it. If more than one in 200 of the moves that
-// plain Metropolis would accept are lost, the chain continues with only the second stage,
-// and Chains.Notes say at which iteration this began.
+// ξ | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. The
+// chain converges in practice only if the first stage does not reject nearly all moves to
+// some region that the second stage would accept. Suppose that the first stage fails, or
+// that its density almost vanishes, in a region in which the posterior with the second
+// setup has mass. Then nearly all moves into this region are rejected: the chain does not
+// enter it, and the draws do not show that it exists. The sampler therefore checks the
+// first stage: of the moves that this stage rejects, the second stage examines one in two
+// during burn-in, and one in sixteen later. A move is called lost if the two stages
+// accept it with less than a tenth of the probability with which plain Metropolis would
+// accept it. If more than one in 200 of the moves that plain Metropolis would accept are
+// lost, the chain continues with only the second stage, and a note in Chains.Notes gives
+// the iteration at which this begins.
 //
-// Cost: one solve of the first stage for each draw, and one of the second stage for each
-// move that the first accepts. It accepts fewer moves than Deterministic, because the
-// first stage rejects some moves that the second would accept. If the error of the first
-// stage varies greatly over the posterior, a chain may stay for a long time at a θ with a
-// low density, and R̂ is then large. In that case use a smaller step for the first stage.
-// Chains.Notes say how many solves of the second stage were saved. If few moves are
-// accepted, many solves are saved. This is the case for a random walk in many dimensions
-// or in a curved posterior. If half of the moves are accepted, as with the default
-// proposals in a nearly Gaussian posterior, at most half of the solves are saved, and
-// Deterministic is as good. With Noise each move of ξ needs a solve of the second stage.
+// Cost: one solve of the first stage for each draw, and one solve of the second stage for
+// each move that the first stage accepts. DelayedAcceptance accepts fewer moves than
+// Deterministic, because the first stage rejects some moves that the second stage would
+// accept. If the error of the first stage varies greatly over the posterior, a chain may
+// stay for a long time at a θ with a low density, and R̂ is then large. In that case use
+// a smaller step for the first stage. Chains.Notes say how many solves of the second
+// stage were saved. Many solves are saved if few moves are accepted, as by a random walk
+// in many dimensions or in a curved posterior. If half of the moves are accepted, as with
+// the default proposals in a nearly Gaussian posterior, at most half of the solves are
+// saved, and Deterministic is as efficient. With Noise each move of ξ needs a solve of
+// the second stage.
 type DelayedAcceptance struct {
-	// First is the setup of the first stage. If its Method or Mesh is nil, that of the
-	// posterior is used. If Second is given, the zero value stands for the posterior's
-	// setup. Otherwise it stands for the posterior's setup with steps twice as long.
+	// First is the setup of the first stage. If its Method or Mesh is nil, the Method or
+	// Mesh of the posterior is used. If Second is given, the zero value of First stands
+	// for the posterior's setup. Otherwise the zero value stands for the posterior's
+	// setup with steps twice as long.
 	First probode.Setup
 
 	// Second is the setup of the second stage, such as the one from reference.Accurate;
 	// the zero value stands for the setup of the posterior. If Second is given, the
-	// chains start at the modes of the posterior whose equations Second solves, and Noise
-	// is ignored.
+	// chains start at the modes of the posterior computed with this setup, and Noise is
+	// ignored.
 	Second probode.Setup
 
 	// If Noise is true, the sampler also moves ξ.
@@ -141,8 +144,8 @@ func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) 
 	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
 }
 
-// The function with() returns the density of a stage. Check has already constructed this
-// density once, so no error is expected.
+// The function with() returns the density with the setup of a stage. The method Check has
+// already constructed this density without an error, so no error is expected.
 func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	d, err := e.With(s)
 	if err != nil {
@@ -161,10 +164,11 @@ type delayed struct {
 	spared    int       // number of moves that the first stage has rejected
 
 	// These fields test the first stage. The field plain is the sum of the probabilities
-	// with which plain Metropolis would accept the moves. The field lost is the sum over
-	// those moves that the two stages accept with less than a tenth of that probability,
-	// and refused is the number of these moves. The field alone is the iteration from
-	// which the first stage is no longer used, or zero while it is used.
+	// with which plain Metropolis would accept the moves. The field lost is the sum of
+	// these probabilities over the lost moves, and refused is the number of lost moves:
+	// those that the two stages accept with less than a tenth of the probability of plain
+	// Metropolis. The field alone is the iteration from which the first stage is no
+	// longer used, or zero while it is used.
 	plain, lost float64
 	refused     int
 	alone       int
@@ -174,8 +178,8 @@ const (
 	// Of the moves that the first stage rejects, one in soonTested is tested during
 	// burn-in and one in laterTested after it.
 	soonTested, laterTested = 2, 16
-	// mostLost is the largest fraction of moves that may be lost. At least leastRefused
-	// lost moves must have been seen before the first stage is abandoned.
+	// mostLost is the largest fraction of moves that may be lost. The first stage is
+	// abandoned only after at least leastRefused lost moves.
 	mostLost, leastRefused = 0.005, 3
 )
 
@@ -200,7 +204,7 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepCoarse stores the predictions that the first stage computed last, as its
+// keepCoarse stores the last predictions that the first stage has computed as its
 // predictions at the current θ.
 func (k *delayed) keepCoarse() {
 	copy(k.fitCoarse, k.coarse.Expected())
@@ -223,9 +227,9 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	s := k.state
 	logq := s.walk.Propose(s.uNew, s.u, rng)
 	s.stats.Proposed++
-	// The proposal adapts to the probability of acceptance in the second stage, or to
-	// zero if a move does not reach that stage. The mean of these numbers is the
-	// probability of acceptance.
+	// The proposal is adapted with the probability of acceptance in the second stage, or
+	// with zero if the first stage rejects the move. The expectation of this number is
+	// the probability that both stages accept the move.
 	probability := 0.0
 	first := math.Inf(-1) // log a(θ, θ′)
 	lp := s.e.Constrain(s.thetaNew, s.uNew)
@@ -266,9 +270,9 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 }
 
 // The method second() evaluates the second stage at the proposed θ′, where the log prior
-// is lp. It returns three numbers. The result ll is the log likelihood there, or NaN if
-// the solve fails. The result ratio is the log acceptance ratio of plain Metropolis. The
-// result back is log a(θ′, θ), which is −∞ if the first stage has failed.
+// is lp. The result ll is the log likelihood at θ′, or NaN if the solve fails. The result
+// ratio is the log acceptance ratio of plain Metropolis. The result back is log a(θ′, θ),
+// which is −∞ if the first stage has failed.
 func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	s := k.state
 	ll, err := s.like(s.thetaNew, s.xi)
@@ -282,9 +286,9 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	return ll, ratio, back
 }
 
-// The method test() counts a move with the given weight, and ends the use of the first
-// stage if too many moves are lost. Plain Metropolis accepts the move with probability
-// min(1, eʳ), where r is ratio. The two stages accept it with probability min(a(θ, θ′),
+// The method test() counts a move with the given weight, and abandons the first stage if
+// too many moves are lost. Plain Metropolis accepts the move with probability min(1, eʳ),
+// where r is the argument ratio. The two stages accept it with probability min(a(θ, θ′),
 // eʳ a(θ′, θ)).
 func (k *delayed) test(ratio, first, back, weight float64) {
 	plain := math.Exp(min(0, ratio))
@@ -301,7 +305,7 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 // The method right() returns the log likelihood for the corrected predictions at theta,
 // or −Inf if it is NaN. The argument coarse holds the predictions of the first stage at
 // theta. The arguments fine and elsewhere hold the predictions of the second and of the
-// first stage at another θ; their difference is the correction.
+// first stage at another θ; the difference between them is the correction.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

@@ -2,8 +2,8 @@
 //
 // Choose looks for a solver and a sampler that suit a posterior. Run keeps the draws in
 // memory, and Store writes them to files. Compare runs several samplers on one model.
-// Reweight gives weights to draws made with a coarse solver, so that they represent the
-// posterior of an accurate one.
+// Reweight computes weights for draws made with a coarse solver, so that the weighted
+// draws represent the posterior computed with an accurate solver.
 //
 //	sampler              stationary distribution     solves for each draw    when to use it
 //	DelayedAcceptance    p₀(θ | Y) of an accurate    1, and an accurate one  with reference.Accurate for a given solver; or with
@@ -21,9 +21,10 @@
 //	ExpectedLikelihood   near p(θ | Y)               2 N                     to compare with Conrad et al.
 //	RedrawOnAccept       depends on the proposal     1 to 2                  to reproduce Figure 2 of the paper
 //
-// Package marginal adds Fenrir and DALTON, which draw from p(θ | Y) with a Gaussian
-// filter, and need one or two solves for each draw.
+// Package marginal contains two more samplers, Fenrir and DALTON, which draw from p(θ |
+// Y) by means of a Gaussian filter, with one or two solves for each draw.
 //
-// All but the last two are exact: up to Monte Carlo error, their draws have the stated
-// distribution. For Reweighted the Monte Carlo error includes the error of the weights.
+// All samplers except ExpectedLikelihood and RedrawOnAccept are exact: up to Monte Carlo
+// error, their draws have the stationary distribution in the table. For Reweighted the
+// Monte Carlo error includes the error of the weights.
 package sample

@@ -12,10 +12,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// An estimator estimates the likelihood p(Y | θ) without bias. It chooses one path with a
-// probability proportional to its weight, and stores the expected values of the data on
-// this path in the density. As the number of paths grows, the distribution of the chosen
-// path tends to p(Z | θ, Y).
+// An estimator computes an unbiased estimate of the likelihood p(Y | θ). It also chooses
+// one of the paths with a probability proportional to its weight, and stores the expected
+// values of the data on this path in the density. As the number of paths grows, the
+// distribution of the chosen path tends to p(Z | θ, Y).
 type estimator struct {
 	*state
 	particles  int
@@ -37,8 +37,8 @@ type swarm struct {
 	moves   bool // the grid, and so the stages, depend on θ
 	rows    int  // number of earlier rows that the continuation of a path needs
 	z, next [][]float64
-	// memory and nextMemory contain the past values that the method stores for each
-	// path (see probode.Solver.MemoryLen).
+	// The fields memory and nextMemory contain the past values that the method stores for
+	// each path (see probode.Solver.MemoryLen).
 	memory, nextMemory [][]float64
 	fit                [][]float64
 	ancestor           [][]int // by stage, the ancestors of the particles of the next stage
@@ -57,7 +57,8 @@ func newEstimator(s *state, correlated bool) *estimator {
 	for i, x := range s.e.Posterior().Experiments {
 		r := s.e.Part(i)
 		m.xi = append(m.xi[:0], make([]float64, max(len(m.xi), r.NoiseLen()))...)
-		// Interpolation uses as many earlier grid points as the order of the method.
+		// The number of earlier grid points that interpolation uses is equal to the order
+		// of the method.
 		w := swarm{data: x.Data, d: x.Problem.Dim(), rows: 2 + r.Grid().Solver().Method().Order()}
 		w.moves = slices.ContainsFunc(x.Problem.Events, func(e probode.Event) bool { return e.When != nil })
 		w.plan(r.Grid().Interpolator())
@@ -69,7 +70,7 @@ func newEstimator(s *state, correlated bool) *estimator {
 	return m
 }
 
-// plan sets the stages for the present grid.
+// The method plan() determines the stages for the current grid.
 func (w *swarm) plan(at *probode.Interpolator) {
 	rows := make([]int, len(w.data.T))
 	for n := range rows {
@@ -88,8 +89,9 @@ func (w *swarm) plan(at *probode.Interpolator) {
 	}
 }
 
-// follow moves the grid of r to theta, and sets the stages for it. Events at times that
-// depend on θ move the grid points that a datum needs.
+// The method follow() adapts the grid of r to theta, and determines the stages for this
+// grid. The grid points needed for a datum depend on θ if the times of events depend on
+// θ.
 func (w *swarm) follow(r *bayes.Part, theta []float64) error {
 	if err := r.Solve(w.z[0], w.memory[0], theta, nil, 0, 0); err != nil { // no step
 		return err
@@ -102,7 +104,7 @@ func (w *swarm) follow(r *bayes.Part, theta []float64) error {
 	return nil
 }
 
-// resize allocates memory for the given number of particles.
+// The method resize() allocates memory for the given number of particles.
 func (m *estimator) resize(particles int) {
 	m.particles = particles
 	m.logw = make([]float64, particles)
@@ -240,7 +242,7 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 			m.logw[j] = equal
 		}
 	}
-	// Choose a particle of the last stage, and follow its ancestors.
+	// Choose a particle of the last stage, and trace its ancestors.
 	total, k := math.Inf(-1), 0
 	for j, lw := range m.logw {
 		if math.IsInf(lw, -1) {
@@ -262,11 +264,11 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 	return sum, u, nil
 }
 
-// resample replaces the particles after stage g by the same number of particles of equal
-// weight. The resampling is systematic: particle j descends from the particle at which
-// the cumulative weight passes (v + j)/N. If correlated is true, the particles are first
-// sorted by their first component, so that after a slight change of θ or U the new
-// ancestor of a particle is close to the old one.
+// The method resample() replaces the particles after stage g by the same number of
+// particles of equal weight. The resampling is systematic: particle j descends from the
+// particle at which the cumulative weight passes (v + j)/N. If correlated is true, the
+// particles are first sorted by their first component, so that after a slight change of θ
+// or U the new ancestor of a particle is close to the old one.
 func (m *estimator) resample(w *swarm, g int, v float64) {
 	to, d := w.stages[g].to, w.d
 	for j := range m.order {

@@ -9,29 +9,32 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// ExpectedLikelihood is Monte Carlo within Metropolis. In each iteration it estimates the
-// likelihood with ξ integrated out, both at the present θ and at the proposed one. Each
-// estimate is a mean over M new paths [Conrad et al. 2017; O'Neill et al. 2000],
+// ExpectedLikelihood is the algorithm known as Monte Carlo within Metropolis. In each
+// iteration it estimates the likelihood with ξ integrated out, both at the current θ and
+// at the proposed θ′. Each estimate is a mean over M new paths [Conrad et al. 2017;
+// O'Neill et al. 2000],
 //
 //	L̂(θ) = (1/M) Σ_{m=1}^M p(Y | Z(θ, ξ⁽ᵐ⁾)),   ξ⁽ᵐ⁾ ~ p(ξ),
 //	accepted with  min(1, L̂(θ′) p(θ′) q(θ|θ′) / L̂(θ) p(θ) q(θ′|θ)).
 //
 // Stationary distribution: an approximation of p(θ | Y) that depends on the proposal and
-// is usually wider than p(θ | Y) itself. This is a noisy Metropolis chain. Its
-// distribution tends to p(θ | Y) as M → ∞, at a rate of 1/M once the variance of log L̂
-// is below one. If that variance is large, the distribution is far from p(θ | Y).
-// Medina-Aguayo et al. (2016) give conditions under which a stationary distribution
-// exists. Unlike PseudoMarginal, it does not get stuck at an estimate that is too high.
+// is usually wider than p(θ | Y) itself. The sampler is a noisy Metropolis chain, whose
+// distribution tends to p(θ | Y) as M → ∞. Its error decreases as 1/M once the variance
+// of log L̂ is below one. If that variance is large, the distribution is far from p(θ |
+// Y). Medina-Aguayo et al. (2016) give conditions under which a stationary distribution
+// exists. Unlike PseudoMarginal, ExpectedLikelihood does not get stuck when an estimate
+// of the likelihood is too high.
 //
 // Cost: 2M solves and 2M × N × d standard normal numbers for each draw. With the same
 // number of paths, that is twice the cost of PseudoMarginal, whose distribution is exact.
-// Use it to reproduce published results that were obtained in this way.
+// Use ExpectedLikelihood to reproduce published results that were obtained with this
+// algorithm.
 type ExpectedLikelihood struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Paths is M; zero means 10.
+	// Paths is the number M of paths in each estimate; zero means 10.
 	Paths int
 }
 
@@ -45,8 +48,8 @@ func (s ExpectedLikelihood) Check(d *bayes.Density) error {
 	return noisy(s, d)
 }
 
-// Target returns a Target with NoTarget, because the distribution depends on the
-// proposal.
+// Target returns a Target whose Distribution is NoTarget, because the stationary
+// distribution depends on the proposal.
 func (s ExpectedLikelihood) Target() Target { return Target{} }
 
 // Kernel returns the kernel of one chain.
@@ -80,7 +83,7 @@ func (k *expected) Step(rng *rand.Rand) {
 }
 
 // The method estimate() returns the logarithm of the estimated likelihood. The estimate
-// is the product, over all experiments, of the mean likelihood of k.paths paths.
+// is the product, over all experiments, of the mean likelihood over k.paths paths.
 func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	var sum float64
 	for i := range k.e.Posterior().Experiments {
@@ -111,8 +114,7 @@ func (k *expected) meanOf(r *bayes.Part, theta []float64) (float64, error) {
 		if math.IsInf(ll, -1) {
 			continue
 		}
-		// The path is chosen, replacing the previous choice, with probability w_j/(w₁ + …
-		// + w_j).
+		// Path j replaces the path chosen so far with probability w_j/(w₁ + … + w_j).
 		total = logAdd(total, ll)
 		if k.chance.accept(ll-total, k.latent) {
 			copy(chosen, r.Expected())

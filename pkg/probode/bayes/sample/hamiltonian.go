@@ -14,24 +14,25 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Hamiltonian moves θ and ξ together by a form of Hamiltonian Monte Carlo that leaves
+// Hamiltonian updates θ and ξ together by a form of Hamiltonian Monte Carlo that leaves
 // N(0, I), the prior of ξ, invariant (see mcmc.Hamiltonian). It uses the gradient of the
-// log likelihood with respect to both, which one backward pass through the steps
-// computes.
+// log likelihood with respect to θ and ξ, which is computed by one backward pass through
+// the steps of the solver.
 //
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
 // chain that moves one with the other fixed mixes very slowly. But the data inform only a
 // few directions of ξ: between two observation times, ξ affects the later states only
-// through the state at the second of these times. So for each observation time there are
-// no more informed directions than components of the state (see shape.Informed), and in
-// all other directions ξ follows its prior. The coordinates v in the informed directions
-// are N(0, 1) under the prior. Fisher scoring finds a Gaussian approximation of the
-// posterior of (θ, v), which sets the scales of the moves.
+// through the state at the second of these times. So for each observation time the number
+// of informed directions is at most the number of components of the state (see
+// shape.Informed). In all other directions the distribution of ξ is its prior. Under the
+// prior the coordinates v in the informed directions have the distribution N(0, I). A
+// Gaussian approximation of the posterior of (θ, v), found by Fisher scoring, determines
+// the scales of the moves.
 //
-// The approximation is not needed for the draws to be correct. If there is none, if the
-// path of the solver has no gradient with respect to ξ, if there are several modes, or if
-// the noise hardly makes the posterior of θ wider, then PCNWithinGibbs draws instead, and
-// a note says so.
+// The draws are correct even if the approximation is poor. If there is no approximation,
+// if the path of the solver has no gradient with respect to ξ, if there are several
+// modes, or if the noise hardly makes the posterior of θ wider, then PCNWithinGibbs is
+// used instead, and a note says so.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw, or one
 // solve for most draws if the approximation is good. The zero value is ready for use.
@@ -46,8 +47,8 @@ func (s Hamiltonian) Check(d *bayes.Density) error { return noisy(s, d) }
 // Target returns p(θ, ξ | Y).
 func (Hamiltonian) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
 
-// BurnIn returns 300 iterations, whatever the number of parameters, because the shape of
-// the mode is known.
+// BurnIn returns 300. The number of iterations need not increase with the number of
+// parameters, because the shape of the posterior near the mode is known.
 func (Hamiltonian) BurnIn(int) int { return 300 }
 
 // Prepare searches for the Gaussian approximation.
@@ -58,8 +59,8 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	}
 	e, p := d.Clone(), d.Posterior()
 	defer e.Bind(ctx)()
-	// An error other than the cancellation of ctx does not stop the run, because the
-	// caller may have supplied the starting points.
+	// If the search for modes fails, the run continues, because the caller may have
+	// supplied the starting points. Only the cancellation of ctx ends the run.
 	found, err := modes()
 	switch {
 	case ctx.Err() != nil:
@@ -90,19 +91,20 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	return s, []string{fmt.Sprintf("θ and ξ are moved together, with proposals from a Gaussian approximation around %s, in which the data inform %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
 }
 
-// littleWider is the factor below which it does not pay to move θ and ξ together. With
-// backward Euler on FitzHugh–Nagumo the factor is 6.0, 2.3 and 1.3 at h = 0.05, 0.02 and
-// 0.01, and the rate of effective draws is 11, 2.5 and 1.1 times that of PCNWithinGibbs.
+// If noise increases the variance of no parameter by a factor of more than littleWider,
+// it is not worth moving θ and ξ together. With backward Euler on FitzHugh–Nagumo the
+// largest factor is 6.0, 2.3 and 1.3 at h = 0.05, 0.02 and 0.01, and Hamiltonian
+// generates 11, 2.5 and 1.1 times as many effective draws per second as PCNWithinGibbs.
 const littleWider = 1.2
 
 // mostInformed is the largest number of directions of ξ in a Gaussian approximation.
 const mostInformed = 90
 
-// findInformed searches for the Gaussian approximation from the mode u of the posterior
-// without noise. The informed directions are computed at a point (θ, ξ), and are
-// recomputed whenever the search has moved to another point. It returns nil if there is
-// no approximation, because the density is not smooth or does not determine all
-// parameters.
+// findInformed searches for the Gaussian approximation, starting from the mode u of the
+// posterior without noise. The informed directions are computed at a point (θ, ξ), and
+// are recomputed whenever the search has moved to another point. It returns nil if there
+// is no approximation, either because the density is not smooth or because the data do
+// not determine all parameters.
 func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *gaussian) {
 	const rounds = 3
 	theta, xi := make([]float64, e.Dim()), make([]float64, e.NoiseLen())
@@ -150,9 +152,9 @@ func (s Hamiltonian) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kern
 	return k
 }
 
-// newHamiltonian returns a kernel with ξ = 0. During burn-in the kernel learns the mean
-// and the covariance of the first parameters, conditional on the other coordinates; the
-// argument learned is the number of these parameters.
+// newHamiltonian returns a kernel with ξ = 0. During burn-in the kernel estimates the
+// mean and the covariance of the first few parameters, conditional on the other
+// coordinates; the argument learned is the number of these parameters.
 func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, learned, burnIn int) *hamiltonian {
 	k := &hamiltonian{natural: newNatural(e), gaussian: g}
 	k.Hamiltonian = mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: precision, Learned: learned}
@@ -160,8 +162,8 @@ func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, lear
 }
 
 // The type hamiltonian is the kernel of Hamiltonian and SplitHMC. Its coordinates are (θ,
-// v, ζ), where ζ has as many elements as ξ. It obtains ξ from ζ by replacing the
-// components in the informed directions by v.
+// v, ζ), where ζ has as many elements as ξ. The vector ξ is obtained from ζ by replacing
+// the components in the informed directions by v.
 type hamiltonian struct {
 	mcmc.Hamiltonian
 	natural
@@ -203,8 +205,8 @@ func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	return logp, err
 }
 
-// Init places the chain at θ = x, with v at the mean of the Gaussian approximation and
-// the rest of ξ drawn from its prior.
+// Init places the chain at θ = x. It sets v to the mean of the Gaussian approximation,
+// and draws ζ from the prior of ξ.
 func (k *hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	d, n := len(x), len(k.mean)
 	y := make([]float64, n+len(k.xi))

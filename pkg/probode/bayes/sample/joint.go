@@ -16,18 +16,18 @@ import (
 )
 
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that moves one with the other fixed mixes very slowly. The data determine how ξ
-// drifts, and the sums of ξ over intervals of time describe this drift:
+// chain that moves one with the other fixed mixes very slowly. The data inform the
+// averages of ξ over intervals of time, which are represented by the scaled sums
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,
 //
-// There is one sum for each component and each block b of n_b steps. Under the prior the
-// sums are independent N(0, 1). The posterior of (θ, v) is close to a Gaussian that
-// Fisher scoring finds with a few hundred solves, and proposals from it are nearly
-// independent draws.
+// with one sum for each component and each block b of n_b steps. Under the prior the sums
+// are independent N(0, 1). The posterior of (θ, v) is close to a Gaussian distribution,
+// which Fisher scoring finds with a few hundred solves. Proposals from this distribution
+// are nearly independent draws.
 
-// The type gaussian is this approximation N(m, (UᵀU)⁻¹) of the distribution of (θ, v),
-// with θ on the unconstrained scale.
+// The type gaussian is a Gaussian approximation N(m, (UᵀU)⁻¹) of the distribution of (θ,
+// v), with θ on the unconstrained scale.
 type gaussian struct {
 	blocks []shape.Block
 	mean   []float64
@@ -35,8 +35,8 @@ type gaussian struct {
 }
 
 // findGaussian searches for the Gaussian approximation. The search starts at u for θ and
-// at zero for v. It returns nil if there is no approximation, because the density is not
-// smooth or does not determine all parameters.
+// at zero for v. It returns nil if there is no approximation, either because the density
+// is not smooth or because the data do not determine all parameters.
 func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []shape.Block) *gaussian {
 	x := make([]float64, len(u)+len(blocks))
 	copy(x, u)
@@ -64,11 +64,11 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 	return &gaussian{blocks, x, chol.RawU().(*mat.TriDense).RawTriangular()}
 }
 
-// Rules that propose joint moves of θ and ξ implement the interface `both`.
+// The interface `both` is implemented by rules that propose joint moves of θ and ξ.
 type both interface {
-	// propose draws a proposal from the present position (u, xi), and writes it to the
-	// arguments uNew and next. It returns log q of the reverse move minus log q of the
-	// move, plus the log ratio of the prior densities of ξ.
+	// The method propose() draws a proposal given the current position (u, xi), and
+	// writes it to the arguments uNew and next. It returns log q of the reverse move
+	// minus log q of the move, plus the log ratio of the prior densities of ξ.
 	propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64
 }
 
@@ -77,8 +77,8 @@ type both interface {
 //
 //	y = m + √(1−b²) (x − m) + b U⁻¹ z,   z ~ N(0, I),
 //
-// which is reversible for the approximation N(m, (UᵀU)⁻¹). A pCN move with step b, which
-// is reversible for the prior, changes the rest of ξ.
+// which is reversible for the approximation N(m, (UᵀU)⁻¹). The remaining components of ξ
+// are changed by a pCN move with step b, which is reversible for the prior.
 type jointMover struct {
 	*gaussian
 	w, y blas64.Vector

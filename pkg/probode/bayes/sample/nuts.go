@@ -16,22 +16,25 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// NUTS moves θ by the no-U-turn sampler (see mcmc.NUTS). It uses the gradient of the log
-// density with the classical solution, ξ = 0. It moves on the unconstrained scale.
+// NUTS updates θ with the no-U-turn sampler (see mcmc.NUTS), on the unconstrained scale.
+// It uses the gradient of the log density with the classical solution, ξ = 0.
 //
-// The path of the solver must have derivatives. On a grid they are obtained by
-// differentiating the equations of the steps. If the steps are chosen anew at every θ,
-// the gradient is that of the solution with the steps chosen at this θ.
+// The path of the solver must have derivatives. On a fixed grid these derivatives are
+// obtained by differentiating the equations of the steps. If the steps are chosen anew at
+// every θ, the gradient is computed as if the steps chosen at this θ were fixed.
 //
-// Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there
-// is none. Cost: several leapfrog steps for each draw, each of which needs a solution and
-// its gradient. The draws are nearly independent. So this is the cheapest sampler if
-// there are more than about ten parameters, or if they are strongly correlated.
+// Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
+// posterior's setup if this field is zero. Cost: several leapfrog steps for each draw;
+// each step needs a solution and its gradient. The draws are nearly independent, so NUTS
+// is the cheapest sampler if there are more than about ten parameters, or if they are
+// strongly correlated.
 type NUTS struct {
-	// Setup solves the equations; the zero value stands for the setup of the posterior.
+	// Setup is the setup with which the equations are solved; the zero value stands for
+	// the setup of the posterior.
 	Setup probode.Setup
 
-	// Accept is the mean probability of acceptance; zero means 0.8.
+	// Accept is the mean probability of acceptance for which the step size is tuned; zero
+	// means 0.8.
 	Accept float64
 
 	// The fields mean and cov describe the Gaussian approximation at a mode, which
@@ -50,7 +53,7 @@ func (s NUTS) Target() Target {
 	return Target{Distribution: Accurate, Setup: s.Setup}
 }
 
-// Check tries to compute a gradient.
+// Check returns an error if no gradient can be computed, or if Accept is out of range.
 func (s NUTS) Check(d *bayes.Density) error {
 	if !(s.Accept >= 0 && s.Accept < 1) {
 		return fmt.Errorf("sample: %v: Accept is %g: want a number ≥ 0 and < 1", s, s.Accept)
@@ -78,7 +81,7 @@ func differentiable(s Sampler, d *bayes.Density, by probode.Setup) error {
 }
 
 // solvedBy returns the density d with the setup given by the argument `by`. If `by` is
-// zero, it returns d itself.
+// zero, solvedBy returns d itself.
 func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 	if by.Equal(probode.Setup{}) {
 		return d, nil
@@ -96,9 +99,9 @@ func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, err
 	return e.Gradient(grad, dxi, u, xi)
 }
 
-// Prepare takes the first metric from the mode. Later metrics come from the Fisher
-// information at the mean of each window of the burn-in, because in a hierarchical model
-// the mode is far from most of the mass.
+// Prepare computes the first mass matrix from the shape of the highest mode. Later mass
+// matrices are computed from the Fisher information at the mean of each window of the
+// burn-in, because in a hierarchical model the mode is far from most of the mass.
 func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	found, err := modes()
 	if ctx.Err() != nil {
@@ -113,11 +116,11 @@ func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*baye
 }
 
 // Quantities returns the names of the quantities that the kernels generate in addition to
-// those of the density.
+// the quantities of the density.
 func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
 
-// BurnIn returns 300 iterations, whatever the number of parameters, because the shape of
-// the mode is known.
+// BurnIn returns 300. The number of iterations need not increase with the number of
+// parameters, because the shape of the posterior near the mode is known.
 func (NUTS) BurnIn(int) int { return 300 }
 
 // Kernel returns the kernel of one chain.
@@ -132,8 +135,8 @@ func (s NUTS) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
 	return k
 }
 
-// shapeAt returns a function that computes the inverse of the Fisher information at u, or
-// nil if that fails.
+// shapeAt returns a function that computes the inverse of the Fisher information at u.
+// The result of this function is nil if the computation fails.
 func shapeAt(e *bayes.Density) func(u []float64) mat.Symmetric {
 	surface := sync.OnceValue(func() *shape.Surface { return shape.NewSurface(e) })
 	return func(u []float64) mat.Symmetric {

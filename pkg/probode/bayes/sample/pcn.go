@@ -17,38 +17,39 @@ import (
 //	θ′ ~ q(· | θ),              accepted with  min(1, p(Y|Z(θ′,ξ)) p(θ′) q(θ|θ′) / p(Y|Z(θ,ξ)) p(θ) q(θ′|θ))
 //	ξ′ = √(1−β²) ξ + β η,       accepted with  min(1, p(Y|Z(θ,ξ′)) / p(Y|Z(θ,ξ)))
 //
-// The second is a preconditioned Crank–Nicolson move, which is reversible for p(ξ) = N(0,
-// I) for any number of steps [Cotter et al. 2013].
+// The move of ξ is a preconditioned Crank–Nicolson (pCN) move, which is reversible for
+// p(ξ) = N(0, I) for any number of steps [Cotter et al. 2013].
 //
 // If the noise of the solver is large, these two moves by themselves mix slowly, because
-// the data determine θ only together with ξ. In every second iteration a joint move
-// replaces the move of ξ. It describes ξ by its sums v over blocks of time, scaled to be
-// N(0, I) under the prior. Like the move of ξ, it is a Crank–Nicolson move, but about a
-// Gaussian approximation N(m, C) of the posterior of (θ, v), with θ on the unconstrained
-// scale,
+// the data determine θ only together with ξ. So in every second iteration a joint move of
+// θ and ξ replaces the move of ξ. It uses the sums v of ξ over blocks of time, scaled to
+// have the distribution N(0, I) under the prior. The joint move is also a Crank–Nicolson
+// move, but it is reversible for a Gaussian approximation N(m, C) of the posterior of (θ,
+// v), with θ on the unconstrained scale,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  for the part of ξ that v does not determine,
 //
-// accepted by the Metropolis–Hastings rule for p(θ, ξ | Y). The approximation is found by
-// Fisher scoring from the mode of the deterministic posterior before the chains begin.
-// That takes little more than one solve for each parameter and each block. If the
-// approximation is poor, the move is rarely accepted, but the draws are still correct.
+// and is accepted by the Metropolis–Hastings rule for p(θ, ξ | Y). Before the chains
+// begin, the approximation is found by Fisher scoring, starting at the mode of the
+// deterministic posterior. The cost is little more than one solve for each parameter and
+// each block. If the approximation is poor, the joint move is rarely accepted, but the
+// draws are still correct.
 //
-// Stationary distribution: p(θ, ξ | Y). Cost: two solves and N × d standard normal numbers
-// for each draw, which is about 2.5 times the cost of a deterministic draw. The step
-// size β for moving ξ is tuned during burn-in so that a quarter of the moves are
-// accepted, and then stays fixed. The zero value is ready for use.
+// Stationary distribution: p(θ, ξ | Y). Cost: two solves and N × d standard normal
+// numbers for each draw. A draw takes about 2.5 times as long as a draw with
+// Deterministic. During burn-in the step size β of the moves of ξ is tuned so that a
+// quarter of them are accepted; it then stays fixed. The zero value is ready for use.
 type PCNWithinGibbs struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 
 	// Blocks is the number of time intervals over which a joint move sums ξ. Zero means
-	// the largest number, at most 40, for which ξ is represented by no more than 64
-	// coordinates, counting all components and experiments. If that number is below 4,
-	// there are no joint moves. A negative number means no joint moves. More blocks than
-	// the default are useful if the noise is large.
+	// the largest number up to 40 for which there are no more than 64 sums over all
+	// components and experiments. If that number is below 4, or if Blocks is negative,
+	// there are no joint moves. More blocks than the default are useful if the noise is
+	// large.
 	Blocks int
 
 	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none
@@ -62,7 +63,7 @@ func (s PCNWithinGibbs) Check(d *bayes.Density) error { return noisy(s, d) }
 // Target returns p(θ, ξ | Y).
 func (s PCNWithinGibbs) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
 
-// Prepare searches for the Gaussian approximation that joint moves need.
+// Prepare searches for the Gaussian approximation that is needed for joint moves.
 func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	e, p := d.Clone(), d.Posterior()
 	defer e.Bind(ctx)()
@@ -81,8 +82,8 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes fun
 	if blocks <= 0 {
 		return s, nil, nil
 	}
-	// An error other than the cancellation of ctx does not stop the run, because the
-	// caller may have supplied the starting points.
+	// If the search for modes fails, the run continues, because the caller may have
+	// supplied the starting points. Only the cancellation of ctx ends the run.
 	found, err := modes()
 	if err == nil && found.Highest().U != nil {
 		s.gaussian = findGaussian(ctx, e, found.Highest().U, shape.Blocks(e, blocks))
@@ -135,7 +136,7 @@ func (k *pcn) Step(rng *rand.Rand) {
 	k.moveXi()
 }
 
-// moveXi makes a move of ξ. On every second call it moves θ together with ξ.
+// moveXi makes a move of ξ or, on every second call, a joint move of θ and ξ.
 func (k *pcn) moveXi() {
 	if k.joint != nil {
 		k.turn = 1 - k.turn
@@ -169,7 +170,7 @@ func (k *pcn) crank() {
 	}
 }
 
-// moveBoth moves θ and ξ.
+// moveBoth makes a joint move of θ and ξ.
 func (k *pcn) moveBoth() {
 	logq := k.joint.propose(k.uNew, k.u, k.next, k.xi, k.b.step, k.chance, k.latent)
 	accepted, _ := k.decide(logq, k.next, &k.stats.Latent, k.latent)

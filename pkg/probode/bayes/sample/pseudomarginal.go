@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// PseudoMarginal moves only θ, by the Metropolis algorithm. In place of the likelihood
-// with ξ integrated out, it uses an unbiased estimate,
+// PseudoMarginal updates only θ, with the Metropolis algorithm. In place of the
+// likelihood with ξ integrated out, it uses an unbiased estimate,
 //
 //	p̂(Y | θ) ≈ p(Y | θ) = ∫ p(Y | Z(θ, ξ)) p(ξ) dξ,
 //	accepted with  min(1, p̂(Y|θ′) p(θ′) q(θ|θ′) / p̂(Y|θ) p(θ) q(θ′|θ)),
@@ -19,33 +19,35 @@ import (
 // and keeps p̂(Y | θ) until the next move is accepted [Beaumont 2003, Andrieu & Roberts
 // 2009]. The estimate comes from a bootstrap particle filter, which advances paths from
 // one datum to the next and resamples them there [Gordon, Salmond & Smith 1993, Andrieu,
-// Doucet & Holenstein 2010]. With several experiments the estimate is the product of
-// their estimates. A path that cannot be continued has weight zero. A move to θ fails
-// only if no path can be continued.
+// Doucet & Holenstein 2010]. With several experiments the estimate is the product of the
+// estimates for the single experiments. A path that cannot be continued has weight zero.
+// A move to θ′ fails only if no path can be continued.
 //
-// Stationary distribution: exactly p(θ | Y), for any number of paths. y_hat and log_lik
-// belong to one path Z, chosen with a probability proportional to its weight, so that
-// predictions have the distribution p(Z | θ, Y). lp__ holds log p̂.
+// Stationary distribution: exactly p(θ | Y), for any number of paths. The quantities
+// y_hat and log_lik are computed from one path Z, chosen with a probability proportional
+// to its weight, so that predictions have the distribution p(Z | θ, Y). In lp__ the log
+// likelihood is replaced by log p̂.
 //
 // Cost: with P particles, each draw needs P solves and P × N × d standard normal numbers.
-// PseudoMarginal is an independent check of PCNWithinGibbs. It can replace PCNWithinGibbs
-// if the noise of the solver is large compared with the noise of the data and joint moves
-// do not help. If the variance of log p̂ depends strongly on θ, for example because σ is
-// unknown and small, a chain sometimes gets stuck at an estimate that is far too high.
-// Check R̂, and increase Particles if it is not close to one.
+// PseudoMarginal is useful as an independent check of PCNWithinGibbs. It can replace
+// PCNWithinGibbs if the noise of the solver is large compared with the noise of the data
+// and joint moves do not help. If the variance of log p̂ depends strongly on θ, for
+// example because σ is unknown and small, a chain sometimes gets stuck at a θ whose
+// estimate is far too high. Check R̂, and increase Particles if R̂ is not close to one.
 //
-// Stats.Latent counts pieces of paths: Accepted counts the pieces that could be computed,
-// and Failed counts those that could not.
+// Stats.Latent counts pieces of paths, from one datum to the next: Accepted counts the
+// pieces that could be computed, and Failed counts the pieces that could not be computed.
 type PseudoMarginal struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Particles is the number of paths. If it is zero, each chain tunes the number in the
-	// first half of the burn-in so that the variance of log p̂ at its present θ is about
-	// 1.5, and then keeps it. An effective draw needs the least work if the variance is
-	// between 1 and 3 [Doucet et al. 2015]. The value 1.5 is in the lower half of this
-	// range, because the variance may be larger at other θ.
+	// Particles is the number of paths. If Particles is zero, each chain tunes this
+	// number in the first half of the burn-in so that the variance of log p̂ at the
+	// current θ is about 1.5. After that the number stays fixed. The work for each
+	// effective draw is least if the variance is between 1 and 3 [Doucet et al. 2015].
+	// The value 1.5 is in the lower half of this range, because the variance may be
+	// larger at other θ.
 	Particles int
 
 	// Correlation is ρ in [0, 1). If it is positive, the standard normal numbers U in the
@@ -53,12 +55,13 @@ type PseudoMarginal struct {
 	//
 	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
 	//
-	// so that the errors of both estimates nearly cancel and fewer paths are enough
-	// [Deligiannidis, Doucet & Pitt 2018]. If Particles is zero, the number of paths is
-	// then chosen so that half the mean squared change in log p̂ is 1.5. The nearer ρ is
-	// to one, the more slowly U changes. On the FitzHugh–Nagumo problem, values from 0.8
-	// to 0.9 were best; 0.99 needs few paths but long chains. Each chain stores U, which
-	// consists of Particles × N × d numbers, and sorts the particles before resampling.
+	// so that the errors of the two estimates nearly cancel in the acceptance ratio, and
+	// fewer paths are enough [Deligiannidis, Doucet & Pitt 2018]. If Particles is zero,
+	// the number of paths is then chosen so that half the mean squared change in log p̂
+	// is 1.5. The closer ρ is to one, the more slowly U changes. On the FitzHugh–Nagumo
+	// problem, values of ρ from 0.8 to 0.9 were best; with ρ = 0.99 few paths are enough,
+	// but the chains must be long. Each chain stores U, which consists of Particles × N ×
+	// d numbers, and sorts the particles before resampling.
 	Correlation float64
 }
 
@@ -87,9 +90,9 @@ func (s PseudoMarginal) Check(d *bayes.Density) error {
 	return nil
 }
 
-// A chain that chooses the number of particles begins with firstParticles. Then it
-// chooses the number such that the variance of log p̂ is wantedVariance. It estimates
-// this variance from pairs of estimates.
+// If a chain tunes the number of particles, it begins with firstParticles. Later it sets
+// this number such that the variance of log p̂ is approximately wantedVariance. This
+// variance is estimated from the differences between pairs of estimates log p̂.
 const (
 	fewestParticles = 8
 	firstParticles  = 32
@@ -98,7 +101,7 @@ const (
 	pairs           = 40
 )
 
-// Target returns p(θ | Y); each draw comes with a path drawn from p(Z | θ, Y).
+// Target returns p(θ | Y). With each draw of θ, a path is drawn from p(Z | θ, Y).
 func (s PseudoMarginal) Target() Target { return Target{Distribution: Marginal, Reweightable: true} }
 
 // Kernel returns the kernel of one chain.
@@ -123,9 +126,9 @@ type pseudoMarginal struct {
 	move  float64
 	kept  []float64 // U at the position; aux of the estimator holds U′
 
-	// These fields are used while the number of particles may change. The field n is the
-	// number of iterations so far. The first `count` elements of pairs are absolute
-	// differences between two estimates log p̂.
+	// These fields are used as long as the number of particles may change. The field n is
+	// the number of iterations so far. The first `count` elements of the field pairs are
+	// absolute differences between two estimates log p̂.
 	n, count int
 	pairs    [pairs]float64
 }
@@ -163,9 +166,10 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 		k.aux, k.kept = k.kept, k.aux
 	}
 	if !k.fixed && k.n < k.burnIn/2 && k.burnIn >= 2*pairs {
-		// In the first eighth of the burn-in the chain is still on its way to the
-		// posterior. Compare estimates in the second eighth, and tune when it ends. Then
-		// do the same in the third and fourth eighths together.
+		// In the first eighth of the burn-in the chain has usually not yet converged.
+		// Compare estimates in the second eighth, and tune the number of particles at its
+		// end. Then compare estimates in the third and fourth eighths, and tune the
+		// number again.
 		k.n++
 		if every := max(1, k.burnIn/8/pairs); k.n >= k.burnIn/8 && k.n%every == 0 && k.count < pairs {
 			k.compare()
@@ -198,28 +202,28 @@ func (k *pseudoMarginal) compare() {
 	}
 }
 
-// tune uses the recorded differences to set the number of particles, since the variance
-// of log p̂ decreases with that number. It then estimates the likelihood at the current θ
-// again.
+// The method tune() uses the recorded differences to set the number of particles, since
+// the variance of log p̂ decreases as that number grows. It then estimates the likelihood
+// at the current θ again.
 func (k *pseudoMarginal) tune() {
 	want := float64(2 * k.particles) // used if the differences contain no information
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {
 		// If d ~ N(0, 2v), |d| is below 1.645 √(2v) with probability 0.9. The sample
-		// variance of d would depend on one or two estimates that are far too low,
-		// although these do little harm. The median would not reflect those θ at which a
-		// chain gets stuck.
+		// variance of d would be dominated by one or two estimates that are far too low,
+		// although these do little harm. The median would not detect the large variance
+		// at those θ at which a chain gets stuck.
 		slices.Sort(seen)
 		sd := seen[len(seen)*9/10] / 1.645
 		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)
 	}
 	k.count = 0
-	// As the number N of particles grows, the variance falls faster than 1/N if N is
-	// small, and more slowly if N is large.
+	// As the number N of particles grows, the variance decreases faster than 1/N if N is
+	// small, and more slowly than 1/N if N is large.
 	n := float64(k.particles)
 	want = min(max(want, math.Ceil(n/3), fewestParticles), 6*n, mostParticles)
 	k.resize(int(want))
-	// The old estimate at this point may have been too high, and the new one may be zero.
-	// In that case the next move that can be evaluated is accepted.
+	// The old estimate at the current θ may have been too high. If the new estimate is
+	// zero, the next move whose likelihood can be evaluated is accepted.
 	k.begin()
 	ll, err := k.like(k.theta, nil)
 	if err != nil || math.IsNaN(ll) {
@@ -231,7 +235,7 @@ func (k *pseudoMarginal) tune() {
 	}
 }
 
-// resize allocates memory for a different number of particles.
+// The method resize() allocates memory for a different number of particles.
 func (k *pseudoMarginal) resize(particles int) {
 	k.estimator.resize(particles)
 	if k.correlated {

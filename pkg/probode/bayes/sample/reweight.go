@@ -17,34 +17,35 @@ import (
 )
 
 // Reweight assigns importance weights to draws that Run made from p with a coarse solver,
-// so that they represent the posterior computed with an accurate solver,
+// so that the weighted draws represent the posterior computed with an accurate solver,
 //
 //	log wₛ = log p(Y | Z_accurate(θₛ)) − log p(Y | Zₛ)
 //
 // The largest weights are replaced by quantiles of a fitted Pareto distribution [Vehtari
-// et al. 2024]. The shape k̂ of this distribution and the effective number of draws say
+// et al. 2024]. The shape k̂ of this distribution and the effective number of draws show
 // whether the two posteriors are close enough. If they are not, the chains have Warnings,
 // and new draws must be made with a smaller step. The equations are solved accurately
-// once for each θ that is kept, using all cores, rather than in each iteration of a
-// chain.
+// only once for each distinct θ among the draws, using all cores, and not in each
+// iteration of a chain.
 //
-// Reweight works for the draws of every sampler whose Target is Reweightable. The weights
-// vary more if the noise of the solver is part of the model. It does not work for
-// RedrawOnAccept and ExpectedLikelihood.
+// Reweight can be used with the draws of every sampler whose Target is Reweightable, and
+// so not with those of RedrawOnAccept and ExpectedLikelihood. The weights vary more if
+// the noise of the solver is part of the model.
 //
 // The result has LogWeights, KHat, and the quantities of the accurate solution. Its draws
-// are those of the argument chains, not copies. If there is no accurate solution at a θ,
-// its weight is zero, and a note says how many such draws there are. Summaries, Predict
-// and LogPredictive use the weights.
+// are not copies of the draws in the argument chains, but share their memory. If the
+// accurate solver fails at a draw, the weight of this draw is zero, and a note says how
+// many such draws there are. Summaries, Predict and LogPredictive use the weights.
 //
 // The argument accurate is the setup of the accurate solver (see Posterior.SolvedBy); the
 // zero value stands for reference.Accurate. The argument workers is the number of
 // goroutines, and 0 means the number of cores; it does not change the result.
 //
-// It is an error if chains do not belong to p, if they already have weights, or if there
-// is no accurate solution at any draw. If ctx ends first, the error is ctx.Err(), and the
-// result contains only the first n draws of every chain, where n is the largest number
-// for which all of them have weights.
+// Reweight returns an error if the chains do not belong to p, if they already have
+// weights, or if the accurate solver fails at all draws. If ctx is cancelled before all
+// weights are computed, the error is ctx.Err(), and the result contains only the first n
+// draws of every chain, where n is the largest number for which all these draws have
+// weights.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: the context, the Posterior or the Chains given to Reweight are nil")
@@ -65,8 +66,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		lik = len(chains.Quantities) // all values are missing
 	}
 
-	// After a rejection a chain stays at its position. A stay is a run of equal draws,
-	// and needs only one solve.
+	// After a rejection a chain stays at its position. Consecutive draws that are equal
+	// are called a stay. Each stay needs only one solve.
 	type stay struct{ chain, from, to int }
 	var stays []stay
 	for c, draws := range chains.Draws {
@@ -128,8 +129,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		}
 	})
 	if err != nil {
-		// The stays are sorted by the index of their first draw, so all draws before the
-		// first stay that was not solved have weights.
+		// The stays are sorted by the index of their first draw. So all draws with a
+		// smaller index than the first stay without a solution have weights.
 		n := stays[done].from
 		out.Draws = slices.Clone(out.Draws)
 		for c := range out.Draws {
@@ -169,22 +170,22 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 //
 // Distribution of the weighted draws: p₀(θ | Y) with the accurate solver, if k̂ says that
 // the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for each
-// distinct θ among the kept draws; these solves use all cores. Use it if the accurate
-// solver is too slow for a whole chain and the coarse one is nearly accurate enough; k̂
-// shows whether it was accurate enough. A short search, which begins at 60 draws from the
-// prior, looks for modes of the accurate posterior. A note names those modes that contain
-// far too few of the draws.
+// distinct θ among the kept draws; these solves use all cores. Use Reweighted if the
+// accurate solver is too slow for a whole chain and the coarse solver is nearly accurate
+// enough; k̂ shows whether it was accurate enough. After the run a short search, which
+// begins at 60 draws from the prior, looks for modes of the accurate posterior. A note
+// names those modes that contain far too few of the draws.
 type Reweighted struct {
 	// Sampler makes the draws; nil stands for Deterministic.
 	Sampler Sampler
 
 	// Accurate is the setup with which the equations are solved to compute the weights.
-	// If its Method or Mesh is nil, that of the posterior is used. The zero value stands
-	// for reference.Accurate.
+	// If its Method or Mesh is nil, the Method or Mesh of the posterior is used. The zero
+	// value stands for reference.Accurate.
 	Accurate probode.Setup
 
 	// Workers is the number of goroutines that solve the equations when the weights are
-	// computed; zero means the number of cores. It does not change the result.
+	// computed; zero means the number of cores. This number does not change the result.
 	Workers int
 }
 
@@ -201,7 +202,8 @@ func (s Reweighted) Target() Target {
 	return Target{Distribution: Accurate, Setup: orReference(s.Accurate)}
 }
 
-// Proposals returns the rule of the sampler that makes the draws.
+// Proposals returns the user's rule for proposals, if any, in the sampler that makes the
+// draws.
 func (s Reweighted) Proposals() mcmc.Rule {
 	if a, ok := s.inner().(Proposer); ok {
 		return a.Proposals()
@@ -216,7 +218,7 @@ func (s Reweighted) inner() Sampler {
 	return s.Sampler
 }
 
-// Check returns an error if the draws of the sampler cannot be weighted.
+// Check returns an error if the draws of the sampler cannot be reweighted.
 func (s Reweighted) Check(d *bayes.Density) error {
 	if t := s.inner().Target(); !t.Reweightable {
 		return fmt.Errorf("sample: Reweighted cannot use the sampler %v, whose distribution is %v: want a sampler of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.inner(), t.Distribution)
@@ -235,7 +237,7 @@ func (s Reweighted) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ke
 	return s.inner().Kernel(e, rule, burnIn)
 }
 
-// Prepare prepares the sampler that makes the draws.
+// Prepare calls the method Prepare of the sampler that makes the draws.
 func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	f, ok := s.inner().(Preparer)
 	if !ok {
@@ -247,8 +249,8 @@ func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, modes func() 
 }
 
 // Finish reweights the draws. A short search looks for modes of the accurate posterior,
-// and a note names those with far too few draws, because k̂ does not detect missed
-// modes.
+// and a note names those modes with far too few draws. This search is needed because k̂
+// does not detect missed modes.
 func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {
 	out, err := Reweight(ctx, p, chains, s.Accurate, s.Workers)
 	if err != nil {

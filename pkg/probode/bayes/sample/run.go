@@ -18,29 +18,30 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Run draws from p with the given sampler. Parameters are moved on an unconstrained
-// scale, except those with Param.Natural. The proposals are adapted to the shape of the
-// posterior during burn-in, and do not change afterwards. Draws are on the natural scale,
-// in the order of p.Params. For each draw Chains.Generated holds the quantities
+// Run draws from p with the given sampler. Moves are made on an unconstrained scale,
+// except for parameters with Param.Natural. The proposals are adapted to the shape of the
+// posterior during burn-in only. Draws are on the natural scale, in the order of
+// p.Params. For each draw Chains.Generated holds the quantities
 //
 //	lp__         log posterior density on the unconstrained scale, up to a constant
 //	y_hat.1, …   the expected value of each observation, by experiment, row and column
 //	log_lik.1, … the log probability of each observation that is not missing
 //
-// If s.Start is nil, the chains begin around the modes of the deterministic posterior, or
-// at draws from the prior if no mode is found; Chains.Notes say which of the two. To
-// always begin at draws from the prior, use Posterior.DrawPrior. A zero s.BurnIn means
-// 1000 iterations plus 250 for each parameter. The names of the parameters are those in
-// p. A move to a θ at which the equations cannot be solved is rejected and counted as
-// failed.
+// If s.Start is nil, the chains start around the modes of the deterministic posterior, or
+// at draws from the prior if no mode is found; Chains.Notes say which of the two was
+// done. To start at draws from the prior in any case, let s.Start call
+// Posterior.DrawPrior. A zero s.BurnIn means 1000 iterations plus 250 for each parameter.
+// The names of the parameters are those in p. A move to a θ at which the equations cannot
+// be solved is rejected and counted as failed.
 //
-// With the same seed, different samplers have the same starts and, for each chain, the
-// same random numbers for the proposals of θ and their acceptance. The random numbers
-// for ξ are separate.
+// With the same seed, different samplers use the same starting points and, in each chain,
+// the same random numbers for proposing and accepting moves of θ. The random numbers for
+// ξ come from a separate stream.
 //
-// It is an error if p is invalid, if no chain can begin, if ctx ends, or if a function of
-// the model or the sampler panics. In the last two cases the chains contain the draws
-// made up to that point. When ctx ends, a long solve is stopped. See mcmc.Run.
+// Run returns an error if p is invalid, if no chain can start, if ctx is cancelled, or if
+// a function of the model or the sampler panics. If ctx is cancelled or a function
+// panics, the chains contain the draws made up to that point. A long solve is stopped
+// when ctx is cancelled. See mcmc.Run.
 func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (*mcmc.Chains, error) {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
@@ -49,7 +50,7 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settin
 	return job.run(ctx, 0)
 }
 
-// A job is a posterior with a sampler, ready to run.
+// The type job holds a posterior and a sampler that are ready to run.
 type job struct {
 	p         *bayes.Posterior
 	bound     *bayes.Density // each chain has a clone of it
@@ -67,7 +68,8 @@ type job struct {
 	late context.Context // the context of solves
 	stop context.CancelCauseFunc
 
-	// These are the times that the parts of the run took.
+	// These fields hold the durations of the preparation, of the sampling, and of the
+	// method Finish of the sampler.
 	preparing, drawing, finishing time.Duration
 }
 
@@ -165,7 +167,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	}
 	j.preparing = time.Since(begin)
 	if j.modes != nil && j.modes == p.Modes {
-		// The modes were found earlier, but the time of that search is included.
+		// The modes were found in an earlier search, whose time is included.
 		j.preparing += time.Duration(j.modes.Seconds * float64(time.Second))
 	}
 	return j, nil
@@ -179,14 +181,14 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 	return 1000 + 250*len(p.Params)
 }
 
-// The constant grace is the time within which an iteration may still finish after the
-// context has ended. Most iterations finish within this time; the others are stopped and
-// discarded.
+// After the cancellation of the context, an iteration that is in progress may still
+// finish within the time given by the constant grace. Most iterations do; the others are
+// stopped and discarded.
 const grace = 100 * time.Millisecond
 
-// The method guarded() returns a context for the chains; it ends when ctx ends or when a
-// chain panics. It also sets j.late, the context of the solves, which ends later, after
-// the time given by the constant grace.
+// The method guarded() returns a context for the chains, which is cancelled when ctx is
+// cancelled or when a chain panics. It also sets j.late, the context of the solves, which
+// is cancelled later, after the time given by the constant grace.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -220,8 +222,8 @@ func (j *job) fault() error {
 	return nil
 }
 
-// The method run() makes the draws. If draws is positive, it continues each chain to that
-// number of draws.
+// The method run() makes the draws. If the argument draws is positive, it continues each
+// chain to that number of draws.
 func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	begin := time.Now()
 	inner, release := j.guarded(ctx)
@@ -265,10 +267,10 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 }
 
 // The method visits() reports the share of the draws in each mode whose mass is above
-// leastMass. It warns of modes without draws. For the Classical target it also warns of
-// modes with far more or far fewer draws than their Gaussian approximations predict. For
-// other targets it does not, because noise may shift modes or fill the valleys between
-// them.
+// leastMass. It warns about modes without draws. For the Classical target it also warns
+// about modes with far more or far fewer draws than their Gaussian approximations
+// predict. For other targets there is no such warning, because noise in the model may
+// shift modes or raise the density between the modes.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil
@@ -293,8 +295,8 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 	return append([]string{"share of the draws in each of the modes: " + strings.Join(all, ", ")}, notes...)
 }
 
-// mostStrain is the largest local error on a frozen grid, in units of its tolerance, for
-// which a draw causes no warning.
+// On a frozen grid the local error at a draw may be up to mostStrain times the tolerance
+// without causing a warning.
 const mostStrain = 10
 
 // The method strain() checks whether grids that were frozen at one θ are fine enough at
@@ -352,7 +354,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 	return k
 }
 
-// The method tuned() returns the values that the kernels have tuned, such as β.
+// The method tuned() describes the values that the kernels have tuned, such as β.
 func (j *job) tuned() []string {
 	var all []string
 	what := ""
@@ -368,9 +370,10 @@ func (j *job) tuned() []string {
 }
 
 // The method solves() returns the number of steps of the solvers in all chains, divided
-// by the number in one solution of all equations. The counts of a kernel are not enough,
-// because some samplers compute only pieces of a path, take other steps than the
-// posterior's Setup, or solve nothing where the prior is zero.
+// by the number of steps in one solution of all equations. It does not use the counts of
+// the kernels, because some samplers compute only pieces of a path, use a different grid
+// from that of the posterior's Setup, or do not solve the equations where the prior
+// density is zero.
 func (j *job) solves() float64 {
 	steps := 0
 	for _, d := range j.densities {
@@ -379,8 +382,8 @@ func (j *job) solves() float64 {
 	return float64(steps) / float64(j.full)
 }
 
-// A guard wraps a kernel. It recovers from panics in the functions of the model and of
-// the kernel, and does not count an iteration that was stopped.
+// The type guard wraps a kernel. It recovers from panics in the functions of the model
+// and of the kernel, and discards an iteration that was stopped.
 type guard struct {
 	mcmc.Kernel
 	d    *bayes.Density
@@ -424,7 +427,8 @@ func (k *guard) Generate(dst []float64) {
 	k.Kernel.(mcmc.Generator).Generate(dst)
 }
 
-// The method tuned() returns the value that the kernel has tuned, and its name.
+// The method tuned() returns the name and the value of the quantity that the kernel has
+// tuned.
 func (k *guard) tuned() (what, value string) {
 	if l, ok := k.Kernel.(Tuned); ok {
 		return l.Tuned()

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A Sampler is a way to draw θ, with or without ξ. Every Sampler, from this package or
-// elsewhere, works with Run, Store, Compare, and the checks of package assess. A Sampler
-// may also be a Proposer, a Replacer, a Preparer or a Finisher, and its kernels may be
-// Tuned.
+// A Sampler is an algorithm that draws θ, alone or together with ξ. Every Sampler, from
+// this package or another package, can be used with Run, Store, Compare, and package
+// assess. A Sampler may also be a Proposer, a Replacer, a Preparer, a Finisher, a
+// Quantifier or a Learner, and its kernels may be Tuned.
 type Sampler interface {
 	// String returns a short name for tables.
 	String() string
@@ -26,12 +26,12 @@ type Sampler interface {
 	Check(d *bayes.Density) error
 
 	// Kernel returns the kernel of one chain. The kernel owns d, so no other code uses d.
-	// rule makes proposals of θ on the unconstrained scale and needs no tuning. A kernel
-	// may tune itself in the first burnIn iterations only.
+	// The argument rule proposes moves of θ on the unconstrained scale and needs no
+	// tuning. A kernel may tune itself only in the first burnIn iterations.
 	//
-	// Init and Position use the natural scale, in the order of Posterior.Params. The
-	// kernel must also be an mcmc.Generator that writes the quantities of
-	// Density.Generate.
+	// The methods Init and Position of the kernel use the natural scale, and the order of
+	// Posterior.Params. The kernel must also be an mcmc.Generator that writes the
+	// quantities of Density.Generate.
 	Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel
 }
 
@@ -39,10 +39,10 @@ type Sampler interface {
 type Target struct {
 	Distribution TargetDistribution
 
-	// Reweightable says that the draws can be reweighted to represent the posterior of
-	// another solver. This is so if each draw of θ comes with a path Z and its log
-	// likelihood, and (θ, Z) is a draw from p(θ, Z | Y). With ξ = 0, Z is the classical
-	// solution at θ.
+	// Reweightable says that the draws can be reweighted to represent the posterior
+	// computed with another solver. This is possible if a path Z and its log likelihood
+	// are stored with each draw of θ, and (θ, Z) is a draw from p(θ, Z | Y). With ξ = 0,
+	// Z is the classical solution at θ.
 	Reweightable bool
 
 	// Setup is the setup of the accurate solver, if Distribution is Accurate.
@@ -55,12 +55,12 @@ type TargetDistribution int
 const (
 	// NoTarget says that the distribution is unknown or depends on the proposal.
 	NoTarget TargetDistribution = iota
-	// Joint is p(θ, ξ | Y), where the error of the solver is part of the model.
+	// Joint is p(θ, ξ | Y), in which the error of the solver is part of the model.
 	Joint
-	// Marginal is p(θ | Y) = ∫ p(θ, ξ | Y) dξ, from which θ is drawn without moving ξ.
+	// Marginal is p(θ | Y) = ∫ p(θ, ξ | Y) dξ. Only θ is part of the state of the chain.
 	Marginal
-	// Classical is p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), which treats the classical solution,
-	// ξ = 0, as exact.
+	// Classical is p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), in which the classical solution, ξ =
+	// 0, is taken as exact.
 	Classical
 	// Accurate is p₀(θ | Y) computed with an accurate solver.
 	Accurate
@@ -85,8 +85,9 @@ func (t Target) Noisy() bool {
 	return t.Distribution != Classical && t.Distribution != Accurate
 }
 
-// A Proposer is a Sampler whose user may choose the proposals of θ. If the user does so,
-// no search for modes is needed to guess the shape of the posterior.
+// A Proposer is a Sampler whose proposals of θ the user may choose. If the user does so,
+// the shape of the posterior, and therefore a search for modes, is not needed for the
+// proposals.
 type Proposer interface {
 	Sampler
 	// Proposals returns the user's rule; nil stands for the rule of this package.
@@ -98,17 +99,18 @@ type Proposer interface {
 type Preparer interface {
 	Sampler
 	// Prepare returns the sampler whose kernels will run, and notes for the user. The
-	// kernels get clones of the density d. modes searches for the modes of the
-	// deterministic posterior, or returns the known ones.
+	// kernels get clones of the density d. The function modes() searches for the modes of
+	// the deterministic posterior, or returns the modes if they are already known.
 	Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error)
 }
 
-// A Replacer is a Sampler that draws from another posterior with the same parameters. The
-// search for modes uses that posterior, and its density is passed to Check and Kernel.
-// The kernel generates the quantities of the original posterior.
+// A Replacer is a Sampler that replaces the given posterior by another posterior with the
+// same parameters, and draws from the latter. The search for modes uses the new
+// posterior, whose density is passed to Check and Kernel. The kernel generates the
+// quantities of the given posterior.
 type Replacer interface {
 	Sampler
-	// Replace returns the posterior that takes the place of p.
+	// Replace returns the posterior that replaces p.
 	Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Posterior, error)
 }
 
@@ -136,8 +138,8 @@ type Learner interface {
 // Tuned is a kernel that reports a value that it has tuned.
 type Tuned interface {
 	mcmc.Kernel
-	// Tuned returns the name of the tuned quantity, and its value in this chain. A note
-	// shows the name, followed by the values of all chains.
+	// Tuned returns the name of the tuned quantity, and its value in this chain. In the
+	// notes of the run the name is followed by the values from all chains.
 	Tuned() (what, value string)
 }
 
@@ -150,7 +152,8 @@ func chosen(users, ours mcmc.Rule) mcmc.Rule {
 	return ours
 }
 
-// The function noisy() returns an error if there is no ξ for the sampler to move.
+// The function noisy() returns an error if the solver has no noise ξ that the sampler
+// could update.
 func noisy(s Sampler, d *bayes.Density) error {
 	p := d.Posterior()
 	switch {

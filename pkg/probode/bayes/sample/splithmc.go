@@ -12,20 +12,22 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// SplitHMC moves θ by a form of Hamiltonian Monte Carlo that solves Hamilton's equations
-// exactly for the Gaussian approximation at the highest mode (see mcmc.Hamiltonian). It uses
-// the gradient of the log density with the classical solution, ξ = 0, on the
-// unconstrained scale, as NUTS does.
+// SplitHMC updates θ with a form of Hamiltonian Monte Carlo that solves Hamilton's
+// equations exactly for the Gaussian approximation at the highest mode (see
+// mcmc.Hamiltonian). Like NUTS, it uses the gradient of the log density with the
+// classical solution, ξ = 0, on the unconstrained scale.
 //
-// Stationary distribution: p₀(θ | Y) with the Setup, or with the posterior's setup if
-// there is none. Cost: one or two solutions and gradients for each nearly independent
-// draw, if the posterior is nearly Gaussian. If it is not, NUTS is better.
+// Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
+// posterior's setup if this field is zero. Cost: if the posterior is nearly Gaussian, the
+// draws are nearly independent, and each draw needs one or two solutions with their
+// gradients. If the posterior is not nearly Gaussian, NUTS is more efficient.
 type SplitHMC struct {
-	// Setup solves the equations; the zero value stands for the setup of the posterior.
+	// Setup is the setup with which the equations are solved; the zero value stands for
+	// the setup of the posterior.
 	Setup probode.Setup
 
-	// These are the highest mode and the precision of its Gaussian approximation, which
-	// Prepare finds.
+	// The field mean is the highest mode, and precision is the precision matrix of the
+	// Gaussian approximation there. Prepare sets both fields.
 	mean      []float64
 	precision *mat.SymDense
 }
@@ -35,10 +37,10 @@ func (SplitHMC) String() string { return "split hmc" }
 // Target returns p₀(θ | Y).
 func (s SplitHMC) Target() Target { return NUTS{Setup: s.Setup}.Target() }
 
-// Check tries to compute a gradient.
+// Check returns an error if no gradient can be computed.
 func (s SplitHMC) Check(d *bayes.Density) error { return differentiable(s, d, s.Setup) }
 
-// Prepare takes the Gaussian approximation from the mode.
+// Prepare stores the Gaussian approximation at the highest mode.
 func (s SplitHMC) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	found, err := modes()
 	if err != nil || ctx.Err() != nil {
@@ -53,7 +55,8 @@ func (s SplitHMC) Prepare(ctx context.Context, d *bayes.Density, modes func() (*
 	return s, nil, nil
 }
 
-// BurnIn returns 100 iterations, because the shape of the posterior is known.
+// BurnIn returns 100. So few iterations are enough because the shape of the posterior is
+// known.
 func (SplitHMC) BurnIn(int) int { return 100 }
 
 // Kernel returns the kernel of one chain.

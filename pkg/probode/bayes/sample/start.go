@@ -16,12 +16,12 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Modes with at most the share leastMass of the total mass are ignored.
+// A mode is ignored if its share of the total mass is at most leastMass.
 const leastMass = 0.01
 
 // The function heavy() returns the first mode, and each other mode whose Mass is above
-// leastMass. If the highest mode has no Gaussian approximation, there are no masses, and
-// heavy() returns only this mode.
+// leastMass. If the highest mode has no Gaussian approximation, the masses are not known,
+// and heavy() returns only this mode.
 func heavy(m *bayes.Modes) []*bayes.Mode {
 	if best := m.Highest(); best.Cov == nil {
 		return []*bayes.Mode{best}
@@ -35,7 +35,7 @@ func heavy(m *bayes.Modes) []*bayes.Mode {
 	return out
 }
 
-// describe says where the chains start.
+// The function describe() says where the chains start.
 func describe(m *bayes.Modes, p *bayes.Posterior) string {
 	all := heavy(m)
 	if len(all) == 1 {
@@ -48,9 +48,9 @@ func describe(m *bayes.Modes, p *bayes.Posterior) string {
 	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); chains start in each mode in proportion to its mass, and jump between modes", len(all), strings.Join(each, "; "), m.Missed())
 }
 
-// findModes returns the modes around which the chains of a sampler start. They also give
-// a first guess of the shape of the posterior. Finding no modes is an error only if the
-// starts require modes.
+// findModes returns the modes around which the chains of a sampler start. The first
+// proposals are based on the shape of the posterior at these modes. If no modes are
+// found, findModes returns an error only if the argument needed is true.
 func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings, needed bool) (*bayes.Modes, error) {
 	found, err := p.Modes, error(nil)
 	if found == nil {
@@ -62,8 +62,9 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 		}
 		found = &bayes.Modes{Modes: []*bayes.Mode{{}}} // the caller's starts may still work
 	}
-	// Chains that sample an accurate posterior start at its modes. But if a Finisher
-	// weights the draws, the chains use the Setup of p.
+	// If the target is the posterior of an accurate solver, the chains start at the modes
+	// of that posterior. But if a Finisher reweights the draws, the chains are run with
+	// the Setup of p, and start at the modes of p.
 	target := sampler.Target()
 	if _, weighs := sampler.(Finisher); target.Distribution == Accurate && !weighs {
 		return refined(ctx, p.SolvedBy(target.Setup), found, s)
@@ -73,10 +74,11 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 
 // The function starts() returns the starting points of the chains, and a note for the
 // user. If a mode has no Gaussian approximation, the chains start at draws from the prior
-// or, if loose is true and the mode has a Shape, around the mode. Each start is chosen from
-// the given number of candidates, with probabilities that make it nearly a draw from the
-// posterior. Far along a ridge of the approximation the density can be so low that a chain
-// falls into a minor region.
+// or, if loose is true and the mode has a Shape, around the mode. Each starting point is
+// chosen from the given number of candidates, with probabilities such that it is nearly a
+// draw from the posterior. Without this choice a chain could start far along a ridge of
+// the Gaussian approximation, where the posterior density is very low, and from there
+// move to a region with little mass.
 func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
 	heavy := heavy(found)
 	spread := 2.
@@ -102,12 +104,13 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		return nil, "", err
 	}
 	start = func(chain int, rng *rand.Rand) []float64 {
-		// mcmc.Run asks for another start if the kernel cannot begin. The first random numbers
-		// are the same for every sampler.
+		// If the kernel cannot start at the returned point, mcmc.Run calls this function
+		// again. The first random numbers are the same for every sampler.
 		d := len(p.Params)
 		z, u := make([]float64, d), make([]float64, d)
-		// Chains are distributed in proportion to the masses: chain i starts in the mode
-		// at which the cumulative mass passes (i + ½)/n, where n is the number of chains.
+		// The number of chains that start in a mode is roughly proportional to the mass
+		// of the mode: chain i starts in the mode at which the cumulative mass passes (i
+		// + ½)/n, where n is the number of chains.
 		at, sum := 0, heavy[0].Mass
 		for at < len(heavy)-1 && sum < (float64(chain)+0.5)/float64(chains) {
 			at++
@@ -139,8 +142,9 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		for range candidates {
 			theta := draw()
 			logp, err := mine.LogPosterior(u, nil)
-			// The largest of these sums belongs to each candidate with the probability
-			// weight/(sum of all weights), since −log of an exponential variate has a Gumbel
+			// The candidate with the largest of these sums is chosen. The probability
+			// that this is a given candidate is its importance weight divided by the sum
+			// of all weights, since −log of an exponential variate has a Gumbel
 			// distribution.
 			if weight := logp + floats.Dot(z, z)/2 - math.Log(rng.ExpFloat64()); err == nil && weight > top {
 				best, top = theta, weight
@@ -151,8 +155,9 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 	return start, describe(found, p) + ", with twice the standard deviations of the Gaussian approximation there", nil
 }
 
-// If a mode lies at an end of a parameter's support, rounding may put the parameter on
-// that end. The function inside() moves such coordinates of u back into the support.
+// If a mode is very close to a bound of a parameter's support, rounding may set the
+// parameter equal to this bound. The function inside() moves such coordinates of u back
+// into the support.
 func inside(e *bayes.Density, theta, u []float64) {
 	check := make([]float64, len(u))
 	for range 100 * len(u) {
@@ -168,10 +173,9 @@ func inside(e *bayes.Density, theta, u []float64) {
 }
 
 // The function refined() returns the modes of p. The argument found holds the modes of
-// the same model with another solver. The search begins at the given modes and at a few
-// draws from the prior, because p may have modes that are not among the given ones, and
-// some of the given ones may not be modes of p. It returns the given modes if the search
-// fails.
+// the same model with another solver. The search begins at these modes and at a few draws
+// from the prior, because p may have further modes, and because some of the modes in
+// found may not be modes of p. If the search fails, refined() returns found.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {
@@ -186,7 +190,7 @@ func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc
 	return fine, nil
 }
 
-// The function proposal() returns the proposal of this package for a posterior with the
+// The function proposal() returns the default proposal rule for a posterior with the
 // given modes.
 func proposal(modes []*bayes.Mode) mcmc.Rule {
 	if modes[0].Shape == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A state is a position (θ, ξ) with its likelihood. It has all methods of an mcmc.Kernel
-// except Step. It also has a method for the Metropolis move of θ, which the samplers
-// share.
+// The type state holds the position (θ, ξ) of a chain and the likelihood there. It has
+// all methods of an mcmc.Kernel except Step. It also has a method for the Metropolis move
+// of θ, which several samplers use.
 type state struct {
 	e            *bayes.Density
 	rule         mcmc.Rule
@@ -26,8 +26,8 @@ type state struct {
 	logPrior, ll float64   // log prior density of u; log likelihood
 	stats        mcmc.Stats
 
-	// Moves of ξ have their own random numbers. So samplers that move ξ in different ways
-	// use the same random numbers for θ.
+	// The random numbers for moves of ξ come from a separate stream. So samplers that
+	// move ξ in different ways use the same random numbers for θ.
 	source rand.PCG
 	latent *rand.Rand
 
@@ -36,16 +36,16 @@ type state struct {
 	like   func(theta, xi []float64) (float64, error) // log p(Y | Z(θ, ξ)), or an estimate of log p(Y | θ)
 }
 
-// A chance is a source of randomness that makes the random decisions of the kernels,
-// except those of the proposals. To compute the probabilities of a kernel's moves, tests
-// use an implementation that takes all branches.
+// All random decisions of the kernels, except the proposals of θ, are made through the
+// interface chance. To compute the probabilities of a kernel's moves, tests use an
+// implementation that follows all branches.
 type chance interface {
-	// accept decides on a move. The probability of acceptance is min(1, eʳ) with r =
-	// logRatio, or zero if r is NaN. The method always uses the same number of random
-	// numbers.
+	// The method accept() reports whether a move is accepted. The probability of
+	// acceptance is min(1, eʳ) with r = logRatio, or zero if r is NaN. The method always
+	// uses the same number of random numbers.
 	accept(logRatio float64, rng *rand.Rand) bool
 
-	// draw draws ξ from p(ξ).
+	// The method draw() writes a draw from p(ξ) to dst.
 	draw(dst []float64, rng *rand.Rand)
 
 	// The method perturb() writes a perturbed copy of xi to dst, by a rule that is
@@ -109,8 +109,8 @@ func (s *state) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepFit stores the expected values of the last evaluation as the expected values at the
-// current θ.
+// keepFit stores the expected values from the last evaluation as the expected values at
+// the current θ.
 func (s *state) keepFit() { copy(s.fit, s.e.Expected()) }
 
 // moveTheta makes a Metropolis–Hastings move of θ with ξ fixed and reports
@@ -122,10 +122,10 @@ func (s *state) moveTheta(rng *rand.Rand) bool {
 	return accepted
 }
 
-// decide accepts or rejects the proposed uNew, adds the proposal to the counts in the
+// The method decide() accepts or rejects the proposal uNew, adds it to the counts in the
 // argument moves, and returns its probability of acceptance. The likelihood at uNew is
-// computed with xi, and logq is added to the log ratio of the posterior densities at uNew
-// and u.
+// computed with the argument xi, and logq is added to the log ratio of the posterior
+// densities at uNew and u.
 func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.Rand) (accepted bool, probability float64) {
 	moves.Proposed++
 	ratio, ll := math.Inf(-1), math.Inf(-1)
@@ -145,13 +145,13 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 	return accepted, math.Exp(min(0, ratio))
 }
 
-// moveTo counts an accepted move of θ, and calls place.
+// moveTo counts an accepted move of θ, and calls place().
 func (s *state) moveTo(logPrior, ll float64) {
 	s.stats.Accepted++
 	s.place(logPrior, ll)
 }
 
-// The method place() makes the proposed θ the current one. The last evaluation of the
+// The method place() makes the proposed θ the current θ. The last evaluation of the
 // density must have been at this θ.
 func (s *state) place(logPrior, ll float64) {
 	s.u, s.uNew = s.uNew, s.u
@@ -166,7 +166,7 @@ func (s *state) Position() []float64 { return s.theta }
 // Stats returns the counts since Init.
 func (s *state) Stats() mcmc.Stats { return s.stats }
 
-// Generate writes the quantities that Run lists.
+// Generate writes the generated quantities that are listed in the documentation of Run.
 func (s *state) Generate(dst []float64) {
 	s.e.Generate(dst, s.logPrior+s.ll, s.theta, s.fit)
 }

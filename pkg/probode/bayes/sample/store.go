@@ -15,24 +15,25 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
-// Store makes the same draws as Run, bit for bit, and writes them to files in dir. See
-// store.Run for a description of the files. It also explains how to resume a run that was
-// stopped or killed, how to extend a finished one, and how to split a study over many
-// machines. store.Read reads the draws back, in the form that Predict and LogPredictive
-// take.
+// Store makes the same draws as Run, bit for bit, and writes them to files in dir. The
+// documentation of store.Run describes the files. It also explains how to resume a run
+// that was stopped or killed, how to extend a finished run, and how to distribute a study
+// over many machines. The function store.Read reads the draws in the form that Predict
+// and LogPredictive need.
 //
-// The files describe the run: method, step, α, priors, equations, likelihoods and data,
-// the sampler with its settings, and the starts of the chains. They also contain
-// log_density, a hash of the densities of the model at some points, which detects
-// differences that the description does not show, such as a different Problem.F. Store
-// returns an error if any of this differs from the files in dir. When a chain is resumed,
-// its log density must be the same, bit for bit, as when its state was saved. If its last
-// iterations are repeated, they must lead to the same draw. The fields of o.Meta follow
-// this description in the files.
+// The files contain a description of the run: the method, the step, α, the priors, the
+// equations, the likelihoods, the data, the sampler with its settings, and the starting
+// points of the chains. The files also contain log_density, a hash of the densities of
+// the model at some points, with which Store detects differences that the description
+// does not show, such as a different Problem.F. Store returns an error if the description
+// or log_density differs from that in the files in dir. When a chain is resumed, its log
+// density must be the same, bit for bit, as when the state of the chain was saved. If the
+// last iterations of the chain are repeated, they must lead to the same draw. In the
+// files the fields of o.Meta follow the description of the run.
 //
-// All chains of a study must be drawn on the same kind of processor. If processors
-// compute exp or a fused multiply-add in different ways, the numbers differ in their last
-// digits, and so does log_density; the error mentions this cause.
+// All chains of a study must be drawn on the same kind of processor. If two processors
+// compute exp or a fused multiply-add in different ways, their results differ in the last
+// digits, and so log_density differs, too; the error message mentions this cause.
 func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string, s mcmc.Settings, o store.Options) error {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
@@ -68,8 +69,8 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 }
 
 // The method fields() returns the fields of a file that describe the run. ArviZ reads a
-// value as an attribute only if the value contains no spaces, so spaces are replaced.
-// Notes keep their spaces, because notes are sentences.
+// value as an attribute only if it contains no spaces, so spaces in values are replaced.
+// In notes the spaces remain, because notes are sentences.
 func (j *job) fields(hash string) []mcmc.Field {
 	words := strings.NewReplacer("bayes.", "", "sample.", "", "mcmc.", "", ", ", ",", ": ", ":", " ~ ", "~", " ", "_", "\n", "_")
 	var out []mcmc.Field
@@ -93,7 +94,7 @@ func (j *job) fields(hash string) []mcmc.Field {
 	return out
 }
 
-// A probe evaluates the model at a given θ, for ξ = 0 and for one fixed ξ.
+// The type probe evaluates the model at a given θ, for ξ = 0 and for one fixed ξ.
 type probe struct {
 	e         *bayes.Density
 	u, theta  []float64
@@ -114,8 +115,9 @@ func newProbe(p *bayes.Posterior) (*probe, error) {
 	return q, nil
 }
 
-// evaluate computes the two log densities at theta. They are −∞ if the equations cannot be
-// solved or theta is outside the support.
+// The method evaluate() computes the log densities at theta for ξ = 0 and for the ξ of
+// the probe. Both log densities are −∞ if the equations cannot be solved or theta is
+// outside the support.
 func (q *probe) evaluate(theta []float64) {
 	q.densities = [2]float64{math.Inf(-1), math.Inf(-1)}
 	if q.e.Unconstrain(q.u, theta) != nil {
@@ -129,8 +131,8 @@ func (q *probe) evaluate(theta []float64) {
 	}
 }
 
-// The method hash() returns a hash of the densities, and of the expected values of the
-// data, at some draws from the prior.
+// The method hash() returns a hash of the log densities and of the expected values of the
+// data at some draws from the prior.
 func (q *probe) hash() string {
 	h := fnv.New64a()
 	for i := range probePoints {
@@ -143,8 +145,8 @@ func (q *probe) hash() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// A streamed kernel can also evaluate its model at its position. When a run is resumed,
-// the result is compared with the saved one.
+// The type streamed is a kernel that can also evaluate the model at its current position.
+// When a run is resumed, the result is compared with the saved result.
 type streamed struct {
 	*guard
 	*probe
@@ -159,7 +161,7 @@ func (k *streamed) Evaluate() []float64 {
 	return slices.Clone(k.densities[:])
 }
 
-// Notes returns the values that the kernel has tuned.
+// Notes returns a note with the value that the kernel has tuned.
 func (k *streamed) Notes() []string {
 	if what, value := k.guard.tuned(); what != "" {
 		return []string{what + ": " + value}

@@ -12,17 +12,19 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Tempering moves θ by parallel tempering between the posterior and the prior (see
-// mcmc.Tempering). It uses the classical solution, ξ = 0. Each chain has replicas whose
-// densities are p(θ) p(Y | θ)^β.
+// Tempering updates θ by parallel tempering between the posterior and the prior (see
+// mcmc.Tempering). It uses the classical solution, ξ = 0. Each chain has one replica for
+// each inverse temperature β, with the density p(θ) p(Y | θ)^β.
 //
-// Stationary distribution: p₀(θ | Y) of the Setup, or of the posterior's setup if there
-// is none. Cost: 42 solves for each draw with ten temperatures, because each iteration
-// makes three moves of every replica, and fifteen of the first one. Single moves are
-// small, so successive positions would differ little. Use it if the posterior has several
-// modes or has ridges that other samplers do not cross, or use it to check other samplers.
+// Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
+// posterior's setup if this field is zero. Cost: 42 solves for each draw with ten
+// temperatures, because for each draw the replica at β = 1 makes fifteen moves, and every
+// other replica makes three. If every move were a draw, successive draws would differ too
+// little. Use Tempering if the posterior has several modes or has ridges along which
+// other samplers move too slowly, or to check other samplers.
 type Tempering struct {
-	// Setup solves the equations; the zero value stands for the setup of the posterior.
+	// Setup is the setup with which the equations are solved; the zero value stands for
+	// the setup of the posterior.
 	Setup probode.Setup
 
 	// Temperatures is the number of temperatures. Zero means 10.
@@ -40,7 +42,7 @@ func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
 const tempered = 3
 
 // BurnIn returns the number of iterations in which the temperatures and the proposals are
-// learned in d dimensions.
+// adapted, for d parameters.
 func (Tempering) BurnIn(d int) int { return 200 + 50*d }
 
 // Target returns p₀(θ | Y).
@@ -79,8 +81,8 @@ func (s Tempering) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ker
 	return k
 }
 
-// The type natural is embedded in those kernels that move on the unconstrained scale, and
-// returns their positions on the natural scale.
+// The type natural is embedded in those kernels that move on the unconstrained scale; it
+// converts their positions to the natural scale.
 type natural struct {
 	e           *bayes.Density
 	theta, work []float64
@@ -107,14 +109,14 @@ func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *
 	return fmt.Errorf("sample: a chain cannot start at %.4g: %w", x, err)
 }
 
-// at returns θ at u.
+// The method at() returns θ, the point on the natural scale that corresponds to u.
 func (n *natural) at(u []float64) []float64 {
 	n.e.Constrain(n.theta, u)
 	return n.theta
 }
 
-// generate writes the quantities of the density at u, where the log density is logp. That
-// needs a solution.
+// The method generate() writes the quantities of the density at u, where the log density
+// is logp. It solves the equations at u.
 func (n *natural) generate(dst, u []float64, logp float64) {
 	theta := n.at(u)
 	n.e.LogLikelihood(theta, nil) // it was solved before, so there is no error
@@ -145,7 +147,8 @@ func (k *tempering) Generate(dst []float64) {
 	k.generate(dst, k.Tempering.Position(), k.LogDensity())
 }
 
-// Tuned reports the swaps.
+// Tuned reports the swap rates, and the number of points that moved from the prior to the
+// posterior.
 func (k *tempering) Tuned() (what, value string) {
 	rates, trips := k.Swaps()
 	var all []string

@@ -43,7 +43,8 @@ The flags:
 
 `
 
-// assessVerb determines whether the solver's error matters.
+// assessVerb implements the command assess, which determines whether the solver's error
+// matters.
 func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
 	m := newModel(flags)
@@ -83,8 +84,8 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		inRange("weighed", *weighed, 100, maxDraws), inRange("workers", *workers, 0, maxWorkers), m.checkCounts(0, 1)); err != nil {
 		return err
 	}
-	// A run with -min-ess gives up after a hundred times as many draws as -draws asks for:
-	// see mcmc.Settings.
+	// A run with -min-ess ends at the latest when it has made a hundred times the number
+	// of draws given by -draws: see mcmc.Settings.
 	if most := 100 * cmp.Or(m.draws, 1000) * m.chains; !(*minESS >= 0 && *minESS <= float64(most)) {
 		return fmt.Errorf("-min-ess %g: want a number from 0 to %d, the largest number of draws that %d chains can produce", *minESS, most, m.chains)
 	}
@@ -170,7 +171,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	return failed
 }
 
-// parseBudget reads a number of draws, a time, or both.
+// parseBudget reads the value of -budget: a number of draws, a time, or both.
 func parseBudget(text string) (draws int, within time.Duration, err error) {
 	if text == "" {
 		return 0, 0, nil

@@ -39,7 +39,8 @@ The flags:
 
 `
 
-// certifyVerb bounds the effect of the solver's error.
+// certifyVerb implements the command certify, which bounds the effect of the solver's
+// error.
 func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("certify", flag.ContinueOnError)
 	m := newExact(flags)
@@ -120,7 +121,8 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	return numbers.write(out, all.WriteJSON)
 }
 
-// drawLine draws the log likelihood along a parameter, on both sides of the first mode.
+// drawLine draws a figure of the log likelihood as a function of one parameter, on both
+// sides of the first mode.
 func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, reference probode.Setup, all []*certify.Certificate, name, path string) error {
 	var at *certify.AtMode
 	for _, c := range all {
@@ -145,12 +147,12 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 	return outFile{"out", path}.write(nil, func(w io.Writer) error { return draw(w, path, plots.LogLikelihoodProfile(profile)) })
 }
 
-// lineWidth is half the width of the figure that -line draws, in posterior standard
-// deviations. It is roughly the length of a move of a sampler.
+// The figure for the flag -line extends lineWidth posterior standard deviations on both
+// sides of the mode. This is roughly the distance that a sampler moves in one iteration.
 const lineWidth = 0.5
 
-// The method at() returns the point that -at gives, or nil if the argument where is the
-// empty string.
+// The method at() returns the point given by the flag -at, whose value is the argument
+// where, or nil if this value is the empty string.
 func (m *model) at(where string) ([][]float64, error) {
 	switch {
 	case where == "":

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The variable samplers lists the samplers that flags can name, with their usual
+// The variable samplers lists the samplers that can be named in flags, with their usual
 // settings.
 var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
@@ -30,7 +30,7 @@ var samplers = []sample.Sampler{
 	marginal.Integrated{DALTON: true},
 }
 
-// samplerName returns the name of a scheme as it is written in flags.
+// samplerName returns the name of a sampler as it is written in flags.
 func samplerName(s sample.Sampler) string {
 	return strings.NewReplacer(", ", "-", " ", "-").Replace(s.String())
 }
@@ -52,19 +52,20 @@ func samplerNamed(name string) (sample.Sampler, error) {
 	return nil, fmt.Errorf("-scheme %s: want %s", name, samplerNames())
 }
 
-// maxDraws is the largest number of draws, far more than anybody needs.
+// maxDraws is the largest allowed number of draws, which is far more than any study
+// needs.
 const maxDraws = 1_000_000_000
 
-// maxThin is the largest number of iterations per draw, far more than is needed to make
-// neighbouring draws independent.
+// maxThin is the largest allowed number of iterations per draw, far more than is needed
+// to make successive draws nearly independent.
 const maxThin = 1_000_000
 
-// maxWorkers is the largest number of workers, which is more than the number of
+// maxWorkers is the largest allowed number of workers, which is more than the number of
 // processors of any machine.
 const maxWorkers = 4096
 
 // The function first() returns the first error that is not nil. The function cmp.Or would
-// do the same, but staticcheck does not know that cmp.Or may return nil.
+// do the same, but staticcheck assumes that cmp.Or never returns nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

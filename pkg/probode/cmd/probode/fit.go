@@ -50,7 +50,8 @@ The flags:
 
 `
 
-// fitFlags holds those flags of fit that several of its functions need.
+// The type fitFlags holds those flags of the command fit that are needed in several
+// functions.
 type fitFlags struct {
 	starts        int
 	start         string
@@ -60,12 +61,12 @@ type fitFlags struct {
 	set           modelfile.FitSettings
 }
 
-// nearBest is the largest difference in log-likelihood between the best end point of a
-// fit and another one around which profiles are also computed. Each optimum is needed
-// only once.
+// Profiles are computed around the best end point of a fit, and around those other end
+// points whose log-likelihoods are lower by at most nearBest. Of several end points at
+// the same optimum, only one is used.
 const nearBest = 5
 
-// The function fit() performs a multi-start search and writes its results.
+// The function fit() performs a multi-start optimisation and writes the results.
 func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
 	f := fitFlags{figure: outFile{flag: "out"}, table: outFile{flag: "json"}}
@@ -101,8 +102,8 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Profiles need only those end points of a fit that are near the best one, and each
-	// optimum only once.
+	// Profiles are computed only around those end points of a fit whose log-likelihoods
+	// are close to the best, and only once for each optimum.
 	below := math.Inf(1)
 	if f.profiles && f.starts == 0 && !f.set.Map {
 		below = nearBest
@@ -185,7 +186,7 @@ func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfi
 	return f.figure.write(out, func(w io.Writer) error { return draw(w, f.figure.path, figure) })
 }
 
-// fitJSON returns the results as docs/json.md describes them.
+// fitJSON returns the results in the form that docs/json.md describes.
 func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods) jsonfile.Object {
 	var names []string
 	for _, q := range p.Params {
@@ -228,15 +229,16 @@ func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profile
 }
 
 // The function criteria() returns the information criteria of Akaike and Schwarz for an
-// optimum with the given numbers of estimated parameters and of measurements. They compare
-// largest likelihoods, so they have no meaning at the maximum of a posterior density.
+// optimum with the given numbers of estimated parameters and of measurements. These
+// criteria are defined in terms of the maximum likelihood, so they have no meaning at the
+// maximum of a posterior density.
 func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
 	k := float64(parameters)
 	return 2*k - 2*ll, k*math.Log(float64(measurements)) - 2*ll
 }
 
-// writeOptima writes the table of optima, and the parameters of the best one. If priors is
-// true, the optima are those of the posterior density.
+// writeOptima writes the table of optima, and the parameters at the best optimum. If
+// priors is true, the optima are maxima of the posterior density.
 func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfile.Optimum) {
 	const same, most = 0.01, 20
 	rows := [][]string{{"log-likelihood", "below the best", "searches", "slope", "ended by"}}
@@ -295,8 +297,9 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 }
 
-// atBound reports whether the value v lies on a bound, to within a thousandth of the bound
-// and of the distance to the other bound. A bound that does not exist is NaN.
+// atBound reports whether the value v lies on a bound, to within a thousandth of the
+// bound and of the distance to the other bound. If a bound does not exist, it is passed
+// as NaN.
 func atBound(v, bound, other float64) bool {
 	near := 1e-3 * math.Abs(bound)
 	if width := math.Abs(other - bound); width > 0 {
@@ -305,8 +308,9 @@ func atBound(v, bound, other float64) bool {
 	return math.Abs(v-bound) <= near
 }
 
-// writeProfiles writes the confidence intervals and names the parameters whose interval
-// is only a part of the confidence region and those that the data do not determine.
+// writeProfiles writes the confidence intervals. It also names the parameters whose
+// confidence region extends beyond the interval, and the parameters that the data do not
+// determine.
 func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
 	var open, elsewhere, unknown []string

@@ -15,8 +15,8 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// parse reads the flags of a command, which may stand before and after its other
-// arguments. If they ask for help, it writes the help to out.
+// The function parse() reads the flags of a command, which may stand before and after its
+// other arguments. If help is requested, parse() writes the help text to out.
 func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	flags.SetOutput(io.Discard) // errors are one line, written by main
 	flags.Usage = func() {}
@@ -77,8 +77,9 @@ func inRange(flag string, value, least, most int) error {
 	return nil
 }
 
-// The type once is the value of a flag that should be given only once. If the flag is
-// given twice with different values, lost holds the earlier value, which is ignored.
+// The type once holds the value of a flag that should be given only once. If the flag is
+// given twice with different values, the field lost holds the earlier value, which is
+// ignored.
 type once struct {
 	flag.Value
 	given bool
@@ -97,7 +98,7 @@ func (o *once) Set(text string) error {
 	return nil
 }
 
-// The function wanted() says which values a flag takes.
+// The function wanted() describes the allowed values of a flag.
 func wanted(v flag.Value, err error) string {
 	if g, is := v.(flag.Getter); is {
 		switch g.Get().(type) {
@@ -126,8 +127,8 @@ func given(flags *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
-// The function needs() returns an error if one of the flags is given although it has no
-// meaning; the string why gives the reason.
+// The function needs() returns an error if one of the named flags is given. The argument
+// why is the reason why these flags have no meaning.
 func needs(flags *flag.FlagSet, why string, names ...string) error {
 	for _, name := range names {
 		if given(flags, name) {
@@ -137,8 +138,9 @@ func needs(flags *flag.FlagSet, why string, names ...string) error {
 	return nil
 }
 
-// The variable groups holds the headings under which the help lists the flags of a command
-// that has many. A flag that no group names is listed in the last group.
+// The variable groups holds the headings under which the flags are listed in the help for
+// a command with many flags. A flag that is named in no group is listed in the last
+// group.
 var groups = []struct {
 	title string
 	names []string
@@ -193,9 +195,9 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 	}
 }
 
-// The function fill() breaks text into lines for a terminal of 80 columns. It fills
-// paragraphs. Indented lines are examples and tables and remain as they are, except for
-// long lines with an indent of eight spaces, which are broken.
+// The function fill() breaks text into lines for a terminal of 80 columns. Paragraphs are
+// rewrapped. Indented lines, which contain examples and tables, are not changed, except
+// that long lines with an indent of eight spaces are broken.
 func fill(help string) string {
 	const most = 79
 	var b strings.Builder
@@ -264,9 +266,9 @@ func numbers(values string) ([]float64, error) {
 	return out, nil
 }
 
-// The function assignments() reads the list name=value,… of a flag. It passes each value
-// to the function set(), with the index of its name in names; the argument known lists
-// the names for messages.
+// The function assignments() reads the list name=value,… of a flag. Each value is passed
+// to the function set(), together with the index of its name in the argument names. The
+// argument known is a list of these names for error messages.
 func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
 	seen := map[int]bool{}
 	for _, one := range list(values) {

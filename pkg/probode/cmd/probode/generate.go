@@ -19,7 +19,7 @@ The flags:
 
 `
 
-// generate writes the Go file of a model.
+// The function generate() translates a model into a Go file.
 func generate(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("generate", flag.ContinueOnError)
 	condition := flags.String("condition", "", "`ID` of the condition whose equations are written; default: the first one in the data or, without data, in the model")

@@ -117,7 +117,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// likelihoodSettings reads the flags of the solver.
+// likelihoodSettings returns the settings that follow from the flags of the solver.
 func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err error) {
 	setups, err := how.setups(probode.Setup{Mesh: probode.Through(0)})
 	if err != nil {
@@ -133,8 +133,8 @@ func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err err
 	return set, nil
 }
 
-// newFolder creates the folder dir with the files that the function write() puts into it:
-// all of them or none.
+// newFolder creates the folder dir, which contains the files made by the function
+// write(). If an error occurs, no folder is created.
 func newFolder(dir string, write func(dir string) error) error {
 	dir = filepath.Clean(dir)
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")
@@ -151,7 +151,7 @@ func newFolder(dir string, write func(dir string) error) error {
 	return atomicfile.Rename(tmp, dir)
 }
 
-// likelihoodJSON returns the results as docs/json.md describes them.
+// likelihoodJSON returns the results in the form that docs/json.md describes.
 func likelihoodJSON(p *modelfile.File, l *modelfile.LogLikelihood, theta []float64, v *modelfile.Evaluation) jsonfile.Object {
 	names := func(params []modelfile.Parameter) (names []string) {
 		for _, q := range params {
@@ -183,7 +183,7 @@ func likelihoodJSON(p *modelfile.File, l *modelfile.LogLikelihood, theta []float
 		"parameters", jsonfile.Named(names(p.Params), theta), "gradient", gradient, "gradient_on_scale", scaled, "conditions", conditions}
 }
 
-// writeLikelihood writes the tables for the terminal.
+// writeLikelihood writes the log-likelihood and its tables as text.
 func writeLikelihood(out io.Writer, l *modelfile.LogLikelihood, v *modelfile.Evaluation, set modelfile.LikelihoodSettings) {
 	fmt.Fprintf(out, "log-likelihood %.10f", v.LogLikelihood)
 	switch {

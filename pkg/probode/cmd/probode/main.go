@@ -1,5 +1,5 @@
-// Command probode shows how the error of an ODE solver changes a posterior, and runs long
-// studies. See probode help.
+// Command probode determines how the error of an ODE solver changes a posterior, and
+// carries out long sampling studies. See probode help.
 package main
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A command writes its result to out. An invalid argument leads to a one-line error.
+// A command writes its result to out. If an argument is invalid, the command returns a
+// one-line error.
 type command struct {
 	name, does string
 	run        func(ctx context.Context, args []string, out io.Writer) error
@@ -59,8 +60,8 @@ func main() {
 	}
 }
 
-// A checked writer remembers the first error, because callers that print do not check
-// for errors. It writes nothing after that error.
+// The type checked is a writer that stores its first error, because the callers of the
+// print functions do not check for errors. After an error it writes nothing.
 type checked struct {
 	w   io.Writer
 	err error
@@ -73,8 +74,9 @@ func (c *checked) Write(p []byte) (n int, err error) {
 	return n, c.err
 }
 
-// The function run() runs the command that args name. After an interrupt the error wraps
-// context.Canceled, and says that the command was stopped.
+// The function run() runs the command that is named in args. If the command is
+// interrupted, the returned error wraps context.Canceled and says that the command was
+// stopped.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 2 && args[0] == "help" {
 		args = []string{args[1], "-help"}
@@ -111,9 +113,9 @@ type briefError struct {
 func (e briefError) Error() string { return e.words }
 func (e briefError) Unwrap() error { return e.error }
 
-// The function brief() removes characters that a terminal would interpret as a command,
-// and shortens the message: every argument and word to 80 characters, and the message to
-// 1000.
+// The function brief() removes characters that a terminal would interpret as control
+// sequences. It also shortens every argument and word in the error message to 80
+// characters, and the whole message to 1000 characters.
 func brief(err error, args []string) error {
 	if err == nil {
 		return nil

@@ -21,7 +21,7 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// modelHelp is the part of the help about models.
+// The constant modelHelp is the section on models in the help texts.
 const modelHelp = `The model is one of the cases that come with the program,
 
   -case lynx-hare         hares and lynxes, 1900 to 1920
@@ -46,7 +46,7 @@ another data table:
   -model problem.yaml -data mine.csv
 `
 
-// A model holds the flags of a command that describe a posterior.
+// The type model holds those flags of a command that describe a posterior.
 type model struct {
 	solving
 	preset, file  string // -case, -model
@@ -63,8 +63,8 @@ type model struct {
 	unknownAlpha []float64       // the median of the prior that -alpha gives to α, the last parameter; nil if α is known
 }
 
-// newModel defines the flags of a model and of its draws. After the flags are parsed, the
-// method posterior() returns the posterior.
+// newModel defines the flags for a model and for sampling. After the flags are parsed,
+// the method posterior() returns the posterior.
 func newModel(flags *flag.FlagSet) *model {
 	m := newExact(flags)
 	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; default: the scale of the case, or auto")
@@ -74,7 +74,7 @@ func newModel(flags *flag.FlagSet) *model {
 	return m
 }
 
-// newExact defines the flags of a model for commands that do not draw from a posterior.
+// newExact defines the flags for a model in commands that do not draw from a posterior.
 func newExact(flags *flag.FlagSet) *model {
 	m := &model{solving: solving{flags: flags}, chains: 1}
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
@@ -88,8 +88,8 @@ func newExact(flags *flag.FlagSet) *model {
 	return m
 }
 
-// The method posterior() returns the posterior that the flags describe. If requested, α
-// is calibrated at the mode of the deterministic posterior.
+// The method posterior() returns the posterior that the flags describe. If the flags
+// request it, α is calibrated at the mode of the deterministic posterior.
 func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	p, err := m.build()
 	if err != nil {
@@ -108,8 +108,8 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	return q, nil
 }
 
-// build does what the method posterior() does, but leaves α at zero if it is to be
-// calibrated.
+// The method build() does what the method posterior() does, but without the calibration
+// of α: if α is to be calibrated, it remains zero.
 func (m *model) build() (*bayes.Posterior, error) {
 	if err := m.checkCounts(0, 1); err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 	return c.Model(data), nil
 }
 
-// ofFile returns the posterior of a model file.
+// The method ofFile() returns the posterior that a model file defines.
 func (m *model) ofFile() (*bayes.Posterior, error) {
 	f, err := readModel(m.file, m.outside, m.outputs...)
 	if err != nil {
@@ -215,8 +215,8 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 	return p, nil
 }
 
-// loadModel reads the file of -model and writes the warnings about it. It returns an
-// error if an output would replace a file of the model.
+// loadModel reads the model file given by -model, and writes the warnings about this
+// file. It returns an error if an output file would replace a file of the model.
 func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
 	p, err := readModel(name, outside, outputs...)
 	if err == nil {
@@ -240,7 +240,7 @@ func readModel(name string, outside bool, outputs ...outFile) (*modelfile.File, 
 	return p, spare(outputs, p.Files...)
 }
 
-// warn writes the first warnings about a model.
+// The function warn() writes the first few warnings about a model.
 func warn(p *modelfile.File) {
 	const most = 5
 	for i, w := range p.Warnings {
@@ -261,7 +261,8 @@ func loadFile(name string, outside bool) (*modelfile.File, error) {
 
 const outsideHelp = "allow the model file to name files outside its folder"
 
-// valuesAt reads -at and returns the values of all parameters on the linear scale.
+// valuesAt reads the value of the flag -at, and returns the values of all parameters on
+// the linear scale.
 func valuesAt(p *modelfile.File, at string) ([]float64, error) {
 	theta, names := make([]float64, len(p.Params)), make([]string, len(p.Params))
 	for i, q := range p.Params {
@@ -276,8 +277,8 @@ func valuesAt(p *modelfile.File, at string) ([]float64, error) {
 	return theta, assignments("at", at, names, some(p.Params), func(i int, v float64) { theta[i] = v })
 }
 
-// The function some() returns a list of parameters, as many as fit on a line, with the
-// estimated ones first.
+// The function some() returns a list with as many parameters as fit on one line. The
+// estimated parameters come first.
 func some(params []modelfile.Parameter) string {
 	var names []string
 	for _, estimated := range []bool{true, false} {
@@ -294,8 +295,8 @@ func some(params []modelfile.Parameter) string {
 	return strings.Join(names, ", ")
 }
 
-// experimentOf returns the experiment of a condition or, if condition is "", the first one:
-// see modelfile.File.Instances.
+// experimentOf returns the experiment for the given condition or, if condition is "", the
+// first experiment: see modelfile.File.Instances.
 func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, error) {
 	list, err := p.Instances()
 	if err != nil {
@@ -319,12 +320,13 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 	return nil, fmt.Errorf("-condition %s: the data have %s", text.Clip(condition), strings.Join(names, ", "))
 }
 
-// The method title() returns the name of the model as the flags give it.
+// The method title() returns the name of the model as it was given in the flags.
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
 
-// checkCounts checks the numbers of iterations and chains. Their product must fit into an
-// int. A hundred times the number of draws must also fit, because a run with -min-ess
-// gives up only after that many.
+// checkCounts checks the numbers of iterations and chains. The total number of iterations
+// in all chains must fit into an int. This must be so even if each chain makes a hundred
+// times the given number of draws, because a run with -min-ess may continue up to that
+// number.
 func (m *model) checkCounts(burnIn, thin int) error {
 	if err := first(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
 		return err

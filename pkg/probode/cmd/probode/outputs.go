@@ -15,13 +15,13 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The files that commands write.
+// This file contains functions for the files that commands write.
 
-// An outFile is an output file and the flag that names it. An empty path means no file, and
-// the path - means standard output.
+// An outFile is an output file together with the flag that names it. An empty path means
+// no file, and the path - means standard output.
 type outFile struct{ flag, path string }
 
-// The method write() writes the file, completely or not at all.
+// The method write() writes the file. If an error occurs, no incomplete file remains.
 func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	var err error
 	switch o.path {
@@ -37,8 +37,8 @@ func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// The method beside() returns the writer for other output of the command. If the file is
-// standard output, other output is discarded.
+// The method beside() returns the writer for all other output of the command. If the file
+// is standard output, all other output is discarded.
 func (o outFile) beside(out io.Writer) io.Writer {
 	if o.path == "-" {
 		return io.Discard
@@ -47,7 +47,7 @@ func (o outFile) beside(out io.Writer) io.Writer {
 }
 
 // checkOutputs returns an error if a file cannot be written. It is called before the
-// computation whose results the files will hold.
+// computation whose results are to be written to the files.
 func checkOutputs(outputs ...outFile) error {
 	for i, o := range outputs {
 		if err := canWrite(o.flag, o.path); err != nil {
@@ -62,7 +62,7 @@ func checkOutputs(outputs ...outFile) error {
 	return nil
 }
 
-// The function spare() returns an error if an output would replace an input.
+// The function spare() returns an error if an output file would replace an input file.
 func spare(outputs []outFile, inputs ...string) error {
 	for _, o := range outputs {
 		for _, in := range inputs {
@@ -74,7 +74,8 @@ func spare(outputs []outFile, inputs ...string) error {
 	return nil
 }
 
-// pageOutputs returns the page or figure of -out, and the table that belongs to it.
+// pageOutputs returns the page or figure named by -out, and the table that belongs to
+// this page or figure.
 func pageOutputs(path string) []outFile {
 	if path == "" {
 		return nil
@@ -82,8 +83,8 @@ func pageOutputs(path string) []outFile {
 	return []outFile{{"out", path}, {"out's table", tableOf(path)}}
 }
 
-// checkEnding returns an error if the path has none of the endings. An empty path means no
-// file.
+// checkEnding returns an error if the path ends in none of the given endings. An empty
+// path, which means no file, is allowed.
 func checkEnding(flag, path string, endings ...string) error {
 	if path == "" || slices.Contains(endings, filepath.Ext(path)) && filepath.Base(path) != filepath.Ext(path) {
 		return nil
@@ -96,7 +97,7 @@ func checkEnding(flag, path string, endings ...string) error {
 	return fmt.Errorf("-%s %s: want a name that ends in %s", flag, path, want)
 }
 
-// canWrite returns an error if the file that a flag names cannot be written.
+// canWrite returns an error if the file named by a flag cannot be written.
 func canWrite(flag, path string) error {
 	if path == "" || path == "-" {
 		return nil
@@ -116,8 +117,8 @@ func canWrite(flag, path string) error {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return fmt.Errorf("-%s %s: there is no folder %s", flag, path, folder)
 	}
-	// Permissions do not show whether a file can be created, so this function creates a
-	// temporary one.
+	// The permissions of the folder do not always show whether a file can be created
+	// there, so this function creates a temporary file.
 	f, err := os.CreateTemp(folder, filepath.Base(to)+".*.tmp")
 	if err != nil {
 		return fmt.Errorf("-%s %s: no file can be made in the folder %s: %w", flag, path, folder, reason(err))
@@ -136,8 +137,8 @@ func reason(err error) error {
 // tableOf returns the name of the table that belongs to a page or figure.
 func tableOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
 
-// samePlace reports whether two paths are, or would be, the same plain file. Other files,
-// such as /dev/null, can be used twice.
+// samePlace reports whether two paths lead to the same regular file, which need not exist
+// yet. Files that are not regular, such as /dev/null, can be used for several outputs.
 func samePlace(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -150,7 +151,8 @@ func samePlace(a, b string) bool {
 	return errS != nil && errT != nil && whole(a) == whole(b)
 }
 
-// The function whole() returns the absolute path, with the links in its folder resolved.
+// The function whole() returns the absolute path, in which symbolic links in the name of
+// the folder are resolved.
 func whole(path string) string {
 	full, err := filepath.Abs(path)
 	if err != nil {

@@ -31,7 +31,7 @@ The flags:
 
 `
 
-// petab writes a table of problems.
+// The function petab() writes a table of PEtab problems.
 func petab(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("petab", flag.ContinueOnError)
 	limit := flags.Duration("limit", time.Minute, "longest `time` per problem")
@@ -80,10 +80,11 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// The function loads() reports whether the problem in a row was read.
+// The function loads() reports whether the problem in a row of the table could be read.
 func loads(row []string) bool { return row[1] != "" }
 
-// tryProblem returns the row of a problem, and whether the problem has a likelihood.
+// tryProblem returns the row of the table for a problem, and reports whether its
+// likelihood could be computed.
 func tryProblem(ctx context.Context, file string, limit time.Duration, outside bool) (row []string, ok bool, err error) {
 	name := filepath.Base(filepath.Dir(file))
 	if base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)); base != name && base != "problem" {
@@ -134,8 +135,8 @@ func tryProblem(ctx context.Context, file string, limit time.Duration, outside b
 	return row, true, nil
 }
 
-// problemsIn returns the YAML files of problems in a folder or, if it has none, in its
-// subfolders, sorted by name.
+// problemsIn returns the YAML files of the problems in a folder, sorted by name. If the
+// folder contains no such file, problemsIn returns those in its subfolders.
 func problemsIn(dir string) ([]string, error) {
 	own, folders, err := yamlFiles(dir)
 	if err != nil || len(own) > 0 {

@@ -84,7 +84,8 @@ posterior predictive distribution.
 
 `
 
-// sampleVerb draws from a posterior and writes the draws to a directory.
+// sampleVerb implements the command sample, which draws from a posterior and writes the
+// draws to a directory.
 func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	r := sampleRun{out: out}
 	if err := r.parse(args); err != nil {
@@ -102,7 +103,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	return r.finish(ctx, words)
 }
 
-// A sampleRun is one call of the command sample.
+// The type sampleRun holds the data of one run of the command sample.
 type sampleRun struct {
 	model      *model
 	start, dir string
@@ -119,7 +120,7 @@ type sampleRun struct {
 	out     io.Writer
 }
 
-// parse reads the flags.
+// The method parse() reads the flags.
 func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
@@ -168,9 +169,9 @@ func (r *sampleRun) parse(args []string) error {
 	return err
 }
 
-// prepare builds the posterior, and finds its modes, around which the chains start. If
-// the user leaves the choice of the solver and the sampler to the command, prepare()
-// chooses them.
+// The method prepare() constructs the posterior, and finds the modes around which the
+// chains start. If the user has not chosen a solver and a sampler, prepare() chooses
+// them.
 func (r *sampleRun) prepare(ctx context.Context) (err error) {
 	if r.sampler.Target().Noisy() {
 		r.p, err = r.model.posterior(ctx)
@@ -199,7 +200,7 @@ func (r *sampleRun) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// The method choose() chooses the solver and the sampler, and says why.
+// The method choose() chooses the solver and the sampler, and prints the reasons.
 func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	if r.plan, err = sample.Choose(ctx, r.p, from, r.settings); err != nil {
 		return err
@@ -214,9 +215,9 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	return nil
 }
 
-// The method missed() says what a search for modes that began at draws from the prior may have missed.
-// Chains that jump between the modes that were found agree with each other, so no
-// diagnostic of the draws shows that others are missing.
+// The method missed() says what a search for modes that began at draws from the prior may
+// have missed. Chains that jump between the modes that were found agree with each other,
+// so no diagnostic of the draws shows whether other modes were missed.
 func (r *sampleRun) missed() {
 	m := r.p.Modes
 	if m == nil || m.Tried == 0 {
@@ -232,8 +233,8 @@ func (r *sampleRun) missed() {
 	r.note(words)
 }
 
-// The method search() looks for the modes. Chains can run without them, so an error is no
-// reason to stop.
+// The method search() looks for the modes. Since chains can run without known modes, an
+// error in the search does not end the run.
 func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	s := modes.Settings{Seed: r.settings.Seed, Workers: r.settings.Workers}
 	if from != nil {
@@ -248,14 +249,15 @@ func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	}
 }
 
-// The method note() prints a sentence, and writes it to the files of the chains.
+// The method note() prints a sentence, and stores it as a note in the files of the
+// chains.
 func (r *sampleRun) note(sentence string) {
 	r.options.Meta = append(r.options.Meta, mcmc.Field{Key: "note", Value: sentence})
 	fmt.Fprintln(r.out, text.Printable(sentence))
 }
 
-// The method follow() shows the progress. The first report says how far an earlier call
-// had got.
+// The method follow() shows the progress. If an earlier run was stopped, the first line
+// says at which percentage this run continues.
 func (r *sampleRun) follow() {
 	before := unfinished(r.dir, r.settings)
 	show := display("sampling")
@@ -271,8 +273,9 @@ func (r *sampleRun) follow() {
 	}
 }
 
-// The method draw() draws and stores the chains. If their length was not given, the draws
-// so far determine how many more are made, and the result describes the draws.
+// The method draw() runs the chains and stores the draws. If the flags do not give the
+// number of draws, the chains are extended until there are enough effective draws, and
+// the result words describes the draws.
 func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	s := &r.settings
 	if s.Draws > 0 || s.Only != nil {
@@ -318,7 +321,8 @@ func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	}
 }
 
-// The method store() draws the chains to their present length.
+// The method store() runs the chains until each has s.Draws draws, where s is the field
+// settings, and stores the draws.
 func (r *sampleRun) store(ctx context.Context) error {
 	err := sample.Store(ctx, r.p, r.sampler, r.dir, r.settings, r.options)
 	if errors.Is(err, context.Canceled) {
@@ -327,8 +331,8 @@ func (r *sampleRun) store(ctx context.Context) error {
 	return err
 }
 
-// The method finish() reports on the chains, and compares the chosen solver with an
-// accurate one.
+// The method finish() prints a summary of the run. If the command has chosen the solver,
+// finish() also compares this solver with an accurate solver.
 func (r *sampleRun) finish(ctx context.Context, words string) error {
 	s := r.settings
 	n := len(s.Only)
@@ -354,19 +358,21 @@ func (r *sampleRun) finish(ctx context.Context, words string) error {
 	return r.printModes(ctx)
 }
 
-// Without -draws, each chain generates firstDraws draws. Their number is doubled, up to
-// lastDraws, until they are sufficient.
+// Without -draws, each chain first generates firstDraws draws, or fewer with some
+// samplers: see sampleRun.draw. This number is doubled, up to lastDraws, until the draws
+// are sufficient.
 const firstDraws, lastDraws = 1000, 32_000
 
-// fewDraws replaces firstDraws for samplers whose draws are nearly independent.
+// With samplers whose draws are nearly independent, fewDraws is used instead of
+// firstDraws.
 const fewDraws = 250
 
-// The constant patience is the time after which a run without -draws stops.
+// The constant patience is the time limit for a run without -draws.
 const patience = 7 * time.Minute
 
 // The method profile() computes the profile likelihoods of a model from a file, within
 // three minutes, so that it can name the parameters that the data do not determine. It
-// does nothing if they are already known from the file that -start names.
+// does nothing if these parameters are already known from the file named by -start.
 func (r *sampleRun) profile(ctx context.Context) {
 	file, out := r.model.loaded, r.out
 	if file == nil || r.unknown != "" {
@@ -377,7 +383,8 @@ func (r *sampleRun) profile(ctx context.Context) {
 	f := fitFlags{profiles: true, level: 0.95}
 	start := r.start
 	if start == "" || start == "prior" {
-		// A profile around an end point that is not the best one says little.
+		// A profile around a point that is not the best optimum contains little
+		// information, so search for the best optimum first.
 		start, f.set.Starts, f.set.Seed = "nominal", 100, r.settings.Seed
 	}
 	var err error
@@ -393,10 +400,10 @@ func (r *sampleRun) profile(ctx context.Context) {
 }
 
 // The function sufficient() reports whether every parameter has 400 effective draws, or
-// 100 for each chain if that is more, and an R̂ below 1.01. If not, hopeless says
-// whether, at the present rate, even lastDraws draws per chain would give too few
-// effective draws. The result words describes the draws, and names the parameters with
-// too few effective draws or too large an R̂.
+// 100 for each chain if that is more, and an R̂ below 1.01. If this is not so, the result
+// hopeless says whether even lastDraws draws per chain would probably contain too few
+// effective draws. The result words describes the draws, and names the parameters that
+// have too few effective draws or too large an R̂.
 func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	const listed = 6
 	wanted := float64(max(400, 100*len(c.Draws)))
@@ -456,7 +463,8 @@ func (r *sampleRun) printModes(ctx context.Context) error {
 	return nil
 }
 
-// chainList reads the numbers of chains, which begin at 1. Nil means all.
+// chainList reads a list of chain numbers, which begin at 1. The result nil means all
+// chains.
 func chainList(text string, chains int) ([]int, error) {
 	if text == "" {
 		return nil, nil
@@ -475,7 +483,7 @@ func chainList(text string, chains int) ([]int, error) {
 }
 
 // checkFolder returns an error if the directory cannot be created. It is called before
-// the search for modes, which takes time.
+// the search for modes, so that an error is reported without delay.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {
@@ -495,7 +503,7 @@ func checkFolder(dir string) error {
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
-// The function unfinished() reports whether a chain in dir is not complete.
+// The function unfinished() reports whether dir contains a chain that is not complete.
 func unfinished(dir string, s mcmc.Settings) bool {
 	only := s.Only
 	if only == nil {

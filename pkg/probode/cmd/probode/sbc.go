@@ -39,14 +39,16 @@ curve, are within the bands with probability 0.95.
 
 `
 
-// maxSets is the largest number of data sets, far more than anybody has time for.
+// maxSets is the largest allowed number of data sets. A run with so many data sets would
+// take far too long in practice.
 const maxSets = 1_000_000
 
-// leastRanks is the smallest number of draws allowed. With fewer draws, a rank shows
-// little more than whether the parameter lies below or above the draws.
+// leastRanks is the smallest allowed number of draws. With fewer draws, a rank shows
+// little more than whether the parameter is smaller or larger than the draws.
 const leastRanks = 3
 
-// sbcVerb runs simulation-based calibration of schemes.
+// sbcVerb implements the command sbc, which checks samplers by simulation-based
+// calibration.
 func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sbc", flag.ContinueOnError)
 	all := append(slices.Clone(samplers), sample.Reweighted{})
@@ -110,8 +112,8 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	for _, r := range results {
 		checks += len(r.Names)
 	}
-	// If all schemes are correct, the smallest P of all checks is below this limit in
-	// about one run out of a hundred.
+	// If all samplers are correct, the smallest p-value of all checks is below this limit
+	// in about one of a hundred runs.
 	limit, found := 0.01/float64(checks), false
 	for _, r := range results {
 		for k, quantity := range r.Names {
@@ -139,8 +141,8 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	return failed
 }
 
-// The function calibration() returns the model of the command: x′ = θx(1 − x) on [0, 4],
-// observed at nine time points, some of which lie between grid points, and solved by
+// The function calibration() returns the model for the command sbc: x′ = θx(1 − x) on [0,
+// 4], observed at nine time points, some of which lie between grid points, and solved by
 // forward Euler with h = 1/4.
 func calibration() *bayes.Posterior {
 	problem := &probode.Problem{

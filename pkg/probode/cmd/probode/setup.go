@@ -14,8 +14,9 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// The type solving holds the flags of a command that say how equations are solved. A
-// command defines the flags that it takes, and the method setups() reads them.
+// The type solving holds those flags of a command that say how the equations are solved.
+// Each command defines the flags that it needs, and the method setups() converts these
+// flags to setups.
 type solving struct {
 	flags             *flag.FlagSet
 	method, linearize string
@@ -27,11 +28,11 @@ type solving struct {
 	frozen     bool // error control chooses the steps once, and not again for every θ
 }
 
-// The method set() reports whether the flag was given.
+// The method set() reports whether the flag with this name was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
-// The method by() returns the setup base with the method and the noise that the flags
-// give.
+// The method by() returns the setup base with the method and the noise given by the
+// flags.
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	switch s.noise {
 	case "":
@@ -57,12 +58,14 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	return base, nil
 }
 
-// The method stepped() reports whether the flags give a list of step sizes or tolerances.
+// The method stepped() reports whether a list of step sizes or tolerances is given by
+// flags.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
-// The method setups() returns base with the method, the noise and the steps that the
-// flags give. There is one setup for each step size or tolerance, or a single one if the
-// flags give neither. Without a tolerance it does not contain -max-step.
+// The method setups() returns the setup base with the method, the noise and the steps
+// given by the flags. There is one setup for each step size or tolerance, or a single
+// setup if neither is given. If no tolerance is given, -max-step has no effect on the
+// setups.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err
@@ -104,9 +107,9 @@ func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	return all, err
 }
 
-// The method ladder() returns the setups to compare. Without -steps, -rtol and -atol, the
-// step sizes are h, h/2, h/4 and h/8, where h is -step or, without -step, the step size
-// of base.
+// The method ladder() returns the setups to compare. If none of the flags -steps, -rtol
+// and -atol is given, the step sizes are h, h/2, h/4 and h/8, where h is the value of
+// -step or, without -step, the step size of base.
 func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	all, err := s.setups(base)
 	if err != nil || s.stepped() {
@@ -122,7 +125,7 @@ func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	return all, nil
 }
 
-// stepSizes reads -steps.
+// stepSizes reads the value of the flag -steps.
 func stepSizes(list string) ([]float64, error) {
 	var steps []float64
 	for _, one := range strings.Split(list, ",") {
@@ -138,8 +141,9 @@ func stepSizes(list string) ([]float64, error) {
 	return steps, nil
 }
 
-// tolerances reads -rtol and -atol. It returns one tolerance for each number of the
-// longer list, or a single tolerance if s.components is positive.
+// The method tolerances() reads the values of the flags -rtol and -atol. It returns one
+// tolerance for each number in the longer list, or a single tolerance if s.components is
+// positive.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1), or 0 with -atol", func(v float64) bool {
 		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")
@@ -183,7 +187,8 @@ func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	return out, nil
 }
 
-// The method list() reads the list of a flag. It returns nil if the flag was not given.
+// The method list() reads a list of numbers from the value of a flag. It returns nil if
+// the flag was not given.
 func (s *solving) list(name, value, want string, allowed func(v float64) bool) ([]float64, error) {
 	if !s.set(name) {
 		return nil, nil
@@ -195,8 +200,8 @@ func (s *solving) list(name, value, want string, allowed func(v float64) bool) (
 	return all, nil
 }
 
-// noiseScale reads -alpha. It reports whether the value is a number; otherwise the value
-// is auto or the prior of α.
+// noiseScale reads the value of the flag -alpha. It reports whether this value is a
+// number; otherwise the value is auto or a prior of α.
 func noiseScale(value string) (alpha float64, is bool, err error) {
 	v, notNumber := strconv.ParseFloat(value, 64)
 	if notNumber == nil && (!(v >= 0) || math.IsInf(v, 1)) {

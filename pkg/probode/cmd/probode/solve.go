@@ -117,7 +117,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
-// A solution holds the flags of the command solve.
+// The type solution holds the flags of the command solve.
 type solution struct {
 	solving
 	problem, model, condition string
@@ -133,7 +133,7 @@ type solution struct {
 	observe  func(dst []float64, t float64, x, theta []float64)
 }
 
-// The method table() computes the header and the rows.
+// The method table() computes the header and the rows of the table.
 func (s *solution) table(ctx context.Context) (header []string, rows [][]float64, err error) {
 	p, err := s.problemOf()
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *solution) table(ctx context.Context) (header []string, rows [][]float64
 	return header, rows, err
 }
 
-// The method states() computes the columns of the states.
+// The method states() computes those columns of the table that contain the states.
 func (s *solution) states(ctx context.Context, p *probode.Problem) (header []string, rows [][]float64, err error) {
 	times, err := s.timesOf(p)
 	if err != nil {
@@ -256,7 +256,7 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 	return p, nil
 }
 
-// The method named() returns the problem that -problem or -model names.
+// The method named() returns the problem named by the flag -problem or -model.
 func (s *solution) named() (*probode.Problem, error) {
 	switch {
 	case s.model != "" && s.problem != "":
@@ -307,8 +307,8 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 	return times, nil
 }
 
-// The method setup() returns the setup that solves p. If a time is not on the grid of
-// equal steps, the grid goes through the times instead.
+// The method setup() returns the setup with which p is solved. If one of the times is not
+// on the grid of equal steps, a grid that contains all the times is used instead.
 func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Setup, err error) {
 	base := probode.Setup{Mesh: probode.Uniform(0)}
 	if s.model != "" {
@@ -344,7 +344,7 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 	return setup, nil
 }
 
-// The method noisy() sets the noise scale.
+// The method noisy() sets the noise scale in the argument to.
 func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Method, to *probode.Settings) error {
 	alpha, is, err := noiseScale(s.alpha)
 	switch {
@@ -397,7 +397,7 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 }
 
 // The function located() returns the rows of a solution with events that are triggered by
-// the state. Its steps are chosen by error control.
+// the state. The steps of this solution are chosen by error control.
 func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times []float64) ([][]float64, error) {
 	if f, ok := setup.Mesh.(probode.Frozen); ok {
 		setup.Mesh = probode.Adaptive(f)
@@ -413,7 +413,7 @@ func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times
 }
 
 // rowsAt returns a row for each of the times or, if times is nil, for 201 times over the
-// span. The function solve() gives the states at sorted times.
+// span. The function solve() must return the states at the given times, which are sorted.
 func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([]float64, error)) ([][]float64, error) {
 	if times == nil {
 		const points = 200
@@ -435,10 +435,10 @@ func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([
 	return rows, nil
 }
 
-// afterEnd names the first of the events that change the state after the end of the span,
-// and says how many more there are. It is "" if there are none. Without -span, it leaves out
-// the events that a warning about the model has named; of an event that repeats, such a
-// warning names the first occurrence.
+// afterEnd names the first event that changes the state after the end of the time span,
+// and says how many such events follow. It returns "" if there is no such event. Without
+// -span, afterEnd omits events that were already named in a warning about the model. For
+// a repeated event, such a warning names the first occurrence.
 func (s *solution) afterEnd(p *probode.Problem) string {
 	first, name, n := math.Inf(1), "", 0
 	for k := range p.Events {
@@ -463,11 +463,11 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 	return fmt.Sprintf("%s at t = %g and %d more", name, first, n-1)
 }
 
-// repeated finds the number at the end of the name of an event that repeats.
+// The pattern repeated matches the number at the end of the name of a repeated event.
 var repeated = regexp.MustCompile(`_[0-9]+$`)
 
-// warned reports whether a warning about the model names an event that happens after all
-// data.
+// The method warned() reports whether a warning about the model says that the given event
+// happens after all data.
 func (s *solution) warned(event string) bool {
 	return slices.ContainsFunc(s.warnings, func(w string) bool { return strings.Contains(w, event+" happens at") })
 }
@@ -480,8 +480,9 @@ func paramNames(p *probode.Problem) []string {
 	return names
 }
 
-// writeJSON writes the table of solve, as docs/json.md describes it. A number that is not
-// finite, such as the standard deviation of a single path, is null.
+// writeJSON writes the table of the command solve in the form that docs/json.md
+// describes. A number that is not finite, such as the standard deviation of a single
+// path, is written as null.
 func (s *solution) writeJSON(w io.Writer, header []string, rows [][]float64) error {
 	table := make([][]*float64, len(rows))
 	for i, row := range rows {

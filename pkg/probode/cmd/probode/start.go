@@ -16,12 +16,14 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// Searches begin at the best end points of a fit, at most mostEnds of them.
+// Searches begin at the best end points of a fit. At most mostEnds of these points are
+// used.
 const mostEnds = 8
 
-// The method starts() returns the parameters at which the search for modes begins: the
-// end points of the searches of a fit, if start is the name of its file, or the nominal
-// parameters. The result is nil if start is "" or prior.
+// The method starts() returns the points at which the search for modes begins. If start
+// is the name of a file of fit -json, they are the best end points in this file; if start
+// is nominal, there is one point with the nominal parameters. The result is nil if start
+// is "" or prior.
 func (m *model) starts(start string) (from [][]float64, err error) {
 	if start == "" || start == "prior" {
 		return nil, nil
@@ -55,9 +57,10 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 	return from, nil
 }
 
-// The function undetermined() returns a sentence with the parameters that the data do not
-// determine, according to the profiles in a file of fit -json. It is empty if start is
-// not such a file, or if the interval of every profile in it is closed.
+// The function undetermined() returns a sentence that names the parameters that the data
+// do not determine, according to the profiles in a file written by fit -json. The result
+// is empty if start is not such a file, or if every profile in the file has a closed
+// interval.
 func undetermined(start string) string {
 	var fit struct {
 		Profiles []struct {
@@ -82,9 +85,9 @@ func undetermined(start string) string {
 	return fmt.Sprintf("According to the profiles in %s, the data do not determine %s. In the directions that the data leave undetermined, the posterior depends on the prior and its bounds.\n", text.Clip(start), strings.Join(names, ", "))
 }
 
-// startsAt returns starts of chains at the given points. It returns nil if chains can
-// start around the modes, that is, if there are no points or if the best mode has a
-// Gaussian shape; the argument found is nil if no modes were found.
+// startsAt returns a function that starts the chains at the given points. It returns nil
+// if no points are given, or if the best mode has a Gaussian approximation, around which
+// the chains can start. The argument found is nil if no modes were found.
 func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Rand) []float64 {
 	if from == nil || found != nil && found.Highest().Cov != nil {
 		return nil
@@ -93,9 +96,9 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 }
 
 // The method best() returns the end points of a fit whose log-likelihoods are at most 10
-// below the highest, as parameters of the posterior. They need not be optima, because
-// searches for modes continue from them. End points whose log-likelihoods differ by less
-// than 0.01 are regarded as the same.
+// below the highest, as parameters of the posterior. These points need not be optima,
+// because the searches for modes start from them. End points whose log-likelihoods differ
+// by less than 0.01 are regarded as the same.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
 		return nil, errors.New("it has no meaning without -model, whose parameters it names")
@@ -123,10 +126,10 @@ func (m *model) best(name string) (points [][]float64, err error) {
 	return points, nil
 }
 
-// startsOf returns the points at which searches begin according to the flag -start. Each
-// point holds the values of all parameters on the linear scale. From a fit it takes those
-// end points whose log-likelihoods are lower than the highest one by no more than the
-// argument `below`.
+// startsOf returns the points at which searches begin, as given by the flag -start. Each
+// point holds the values of all parameters on the linear scale. If the flag names the
+// file of a fit, these are the end points of the fit whose log-likelihoods are lower than
+// the highest by at most the argument `below`.
 func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":
@@ -156,12 +159,12 @@ func startsOf(p *modelfile.File, start string, below float64) ([][]float64, erro
 	return points, nil
 }
 
-// The function equal() reports whether two values of a parameter are equal to one part in
-// a thousand.
+// The function equal() reports whether the relative difference between two values of a
+// parameter is at most 0.001.
 func equal(a, b float64) bool { return math.Abs(a-b) <= 1e-3*max(math.Abs(a), math.Abs(b)) }
 
-// readEnds reads the end points of a fit from a file of fit -json. Of several end points
-// at the same optimum it returns only the first.
+// readEnds reads the end points of a fit from a file written by fit -json. If several end
+// points are at the same optimum, it returns only the first of them.
 func readEnds(name string) ([]modelfile.End, error) {
 	file, err := os.Open(name)
 	if err != nil {

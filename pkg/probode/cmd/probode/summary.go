@@ -26,7 +26,7 @@ any.
 
 `
 
-// The function summary() prints the table of the draws in a directory.
+// The function summary() prints a table that summarises the draws in a directory.
 func summary(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
 	table := flags.Bool("csv", false, "print only the table, with all digits, as comma-separated values")
@@ -81,8 +81,8 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	return w.Error()
 }
 
-// The function identifies() reports whether a field of the files is of use only to a
-// program that resumes the study: a hash, or a value printed as Go syntax.
+// The function identifies() reports whether a field of the files is useful only to a
+// program that resumes the study. Such fields contain a hash or a value in Go syntax.
 func identifies(key string) bool {
 	for _, name := range []string{"prior_", "errors", "data", "log_density"} {
 		if strings.HasPrefix(key, name) {
@@ -92,9 +92,10 @@ func identifies(key string) bool {
 	return false
 }
 
-// heavyTails warns of each parameter whose mean and standard deviation may not exist. Its
-// quantiles exist, and are what the draws can tell. Weighted draws are not judged, because
-// their tails are not those of the posterior.
+// heavyTails returns a warning for each parameter whose mean and standard deviation may
+// not exist. The quantiles of such a parameter always exist, so they can be used instead.
+// For weighted draws there are no warnings, because the tails of the unweighted draws are
+// not those of the posterior.
 func heavyTails(chains *mcmc.Chains) (warnings []string) {
 	if chains.LogWeights != nil {
 		return nil
@@ -107,7 +108,8 @@ func heavyTails(chains *mcmc.Chains) (warnings []string) {
 	return warnings
 }
 
-// writeSummary writes the summary for programs, as docs/json.md describes.
+// writeSummary writes the summary in the machine-readable form that docs/json.md
+// describes.
 func writeSummary(w io.Writer, chains *mcmc.Chains) error {
 	all := chains.Summary()
 	return jsonfile.Object{

@@ -18,21 +18,25 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// sample.Choose compares solvers with an accurate one at the modes and close to them. If the
-// data say little, much of the posterior lies elsewhere. On a grid that was frozen at a mode,
-// an explicit method may be unstable there, so the posterior seems to end, or the method
-// creates a mode of its own, to which all chains may go. R̂ is good in both cases, and no
-// draw shows what is missing. A certificate compares the solvers away from the modes as well.
+// The function sample.Choose compares solvers with an accurate solver mainly at the modes
+// and close to them. If the data contain little information, much of the posterior mass
+// is far from the modes. Far from the modes an explicit method on a grid that was frozen
+// at a mode may be unstable. If it is, the computed density may vanish where the
+// posterior has mass, or it may have a phantom mode, in which all chains may end. In both
+// cases R̂ is close to 1, and the draws do not reveal the error. A certificate also
+// compares the solvers far from the modes.
 
-// mostTrusted is the number of parameters up to which a solver is certified, which takes 50
-// + 20 d solutions for d parameters at each mode. Up to the same number, the search for
-// modes begins at draws from the prior.
+// The chosen solver is certified only if there are at most mostTrusted parameters,
+// because with d parameters a certificate takes 50 + 20 d solutions at each mode. With
+// more than mostTrusted parameters the search for modes does not begin at draws from the
+// prior either.
 const mostTrusted = 15
 
-// trust certifies the chosen solver. If it differs from an accurate one where the posterior
-// is not negligible, trust replaces it by Radau5, which is stable. It first tries frozen
-// grids, and then, if the sampler needs no gradients, steps that are chosen anew for every
-// θ. If nothing helps, a caution says so.
+// The method trust() certifies the chosen solver. If this solver differs too much from an
+// accurate solver in a region where the posterior density is not negligible, trust()
+// replaces it by Radau5, which is stable. It first tries frozen grids, and then, if the
+// sampler needs no gradients, steps that are chosen anew for every θ. If none of these
+// solvers is accurate enough, trust() prints a caution.
 func (r *sampleRun) trust(ctx context.Context) error {
 	q := r.plan.Posterior
 	if t := r.plan.Sampler.Target(); t.Distribution != sample.Classical || q.Modes == nil || len(q.Params) > mostTrusted {
@@ -67,9 +71,9 @@ func (r *sampleRun) trust(ctx context.Context) error {
 	return nil
 }
 
-// The function differs() says where the solver of q differs from an accurate one by so
-// much that a parameter could move by a tenth of a standard deviation, or that the
-// posterior would be cut off. The result is empty if no such place was found.
+// The function differs() describes a point at which the error of q's solver is so large
+// that a parameter could be shifted by a tenth of a standard deviation, or that a part of
+// the posterior could be missing. The result is empty if no such point was found.
 func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, error) {
 	const (
 		minor   = 0.01 // mass of modes that are ignored
@@ -79,8 +83,8 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 	for _, m := range q.Modes.Modes {
 		from = append(from, m.Theta)
 	}
-	// The solver may have modes that the posterior does not have. With -start nothing
-	// searches for modes.
+	// With this solver the posterior may have phantom modes, so search for them. If the
+	// flag -start is given, this search is omitted.
 	if q.Modes.Tried > 0 {
 		if own, err := modes.Find(ctx, q, modes.Settings{Seed: s.Seed, Workers: s.Workers, From: from}); err == nil {
 			from = nil
@@ -107,10 +111,11 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 	return strings.TrimPrefix(answer, "Not certified: "), nil
 }
 
-// jumps compares the solver of q with an accurate one where one parameter is at a quantile
-// of its prior, and the others at the highest mode. It says where the log density is wrong by
-// more than 1, if the accurate one is not far below the mode. The result is empty if there is
-// no such place.
+// The function jumps() compares the solver of q with an accurate solver at points where
+// one parameter is equal to a quantile of its prior, and the others are at the highest
+// mode. It considers only points at which the accurate log density is not far below its
+// value at the mode, and describes the first point at which the log density is wrong by
+// more than 1. The result is empty if there is no such point.
 func jumps(ctx context.Context, q *bayes.Posterior) (string, error) {
 	const (
 		far   = 7 // below the mode: a density of a thousandth may extend over a wide range

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// The function watch() returns a context under which long computations, such as a search
+// The function watch() returns a context with which long computations, such as a search
 // for modes, show their progress on standard error.
 func watch(ctx context.Context, quiet bool) context.Context {
 	if quiet {
@@ -20,7 +20,7 @@ func watch(ctx context.Context, quiet bool) context.Context {
 }
 
 // The function display() returns a hook that shows progress on standard error. After two
-// seconds it writes a line, which disappears when done reaches total.
+// seconds it writes a line, which is removed when the argument done is equal to total.
 func display(label string) progress.Hook {
 	line, begin := progress.NewLine(os.Stderr), time.Now()
 	var mu sync.Mutex
@@ -43,7 +43,8 @@ func display(label string) progress.Hook {
 	}
 }
 
-// The type stopped says how far a command had got when it was interrupted.
+// The type stopped is an error that says how much of its work a command had done when it
+// was interrupted.
 type stopped string
 
 func (s stopped) Error() string { return string(s) }
