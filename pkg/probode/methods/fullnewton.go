@@ -103,9 +103,6 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 			return probode.ErrNewton
 		}
 		if size <= 1e-16 || largest <= noise && size >= 0.5*before {
-			for k, v := range s.u {
-				z[k] += v
-			}
 			return nil
 		}
 		for lambda = min(1, 4*lambda); ; lambda /= 2 {
@@ -118,14 +115,8 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 				break
 			}
 			if largest <= noise {
-				// The update is a rounding error, or f jumps within this small distance. In
-				// the second case the stages have to move, because time does.
-				lambda = 1
-				for k, v := range s.u {
-					s.y[k] = z[k] + v
-				}
-				s.eq.residual(s, s.r, s.y)
-				break
+				s.settle(z, e)
+				return nil
 			}
 			if lambda < 1e-6 {
 				return probode.ErrNewton

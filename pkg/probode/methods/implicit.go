@@ -309,11 +309,9 @@ func (s *implicit) iterate(z []float64, sys system) error {
 			if next, top = s.norms(s.v, s.y, sys.base()); next <= (1-lambda/4)*size {
 				break
 			}
-			if largest <= noise {
-				// u is a rounding error, or f jumps within this small distance. In the second
-				// case the stages have to move, because time does.
-				for k, v := range s.u {
-					z[k] += v
+			if largest <= noise { // u is a rounding error, or f jumps within this small distance
+				if sys == system(&s.eq) {
+					s.settle(z, nil)
 				}
 				return nil
 			}
@@ -342,6 +340,39 @@ func (s *implicit) iterate(z []float64, sys system) error {
 		}
 	}
 	return probode.ErrNewton
+}
+
+// settle makes a few undamped updates of z, of which s.u is the first, and keeps them only
+// if they converge. Newton's method calls it before it takes an update for a rounding
+// error: if f jumps so close by that a correct update is as small as a rounding error, z
+// must move, because time does. Rounding errors do not converge. The updates use the
+// factors of full, or those of s if full is nil.
+func (s *implicit) settle(z []float64, full *fullNewton) {
+	const (
+		most = 6
+		done = 1e-16 // as in iterate
+	)
+	for k, v := range s.u {
+		s.y[k] = z[k] + v
+	}
+	before := 0.
+	for range most {
+		s.eq.residual(s, s.r, s.y)
+		if full != nil {
+			full.solve(s, s.v, s.r)
+		} else {
+			s.solve(s.v, s.r)
+		}
+		size, _ := s.norms(s.v, s.y, s.eq.x)
+		for k, v := range s.v {
+			s.y[k] += v
+		}
+		if rate := size / before; size <= done || rate < 1 && size*rate <= done*(1-rate) {
+			copy(z, s.y)
+			return
+		}
+		before = size
+	}
 }
 
 // undamped solves the equations of the stages of a step from x, beginning at z = 0, and
