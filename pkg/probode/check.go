@@ -322,7 +322,7 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 		}
 		clear(s.jac.A)
 		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !vector.Finite(s.f) || !vector.Finite(s.jac.A) {
-			e.Err = fmt.Errorf("%w: the Jacobian of FJ is NaN or infinite", ErrField)
+			e.Err = fmt.Errorf("%w: the Jacobian that FJ returns has elements that are NaN or infinite", ErrField)
 			return e
 		}
 	}

@@ -639,7 +639,7 @@ func TestCertificateLynxHare(t *testing.T) {
 func TestRoughReferenceGivesNoVerdict(t *testing.T) {
 	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Weighed: 100, Sampler: sample.Deterministic{},
 		Accurate: probode.Setup{Mesh: probode.Uniform(0.25)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
-	if v := a.Steps[0].Deterministic.Verdict; v != assess.Undecided || !contains(a.Warnings(), "the reference's own error") {
+	if v := a.Steps[0].Deterministic.Verdict; v != assess.Undecided || !contains(a.Warnings(), "the reference solver's own error") {
 		t.Errorf("%v, D = %g, warnings %q", v, a.Claim("reference error", "", "").Value, a.Warnings())
 	}
 }

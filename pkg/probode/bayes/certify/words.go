@@ -77,9 +77,9 @@ func (c *Certificate) Answer(threshold float64) string {
 	case unreached:
 		return fmt.Sprintf("Nothing is certified for %v: a climb from %s reached no mode of the posterior computed with %v.\n", c.Setup, format4(m.From), c.Reference)
 	case inexact:
-		fmt.Fprintf(&b, "Nothing is certified for %v: the reference, %v, has an error of its own, D = %.2g, which is above one tenth of the threshold of %.3g. Use a finer reference, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
+		fmt.Fprintf(&b, "Nothing is certified for %v: the reference solver, %v, has an error of its own, D = %.2g, which is above one tenth of the threshold of %.3g. Use a more accurate reference solver, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
 	case nonlinear:
-		fmt.Fprintf(&b, "Nothing is certified for %v: D = %.3g. Above %.1f the shift is no longer linear, and there is no bound.\n", c.Setup, m.D, limitD)
+		fmt.Fprintf(&b, "Nothing is certified for %v: D = %.3g. If D is above %.1f, the shift is not linear in the error, so there is no bound.\n", c.Setup, m.D, limitD)
 	case phantom:
 		fmt.Fprintf(&b, "Not certified: the posterior computed with %v has a mode at %s that the reference does not have. The nearest mode of the reference is %.0f sd away, at %s; there D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
 	case different:
@@ -102,7 +102,7 @@ func (c *Certificate) Answer(threshold float64) string {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)
 	}
 	if m.Unsolved != nil {
-		fmt.Fprintf(&b, "There are points, such as %s, at which neither solver can solve the equations: they count as impossible under both, as they do for a sampler.\n", format4(m.Unsolved))
+		fmt.Fprintf(&b, "There are points, such as %s, at which neither solver can solve the equations: the density is taken as zero at these points, as in sampling.\n", format4(m.Unsolved))
 	}
 	modes := "1 mode"
 	if n := len(c.Modes); n > 1 {

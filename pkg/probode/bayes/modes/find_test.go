@@ -275,7 +275,7 @@ func findMode(ctx context.Context, p *bayes.Posterior, seed uint64, from ...[]fl
 
 func TestFindFromAWrongLength(t *testing.T) {
 	defer func() {
-		if r, ok := recover().(string); !ok || !strings.HasPrefix(r, "modes: Find: a point of Settings.From has 1 numbers: want 2") {
+		if r, ok := recover().(string); !ok || !strings.HasPrefix(r, "modes: Find: a point in Settings.From has 1 numbers: want 2") {
 			t.Errorf("panic %q", r)
 		}
 	}()

@@ -259,7 +259,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 		return out, ctx.Err()
 	}
 	if err != nil {
-		out.Notes = append(out.Notes, fmt.Sprintf("warning: the search for modes that the weighted draws may miss was not possible: %v", err))
+		out.Notes = append(out.Notes, fmt.Sprintf("warning: it was not possible to search for modes that the weighted draws may miss: %v", err))
 		return out, nil
 	}
 	shares, err := modes.Shares(p, m, chains)
@@ -268,7 +268,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 	}
 	for k, mode := range m.Modes {
 		if mode.Cov != nil && mode.Mass > leastMass && shares[k] < mode.Mass/10 {
-			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s, which holds %.2g of the mass according to its Gaussian approximation, but only %.2g of the draws are near it: weights cannot restore a mode that the coarse solver misses, even if k̂ is small; use a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
+			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s, which holds %.2g of the mass according to its Gaussian approximation, but only a fraction of %.2g of the draws lies near it: weights cannot restore a mode that the coarse solver misses, even if k̂ is small; use a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
 		}
 	}
 	return out, nil

@@ -131,7 +131,7 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 		}
 	}
 	if at == nil {
-		return errors.New("-line: no mode of the reference's posterior was reached")
+		return errors.New("-line: no mode of the reference posterior was found")
 	}
 	k := slices.Index(all[0].Params, name)
 	if k < 0 {
@@ -164,7 +164,7 @@ func (m *model) at(where string) ([][]float64, error) {
 	}
 	for i, q := range m.loaded.Params {
 		if v := theta[i]; q.Estimate && v != q.Nominal && (v < q.Lower || v > q.Upper) {
-			return nil, fmt.Errorf("-at %s=%g: the value is outside its bounds, %g to %g", text.Clip(q.ID), v, q.Lower, q.Upper)
+			return nil, fmt.Errorf("-at %s=%g: the value is outside the bounds of this parameter, %g to %g", text.Clip(q.ID), v, q.Lower, q.Upper)
 		}
 	}
 	point, err := m.loaded.Point(theta)

@@ -74,7 +74,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&f.starts, "starts", 100, "`number` of searches from randomly drawn starts; with -start the default is 0")
 	flags.StringVar(&f.start, "start", "", "where further searches begin: nominal, or a `file` written by an earlier run with -json")
 	flags.Uint64Var(&f.set.Seed, "seed", 1, "seed of the starts")
-	flags.BoolVar(&f.set.Map, "map", false, "maximise the posterior density instead: add the log densities of the priors")
+	flags.BoolVar(&f.set.Map, "map", false, "maximise the posterior density instead of the likelihood")
 	flags.BoolVar(&f.profiles, "profiles", false, "compute the profile likelihood of each parameter")
 	flags.Float64Var(&f.level, "level", 0.95, "confidence level of the intervals of -profiles")
 	flags.StringVar(&f.figure.path, "out", "", "`file` for the figure: .png, .svg or .html")
@@ -351,13 +351,13 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 			p.Drop, strings.Join(elsewhere, "; "))
 	}
 	if len(unknown) > 0 {
-		fmt.Fprintf(out, "The profiles of %s are incomplete: whether the data determine them is not known.\n", strings.Join(unknown, ", "))
+		fmt.Fprintf(out, "The profiles of %s are incomplete, so it is not known whether the data determine these parameters.\n", strings.Join(unknown, ", "))
 	}
 	switch {
 	case len(open) > 0:
 		far := "all the way to a bound"
 		if unbounded {
-			far += ", or as far as it was followed if there is none"
+			far += " (or, for a parameter without a bound, as far as the profile was computed)"
 		}
 		fmt.Fprintf(out, "The data do not determine %s: %s, the profile stays less than %.3g below the best value.\n", strings.Join(open, ", "), far, p.Drop)
 	case len(elsewhere)+len(unknown) > 0: // it has been said

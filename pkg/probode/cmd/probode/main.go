@@ -26,7 +26,7 @@ type command struct {
 }
 
 var commands = []command{
-	{"solve", "solve a problem, with the spread of an ensemble", solve},
+	{"solve", "solve a problem, and show the spread of an ensemble", solve},
 	{"likelihood", "compute the log-likelihood of a model file, and its gradient", likelihood},
 	{"fit", "fit a model file to its data, from many starts", fit},
 	{"petab", "try PEtab problems, and report which ones load and which are refused", petab},

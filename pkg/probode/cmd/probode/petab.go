@@ -121,7 +121,7 @@ func tryProblem(ctx context.Context, file string, limit time.Duration, outside b
 	if err != nil {
 		return refused(err)
 	}
-	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took more than %v: a larger -limit allows more", limit))
+	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the log-likelihood took longer than %v: set a larger -limit", limit))
 	defer cancel()
 	v, err := l.At(within, l.Nominal(), false)
 	if err != nil {

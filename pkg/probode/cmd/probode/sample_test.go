@@ -354,7 +354,7 @@ data: d.csv
 	write("d.csv", "time,y\n1,1.25\n2,0.74\n")
 	args := []string{"-method", "rk4", "-step", "0.1", "-scheme", "deterministic", "-start", "nominal", "-burn-in", "1", "-draws", "1", "-quiet"}
 	run := filepath.Join(dir, "run")
-	const note = "chains start at the points of -start: no mode with a Gaussian shape was found"
+	const note = "chains start at the points of -start, because no mode with a Gaussian approximation was found"
 	if out := runCommand(t, sampleVerb, slices.Concat(args, []string{"-model", write("flat.yaml", yaml), "-dir", run})...); !strings.Contains(out, note) {
 		t.Errorf("no note in\n%s", out)
 	}
@@ -466,7 +466,7 @@ data: |
 	file := textFile(t, t.TempDir(), "m.yaml", model)
 	dir := filepath.Join(t.TempDir(), "run")
 	said := runCommand(t, sampleVerb, "-model", file, "-draws", "20", "-chains", "1", "-dir", dir, "-quiet")
-	if !strings.HasPrefix(said, "tempering, because the search for modes has probably missed some") {
+	if !strings.HasPrefix(said, "tempering, because the search for modes has probably missed some of them") {
 		t.Errorf("the sampler is not one that finds modes:\n%s", said)
 	}
 	for _, text := range []string{said, runCommand(t, summary, dir)} {
@@ -487,7 +487,7 @@ func TestSufficient(t *testing.T) {
 		}
 		c.Draws = append(c.Draws, chain)
 	}
-	if enough, hopeless, words := sufficient(c); enough || hopeless || !strings.Contains(words, "R̂ at most NaN (still)") || !strings.Contains(words, "caution: that is not enough for still: want 400") {
+	if enough, hopeless, words := sufficient(c); enough || hopeless || !strings.Contains(words, "R̂ at most NaN (still)") || !strings.Contains(words, "caution: the draws of still are not sufficient: want 400") {
 		t.Errorf("%v, %v, %q", enough, hopeless, words)
 	}
 	c.Names = c.Names[:1]

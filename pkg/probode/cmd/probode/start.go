@@ -98,7 +98,7 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 // than 0.01 are regarded as the same.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
-		return nil, errors.New("it has no meaning without -model, whose parameters it names")
+		return nil, errors.New("the file has no meaning without -model, because it contains parameters of a model file")
 	}
 	ends, err := readEnds(name)
 	if err != nil {
