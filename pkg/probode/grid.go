@@ -66,7 +66,7 @@ const epsilon = 0x1p-52
 // the ends of the span, at all events, and at the given times.
 func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	if !vector.Finite(times) {
-		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.Title(), short(times))
+		return nil, fmt.Errorf("%s: the times of the grid are %s: want finite numbers", p.Title(), short(times))
 	}
 	return buildGrid(p, theta, fmt.Sprintf("%d given times", len(times)), func(a, b float64) []float64 {
 		return between(times, a, b)
@@ -103,7 +103,7 @@ func gridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 		return nil, err
 	}
 	if !vector.Finite(times) {
-		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.Title(), short(times))
+		return nil, fmt.Errorf("%s: the times of the grid are %s: want finite numbers", p.Title(), short(times))
 	}
 	if err := p.checkSteps(h); err != nil {
 		return nil, err

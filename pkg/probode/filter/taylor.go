@@ -15,7 +15,7 @@ import (
 // is so short that the last coefficients of the interpolation are rounding errors, but
 // not much shorter than a step.
 
-var errTaylor = errors.New("no Taylor series of F exists here: want F to be smooth after the start and after each event")
+var errTaylor = errors.New("F has no Taylor series at this point: want F to be smooth after the start and after each event")
 
 // A taylor computes Taylor series of solutions.
 type taylor struct {

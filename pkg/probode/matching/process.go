@@ -147,7 +147,7 @@ func single(m bayes.Model) (x bayes.Experiment, err error) {
 	case len(x.Problem.Events) > 0:
 		return x, errors.New("matching: the problem has events: want a problem without events")
 	case x.Data == nil || len(x.Data.T) < 2:
-		return x, errors.New("matching: the data have fewer than two times: want at least 2")
+		return x, errors.New("matching: the data have fewer than two observation times: want at least 2")
 	}
 	return x, nil
 }

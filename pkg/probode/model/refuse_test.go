@@ -248,7 +248,7 @@ func TestRefused(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	for _, c := range [][]string{
-		{"noiseParameters\n", "noiseParameters\tcolour\n", "column colour is not in PEtab"},
+		{"noiseParameters\n", "noiseParameters\tcolour\n", "column colour is not part of PEtab"},
 		{`<parameter id="k"/>`, `<parameter id="k" units="bananas"/>`, "units of k is bananas, which is not defined"},
 		{"0.01\t100\t2", "0.01\t100\t200", "the nominal value 200 of k is outside its bounds, or impossible on its scale"},
 	} {

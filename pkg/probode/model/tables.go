@@ -182,7 +182,7 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		case "observableId", "simulationConditionId", "preequilibrationConditionId", "measurement", "time",
 			"observableParameters", "noiseParameters", "datasetId", "replicateId", "observableTransformation", "noiseDistribution":
 		default:
-			t.Warnf(1, "column %s is not in PEtab and is ignored", c)
+			t.Warnf(1, "column %s is not part of PEtab and is ignored", c)
 		}
 	}
 	byID := map[string]*observable{}

@@ -326,7 +326,7 @@ func (f *paths) says(v *View, k int) {
 	v.say("The root mean square over time is %.3g for the error of the classical solution and %.3g for the spread of the paths; the error is at most two standard deviations at %d %% of the times.",
 		rms(f.errs[k]), rms(e.SD[k]), 100*within/(len(e.T)-1))
 	if e.Failed > 0 {
-		v.say("%d paths could not be computed, and all numbers refer to the others. The first failure: %v.", e.Failed, e.Failure)
+		v.say("%d paths could not be computed, and all numbers refer to the remaining paths. The first failure: %v.", e.Failed, e.Failure)
 	}
 	if e.N < 20 {
 		v.say("With %d paths, every spread is uncertain by about %.0f %%.", e.N, 100/math.Sqrt(2*float64(e.N-1)))

@@ -82,7 +82,7 @@ func TestOutputsInTheWay(t *testing.T) {
 		{"solve -model pk.yaml -json link", "-json link: this is an input file"},
 		{"likelihood -model pk.yaml -json pk.csv", "-json pk.csv: this is an input file"},
 		{"generate pk.yaml -out pk.yaml", "-out pk.yaml: this is an input file"},
-		{"certify -model pk.yaml -at nominal -json folder/../pk.yaml", "it is an input file"},
+		{"certify -model pk.yaml -at nominal -json folder/../pk.yaml", "this is an input file"},
 		{"certify -case lynx-hare -json a.svg -line alpha -out a.svg", "-json a.svg: this is also the file of -out"},
 		{"assess -model pk.yaml -steps 1 -out pk.html", "-out's table pk.csv: this is an input file"},
 		{"assess -case lynx-hare -out a.html -json a.csv", "-json a.csv: this is also the file of -out's table"},

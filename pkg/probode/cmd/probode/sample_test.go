@@ -144,7 +144,7 @@ func TestSampleExtends(t *testing.T) {
 		}
 	}
 	err := sampleVerb(context.Background(), slices.Concat(quickStudy, []string{"-dir", dir}), new(strings.Builder))
-	if err == nil || !strings.Contains(err.Error(), "num_samples is 80 there and 50 here); a study can be extended, but not shortened") {
+	if err == nil || !strings.Contains(err.Error(), "num_samples is 80 in the file and 50 now); a study can be extended, but not shortened") {
 		t.Errorf("fewer draws: %v", err)
 	}
 }
@@ -259,7 +259,7 @@ data: counts.csv
 	}
 	for want, flags := range map[string][]string{
 		"it can be used only with -model":       {"-case", "pk-mm", "-start", "nominal"},
-		"it is not a file written by fit -json": {"-model", file, "-start", file},
+		"the file was not written by fit -json": {"-model", file, "-start", file},
 	} {
 		err := sampleVerb(context.Background(), slices.Concat(flags, []string{"-dir", filepath.Join(dir, "none")}), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -369,7 +369,7 @@ data: d.csv
 	}
 	file := write("never.yaml", strings.Replace(yaml, "initialValue: 2", "initialValue: sqrt(k - 0.6)", 1))
 	err = sampleVerb(context.Background(), slices.Concat(args, []string{"-model", file, "-dir", filepath.Join(dir, "none")}), io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "chain 1 found no start in 100 tries") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), "no start was found for chain 1 in 100 tries") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("from a point without a solution: %v", err)
 	}
 }

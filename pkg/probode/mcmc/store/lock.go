@@ -9,7 +9,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-var errLocked = errors.New("another process is at work on this chain")
+var errLocked = errors.New("another process is already working on this chain")
 
 // lock reserves a chain for this process. It locks the file at path, which has no other
 // purpose. The system releases the lock when the process ends, even if it is killed.

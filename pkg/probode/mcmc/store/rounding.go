@@ -116,7 +116,7 @@ func changed(was, is []float64) *change {
 // describes the running program.
 func (c *change) cause(there, here maker) string {
 	if c.relative > rounded {
-		return "the model, the solver or the sampler is not the one that drew the chain: continue with that one, or begin in another directory"
+		return "the model, the solver or the sampler has changed since the chain was begun: undo the change, or begin in another directory"
 	}
 	why := "the program has changed the order of its operations"
 	if there[3] != here[3] {
