@@ -23,7 +23,7 @@ func (p *Problem) checkSteps(h float64) error {
 	}
 	n := int((p.Span[1] - p.Span[0]) / h)
 	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", n, p.Dim()), n+1, p.Dim()+1); err != nil {
-		return fmt.Errorf("%s: step is %g: %w", p.Title(), h, err)
+		return fmt.Errorf("%s: the step is %g: %w", p.Title(), h, err)
 	}
 	return nil
 }

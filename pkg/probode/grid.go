@@ -126,11 +126,11 @@ func checkStep(span [2]float64, h float64) error {
 	length := span[1] - span[0]
 	switch {
 	case !(h > 0) || math.IsInf(h, 1):
-		return fmt.Errorf("step is %g: want a finite number > 0", h)
+		return fmt.Errorf("the step is %g: want a finite number > 0", h)
 	case h > length*(1+1e-9):
-		return fmt.Errorf("step is %g: want at most the span, %g", h, length)
+		return fmt.Errorf("the step is %g: want at most the span, %g", h, length)
 	case length/h > maxSteps:
-		return fmt.Errorf("step is %g: this would take %g steps over the span of %g, more than the limit of %d", h, math.Round(length/h), length, maxSteps)
+		return fmt.Errorf("the step is %g: this would take %g steps over the span of %g, more than the limit of %d", h, math.Round(length/h), length, maxSteps)
 	}
 	return nil
 }

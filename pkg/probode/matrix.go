@@ -25,7 +25,7 @@ type Matrix struct {
 // NewDense returns a dense d×d matrix of zeros, d ≥ 1.
 func NewDense(d int) *Matrix {
 	if d < 1 {
-		panic(fmt.Sprintf("probode: dimension is %d: want at least 1", d))
+		panic(fmt.Sprintf("probode: the dimension is %d: want at least 1", d))
 	}
 	return &Matrix{D: d, Lower: d - 1, Upper: d - 1, Stride: d, A: make([]float64, d*d)}
 }

@@ -46,7 +46,7 @@ func (d *Data) validate() error {
 		case math.IsNaN(t) || math.IsInf(t, 0):
 			return fmt.Errorf("data: time %d is %g: want a finite number", i+1, t)
 		case i > 0 && t == d.T[i-1]:
-			return fmt.Errorf("data: time %g comes after %g: want increasing times; several observations at one time belong in columns of their own, or in another experiment", t, d.T[i-1])
+			return fmt.Errorf("data: time %g comes after %g: want increasing times; several observations at one time belong in separate columns, or in another experiment", t, d.T[i-1])
 		case i > 0 && t < d.T[i-1]:
 			return fmt.Errorf("data: time %g comes after %g: want increasing times", t, d.T[i-1])
 		case len(d.Y[i]) != d.columns():

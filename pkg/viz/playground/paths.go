@@ -345,7 +345,7 @@ func (f *paths) says(v *View, k int) {
 	if o := f.orders; len(o) > 2 {
 		a, b := o[len(o)-3], o[len(o)-1]
 		slope := func(x, y float64) float64 { return math.Log(x/y) / math.Log(a.h/b.h) }
-		v.say("Over the smallest steps the error falls as h to the power %.2f, and the spread as h to the power %.2f.",
+		v.say("For the smallest steps the error falls as h to the power %.2f, and the spread as h to the power %.2f.",
 			slope(a.error[k], b.error[k]), slope(a.sd[k], b.sd[k]))
 	}
 }

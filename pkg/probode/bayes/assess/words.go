@@ -61,7 +61,7 @@ const (
 const (
 	worseThanNothing = "worse than nothing"
 	noteUndecided    = "undecided"
-	noteSmaller      = "some smaller steps are not known to be small enough"
+	noteSmaller      = "some smaller steps are not known to be accurate enough"
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "the draws are not reliable: see the warnings"
@@ -353,7 +353,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 func (a *Report) sayBasis(b *strings.Builder) {
 	fmt.Fprintf(b, "Threshold %.3g; confidence %.6g %% for each number", a.Threshold, 100*a.Confidence)
 	if a.Looks > 1 {
-		fmt.Fprintf(b, ", shared by up to %d interim analyses, of which %.0f were made", a.Looks, a.Claim("interim analyses", "", "").Value)
+		fmt.Fprintf(b, ", which holds for up to %d interim analyses together, of which %.0f were made", a.Looks, a.Claim("interim analyses", "", "").Value)
 	}
 	least, most, chains := math.MaxInt, 0, 0
 	for _, st := range a.Steps {

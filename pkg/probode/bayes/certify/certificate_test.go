@@ -232,7 +232,7 @@ func TestCertificateDragons(t *testing.T) {
 	if c.Certified(0.1) {
 		t.Errorf("certified in spite of the mode at %v: %+v", phantom, c.Modes)
 	}
-	if answer := c.Answer(0.1); !strings.Contains(answer, "(49.11, 4.911) that the reference does not have") {
+	if answer := c.Answer(0.1); !strings.Contains(answer, "(49.11, 4.911) that the reference posterior does not have") {
 		t.Errorf("answer %s", answer)
 	}
 	one, err := certify.Run(context.Background(), withStep(p, 0.125), certify.Settings{Modes: [][]float64{{10, 1}}})

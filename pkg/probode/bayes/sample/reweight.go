@@ -158,7 +158,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	out.KHat = khat
 	out.Notes = append(slices.Clone(chains.Notes), fmt.Sprintf("draws are weighted so that they represent the posterior of an accurate solver, %v", to.Setup))
 	if failed > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d draws have weight zero, because the accurate solver fails there", failed, len(raw)))
+		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d draws have weight zero, because the accurate solver fails at these draws", failed, len(raw)))
 	}
 	return &out, err
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-const certifyHelp = `Bounds what the error of an ODE solver does to a posterior, without sampling. It
-computes D, the difference between the predictions of the solver and of an accurate one,
-in units of the observation errors, and the shift of each parameter in standard
+const certifyHelp = `Bounds the effect of the error of an ODE solver on a posterior, without sampling. It
+computes D, the difference between the predictions of the solver and those of an accurate
+solver, in units of the observation errors, and the shift of each parameter in standard
 deviations of the Gaussian approximation at the mode. If D is below ½, no parameter
 moves by more than D (√2 D if the size of the errors is unknown), to first order.
-certify compares the solvers away from the mode, too. It says nothing about widths, or
-about modes that it has not found: use assess for those.
+The command also compares the solvers away from the mode. It says nothing about the
+width of the posterior, or about modes that it has not found: use assess for those.
 
   probode certify -case lynx-hare -method am1 -steps 0.5,0.25,0.125
   probode certify -case lynx-hare -method dp5 -rtol 1e-3,1e-4,1e-5
@@ -31,8 +31,8 @@ about modes that it has not found: use assess for those.
 
 -enough searches for the largest step size, or with -rtol or -atol for the largest
 tolerance, at which every shift is below the threshold, at the modes and at draws
-around them. At this size the solver must have no mode that the reference does not
-have, as far as a search for modes shows; with -at or -start there is no such search.
+around them. In addition, a search for modes must find none that only the posterior of
+this solver has; with -at or -start there is no such search.
 
 ` + modelHelp + `
 The flags:

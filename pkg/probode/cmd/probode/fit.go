@@ -19,8 +19,8 @@ import (
 )
 
 const fitHelp = `Fits a model to its data: searches for the largest likelihood from many starts, within
-the bounds of the parameters and, unless -map is given, without priors, except that a
-parameter stays where its prior is not zero.
+the bounds of the parameters. Unless -map is given, priors are ignored, except that a
+parameter cannot take values at which its prior is zero.
 
   probode fit -model problem.yaml -out fit.html
   probode fit -model problem.yaml -start nominal -profiles
@@ -32,17 +32,17 @@ starts form a Latin hypercube sample. With Laplace errors the likelihood has kin
 which the search takes into account. The table has a row for each end point of the
 searches, from the best to the worst, and shows how many searches ended there, to within
 0.01 of the log-likelihood. An end point is called an optimum if no slope within the
-bounds is above 0.01 on the scale of its parameter, and if the expansion there predicts
-that the log-likelihood can rise by less than 1e-6. If few searches found the best
+bounds is above 0.01 on the scale of its parameter, and if a quadratic approximation at
+this point predicts that the log-likelihood can rise by less than 1e-6. If few searches found the best
 optimum, there may be a better one.
 
 -profiles computes the profile likelihood of each parameter: its confidence interval,
 and whether the data determine the parameter at all. If you press Ctrl-C during the
-profiles, fit writes all searches and the profiles that have ended. During the
-searches, Ctrl-C ends fit without a result, because no search is complete before all are.
+profiles, fit writes all searches and the complete profiles. During the searches, Ctrl-C
+ends fit without a result, because the searches run side by side and end together.
 
-The figure (.png, .svg or .html) shows the fit against the data, and how far below the
-best each search ended. With -profiles it also shows the profiles, and a band around the
+The figure (.png, .svg or .html) shows the fit against the data, and how far the
+log-likelihood of each search ended below the best one. With -profiles it also shows the profiles, and a band around the
 fit, which contains the curves for all points of the profiles within the confidence
 intervals.
 

@@ -19,7 +19,7 @@ import (
 )
 
 const petabHelp = `Tries PEtab problems. The table shows which problems load, with the log-likelihood at
-the nominal parameters (including all constants, without priors) and the time it took,
+the nominal parameters (including all constants, without priors) and the time that it took to compute,
 and which problems are refused, and why.
 
   probode petab Benchmark-Models

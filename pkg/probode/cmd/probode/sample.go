@@ -32,12 +32,13 @@ killed, the same command resumes the run, and in the end the files are the same,
 for byte. Without -draws each chain makes 1000 draws (500 with parallel tempering, 250
 with NUTS and split HMC), and their number is doubled, up to 32000, until every parameter
 has 400 effective draws, or 100 per chain if that is more, and R̂ is below 1.01. The run
-ends early if 32000 draws would not be enough either, judging by the effective draws so
-far, and it stops after seven minutes. The same command then continues it, and -draws
-removes the time limit. If the draws of a model are not enough, the command computes
-profile likelihoods for up to three minutes, and names the parameters that the data do
-not determine. A larger -draws extends a study. With -chain it draws only the given
-chains, so that a study can be split between machines; probode merge collects the chains.
+ends early if, judging by the effective draws so far, 32000 draws would not be enough
+either, and it stops after seven minutes. The same command then continues it, and -draws
+removes the time limit. If the draws for a model file are not sufficient, the command
+computes profile likelihoods for up to three minutes, and names the parameters that the
+data do not determine. A larger -draws extends a study. With -chain the command draws
+only the given chains, so that a study can be split between machines; probode merge
+collects the chains.
 
   probode sample -case lynx-hare -chains 8 -draws 5000 -dir runs/lynx
   probode summary runs/lynx
@@ -59,10 +60,10 @@ and later see probode merge -help):
 Without -scheme the draws come from the posterior computed with an accurate solver. The
 command looks for the modes of the posterior, takes the cheapest solver whose error at
 the modes is at most 0.01 posterior standard deviations, and chooses between NUTS, split
-HMC, parallel tempering and random walks (deterministic). A line says what it chose and
-why. If that solver is wrong away from the modes, where the posterior is not negligible,
-it is replaced. At the end the command compares the solver with an accurate one at some
-of the draws.
+HMC, parallel tempering and random walks (deterministic). One line of
+the output says what was chosen, and why. If the solver is not accurate at points away
+from the modes where the posterior is not negligible, the command replaces it. At the end
+the command compares the solver with an accurate one at some of the draws.
 
 With -scheme nothing is chosen, and -method and -step give the solver. With
 -method or -step alone, an accurate solver checks each move that this solver accepts

@@ -21,9 +21,9 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-const sbcHelp = `Simulation-based calibration: does a scheme draw from the posterior that it claims to?
-It draws parameters from their priors and data from the model, and ranks the
-parameters among the draws of the scheme for these data. If the scheme is right, all
+const sbcHelp = `Simulation-based calibration: does a scheme draw from the right posterior? The command
+draws parameters from their priors and data from the model, and ranks the parameters
+among the draws of the scheme for these data. If the scheme is right, all
 ranks are equally likely. The model is logistic growth with an unknown rate, initial
 value and size of errors. Its step is so coarse that the error of the solver is as large
 as the errors in the data.
