@@ -131,7 +131,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"0,one,1.5", "0,one,1.5,7", "d.csv:3: 4 cells: the header has 3 columns"},
 		{"0,one,1.5", "0,one,many", `d.csv:3: y is "many"`},
 		{"time,conditionId,y", "time,conditionId,z", "d.csv:1: column z is not an observable"},
-		{"time,conditionId,y", "day,conditionId,y", "d.csv:1: there is no column t: want t: the table has day, conditionId, y"},
+		{"time,conditionId,y", "day,conditionId,y", "d.csv:1: there is no column t: want t, but the table has day, conditionId, y"},
 		{"unit: h", "unit: h, start: 0.5", `d.csv:3: time is "0": want a number ≥ 0.5, where the model starts`},
 		{"unit: h", "unit: h, start: soon", `m.yaml:2: start is "soon": want a finite number`},
 		{"upperBound: 10", "upperBound: 10, objectivePriorType: Gamma, objectivePriorParameters: 2;1", `m.yaml:4: prior "Gamma": want uniform, normal`},
@@ -334,7 +334,7 @@ func TestWithData(t *testing.T) {
 	if len(p.Models[0].Data) != 0 || len(q.Models[0].Data) != 2 || q.Models[0].Data[1].Value != 4 || len(q.Files) != 1 {
 		t.Errorf("%+v, %v", q.Models[0].Data, q.Files)
 	}
-	if _, err := p.WithData(file, ""); err == nil || err.Error() != "mine.csv:1: there is no column t: want t: the table has day, conditionId, y" {
+	if _, err := p.WithData(file, ""); err == nil || err.Error() != "mine.csv:1: there is no column t: want t, but the table has day, conditionId, y" {
 		t.Error(err)
 	}
 	q.Models = append(q.Models, q.Models[0])

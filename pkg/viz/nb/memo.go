@@ -79,7 +79,7 @@ func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 	}
 	file := filepath.Join(memoDir(), fileName(name)+"-"+key(name, inputs, f, t.String())+".gob")
 	if v, err := restore[T](file); err == nil {
-		note(fmt.Sprintf("Memo “%s”: read back from disk, not computed. nb.Forget(%[1]q) removes it.", name))
+		note(fmt.Sprintf("Memo “%s” was read from disk, not computed. nb.Forget(%[1]q) removes it.", name))
 		return v
 	}
 	v, err := compute()
@@ -92,9 +92,9 @@ func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 		err = store(file, data)
 	}
 	if err != nil {
-		note(fmt.Sprintf("Memo “%s”: computed, but it cannot be kept: %v.", name, err))
+		note(fmt.Sprintf("Memo “%s” was computed, but it cannot be kept on disk: %v.", name, err))
 	} else {
-		note(fmt.Sprintf("Memo “%s”: computed, and kept on disk for next time.", name))
+		note(fmt.Sprintf("Memo “%s” was computed, and is kept on disk for next time.", name))
 	}
 	return v
 }

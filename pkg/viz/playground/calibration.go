@@ -159,7 +159,7 @@ func (f *calibration) show(v *View) {
 		series = append(series, line(fmt.Sprintf("within %d sd", n+1), colours[n], 2, f.coverage[n]),
 			line("for Gaussian errors", pale, 1, points{{leastAlpha, gaussian}, {mostAlpha, gaussian}}))
 	}
-	v.draw("coverage", "How often the error is within the spread", 300, alpha, share, series...)
+	v.draw("coverage", "How often the error lies within the spread", 300, alpha, share, series...)
 	if c := f.scale; c != nil {
 		v.Numbers["alpha"], v.Numbers["se"] = c.Alpha, c.SE
 		v.say("Calibrated: α* = %.3g, with an uncertainty of ± %.2g because the number of paths is limited. At α*, the mean of error²/sd² is %.2g, and %.0f %% and %.0f %% of the errors are within one and two standard deviations.",

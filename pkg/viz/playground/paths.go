@@ -329,7 +329,7 @@ func (f *paths) says(v *View, k int) {
 		v.say("%d paths could not be computed, and all numbers refer to the remaining paths. The first failure: %v.", e.Failed, e.Failure)
 	}
 	if e.N < 20 {
-		v.say("With %d paths, every spread is uncertain by about %.0f %%.", e.N, 100/math.Sqrt(2*float64(e.N-1)))
+		v.say("With only %d paths, every spread is uncertain by about %.0f %%.", e.N, 100/math.Sqrt(2*float64(e.N-1)))
 	}
 	if c := f.scale; c != nil {
 		switch {
@@ -345,7 +345,7 @@ func (f *paths) says(v *View, k int) {
 	if o := f.orders; len(o) > 2 {
 		a, b := o[len(o)-3], o[len(o)-1]
 		slope := func(x, y float64) float64 { return math.Log(x/y) / math.Log(a.h/b.h) }
-		v.say("For the smallest steps the error falls as h to the power %.2f, and the spread as h to the power %.2f.",
+		v.say("For the smallest steps the error falls as h to the power %.2f, and the spread falls as h to the power %.2f.",
 			slope(a.error[k], b.error[k]), slope(a.sd[k], b.sd[k]))
 	}
 }

@@ -74,7 +74,7 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 		if err := s.ctx.Err(); err != nil {
 			return y, err
 		}
-		z, err := s.tryReference(q, s.seed(1000+uint64(n)), fmt.Sprintf("the weighted draws made with %v, %s, %s", q.Method, setting(q), why))
+		z, err := s.tryReference(q, s.seed(1000+uint64(n)), fmt.Sprintf("the weighted draws computed with %v, %s, %s", q.Method, setting(q), why))
 		if err != nil {
 			if s.ctx.Err() != nil {
 				return y, err

@@ -31,7 +31,7 @@ const (
 	saidUnmixed  = "no verdict: a random walk has not mixed (R̂ up to %.3g), the points that it has reached give no useful bound on the effect of the error, and %s"
 	saidTooLong  = "other samplers would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
 	saidNoGrid   = "other samplers need a fixed grid, and no fixed grid is accurate enough"
-	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds for the region that they have reached"
+	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds only for the region that they have reached"
 	saidNoNoise  = "the posterior with noise in the model was not sampled, and no remedies were tried: the steps share draws from the accurate posterior, made by %s, and %v would need separate draws for each step"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"
@@ -333,7 +333,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	case open != nil:
 		fmt.Fprintf(b, "The verdict on means and standard deviations is still undecided for %s.\n", strings.Join(open, ", "))
 	case len(heavy) < len(a.Params):
-		b.WriteString("Means and standard deviations of the draws are within the same limits.\n")
+		b.WriteString("The errors of means and standard deviations are within the same limits.\n")
 	}
 	if right && heavy != nil {
 		fmt.Fprintf(b, "The mean and standard deviation of %s are not judged, because the tails are too heavy.\n", strings.Join(heavy, ", "))

@@ -44,7 +44,7 @@ func (e *Enough) String() string {
 	if e.Found {
 		fmt.Fprintf(&b, "Small enough: %v. At 95 %% of the points that were checked, and at all modes, the shifts are at most %.2g sd and D is at most %.2g. The number of points is %d, including the modes.\n", e.Setup, e.At.Shift, e.At.D, e.Draws)
 		if e.At.Size == e.Levels[0].Size {
-			b.WriteString("It is the largest setting that was tried.\n")
+			b.WriteString("No larger setting was tried.\n")
 		}
 	} else {
 		b.WriteString("None of the settings that were tried is small enough.\n")

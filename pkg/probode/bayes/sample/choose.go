@@ -171,7 +171,7 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case best.Cov == nil:
 		return NUTS{}, "the data do not determine all parameters, so the posterior is not Gaussian; gradients of its density are available", nil
 	case share < nearlyNormal:
-		return NUTS{}, fmt.Sprintf("the posterior has gradients, but is not Gaussian (draws from an approximation have an effective sample size of %.0f %% of their number)", 100*share), nil
+		return NUTS{}, fmt.Sprintf("gradients of the posterior are available, but it is not Gaussian (draws from an approximation have an effective sample size of %.0f %% of their number)", 100*share), nil
 	}
 	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (draws from the approximation have an effective sample size of %.0f %% of their number)", d, 100*share), nil
 }
@@ -470,5 +470,5 @@ func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	if worst <= mattersD {
 		return fmt.Sprintf("at %d of the draws the error of the solver is at most %.1g posterior standard deviations", len(ruler.points), math.Max(worst, 1e-4)), nil
 	}
-	return fmt.Sprintf("caution: at %d of the draws the error of the solver is up to %.2g posterior standard deviations: set a smaller tolerance with -scheme, or run probode assess", len(ruler.points), worst), nil
+	return fmt.Sprintf("caution: at %d of the draws the error of the solver is up to %.2g posterior standard deviations: set a smaller tolerance together with -scheme, or run probode assess", len(ruler.points), worst), nil
 }

@@ -98,7 +98,7 @@ func TestChooseNUTS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(plan.Why, "nuts, because the posterior has gradients, but is not Gaussian (") {
+	if !strings.HasPrefix(plan.Why, "nuts, because gradients of the posterior are available, but it is not Gaussian (") {
 		t.Errorf("the reason is %q", plan.Why)
 	}
 }

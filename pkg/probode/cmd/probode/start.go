@@ -27,7 +27,7 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 		return nil, nil
 	}
 	if m.loaded == nil {
-		return nil, errors.New("it can be used only with -model, because a case has neither a fit nor nominal parameters")
+		return nil, errors.New("this value can be used only with -model, because a case has neither a fit nor nominal parameters")
 	}
 	all := []modelfile.End{{}} // nominal
 	if start != "nominal" {
