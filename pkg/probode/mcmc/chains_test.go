@@ -385,7 +385,7 @@ func TestStringSaysWhatWeightsAreWorth(t *testing.T) {
 		c.LogWeights = append(c.LogWeights, w)
 	}
 	c.KHat = 0.1
-	if trusted, why := c.Trusted(); trusted || !strings.Contains(c.String(), "standard errors are too small below 150 effective draws") {
+	if trusted, why := c.Trusted(); trusted || !strings.Contains(c.String(), "too few for reliable standard errors, which need 150 effective draws") {
 		t.Errorf("%s in\n%s", why, c)
 	}
 }

@@ -103,7 +103,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		warn("R̂ is up to %.3f and should be below 1.01: the chains have not mixed in %s; run longer, with a longer burn-in, and, if that does not help, use parameters that are less correlated, or more informative priors", worst, list(mixed))
 	}
 	if few != nil {
-		what := "as low as " + fmt.Sprintf("%.0f", least)
+		what := fmt.Sprintf("as low as %.0f in total", least)
 		if math.IsNaN(least) {
 			what = "undefined in a tail"
 		}

@@ -252,7 +252,7 @@ func TestCertificateRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Certified(100) || !strings.Contains(c.Answer(100), "Above 0.5") {
+	if c.Certified(100) || !strings.Contains(c.Answer(100), "If D is above 0.5") {
 		t.Errorf("D = %g: %s", c.Modes[0].D, c.Answer(100))
 	}
 	// A reference that is itself too far off.

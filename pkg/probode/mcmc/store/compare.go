@@ -143,7 +143,7 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 			continue
 		}
 		if f.old.chain != f.chain.Index()+1 {
-			return fmt.Errorf("store: %s holds chain %d", path, f.old.chain)
+			return fmt.Errorf("store: %s contains chain %d", path, f.old.chain)
 		}
 		if err := check(path, f.old, f); err != nil {
 			return err

@@ -557,8 +557,8 @@ func TestRunRefusesOtherSettings(t *testing.T) {
 	}
 	// A chain under the name of another, in either condition.
 	swapped := map[string]string{"chain-1.csv.part": under["chain-2.csv.part"], "chain-1.state": under["chain-2.state"]}
-	refused(t, "a chain under another's name", swapped, s, "chain-1.csv.part holds chain 2")
-	refused(t, "a chain under another's name", map[string]string{"chain-1.csv": finished["chain-2.csv"]}, s, "chain-1.csv holds chain 2")
+	refused(t, "a chain under another's name", swapped, s, "chain-1.csv.part contains chain 2")
+	refused(t, "a chain under another's name", map[string]string{"chain-1.csv": finished["chain-2.csv"]}, s, "chain-1.csv contains chain 2")
 
 	// Another kernel.
 	dir = t.TempDir()
@@ -684,8 +684,8 @@ func TestReadAndMergeRefuse(t *testing.T) {
 		"empty":             {map[string]string{"chain-1.csv": ""}, "chain-1.csv cannot be used: the file ends too early"},
 		"not ours":          {map[string]string{"chain-1.csv": "a,b\n1,2\n"}, "chain-1.csv cannot be used: the file has no header"},
 		"of another maker":  {map[string]string{"chain-1.csv": "# stan = 2\na,b\n1,2\n"}, "want format = probode-draws-1"},
-		"under a wrong one": {map[string]string{"chain-1.csv": two, "chain-2.csv": two, "chain-3.csv": three}, "holds chain 2 of 3"},
-		"one too many":      {map[string]string{"chain-4.csv": one}, "holds chain 1 of 3"},
+		"under a wrong one": {map[string]string{"chain-1.csv": two, "chain-2.csv": two, "chain-3.csv": three}, "contains chain 2 of 3"},
+		"one too many":      {map[string]string{"chain-4.csv": one}, "contains chain 1 of 3"},
 	} {
 		dir := t.TempDir()
 		fill(t, dir, c.files)
