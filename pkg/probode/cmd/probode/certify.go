@@ -68,7 +68,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 		return errors.New("-strict has no meaning without -enough")
 	}
 	if (*line == "") != (*page == "") {
-		return errors.New("want both -line, for the parameter, and -out, for the file of the figure")
+		return errors.New("want both -line and -out: -line gives the parameter, and -out gives the file for the figure")
 	}
 	if err := checkEnding("out", *page, ".png", ".svg"); err != nil {
 		return err

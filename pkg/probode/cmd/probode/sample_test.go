@@ -68,7 +68,7 @@ func TestSample(t *testing.T) {
 		t.Errorf("the third chain of gamma in a Zarr store: %v, %v", info, err)
 	}
 	runCommand(t, merge, zarr, merged) // replaces the store
-	if err := merge(context.Background(), []string{filepath.Join(dir, "b.zarr"), merged, whole}, io.Discard); err == nil || !strings.Contains(err.Error(), "of 2 directories: want one") {
+	if err := merge(context.Background(), []string{filepath.Join(dir, "b.zarr"), merged, whole}, io.Discard); err == nil || !strings.Contains(err.Error(), "from one directory only, but 2 are given") {
 		t.Errorf("two directories: %v", err)
 	}
 
@@ -500,7 +500,7 @@ func TestSufficient(t *testing.T) {
 			x[0] += 100 * float64(i)
 		}
 	}
-	if enough, hopeless, words := sufficient(c); enough || !hopeless || !strings.Contains(words, "not enough for a: ") {
+	if enough, hopeless, words := sufficient(c); enough || !hopeless || !strings.Contains(words, "the draws of a are not sufficient: ") {
 		t.Errorf("%v, %v, %q", enough, hopeless, words)
 	}
 }
