@@ -167,7 +167,7 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 		}
 		name := startName(p.StateName(k))
 		if slices.Contains(names, name) {
-			panic(fmt.Sprintf("probode: UnknownStart: component %d cannot get an unknown start, because %s already has a parameter %s", k, p.Name, name))
+			panic(fmt.Sprintf("probode: UnknownStart: the start of component %d cannot become a parameter, because %s already has a parameter %s", k, p.Name, name))
 		}
 		names, values = append(names, name), append(values, start[k])
 	}

@@ -74,7 +74,7 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	}
 	for _, k := range s.Kernels {
 		if len(s.Kernels) != d || !(k.SD > 0) || !(k.Length > 0) || math.IsNaN(k.Mean) {
-			return nil, fmt.Errorf("matching: the kernels are %v: want %d, with SD > 0 and Length > 0", s.Kernels, d)
+			return nil, fmt.Errorf("matching: the kernels are %v: want %d kernels, with SD > 0 and Length > 0", s.Kernels, d)
 		}
 	}
 

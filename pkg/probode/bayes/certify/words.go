@@ -81,7 +81,7 @@ func (c *Certificate) Answer(threshold float64) string {
 	case nonlinear:
 		fmt.Fprintf(&b, "Nothing is certified for %v: D = %.3g. If D is above %.1f, the shift is not linear in the error, so there is no bound.\n", c.Setup, m.D, limitD)
 	case phantom:
-		fmt.Fprintf(&b, "Not certified: the posterior computed with %v has a mode at %s that the reference posterior does not have. The nearest mode of the reference posterior is %.0f sd away, at %s; there D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
+		fmt.Fprintf(&b, "Not certified: the posterior computed with %v has a mode at %s that the reference posterior does not have. The nearest mode of the reference posterior is %.0f sd away, at %s, where D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
 	case different:
 		fmt.Fprintf(&b, "Not certified: away from the mode the setups differ by more than D predicts. At %s, %s. Such differences move a parameter by up to %.2g sd of the Gaussian at the mode, above the threshold %.3g. At the mode D is %.2g.\n", format4(m.Where), c.difference(m), m.Bound, threshold, m.D)
 	case above:

@@ -140,7 +140,7 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 		share = gaussianShare(e, best, probode.Stream(seed, 0x63686f69))
 	}
 	if d <= mostTempered && q.Modes.Tried > 0 && q.Modes.Doubtful() {
-		return Tempering{}, "the search for modes has probably missed some of them", nil
+		return Tempering{}, "the search has probably missed some modes", nil
 	}
 	if d <= mostTempered && share > 0 {
 		if far := elsewhere(e, several, probode.Stream(seed, 0x656c7365)); far > muchElsewhere {

@@ -66,7 +66,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	}
 	for _, f := range []outFile{{"petab", *folder}, {"yaml", *yaml}} {
 		if _, err := os.Lstat(f.path); f.path != "" && err == nil {
-			return fmt.Errorf("-%s %s: this name already exists: want the name of a new folder", f.flag, text.Clip(f.path))
+			return fmt.Errorf("-%s %s: this file or folder already exists: want the name of a new folder", f.flag, text.Clip(f.path))
 		}
 	}
 	if err := checkOutputs(to, outFile{"petab", *folder}, outFile{"yaml", *yaml}); err != nil {

@@ -466,7 +466,7 @@ data: |
 	file := textFile(t, t.TempDir(), "m.yaml", model)
 	dir := filepath.Join(t.TempDir(), "run")
 	said := runCommand(t, sampleVerb, "-model", file, "-draws", "20", "-chains", "1", "-dir", dir, "-quiet")
-	if !strings.HasPrefix(said, "tempering, because the search for modes has probably missed some of them") {
+	if !strings.HasPrefix(said, "tempering, because the search has probably missed some modes") {
 		t.Errorf("the sampler is not one that finds modes:\n%s", said)
 	}
 	for _, text := range []string{said, runCommand(t, summary, dir)} {
