@@ -120,7 +120,7 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 			not = append(not, text)
 		}
 	}
-	sec.claim("α* “was close to constant throughout” (§3.1)", fmt.Sprintf("Across the step sizes, it varies by less than a factor of 1.6 for %s, and by more for %s.", strings.Join(flat, ", "), strings.Join(not, ", ")), len(not) == 0)
+	sec.claim("α* “was close to constant throughout” (§3.1)", fmt.Sprintf("Across the step sizes, α* varies by less than a factor of 1.6 for %s, and by more for %s.", strings.Join(flat, ", "), strings.Join(not, ", ")), len(not) == 0)
 	mid := hs[len(hs)/2]
 	at := func(m, lin string) string { return fmt.Sprintf("%.2g", number(t.where(m, lin, mid).rows[0][3])) }
 	sec.claim("α* ≈ .2 (AB1), .1 (AB2), .2 (AB3), .2 (AM0), .05 (AM1), .05 (AM2)",

@@ -141,7 +141,7 @@ Above, the paths; below, their mean and bands of one, two and three standard dev
 		}
 		worstSD, worstDet = max(worstSD, sd[i]), max(worstDet, math.Abs(det[i]-ref[i]))
 	}
-	sec.claim("the ensemble covers the reference solution (Figure 1)", fmt.Sprintf("The reference lies within three standard deviations of the mean at %.0f %% of the grid points. The largest standard deviation is %.2f, the largest error of the classical method %.2f.", 100*inside/all, worstSD, worstDet), inside/all > 0.9)
+	sec.claim("the ensemble covers the reference solution (Figure 1)", fmt.Sprintf("The reference lies within three standard deviations of the mean at %.0f %% of the grid points. The largest standard deviation is %.2f, and the largest error of the classical method is %.2f.", 100*inside/all, worstSD, worstDet), inside/all > 0.9)
 	exact, err := s.load("fig1_exact")
 	if err != nil {
 		return nil, err

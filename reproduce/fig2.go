@@ -195,7 +195,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	sec.folded(fmt.Sprintf("The numbers: %d rows", len(rows)),
 		[]string{"method", "scheme", "h", "parameter", "mean ± sd", "95 % interval", "bulk ESS", "R̂", "accepted"}, rows)
 	if capped {
-		sec.Text("† reached the limit of %d iterations before an effective sample size of %d.", 1000+capDraws*thin, wantedESS)
+		sec.Text("† The run reached the limit of %d iterations before it reached an effective sample size of %d.", 1000+capDraws*thin, wantedESS)
 	}
 
 	coarse := t.distinct("h")[len(t.distinct("h"))-1]
@@ -224,11 +224,11 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	sd := func(scheme string, i int) float64 {
 		return number(narrow.where(scheme, scales[i], "theta3").rows[0][3])
 	}
-	claim += fmt.Sprintf(" Its distribution also depends on the proposal: without adaptation, steps that are 30 times shorter change the standard deviation of θ3 from %.3f to %.3f (h = 0.05); with the correct scheme it changes from %.3f to %.3f, within its Monte Carlo error.",
+	claim += fmt.Sprintf(" The distribution of the draws also depends on the proposal: without adaptation, steps that are 30 times shorter change the standard deviation of θ3 from %.3f to %.3f (h = 0.05); with the correct scheme it changes from %.3f to %.3f, within its Monte Carlo error.",
 		sd("paper", 0), sd("paper", 1), sd("pcn", 0), sd("pcn", 1))
 	sec.claim("“Algorithm for sampling p(θ, Z | Y)” (appendix)", claim, false)
 	sec.claim("cost “bounded by twice the cost of an MCMC operating with a deterministic integrator” (§3.2)",
-		fmt.Sprintf("It is %.2f solves for each draw at the observed acceptance rate (backward Euler, h = %s). Drawing the normals costs additional time.", 1+get("backward-euler", "paper", "theta1", "accept"), coarse), true)
+		fmt.Sprintf("The cost is %.2f solves for each draw at the observed acceptance rate (backward Euler, h = %s). Drawing the normals costs additional time.", 1+get("backward-euler", "paper", "theta1", "accept"), coarse), true)
 	return sec, nil
 }
 

@@ -51,7 +51,7 @@ func build(out string) error {
 	for _, path := range []string{"pkg/viz/loader.js", sources + "/playground.js", sources + "/playground.css", sources + "/worker.js", sources + "/page.html"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return fmt.Errorf("%w: run it at the top of the checkout", err)
+			return fmt.Errorf("%w: run this program in the top folder of the repository", err)
 		}
 		texts[filepath.Base(path)] = string(text)
 	}

@@ -64,11 +64,11 @@ var heading = regexp.MustCompile(`(?m)^## (.*)$`)
 func versionOf(changelog string) (string, error) {
 	text, err := os.ReadFile(changelog)
 	if err != nil {
-		return "", fmt.Errorf("%w: run it at the top of the checkout", err)
+		return "", fmt.Errorf("%w: run this program in the top folder of the repository", err)
 	}
 	found := heading.FindSubmatch(text)
 	if found == nil || !regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?$`).Match(found[1]) {
-		return "", fmt.Errorf("the first heading of %s: want a version such as ## v0.1.0", changelog)
+		return "", fmt.Errorf("the first heading of %s is not a version: want one such as ## v0.1.0", changelog)
 	}
 	return string(found[1]), nil
 }

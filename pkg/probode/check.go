@@ -23,7 +23,7 @@ func (p *Problem) checkSteps(h float64) error {
 	}
 	n := int((p.Span[1] - p.Span[0]) / h)
 	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", n, p.Dim()), n+1, p.Dim()+1); err != nil {
-		return fmt.Errorf("%s: step is %g: %w", p.Title(), h, err)
+		return fmt.Errorf("%s: the step is %g: %w", p.Title(), h, err)
 	}
 	return nil
 }
@@ -324,7 +324,7 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 		}
 		clear(s.jac.A)
 		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !vector.Finite(s.f) || !vector.Finite(s.jac.A) {
-			e.Err = fmt.Errorf("%w: the Jacobian of FJ is NaN or infinite", ErrField)
+			e.Err = fmt.Errorf("%w: the Jacobian that FJ returns has elements that are NaN or infinite", ErrField)
 			return e
 		}
 	}

@@ -212,7 +212,7 @@ func TestEnsembleBadInput(t *testing.T) {
 		"want one or more times, in increasing order":      {StepSize: 0.1, Times: []float64{2, 1}},
 		"the quantile level is 1: want a number in (0, 1)": {StepSize: 0.1, Quantiles: []float64{1}},
 		"2 parameters: want 3":                             {StepSize: 0.1, Theta: []float64{1, 2}},
-		"step is 0: want a finite number > 0":              {},
+		"the step is 0: want a finite number > 0":          {},
 		"alpha is -1: want a finite number ≥ 0":            {StepSize: 0.1, Alpha: -1},
 	} {
 		if _, err := Integrate(ctx(), p, adams.Bashforth{}, 10, s); err == nil || !strings.Contains(err.Error(), want) {

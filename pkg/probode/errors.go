@@ -26,7 +26,7 @@ var (
 	ErrStart = errors.New("the initial state is not finite")
 	// ErrStretched says that the event times at this θ make a segment of the grid much
 	// longer than it was when the grid was made.
-	ErrStretched = errors.New("the event times are too far from those for which the grid was made: make it at another θ, or with smaller steps")
+	ErrStretched = errors.New("the event times are too far from those for which the grid was made: make the grid at another θ, or with smaller steps")
 )
 
 // A PanicError says that a function supplied by the user, such as a function of the

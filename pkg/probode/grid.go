@@ -67,7 +67,7 @@ const epsilon = 0x1p-52
 // the ends of the span, at all events, and at the given times.
 func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	if !vector.Finite(times) {
-		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.Title(), short(times))
+		return nil, fmt.Errorf("%s: the times of the grid are %s: want finite numbers", p.Title(), short(times))
 	}
 	return buildGrid(p, theta, fmt.Sprintf("%d given times", len(times)), func(a, b float64) []float64 {
 		return between(times, a, b)
@@ -104,7 +104,7 @@ func gridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 		return nil, err
 	}
 	if !vector.Finite(times) {
-		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.Title(), short(times))
+		return nil, fmt.Errorf("%s: the times of the grid are %s: want finite numbers", p.Title(), short(times))
 	}
 	if err := p.checkSteps(h); err != nil {
 		return nil, err
@@ -127,11 +127,11 @@ func checkStep(span [2]float64, h float64) error {
 	length := span[1] - span[0]
 	switch {
 	case !(h > 0) || math.IsInf(h, 1):
-		return fmt.Errorf("step is %g: want a finite number > 0", h)
+		return fmt.Errorf("the step is %g: want a finite number > 0", h)
 	case h > length*(1+1e-9):
-		return fmt.Errorf("step is %g: want at most the span, %g", h, length)
+		return fmt.Errorf("the step is %g: want at most the span, %g", h, length)
 	case length/h > maxSteps:
-		return fmt.Errorf("step is %g: this would take %g steps over the span of %g, more than the limit of %d", h, math.Round(length/h), length, maxSteps)
+		return fmt.Errorf("the step is %g: this would take %g steps over the span of %g, more than the limit of %d", h, math.Round(length/h), length, maxSteps)
 	}
 	return nil
 }

@@ -271,7 +271,7 @@ func TestGridRefuses(t *testing.T) {
 		want string
 		err  error
 	}{
-		{"times of the grid: [1 NaN]: want finite numbers", second(NewGrid(p, nil, []float64{1, nan}))},
+		{"the times of the grid are [1 NaN]: want finite numbers", second(NewGrid(p, nil, []float64{1, nan}))},
 		{"want finite numbers", second(Setup{Mesh: Through(1)}.Grid(ctx(), p, nil, []float64{nan}))},
 		{"want finite numbers", frozenTimes(p, nan)},
 		{"step is NaN", second(UniformGrid(p, nil, nan))},

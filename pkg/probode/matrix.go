@@ -27,7 +27,7 @@ type Matrix struct {
 // NewDense returns a dense d×d matrix of zeros, d ≥ 1.
 func NewDense(d int) *Matrix {
 	if d < 1 {
-		panic(fmt.Sprintf("probode: dimension is %d: want at least 1", d))
+		panic(fmt.Sprintf("probode: the dimension is %d: want at least 1", d))
 	}
 	return &Matrix{D: d, Lower: d - 1, Upper: d - 1, Stride: d, A: make([]float64, d*d)}
 }
@@ -36,7 +36,7 @@ func NewDense(d int) *Matrix {
 // upper are the numbers of subdiagonals and superdiagonals, each in [0, d).
 func NewBanded(d, lower, upper int) *Matrix {
 	if d < 1 || lower < 0 || upper < 0 || lower >= d || upper >= d {
-		panic(fmt.Sprintf("probode: band (%d, %d) of a matrix of dimension %d: want each in [0, dimension)", lower, upper, d))
+		panic(fmt.Sprintf("probode: the bandwidths of a matrix are %d and %d, and its dimension is %d: want bandwidths in [0, dimension)", lower, upper, d))
 	}
 	w := lower + upper + 1
 	return &Matrix{D: d, Lower: lower, Upper: upper, Banded: true, Stride: w, A: make([]float64, d*w)}

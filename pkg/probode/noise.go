@@ -37,7 +37,7 @@ func DrawNoise(xi []float64, seed, path uint64) {
 // slightly [Cotter et al. 2013].
 func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	if !(beta >= 0 && beta <= 1) {
-		panic(fmt.Sprintf("probode: pCN step is %g: want a number in [0, 1]", beta))
+		panic(fmt.Sprintf("probode: the pCN step is %g: want a number in [0, 1]", beta))
 	}
 	if len(dst) != len(xi) {
 		panic("probode: lengths of noise differ")

@@ -172,11 +172,11 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 	var values []float64
 	for _, k := range components {
 		if k < 0 || k >= p.Dim() {
-			panic(fmt.Sprintf("probode: UnknownStart of component %d: the number of components of %s is %d", k, p.Name, p.Dim()))
+			panic(fmt.Sprintf("probode: UnknownStart: there is no component %d, because %s has %d components", k, p.Name, p.Dim()))
 		}
 		name := startName(p.StateName(k))
 		if slices.Contains(names, name) {
-			panic(fmt.Sprintf("probode: UnknownStart of component %d: %s already has a parameter %s", k, p.Name, name))
+			panic(fmt.Sprintf("probode: UnknownStart: the start of component %d cannot become a parameter, because %s already has a parameter %s", k, p.Name, name))
 		}
 		names, values = append(names, name), append(values, start[k])
 	}

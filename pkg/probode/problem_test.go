@@ -155,8 +155,8 @@ func TestUnknownStartPanics(t *testing.T) {
 		components []int
 		want       string
 	}{
-		{[]int{3}, "probode: UnknownStart of component 3: the number of components of SIR is 3"},
-		{[]int{-1}, "probode: UnknownStart of component -1"},
+		{[]int{3}, "probode: UnknownStart: there is no component 3, because SIR has 3 components"},
+		{[]int{-1}, "probode: UnknownStart: there is no component -1"},
 		{[]int{1, 1}, "SIR already has a parameter I0"},
 		{[]int{2}, "SIR already has a parameter beta0"},
 	} {

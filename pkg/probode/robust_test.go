@@ -389,7 +389,7 @@ func TestNaNIsCalledThat(t *testing.T) {
 		}
 		_, implicit := m.(adams.Moulton)
 		if implicit {
-			if _, err := Integrate(ctx(), jacobian, m, 1, Settings{StepSize: 1. / 32}); !errors.Is(err, ErrField) || !strings.Contains(err.Error(), "Jacobian of FJ is NaN") {
+			if _, err := Integrate(ctx(), jacobian, m, 1, Settings{StepSize: 1. / 32}); !errors.Is(err, ErrField) || !strings.Contains(err.Error(), "Jacobian that FJ returns has elements that are NaN") {
 				t.Errorf("%v, NaN in the Jacobian: error %v", m, err)
 			}
 		}

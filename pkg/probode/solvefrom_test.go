@@ -126,8 +126,8 @@ func TestBadInput(t *testing.T) {
 		step, alpha float64
 		want        string
 	}{
-		{"negative step", ok(), -1, 0, "step is -1: want a finite number > 0"},
-		{"long step", ok(), 30, 0, "step is 30: want at most the span, 20"},
+		{"negative step", ok(), -1, 0, "the step is -1: want a finite number > 0"},
+		{"long step", ok(), 30, 0, "the step is 30: want at most the span, 20"},
 		{"alpha", ok(), 0.1, -1, "alpha is -1: want a finite number ≥ 0"},
 		{"NaN alpha", ok(), 0.1, math.NaN(), "alpha is NaN"},
 		{"no F", &Problem{Name: "p", X0: []float64{1}, Span: [2]float64{0, 1}}, 0.1, 0, "F is nil"},

@@ -22,14 +22,14 @@ type Tolerance struct {
 
 func (t Tolerance) check(d int) error {
 	if !(t.Relative >= 0) || math.IsInf(t.Relative, 1) {
-		return fmt.Errorf("relative tolerance is %g: want a finite number ≥ 0", t.Relative)
+		return fmt.Errorf("the relative tolerance is %g: want a finite number ≥ 0", t.Relative)
 	}
 	if t.Absolute != nil && len(t.Absolute) != 1 && len(t.Absolute) != d {
 		return fmt.Errorf("there are %d absolute tolerances: want 1 for all components, or %d, one for each", len(t.Absolute), d)
 	}
 	for _, a := range t.Absolute {
 		if !(a >= 0) || math.IsInf(a, 1) || a == 0 && t.Relative == 0 {
-			return fmt.Errorf("absolute tolerance is %g: want a finite number > 0, or 0 if the relative tolerance is > 0", a)
+			return fmt.Errorf("the absolute tolerance is %g: want a finite number > 0, or 0 if the relative tolerance is > 0", a)
 		}
 	}
 	if t.Absolute == nil && t.Relative == 0 {

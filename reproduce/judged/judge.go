@@ -141,7 +141,7 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	for i, b := range r.Methods {
 		switch {
 		case !(r.Error < accurate):
-			b.Why = fmt.Sprintf("the accurate log-likelihood has an error of %.1g", r.Error)
+			b.Why = fmt.Sprintf("the log-likelihood from the accurate solver has an error of %.1g", r.Error)
 			continue
 		case b.unused():
 			b.Why = "not used: all data are at steady states"

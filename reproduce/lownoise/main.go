@@ -182,7 +182,7 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 	surface := shape.NewSurface(e)
 	a := surface.Ascent(u, surface.Value(u))
 	if math.IsInf(a.Value, -1) {
-		return nil, errors.New("the density is zero where the climb begins, or cannot be computed there")
+		return nil, errors.New("the density at the start of the climb is zero or cannot be computed")
 	}
 	a.Tolerance = 1e-6
 	for a.Steps < 200 && !a.Done {

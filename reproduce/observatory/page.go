@@ -138,7 +138,7 @@ func unreached(rows []row) string {
 		why := ""
 		switch {
 		case r.Rule == "none" && r.Status != "ok":
-			why = "the classical method does not accept so many steps (block and interrogation accept at most 2000), diverges or is unstable, or Newton's method does not converge"
+			why = "the classical method cannot take so many steps (block and interrogation take at most 2000), diverges or is unstable, or Newton's method does not converge"
 		case r.Rule != shown(r.Method):
 		case strings.Contains(r.Status, "cut off"), strings.Contains(r.Status, "no alpha"), strings.Contains(r.Status, "no optimum"):
 			why = "some paths cannot be computed if the noise is as large as the error, so α* is a lower bound; calibrate.Run warns of this"

@@ -88,7 +88,7 @@ func decode[T any](data []byte) ([]T, error) {
 	}
 	names, _ := places(reflect.ValueOf(new(T)).Elem(), "")
 	if len(records) == 0 || !slices.Equal(records[0], names) {
-		return nil, errors.New("the columns are not those of this version")
+		return nil, errors.New("the file does not have the columns that this version of the program writes")
 	}
 	rows := make([]T, len(records)-1)
 	for i := range rows {

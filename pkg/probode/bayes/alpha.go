@@ -50,7 +50,7 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 	for i, r := range e.parts {
 		e.bind(r, theta)
 		if r.grid == nil {
-			return nil, fmt.Errorf("bayes: %s: α cannot be calibrated for %v, which has no grid on which noise is added: want Uniform or Frozen steps", r.x.title(i), p.Mesh)
+			return nil, fmt.Errorf("bayes: %s: α cannot be calibrated for %v, because noise is added only on a fixed grid: want Uniform or Frozen steps", r.x.title(i), p.Mesh)
 		}
 		solver := r.grid.Solver()
 		if s.Scaling != probode.ScaleDefault && s.Scaling != solver.Scaling() {

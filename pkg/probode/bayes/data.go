@@ -46,7 +46,7 @@ func (d *Data) validate() error {
 		case math.IsNaN(t) || math.IsInf(t, 0):
 			return fmt.Errorf("data: time %d is %g: want a finite number", i+1, t)
 		case i > 0 && t == d.T[i-1]:
-			return fmt.Errorf("data: time %g comes after %g: want increasing times; several observations at one time belong in columns of their own, or in another experiment", t, d.T[i-1])
+			return fmt.Errorf("data: time %g comes after %g: want increasing times; several observations at one time belong in separate columns, or in another experiment", t, d.T[i-1])
 		case i > 0 && t < d.T[i-1]:
 			return fmt.Errorf("data: time %g comes after %g: want increasing times", t, d.T[i-1])
 		case len(d.Y[i]) != d.columns():
@@ -146,7 +146,7 @@ const maxFile = 256 << 20 // bytes
 // file.
 func ReadFile(path, time string, columns ...string) (*Data, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeNamedPipe {
-		return nil, errors.New("it is a pipe, which may never end: want a file") // <(…) in a shell gives a link to a pipe
+		return nil, errors.New("the file is a pipe, which may never end: want a regular file") // <(…) in a shell gives a link to a pipe
 	}
 	f, err := os.Open(path)
 	var d *Data
@@ -154,7 +154,7 @@ func ReadFile(path, time string, columns ...string) (*Data, error) {
 		defer f.Close()
 		in := &io.LimitedReader{R: f, N: maxFile}
 		if d, err = ReadCSV(in, time, columns...); in.N == 0 {
-			return nil, fmt.Errorf("it is larger than %d MiB: want a smaller file", maxFile>>20)
+			return nil, fmt.Errorf("the file is larger than %d MiB: want a smaller file", maxFile>>20)
 		}
 	}
 	if why := (*os.PathError)(nil); errors.As(err, &why) {
@@ -170,14 +170,14 @@ func checkText(in *bufio.Reader) error {
 	if err != nil && err != io.EOF {
 		return err
 	}
-	for _, known := range []struct{ mark, is string }{
-		{"\xff\xfe", "in UTF-16: want UTF-8"},
-		{"\xfe\xff", "in UTF-16: want UTF-8"},
-		{"\x1f\x8b", "compressed by gzip: want the text itself"},
-		{"PK\x03\x04", "it is a zip archive, such as a spreadsheet workbook: want a text file, saved as CSV"},
+	for _, known := range []struct{ mark, fault string }{
+		{"\xff\xfe", "the file is in UTF-16: want UTF-8"},
+		{"\xfe\xff", "the file is in UTF-16: want UTF-8"},
+		{"\x1f\x8b", "the file is compressed by gzip: want the text itself"},
+		{"PK\x03\x04", "the file is a zip archive, such as a spreadsheet workbook: want a text file, saved as CSV"},
 	} {
 		if bytes.HasPrefix(head, []byte(known.mark)) {
-			return errors.New("the file is " + known.is)
+			return errors.New(known.fault)
 		}
 	}
 	switch {

@@ -50,7 +50,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"t,y\n1,0x1p3\n", `"0x1p3" is not a number`},
 		{"t,y\nNA,1\n", `line 2, column "t": "NA" is not a number`},
 		{"t,y\n1,na\n", `"na" is not a number`},
-		{"t,y\n8.5,1\n8.5,2\n", "time 8.5 comes after 8.5: want increasing times; several observations at one time belong in columns of their own, or in another experiment"},
+		{"t,y\n8.5,1\n8.5,2\n", "time 8.5 comes after 8.5: want increasing times; several observations at one time belong in separate columns, or in another experiment"},
 		{"t,y\n2,1\n1,2\n", "time 1 comes after 2: want increasing times"},
 		{"\xff\xfe" + utf16.String(), "the file is in UTF-16: want UTF-8"},
 		{"\xfe\xff\x00t\x00,", "the file is in UTF-16: want UTF-8"},

@@ -28,7 +28,7 @@ func TestReadFile(t *testing.T) {
 		"empty": "data: the file is empty: want a header row",
 		"none":  "no such file or directory",
 		"":      "is a directory",
-		"pipe":  "it is a pipe, which may never end: want a file",
+		"pipe":  "the file is a pipe, which may never end: want a regular file",
 		"loop":  "too many levels of symbolic links",
 		"long":  "the file contains NUL bytes: want text in UTF-8",
 	} {

@@ -50,7 +50,7 @@ func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 // respect to θ and ξ to dtheta and dxi; dxi may be nil. Otherwise it is like Gradient.
 func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64, error) {
 	if len(dtheta) != len(e.p.Params) || dxi != nil && len(dxi) != e.noise {
-		panic(fmt.Sprintf("bayes: dtheta and dxi have lengths %d and %d: want %d and %d, or no dxi", len(dtheta), len(dxi), len(e.p.Params), e.noise))
+		panic(fmt.Sprintf("bayes: dtheta and dxi have lengths %d and %d: want %d and %d, or nil for dxi", len(dtheta), len(dxi), len(e.p.Params), e.noise))
 	}
 	e.ll, e.err = math.Inf(-1), e.fault
 	clear(dtheta)

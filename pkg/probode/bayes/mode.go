@@ -77,7 +77,7 @@ func (m *Modes) Highest() *Mode {
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
-		out = fmt.Sprintf("%d of %d searches ended here, and none ended in another mode with a noticeable mass", m.Modes[0].Found, m.Searches)
+		out = fmt.Sprintf("%d of %d searches ended at this mode, and none ended at another mode with a noticeable mass", m.Modes[0].Found, m.Searches)
 	}
 	return out + "; " + m.Unnoticed()
 }

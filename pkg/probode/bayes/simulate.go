@@ -41,7 +41,7 @@ func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q 
 				if math.IsNaN(v) {
 					y[n][k] = v
 				} else if math.IsNaN(y[n][k]) {
-					return nil, nil, 0, fmt.Errorf("the model predicts %g at t = %g, column %d, and the errors have no distribution for this value", new[i].Fit[0][n][k], data.T[n], k+1)
+					return nil, nil, 0, fmt.Errorf("the model predicts %g at t = %g, column %d, but the error distribution is not defined for this value", new[i].Fit[0][n][k], data.T[n], k+1)
 				}
 			}
 		}
@@ -58,7 +58,7 @@ func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q 
 		ll += l
 	}
 	if math.IsNaN(ll) || math.IsInf(ll, 0) {
-		return nil, nil, 0, errors.New("the density of data drawn from the model is zero")
+		return nil, nil, 0, errors.New("the density of the data is zero under the model that generated them")
 	}
 	return q, theta, ll, nil
 }

@@ -187,7 +187,7 @@ func TestCalibrateReports(t *testing.T) {
 		return &calibrate.Errors{E: e, Accuracy: acc}, nil
 	}
 	if c, err := calibrate.Run(ctx(), decayProblem(), adams.Bashforth{}, zero); err != nil ||
-		!strings.Contains(strings.Join(c.Warnings, " "), "3 of 20 points are not in the score: at 2 the error is below 1e-4 of its largest value, at 1 it") {
+		!strings.Contains(strings.Join(c.Warnings, " "), "3 of 20 points are left out of the score: at 2 the error is below 1e-4 of its largest value, at 1 it") {
 		t.Errorf("left out: %+v, %v", c, err)
 	}
 
@@ -199,7 +199,7 @@ func TestCalibrateReports(t *testing.T) {
 	for want, change := range map[string]func(*calibrate.Settings){
 		"paths is 10: want at least 40":       func(s *calibrate.Settings) { s.Paths = 10 },
 		"Components contains 1: want numbers": func(s *calibrate.Settings) { s.Components = []int{1} },
-		"the error is nowhere large enough": func(s *calibrate.Settings) {
+		"the error is too small or too uncertain at all points": func(s *calibrate.Settings) {
 			s.Indicator = func(_ context.Context, s *Solver, _ []float64) (*calibrate.Errors, error) {
 				return &calibrate.Errors{E: make([]float64, s.PathLen())}, nil
 			}

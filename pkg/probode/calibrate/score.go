@@ -102,7 +102,7 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	c.z = z
 	c.choose(est)
 	if len(c.used) == 0 {
-		return nil, fmt.Errorf("%s, %v, %v: the error is nowhere large enough to be matched (at %d points it is below 1e-4 of its largest value, at %d it is not known to 1 %%): take a larger step or a more accurate indicator",
+		return nil, fmt.Errorf("%s, %v, %v: alpha cannot be calibrated, because the error is too small or too uncertain at all points (at %d points it is below 1e-4 of its largest value, at %d it is not known to 1 %%): take a larger step or a more accurate error indicator",
 			p.Title(), m, c.solver.Grid(), c.left.small, c.left.uncertain)
 	}
 	c.noise = make([][]float64, min(s.Paths, maxKept/max(1, c.solver.NoiseLen())))
@@ -217,7 +217,7 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	}
 	// Most errors cross zero at a few points.
 	if n := c.left.small + c.left.uncertain; 10*n > n+len(c.used) {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are not in the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are left out of the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",
 			n, n+len(c.used), c.left.small, c.left.uncertain))
 	}
 }

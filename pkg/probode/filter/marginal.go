@@ -174,7 +174,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		limit = min(limit, 1e7)
 	}
 	if square := floats.Sum(run.square) / alpha; square > limit {
-		return 0, fmt.Errorf("filter: the diffusion %g is so small that the rounding errors of DALTON dominate: the squared residuals are %.2g in its units, and the limit is %g: want a larger one, or Fenrir", alpha, square, limit)
+		return 0, fmt.Errorf("filter: the diffusion %g is so small that the rounding errors of DALTON dominate: the squared residuals are %.2g in units of the diffusion, and the limit is %g: want a larger diffusion, or Fenrir", alpha, square, limit)
 	}
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
 	// If both filters used the same linearisation, no data could be more likely than data
@@ -218,7 +218,7 @@ func (m *Marginal) moved() error {
 	span := grid[len(grid)-1] - grid[0]
 	for i, n := range m.rows {
 		if math.Abs(grid[i]-m.times[n]) > 1e-9*span {
-			return fmt.Errorf("filter: an event has moved, so the time %g of the data is not a grid point any more: want a grid for this θ", m.times[n])
+			return fmt.Errorf("filter: an event has moved, so the observation time %g is no longer a grid point: want a grid for this θ", m.times[n])
 		}
 	}
 	return nil

@@ -68,7 +68,7 @@ type Solution struct {
 // if a step fails, or the error of ctx if ctx is cancelled.
 func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, error) {
 	if n := p.Dim() / s.order(); s.PerComponent && s.width(n) == n && n > 1 {
-		return nil, fmt.Errorf("filter: %v couples the components: want a Width, or a Zero Jacobian, for a diffusion per component", s.EK)
+		return nil, fmt.Errorf("filter: %v couples the components, so PerComponent is not possible: want a Width, or a Zero Jacobian", s.EK)
 	}
 	if !(s.Alpha >= 0) || math.IsInf(s.Alpha, 1) {
 		return nil, fmt.Errorf("filter: Alpha is %g: want a finite number ≥ 0", s.Alpha)
@@ -145,7 +145,7 @@ func (s *recording) decided() error {
 		}
 	}
 	if short > 0.99*floats.Sum(squares) {
-		return fmt.Errorf("filter: steps below %.2g, whose residuals may be rounding errors, determine the diffusion: want Alpha, Varying, or steps whose lengths differ less", half/100)
+		return fmt.Errorf("filter: the diffusion is determined by steps shorter than %.2g, whose residuals may be rounding errors: want Alpha, Varying, or steps whose lengths differ less", half/100)
 	}
 	return nil
 }

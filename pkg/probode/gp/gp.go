@@ -60,7 +60,7 @@ func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length flo
 	for i := from; i <= to; i++ {
 		r.tau = append(r.tau, (g.Place(i)-g.Place(from))/mean)
 		if k := i - from; k > 0 && math.Abs(math.Log2(r.tau[k]-r.tau[k-1])) > 1 {
-			return nil, fmt.Errorf("the step to t = %.6g is %.3g times as long as the mean: want nearly equal steps", g.Times()[i], r.tau[k]-r.tau[k-1])
+			return nil, fmt.Errorf("the step to t = %.6g is %.3g times as long as the mean step: want nearly equal steps", g.Times()[i], r.tau[k]-r.tau[k-1])
 		}
 	}
 	return r, nil

@@ -74,7 +74,7 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	}
 	for _, k := range s.Kernels {
 		if len(s.Kernels) != d || !(k.SD > 0) || !(k.Length > 0) || math.IsNaN(k.Mean) {
-			return nil, fmt.Errorf("matching: the kernels are %v: want %d, with SD > 0 and Length > 0", s.Kernels, d)
+			return nil, fmt.Errorf("matching: the kernels are %v: want %d kernels, with SD > 0 and Length > 0", s.Kernels, d)
 		}
 	}
 
@@ -147,7 +147,7 @@ func single(m bayes.Model) (x bayes.Experiment, err error) {
 	case len(x.Problem.Events) > 0:
 		return x, errors.New("matching: the problem has events: want a problem without events")
 	case x.Data == nil || len(x.Data.T) < 2:
-		return x, errors.New("matching: the data have fewer than two times: want at least 2")
+		return x, errors.New("matching: the data have fewer than two observation times: want at least 2")
 	}
 	return x, nil
 }

@@ -199,7 +199,7 @@ func TestRefusals(t *testing.T) {
 		p.Events = []probode.Event{{Time: 3}}
 		x.Problem = &p
 	})
-	refuse("want 2, with SD > 0", matching.Settings{Kernels: []matching.Kernel{{0, 1, 1}}}, nil)
+	refuse("want 2 kernels, with SD > 0", matching.Settings{Kernels: []matching.Kernel{{0, 1, 1}}}, nil)
 	refuse("a Temper that is", matching.Settings{Temper: 0.5}, nil)
 	refuse("all observations are 1", matching.Settings{}, func(x *bayes.Experiment) {
 		for _, row := range x.Data.Y {

@@ -97,9 +97,9 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case found == nil || math.IsInf(found.F, 0):
-		return nil, fmt.Errorf("matching: no spline fits at θ = %.4g: want another Start", start)
+		return nil, fmt.Errorf("matching: no spline could be fitted at θ = %.4g: want another Start", start)
 	case err != nil:
-		return nil, fmt.Errorf("matching: the search ended at θ = %.4g: %w", found.X, err)
+		return nil, fmt.Errorf("matching: the search stopped with an error at θ = %.4g: %w", found.X, err)
 	case !q.fit(found.X):
 		return nil, fmt.Errorf("matching: the fit of the spline at θ = %.4g has not reached a minimum after %d steps: want another Lambda or Start", found.X, fitSteps)
 	}
@@ -151,7 +151,7 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 		}
 		g, ok := x.Errors[min(column, len(x.Errors)-1)].(bayes.Gaussian)
 		if k < 0 || k >= q.p.Dim() || !ok || g.Sigma.Name != "" || !(g.Sigma.Value > 0) {
-			return nil, fmt.Errorf("matching: column %d of the data is not of the supported kind: want a component of the state with Gaussian errors of known standard deviation", column+1)
+			return nil, fmt.Errorf("matching: column %d of the data is of a kind that is not supported: want a component of the state with Gaussian errors of known standard deviation", column+1)
 		}
 		for i, row := range x.Data.Y {
 			if y := row[column]; !math.IsNaN(y) {

@@ -86,7 +86,7 @@ func (c *Chain) Start(k Kernel) (err error) {
 			return nil
 		}
 	}
-	return fmt.Errorf("mcmc: chain %d found no start in %d tries; the last error: %w", c.index+1, startTries, err)
+	return fmt.Errorf("mcmc: no start was found for chain %d in %d tries; the last error: %w", c.index+1, startTries, err)
 }
 
 // Finished marks a chain as complete without starting it. Finished is called if all

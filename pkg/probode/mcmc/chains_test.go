@@ -288,8 +288,8 @@ func TestWarnings(t *testing.T) {
 				}
 			}
 		}, []string{"chain 1 differs from the others in b", "R̂"}},
-		{"failures", func(c *Chains) { c.Stats[0].Failed = 200 }, []string{"5 % of evaluations failed"}},
-		{"failures of latent moves", func(c *Chains) { c.Stats[0].Latent = Moves{4000, 3000, 800} }, []string{"10 % of evaluations failed"}},
+		{"failures", func(c *Chains) { c.Stats[0].Failed = 200 }, []string{"5 % of the evaluations failed"}},
+		{"failures of latent moves", func(c *Chains) { c.Stats[0].Latent = Moves{4000, 3000, 800} }, []string{"10 % of the evaluations failed"}},
 		{"an edge", func(c *Chains) {
 			for _, chain := range c.Draws {
 				for k, x := range chain {
@@ -394,7 +394,7 @@ func TestStringSaysWhatWeightsAreWorth(t *testing.T) {
 		c.LogWeights = append(c.LogWeights, w)
 	}
 	c.KHat = 0.1
-	if trusted, why := c.Trusted(); trusted || !strings.Contains(c.String(), "standard errors are too small below 150 effective draws") {
+	if trusted, why := c.Trusted(); trusted || !strings.Contains(c.String(), "too few for reliable standard errors, which need 150 effective draws") {
 		t.Errorf("%s in\n%s", why, c)
 	}
 }

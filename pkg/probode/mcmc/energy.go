@@ -89,7 +89,7 @@ func (h hamiltonian) warn(warn func(string, ...any)) {
 		warn("%d of %d paths were divergent: the leapfrog steps are too long for a narrow part of the posterior, which the draws may not represent; increase Accept, use more informative priors, or reparametrise, for example with a non-centred parametrisation of a hierarchical model", h.divergent, h.draws)
 	}
 	if h.bfmi < leastBFMI {
-		warn("the E-BFMI of the energy is %.2f and should be above %g: the chains move slowly between regions of different density, as in a funnel or with heavy tails; use more informative priors, or reparametrise", h.bfmi, leastBFMI)
+		warn("the E-BFMI is %.2f and should be above %g: the chains move slowly between regions of different density, as in a funnel or with heavy tails; use more informative priors, or reparametrise", h.bfmi, leastBFMI)
 	}
 	if share := float64(h.deep) / float64(h.draws); share > manyDeep {
 		warn("%.0f %% of the paths took more than 1000 leapfrog steps without a U-turn: some directions are a thousand times as wide as others, or are not identified; make the burn-in longer, use more informative priors, or fix a parameter", 100*share)

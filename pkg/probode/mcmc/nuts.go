@@ -144,7 +144,7 @@ func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 		panic(fmt.Sprintf("mcmc: NUTS needs a Target, and Mean and Cov of dimension %d if they are given", d))
 	}
 	if !(k.Accept >= 0 && k.Accept < 1) || k.MaxDepth < 0 || k.MaxDepth > 30 || k.BurnIn < 0 {
-		panic(fmt.Sprintf("mcmc: NUTS with Accept %g, MaxDepth %d and BurnIn %d: want Accept below 1, MaxDepth at most 30, and BurnIn ≥ 0", k.Accept, k.MaxDepth, k.BurnIn))
+		panic(fmt.Sprintf("mcmc: NUTS has Accept %g, MaxDepth %d and BurnIn %d: want Accept below 1, MaxDepth at most 30, and BurnIn ≥ 0", k.Accept, k.MaxDepth, k.BurnIn))
 	}
 	if k.Accept == 0 {
 		k.Accept = 0.8

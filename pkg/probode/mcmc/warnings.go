@@ -64,7 +64,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	}
 	failed, tried := sum.Failed+sum.Latent.Failed, sum.Proposed+sum.Latent.Proposed
 	if share := float64(failed) / float64(tried); share > 0.01 {
-		warn("%.2g %% of evaluations failed: the draws cover only the region where the equations could be solved, which may be only part of the posterior; use a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
+		warn("%.2g %% of the evaluations failed: the draws cover only the region where the equations could be solved, which may be only part of the posterior; use a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
 	}
 
 	for i, name := range c.Names {
@@ -104,11 +104,11 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		warn("R̂ is up to %.3f and should be below 1.01: the chains have not mixed in %s; run longer, with a longer burn-in, and, if that does not help, use parameters that are less correlated, or more informative priors", worst, list(mixed))
 	}
 	if few != nil {
-		what := "as few as " + fmt.Sprintf("%.0f", least)
+		what := fmt.Sprintf("as low as %.0f in total", least)
 		if math.IsNaN(least) {
-			what = "and undefined for a tail"
+			what = "undefined in a tail"
 		}
-		warn("ESS is below 100 per chain, %s: means, quantiles, R̂ and ESS are uncertain; run longer for %s", what, list(few))
+		warn("ESS is below 100 per chain (%s), so means, quantiles, R̂ and ESS are uncertain for %s; run longer chains", what, list(few))
 	}
 	if c.LogWeights != nil {
 		if w := c.weights(summary); !w.trusted() {
@@ -116,7 +116,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		}
 	}
 	if c.Capped {
-		warn("the run reached its limit on the number of draws before the required ESS: allow more draws, or make the burn-in longer")
+		warn("the run reached its limit on the number of draws before it reached the required ESS: allow more draws, or make the burn-in longer")
 	}
 	return out
 }
@@ -146,7 +146,7 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	for j := range sorted {
 		if diag.Quantile(sorted[j], 0.9) < diag.Quantile(sorted[best], 0.1) {
 			elsewhere[j] = true
-			warn("the log density of chain %d is %.3g below that of chain %d: it is in another mode, or has not converged yet; start at the mode, make the burn-in longer, or use a prior that excludes the lesser mode", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
+			warn("the log density of chain %d is %.3g below that of chain %d: it is in another mode, or has not converged yet; start at the mode, make the burn-in longer, or use a prior that excludes the mode with the lower density", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
 		}
 	}
 	return elsewhere

@@ -51,7 +51,7 @@ func (w weights) String() string {
 	case !(w.kHat <= w.limit):
 		return s + fmt.Sprintf("above its limit %.2f: not to be trusted, since a few draws have almost all the weight; take a smaller coarse step, so that the two posteriors are closer", w.limit)
 	case !w.trusted():
-		return s + fmt.Sprintf("and standard errors are too small below %d effective draws: take more draws, or a smaller coarse step", leastWorth)
+		return s + fmt.Sprintf("too few for reliable standard errors, which need %d effective draws: take more draws, or a smaller coarse step", leastWorth)
 	}
 	return s + "which can be trusted"
 }

@@ -44,7 +44,7 @@ func newCollocation(gamma float64, modes []mode, a [][]float64, b, c []float64) 
 	}
 	var inv mat.Dense
 	if err := inv.Inverse(full); err != nil {
-		panic(fmt.Sprintf("methods: the matrix A of a collocation method: %v", err))
+		panic(fmt.Sprintf("methods: the matrix A of a collocation method cannot be inverted: %v", err))
 	}
 	for _, m := range modes {
 		if m.im == 0 && gamma == 0 {

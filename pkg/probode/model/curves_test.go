@@ -92,12 +92,12 @@ data: |
 func TestReadEnds(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`{"format": "probode fit", "ends": [{"log_likelihood": -3, "parameters": {"s": 2}, "optimum": true, "slope": 0.001}, {"log_likelihood": -4}]}`, ""},
-		{`{"format": "probode fit", "ends": []}`, "it contains no end points of searches: want a fit in which at least one search succeeded"},
-		{`{"format": "probode certify", "ends": [{}]}`, `its format is "probode certify": want a file written by fit -json`},
-		{`{}`, `its format is "": want a file written by fit -json`},
-		{`time,y`, "it is not a file written by fit -json: "},
-		{``, "it is not a file written by fit -json: EOF"},
-		{`[1]`, "it is not a file written by fit -json: "},
+		{`{"format": "probode fit", "ends": []}`, "the file contains no end points of searches: want a fit in which at least one search succeeded"},
+		{`{"format": "probode certify", "ends": [{}]}`, `the format of the file is "probode certify": want a file written by fit -json`},
+		{`{}`, `the format of the file is "": want a file written by fit -json`},
+		{`time,y`, "the file was not written by fit -json: "},
+		{``, "the file was not written by fit -json: EOF"},
+		{`[1]`, "the file was not written by fit -json: "},
 	} {
 		ends, err := ReadEnds(strings.NewReader(c.text))
 		switch {

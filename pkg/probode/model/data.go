@@ -66,7 +66,7 @@ func readData(s *source.File, m *Model) []Observation {
 			found = true
 			for _, s := range observables[c].symbols() {
 				if isPlaceholder(s, c) {
-					t.Failf(1, "observable %s has %s: want the data as a PEtab measurement table", c, s)
+					t.Failf(1, "observable %s contains the placeholder %s: want the data as a PEtab measurement table", c, s)
 				}
 			}
 		default:

@@ -70,7 +70,7 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 	}
 	for _, k := range []string{"time", "every", "count"} {
 		if n.Get(k) != nil {
-			r.Failf(n.LineOf(k), "event %s has a trigger and the key %s: want one of them", id, k)
+			r.Failf(n.LineOf(k), "event %s has both a trigger and the key %s: want only one of the two", id, k)
 		}
 	}
 	e := equations.Event{ID: id, Trigger: r.condition(n, "trigger"), Jumps: jumps, Where: r.At(n.Line)}

@@ -28,13 +28,13 @@ func ReadEnds(r io.Reader) ([]End, error) {
 		Ends   []End  `json:"ends"`
 	}
 	if err := json.NewDecoder(r).Decode(&file); err != nil {
-		return nil, fmt.Errorf("it is not a file written by fit -json: %w", err)
+		return nil, fmt.Errorf("the file was not written by fit -json: %w", err)
 	}
 	if file.Format != "probode fit" {
-		return nil, fmt.Errorf("its format is %q: want a file written by fit -json", text.Clip(file.Format))
+		return nil, fmt.Errorf("the format of the file is %q: want a file written by fit -json", text.Clip(file.Format))
 	}
 	if len(file.Ends) == 0 {
-		return nil, errors.New("it contains no end points of searches: want a fit in which at least one search succeeded")
+		return nil, errors.New("the file contains no end points of searches: want a fit in which at least one search succeeded")
 	}
 	return file.Ends, nil
 }

@@ -339,7 +339,7 @@ func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]
 	}
 	for name := range by {
 		if !asked[name] {
-			d.where.Failf("the row gives %s, which the formulas of %s do not contain", name, o.id)
+			d.where.Failf("the row gives a value for %s, which the formulas of %s do not contain", name, o.id)
 		}
 	}
 }

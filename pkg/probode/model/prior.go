@@ -94,7 +94,7 @@ func (f *family) prior(params []string) (Prior, error) {
 	}
 	if !f.check(q.A, q.B) {
 		if strings.HasSuffix(strings.ToLower(f.name), "uniform") {
-			return q, fmt.Errorf("from %v to %v: want the lower bound first", q.A, q.B)
+			return q, fmt.Errorf("the bounds are %v and %v: want the lower one first", q.A, q.B)
 		}
 		return q, fmt.Errorf("%s: want %s; each must be positive unless it is a mean or location", strings.Join(params, ";"), f.form)
 	}
@@ -125,7 +125,7 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 	}
 	// The formulas of the distributions overflow if the parameters are extreme.
 	if m := d.Quantile(0.5); math.IsInf(m, 0) || !(math.Abs(d.LogProb(m)) <= math.MaxFloat64) {
-		return nil, fmt.Errorf("its median is %g, with log density %g: want less extreme parameters", m, d.LogProb(m))
+		return nil, fmt.Errorf("the median of the prior is %g, with log density %g: want less extreme parameters", m, d.LogProb(m))
 	}
 	return d.plain(), nil
 }
@@ -206,7 +206,7 @@ func newScalePrior(q *Parameter) (scalePrior, error) {
 		d.Min = max(d.Min, 0)
 	}
 	if low, high := d.Quantile(0), d.Quantile(1); !(low < high) || !(d.mass() > 0) {
-		return d, fmt.Errorf("parameter %s: its prior has no mass between its bounds, %g and %g", text.Clip(q.ID), q.Lower, q.Upper)
+		return d, fmt.Errorf("the prior of parameter %s has no mass between the bounds %g and %g", text.Clip(q.ID), q.Lower, q.Upper)
 	}
 	return d, nil
 }

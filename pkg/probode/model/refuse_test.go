@@ -124,7 +124,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"format_version: 1", "format_version: 1\nformat_version: 1"}, "p.yaml:2: format_version appears twice", ""},
 		{[]string{"format_version: 1", "format_version: [1"}, "YAML: ", ""},
 		{[]string{"format_version: 1", "extensions: {x: 1}\nformat_version: 1"}, "PEtab extension", "PEtab extension"},
-		{[]string{"format_version: 1", "format_version: !!binary aGFsbG8="}, "p.yaml:1: tag !!binary", ""},
+		{[]string{"format_version: 1", "format_version: !!binary aGFsbG8="}, "p.yaml:1: the tag !!binary", ""},
 		{[]string{"[o.tsv]", "&x [*x]"}, "nested more than 200 levels deep", ""},
 		{[]string{"format_version: 1", "format_version: 1\n---\nx: 1"}, "second YAML document", ""},
 		{[]string{"format_version: 1", "format_version: \xff"}, "p.yaml:1: found a byte that is not UTF-8", ""},
@@ -181,7 +181,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"0.5\t1\t2", "0.5\t-1\t2"}, `d.tsv:2: time is "-1"`, ""},
 		{[]string{"0.5\t1\t2", "0.5\t0x1p3\t2"}, `d.tsv:2: time is "0x1p3"`, ""},
 		{[]string{"1\t2\tsd", "1\t\tsd"}, "d.tsv:2: the row has no value for observableParameter1_a", ""},
-		{[]string{"1\t2\tsd", "1\t2;3\tsd"}, "d.tsv:2: the row gives observableParameter2_a", ""},
+		{[]string{"1\t2\tsd", "1\t2;3\tsd"}, "d.tsv:2: the row gives a value for observableParameter2_a", ""},
 		{[]string{"1\t2\tsd", "1\t2\ts d"}, `d.tsv:2: noiseParameters is "s d"`, ""},
 		{[]string{"1\t2\tsd", "1\t2\tsdd"}, "d.tsv:2: sdd is not defined", ""},
 		{[]string{"A * observableParameter1_a", "A * observableParameter1_a + time"}, "d.tsv:3: a is measured at time inf, yet its formula depends on time", ""},
@@ -249,7 +249,7 @@ func TestRefused(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	for _, c := range [][]string{
-		{"noiseParameters\n", "noiseParameters\tcolour\n", "column colour is not in PEtab"},
+		{"noiseParameters\n", "noiseParameters\tcolour\n", "column colour is not part of PEtab"},
 		{`<parameter id="k"/>`, `<parameter id="k" units="bananas"/>`, "units of k is bananas, which is not defined"},
 		{"0.01\t100\t2", "0.01\t100\t200", "the nominal value 200 of k is outside its bounds, or impossible on its scale"},
 	} {

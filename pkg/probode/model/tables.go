@@ -183,7 +183,7 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		case "observableId", "simulationConditionId", "preequilibrationConditionId", "measurement", "time",
 			"observableParameters", "noiseParameters", "datasetId", "replicateId", "observableTransformation", "noiseDistribution":
 		default:
-			t.Warnf(1, "column %s is not in PEtab and is ignored", c)
+			t.Warnf(1, "column %s is not part of PEtab and is ignored", c)
 		}
 	}
 	byID := map[string]*observable{}
@@ -208,10 +208,10 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		// in the table of measurements. The values in these columns must not contradict
 		// the table of observables.
 		if v := r.Get("observableTransformation"); v != "" && Scale(v) != o.scale {
-			t.Failf(r.Line, "observableTransformation is %s here but %s in the table of observables", v, o.scale)
+			t.Failf(r.Line, "observableTransformation is %s in the table of measurements but %s in the table of observables", v, o.scale)
 		}
 		if v := r.Get("noiseDistribution"); v != "" && noiseDistribution(v) != o.distribution {
-			t.Failf(r.Line, "noiseDistribution is %s here but %s in the table of observables", v, o.distribution)
+			t.Failf(r.Line, "noiseDistribution is %s in the table of measurements but %s in the table of observables", v, o.distribution)
 		}
 		d.observableParams = readOverrides(t.File, r.Line, "observableParameters", r.Get("observableParameters"))
 		d.noiseParams = readOverrides(t.File, r.Line, "noiseParameters", r.Get("noiseParameters"))

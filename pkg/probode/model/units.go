@@ -42,7 +42,7 @@ func (m *Model) checkUnits() {
 				case was == "":
 					done[part] = is
 				case is != "" && is != was:
-					at.Failf("%s: one part is in %s and another in %s", part, was, is)
+					at.Failf("%s: one part has the unit %s and another the unit %s", part, was, is)
 				}
 			}
 		}

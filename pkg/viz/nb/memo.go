@@ -81,7 +81,7 @@ func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 	}
 	file := filepath.Join(memoDir(), fileName(name)+"-"+key(name, inputs, f, t.String())+".gob")
 	if v, err := restore[T](file); err == nil {
-		note(fmt.Sprintf("Memo “%s”: read back from disk, not computed. nb.Forget(%[1]q) removes it.", name))
+		note(fmt.Sprintf("Memo “%s” was read from disk, not computed. nb.Forget(%[1]q) removes it.", name))
 		return v
 	}
 	v, err := compute()
@@ -94,9 +94,9 @@ func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 		err = store(file, data)
 	}
 	if err != nil {
-		note(fmt.Sprintf("Memo “%s”: computed, but it cannot be kept: %v.", name, err))
+		note(fmt.Sprintf("Memo “%s” was computed, but it cannot be kept on disk: %v.", name, err))
 	} else {
-		note(fmt.Sprintf("Memo “%s”: computed, and kept on disk for next time.", name))
+		note(fmt.Sprintf("Memo “%s” was computed, and is kept on disk for next time.", name))
 	}
 	return v
 }
@@ -168,7 +168,7 @@ func encode[T any](v T) (data []byte, err error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(&v); err != nil {
 		if name, ok := strings.CutPrefix(err.Error(), "gob: type not registered for interface: "); ok {
-			return nil, fmt.Errorf("it contains a %s in an interface: want plain data, or gob.Register(%[1]s{}) in the cell", name)
+			return nil, fmt.Errorf("the value contains a %s in an interface: want plain data, or gob.Register(%[1]s{}) in the cell", name)
 		}
 		return nil, err
 	}

@@ -335,9 +335,9 @@ func TestCSV(t *testing.T) {
 
 func TestMemoSaysSo(t *testing.T) {
 	dir := "PROBODE_MEMO=" + t.TempDir()
-	equal(t, plain(t, run(t, "memo", 0, dir)), "Memo “square”: computed, and kept on disk for next time.")
+	equal(t, plain(t, run(t, "memo", 0, dir)), "Memo “square” was computed, and is kept on disk for next time.")
 	r := run(t, "memo", 0, dir)
-	equal(t, plain(t, r), `Memo “square”: read back from disk, not computed. nb.Forget("square") removes it.`)
+	equal(t, plain(t, r), `Memo “square” was read from disk, not computed. nb.Forget("square") removes it.`)
 	if s := r.sent[0].Data[protocol.MIMETextHTML].(string); strings.Contains(s, string(os.PathSeparator)+"tmp") {
 		t.Errorf("a path in %s", s)
 	}
@@ -353,7 +353,7 @@ func TestMemoCannotKeep(t *testing.T) {
 		{"memo", filepath.Join(file, "memo"), "the folder of the memos cannot be written: not a directory", ""},
 		{"memo changed", t.TempDir(), "encoding/gob makes “P: nil” of “P: &0”", "0 [1]\n"},
 		{"memo circle", t.TempDir(), "its pointers form a cycle", "5\n"},
-		{"memo unregistered", t.TempDir(), "it contains a nb.pointing in an interface: want plain data, or gob.Register(nb.pointing{}) in the cell", "[2]\n"},
+		{"memo unregistered", t.TempDir(), "the value contains a nb.pointing in an interface: want plain data, or gob.Register(nb.pointing{}) in the cell", "[2]\n"},
 		{"memo panics", t.TempDir(), "not today", "7\n"},
 	} {
 		r := run(t, c.cell, 0, "PROBODE_MEMO="+c.folder)
@@ -361,7 +361,7 @@ func TestMemoCannotKeep(t *testing.T) {
 			t.Errorf("%s: printed %q and %q", c.cell, r.stdout, r.stderr)
 		}
 		got := plain(t, r)
-		if len(got) != 1 || !strings.HasSuffix(got[0], "”: computed, but it cannot be kept: "+c.why+".") {
+		if len(got) != 1 || !strings.HasSuffix(got[0], "” was computed, but it cannot be kept on disk: "+c.why+".") {
 			t.Errorf("%s: shown %q", c.cell, got)
 		}
 		if left, _ := os.ReadDir(c.folder); len(left) > 0 {

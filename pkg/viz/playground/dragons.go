@@ -180,7 +180,7 @@ func (f *dragons) show(v *View) {
 		v.Numbers[fmt.Sprintf("peak%d", n+1)] = k.beta1
 		said := fmt.Sprintf("The solver's log-likelihood has a peak at β1 = %.4g, %s. The accurate log-likelihood there is %s", k.beta1, belowTop(k.below), belowTop(k.exact))
 		if k.exact < -10 {
-			said += ": the equation itself has no peak there"
+			said += ": the exact likelihood has no peak there"
 		}
 		v.Says = append(v.Says, said+".")
 	}

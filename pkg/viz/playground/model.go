@@ -246,8 +246,8 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	}
 	add(!best.Converged, "It is not an optimum: %s.", best.Reason)
 	add(best.Converged && same == 1, "A single search cannot show that there is no better fit.")
-	add(elsewhere > 0, "%d of these ended at other values of the parameters, which fit the data equally well.", elsewhere)
-	add(!math.IsInf(next, -1), "The best of the others ended at %.6g.", next)
+	add(elsewhere > 0, "%d of these searches ended at other values of the parameters, which fit the data equally well.", elsewhere)
+	add(!math.IsInf(next, -1), "The best of the other searches ended at %.6g.", next)
 	add(failed > 0, "%d failed.", failed)
 	list := []string{said}
 	for i, q := range f.file.Params {

@@ -332,10 +332,10 @@ func (f *paths) says(v *View, k int) {
 	v.say("The root mean square over time is %.3g for the error of the classical solution and %.3g for the spread of the paths; the error is at most two standard deviations at %d %% of the times.",
 		rms(f.errs[k]), rms(e.SD[k]), 100*within/(len(e.T)-1))
 	if e.Failed > 0 {
-		v.say("%d paths could not be computed, and all numbers refer to the others. The first failure: %v.", e.Failed, e.Failure)
+		v.say("%d paths could not be computed, and all numbers refer to the remaining paths. The first failure: %v.", e.Failed, e.Failure)
 	}
 	if e.N < 20 {
-		v.say("With %d paths, every spread is uncertain by about %.0f %%.", e.N, 100/math.Sqrt(2*float64(e.N-1)))
+		v.say("With only %d paths, every spread is uncertain by about %.0f %%.", e.N, 100/math.Sqrt(2*float64(e.N-1)))
 	}
 	if c := f.scale; c != nil {
 		switch {
@@ -351,7 +351,7 @@ func (f *paths) says(v *View, k int) {
 	if o := f.orders; len(o) > 2 {
 		a, b := o[len(o)-3], o[len(o)-1]
 		slope := func(x, y float64) float64 { return math.Log(x/y) / math.Log(a.h/b.h) }
-		v.say("Over the smallest steps the error falls as h to the power %.2f, and the spread as h to the power %.2f.",
+		v.say("For the smallest steps the error falls as h to the power %.2f, and the spread falls as h to the power %.2f.",
 			slope(a.error[k], b.error[k]), slope(a.sd[k], b.sd[k]))
 	}
 }

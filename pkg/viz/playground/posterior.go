@@ -173,7 +173,7 @@ func (f *posterior) says(v *View) {
 	name, ess, rhat := worst(s)
 	v.say("R̂ is at most %.3f; %s has the fewest effective draws, %.0f.", rhat, name, ess)
 	if !enough(s) {
-		v.say("That is not enough to say where the posterior lies: R̂ has to be at most %g, with at least %d effective draws.", mostRHat, leastESS)
+		v.say("The draws are not sufficient to say where the posterior lies: R̂ has to be at most %g, with at least %d effective draws.", mostRHat, leastESS)
 		return
 	}
 	for i := range s {
@@ -188,13 +188,13 @@ func (f *posterior) says(v *View) {
 			v.say("%s.", said)
 		}
 		if r := problems[f.value].ranges[i]; m.Mean < r[0] || m.Mean > r[1] {
-			v.say("%s lies outside of its axis: most of the draws are not in the chart.", m.Name)
+			v.say("The mean of %s lies outside the range of its axis: most of the draws are not in the chart.", m.Name)
 		}
 	}
 	if !enough(exact) && f.exact.ended() {
-		v.say("How far this is from the posterior of an accurate solver is not known: there are too few effective draws from that one.")
+		v.say("The distance from the posterior of an accurate solver is not known: there are too few effective draws from the latter.")
 	} else if !enough(exact) {
-		v.say("How far this is from the posterior of an accurate solver is not known yet: %.0f %% of its draws have been made.", 100*f.exact.share())
+		v.say("The distance from the posterior of an accurate solver is not known yet: %.0f %% of the draws with that solver have been made.", 100*f.exact.share())
 	}
 }
 

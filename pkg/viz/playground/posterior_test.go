@@ -257,7 +257,7 @@ func TestPosteriorEnough(t *testing.T) {
 	if err := f.Set(map[string]any{"problem": "lynx-hare", "method": "ab1", "h": 0.5, "x": "lynx0"}); err != nil {
 		t.Fatal(err)
 	}
-	if said := says(finished(t, f.Figure)); !strings.Contains(said, "lynx0 lies outside of its axis") {
+	if said := says(finished(t, f.Figure)); !strings.Contains(said, "The mean of lynx0 lies outside the range of its axis") {
 		t.Errorf("forward Euler for lynx and hare: %s", said)
 	}
 }

@@ -109,7 +109,7 @@ func (f *step) show(v *View) {
 	if f.law == nil || f.failed() {
 		return
 	}
-	v.say("From %s, the step with this ξ leads to %s, and the step without noise to %s; the true solution is %s.",
+	v.say("From %s, the step with this ξ leads to %s, and the step without noise leads to %s; the true solution is %s.",
 		vector(f.begin), vector(f.end), vector(f.law.Mean), vector(f.truth))
 	if n := len(f.law.Roots()); n > 1 {
 		v.say("The equation of this step has %d solutions: the density may have several peaks, and the step without noise may lead to the wrong solution.", n)
@@ -177,7 +177,7 @@ func (f *step) two(v *View) {
 		}
 	}
 	if !(edge < top-8) { // a density of e⁻⁸ of the largest
-		v.say("Part of the exact density lies outside the figure: its contours take only the mass inside into account, so they are too small.")
+		v.say("Part of the exact density lies outside the figure. The contours are computed from the mass inside the figure, so they are too small.")
 	}
 	for k := range g.Z {
 		g.Z[k] = math.Exp(g.Z[k] - top)

@@ -136,7 +136,7 @@ func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Point
 	out := make([][]viz.Points, len(params))
 	for r, c := range runs {
 		if !slices.Equal(c.Names, params) {
-			return nil, fmt.Errorf("plots: run %q has the parameters %v: want %v, as in the first", names[r], c.Names, params)
+			return nil, fmt.Errorf("plots: run %q has the parameters %v: want %v, as in the first run", names[r], c.Names, params)
 		}
 		for i := range params {
 			out[i] = append(out[i], viz.Points{Name: names[r], X: slices.Concat(c.Parameter(i)...)})

@@ -274,7 +274,7 @@ func TestAssessUnknownSigma(t *testing.T) {
 		},
 		Setup: probode.Setup{Method: adams.Bashforth{}},
 	}, assess.Settings{Steps: []float64{0.05, 0.01}, Weighed: 1000, Chains: mcmc.Settings{Draws: 500, BurnIn: 1500, Seed: 1}})
-	if !contains(a.Warnings(), "hides a bad solver") || !contains(a.Warnings(), "judge the step by sigma") {
+	if !contains(a.Warnings(), "hides an inaccurate solver") || !contains(a.Warnings(), "judge the step by sigma") {
 		t.Errorf("warnings %q\n%v", a.Warnings(), a)
 	}
 }
@@ -639,7 +639,7 @@ func TestCertificateLynxHare(t *testing.T) {
 func TestRoughReferenceGivesNoVerdict(t *testing.T) {
 	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Weighed: 100, Sampler: sample.Deterministic{},
 		Accurate: probode.Setup{Mesh: probode.Uniform(0.25)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
-	if v := a.Steps[0].Deterministic.Verdict; v != assess.Undecided || !contains(a.Warnings(), "the reference's own error") {
+	if v := a.Steps[0].Deterministic.Verdict; v != assess.Undecided || !contains(a.Warnings(), "the reference solver's own error") {
 		t.Errorf("%v, D = %g, warnings %q", v, a.Claim("reference error", "", "").Value, a.Warnings())
 	}
 }

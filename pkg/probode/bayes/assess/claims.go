@@ -272,7 +272,7 @@ func (a *assessment) claimSource(r *rows) {
 		return
 	}
 	if !slices.Contains(a.runs, a.y.draws) {
-		a.claimChains(r, a.y.draws, "", fmt.Sprintf("the chains of the accurate posterior, %v with %s", a.y.p.Method, setting(a.y.p)))
+		a.claimChains(r, a.y.draws, "", fmt.Sprintf("the chains of the accurate posterior, computed by %v with %s", a.y.p.Method, setting(a.y.p)))
 	}
 	var unsound []string
 	for _, k := range a.assessed {

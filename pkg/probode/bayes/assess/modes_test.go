@@ -166,7 +166,7 @@ func TestModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"as solved", "reference", "phantom", "only once", "caution: the mode at beta0 = 49.11, beta1 = 4.911 holds 0.067", "no draw is in it"} {
+	for _, want := range []string{"as solved", "reference", "phantom", "only once", "caution: the mode at beta0 = 49.11, beta1 = 4.911 holds 0.067", "but contains no draws"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -176,7 +176,7 @@ func TestModes(t *testing.T) {
 			stuck.Draws[0][k] = m.Modes[1].Theta
 		}
 	}
-	if text, err = assess.ModeTable(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}}); err != nil || !strings.Contains(text, "a fraction of 0.3 of the draws is in it") {
+	if text, err = assess.ModeTable(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}}); err != nil || !strings.Contains(text, "contains a fraction of 0.3 of the draws") {
 		t.Errorf("error %v, text\n%s", err, text)
 	}
 	one := *m

@@ -58,7 +58,7 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	case y != nil && !y.whole():
 		why = fmt.Sprintf("since the draws at %v miss a part of the reference posterior", finest)
 	case y == nil || !y.usable:
-		why = fmt.Sprintf("since the draws at %v are too far off (k̂ = %.2f)", finest, fine.khat)
+		why = fmt.Sprintf("since the draws at %v are too far from the reference posterior (k̂ = %.2f)", finest, fine.khat)
 	case s.loss(y) > 1:
 		why = fmt.Sprintf("since the weights of the draws at %v are too uneven (k̂ = %.2f)", finest, fine.khat)
 	default:
@@ -74,7 +74,7 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 		if err := s.ctx.Err(); err != nil {
 			return y, err
 		}
-		z, err := s.tryReference(q, s.seed(1000+uint64(n)), fmt.Sprintf("the weighted draws made with %v, %s, %s", q.Method, setting(q), why))
+		z, err := s.tryReference(q, s.seed(1000+uint64(n)), fmt.Sprintf("the weighted draws computed with %v, %s, %s", q.Method, setting(q), why))
 		if err != nil {
 			if s.ctx.Err() != nil {
 				return y, err
@@ -140,7 +140,7 @@ func (r referenceError) enough(threshold float64) bool {
 // a hundredth of the mass, and up to a hundred draws from the reference posterior. The
 // draws are needed because a solver that is accurate at a mode may fail in the tails.
 func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
-	s.say("the reference's own error")
+	s.say("the reference solver's own error")
 	begin := time.Now()
 	var points [][]float64
 	if s.modes.reference != nil {

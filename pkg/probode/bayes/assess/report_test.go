@@ -104,7 +104,7 @@ func TestNoVerdictWithoutAccurateChains(t *testing.T) {
 			}
 		}
 		all := strings.Join(a.Warnings(), "\n")
-		who := "the chains of the accurate posterior, RK4 with h = 0.1: "
+		who := "the chains of the accurate posterior, computed by RK4 with h = 0.1: "
 		if own {
 			who = "deterministic, h = 0.25: "
 		}
@@ -123,7 +123,7 @@ func TestWarningsInWords(t *testing.T) {
 		a.scales[0].warnings = []string{"something of one calibration", "and of another"}
 	})
 	for _, want := range []string{
-		"with h = 0.5 some observations lie between grid points, where the path is a polynomial through 4 of them: the error of this interpolation falls like h^4, the error of the method falls like h^2,",
+		"with h = 0.5 some observations lie between grid points, where the solution is interpolated by a polynomial through 4 grid points: the error of this interpolation falls like h^4, the error of the method falls like h^2,",
 		"α* = 2 at h = 0.5: something of one calibration; and of another",
 	} {
 		if n := strings.Count(strings.Join(a.Warnings(), "\n"), want); n != 1 {

@@ -15,23 +15,23 @@ import (
 
 // These constants are the sentences in the rows of the verdict.
 const (
-	saidNoReference = "the accurate posterior is not known, because the reference fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
+	saidNoReference = "the accurate posterior is not known, because the reference solver fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
 	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws: add smaller steps, or use a method of higher order"
 	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) amount to fewer than %d effective draws: increase Draws and Weighed, or take smaller steps"
-	saidMissedPart  = "the draws of all solvers that were tried miss parts of the reference posterior that hold about %.2g of its mass: use smaller steps, or a method whose draws reach these parts"
+	saidMissedPart  = "for every solver that was tried, the draws miss regions that hold about %.2g of the mass of the reference posterior: use smaller steps, or another method"
 	saidHeavy       = "the tails of %s are so heavy that its mean and sd do not describe it (the tail index is %.2f; a mean exists only below 1, an sd only below ½): only its median and central 68 %% interval are judged"
 
-	saidPhantom   = "phantom: at %v the solver creates the mode at %s, with %.3g of the mass: the reference posterior does not have it"
-	saidMissed    = "missed: the posterior at %v does not have the mode of the reference posterior at %s, which holds %.3g of the mass"
-	saidUnvisited = "no verdict on mean and sd at %v: %s would move by %.2g times the threshold because of the mode at %s, which no draw visits and which holds %.2g of the mass according to its Gaussian approximation"
+	saidPhantom   = "phantom: at %v the solver creates a mode at %s, with %.3g of the mass, which the reference posterior does not have"
+	saidMissed    = "missed: the posterior at %v lacks the mode that the reference posterior has at %s, which holds %.3g of the mass"
+	saidUnvisited = "no verdict on mean and sd at %v: %s would move by %.2g times the threshold because of the mode at %s, which contains no draws and holds %.2g of the mass according to its Gaussian approximation"
 	saidSearch    = "%v: there may be other modes: %s"
 	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
 
 	saidSlow     = "no verdict: the accurate posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
-	saidUnmixed  = "no verdict: a random walk has not mixed (R̂ up to %.3g), the points that it has reached do not bound the effect of the error well enough, and %s"
+	saidUnmixed  = "no verdict: a random walk has not mixed (R̂ up to %.3g), the points that it has reached give no useful bound on the effect of the error, and %s"
 	saidTooLong  = "other samplers would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
-	saidNoGrid   = "other samplers need a fixed grid, and none is accurate enough"
-	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds for the region that they have reached"
+	saidNoGrid   = "other samplers need a fixed grid, and no fixed grid is accurate enough"
+	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds only for the region that they have reached"
 	saidNoNoise  = "the posterior with noise in the model was not sampled, and no remedies were tried: the steps share draws from the accurate posterior, made by %s, and %v would need separate draws for each step"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"
@@ -44,29 +44,29 @@ const (
 	saidFailing = "%s: %.1f %% of the solves failed, so a part of the posterior is missing: use a smaller step, an implicit method, or a prior that excludes parameter values for which the equations cannot be solved"
 	saidUnsound = "no verdict is given on %s: the chains of the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)"
 
-	saidRough       = "at %v the path at the mode is off by %.0f %% of its size: the steps are too large for the error to fall at the rate given by the order of the method, and α has no meaning: add smaller steps"
-	saidOrder       = "order lost: from %v to %.4g the error of the path falls like h^%.1f, where %s should give h^%d: %s"
+	saidRough       = "at %v the error of the solution at the mode is %.0f %% of its size: the steps are too large for the error to fall at the rate given by the order of the method, so α has no meaning; add smaller steps"
+	saidOrder       = "order lost: from %v to %.4g the error of the solution falls like h^%.1f, although %s should give h^%d: %s"
 	saidOrderRemedy = "take smaller steps; if the error still does not fall at the expected rate, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
-	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: the error of this interpolation falls like h^%d, the error of the method falls like h^%d, and the assessment includes both; if all observation times are multiples of the step, there is no interpolation"
+	saidBetween     = "with h = %s some observations lie between grid points, where the solution is interpolated by a polynomial through %d grid points: the error of this interpolation falls like h^%d, the error of the method falls like h^%d, and the assessment includes both; if all observation times are multiples of the step, there is no interpolation"
 
 	saidCalibration = "α* = %.3g at %v: %s"
 	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, and these values differ by a factor of more than %d; at the larger step the error does not have the size that the order predicts, so the α of one step is wrong for another"
 	saidAlphaTheta  = "α depends on θ: with %v, α* is %.3g at the mode and %.3g at a draw from the posterior; these values differ by a factor of more than %d, so one α for all draws is a compromise: give α a prior, or take a smaller step"
 	saidAlphaGiven  = "the given α = %.3g does not match the size of the error at %v, where α* is %.3g: leave Alpha at zero to have it calibrated"
 	saidTaken       = "%s is %.3g at %v and %.3g in the accurate posterior"
-	saidSigma       = "if the size of the measurement errors is unknown, its estimate absorbs the solver's error (%s) and so hides a bad solver: intervals become wider and the fit still looks good; judge the step by %s, too"
+	saidSigma       = "if the size of the measurement errors is unknown, its estimate absorbs the solver's error (%s) and so hides an inaccurate solver: intervals become wider and the fit still looks good; also judge the step by %s"
 )
 
 // These constants are the notes on remedies.
 const (
 	worseThanNothing = "worse than nothing"
 	noteUndecided    = "undecided"
-	noteSmaller      = "some smaller steps are not known to be small enough"
+	noteSmaller      = "some smaller steps are not known to be accurate enough"
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
-	noteUnsound      = "something is wrong with the draws: see the warnings"
+	noteUnsound      = "the draws are not reliable: see the warnings"
 	noteNotBetter    = "not known to be better than taking the solver as exact at the same step"
-	noteNotNeeded    = "not needed: the solver can be trusted at the same step"
+	noteNotNeeded    = "not needed: the solver without a remedy is accurate enough at this step"
 	noteMissed       = "the draws miss a part of the reference posterior, and weights cannot restore it"
 	noteWeights      = "k̂ = %.2f"
 )
@@ -78,14 +78,14 @@ func sayWorse(factor float64) string {
 // sayDistrust says why the reference cannot be trusted, and what to do about it.
 func sayDistrust(r referenceError, threshold float64) string {
 	if r.unseen > 0 {
-		return fmt.Sprintf("the reference steps over a feature of f that %d equal steps detect (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
+		return fmt.Sprintf("the reference solver steps over a feature of f that a solver with %d equal steps detects (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
 	}
-	what := fmt.Sprintf("the reference's own error is D = %.2g, above the limit of %.2g", r.d, threshold/10)
+	what := fmt.Sprintf("the reference solver's own error is D = %.2g, above the limit of %.2g", r.d, threshold/10)
 	switch {
 	case r.failed > mostFailed:
-		what = fmt.Sprintf("the reference fails at %.1f %% of the draws", 100*r.failed)
+		what = fmt.Sprintf("the reference solver fails at %.1f %% of the draws", 100*r.failed)
 	case r.unknown > 0:
-		what = fmt.Sprintf("the reference's own error is not known at %d of %d modes and draws, where it or a more accurate solver fails", r.unknown, r.points)
+		what = fmt.Sprintf("the reference solver's own error is not known at %d of %d modes and draws, where this solver or a more accurate one fails", r.unknown, r.points)
 	}
 	cure := "no smaller tolerance or step that was tried is accurate enough: declare jumps of f as events"
 	switch {
@@ -107,9 +107,9 @@ func sayWrongShare(m ModeShare) string {
 	odds := m.Visited / (1 - m.Visited) / (m.Gaussian / (1 - m.Gaussian))
 	switch {
 	case m.Visited == 0:
-		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, and no draw is in it", m.Gaussian)
+		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, but contains no draws", m.Gaussian)
 	case odds < 1./3 || odds > 3:
-		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, but a fraction of %.3g of the draws is in it: if R̂ is good, the approximation is wrong", m.Gaussian, m.Visited)
+		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, but contains a fraction of %.3g of the draws: if R̂ is close to 1, the approximation is wrong", m.Gaussian, m.Visited)
 	}
 	return ""
 }
@@ -170,7 +170,7 @@ func (a *Report) sayBound(b *strings.Builder) {
 		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
 	if i > 0 && a.Steps[i-1].Bound != nil {
 		next := a.Steps[i-1].Bound
-		fmt.Fprintf(b, "At %v it is undecided: at %.4g %% of the points, the difference is between %.2g and %.2g.\n", a.Steps[i-1], next.covered(), next.Range[0], next.Range[1])
+		fmt.Fprintf(b, "At %v no verdict is possible: at %.4g %% of the points, the difference is between %.2g and %.2g.\n", a.Steps[i-1], next.covered(), next.Range[0], next.Range[1])
 	}
 	b.WriteString("Parts of the posterior that no chain has reached are not covered.\n")
 }
@@ -288,7 +288,7 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 	e := inf.Effects[j]
 	switch m := inf.marginal(name); {
 	case !(m.SD > 0):
-		return "its draws are all the same, so nothing is known"
+		return "all its draws are equal, so its distribution is not known"
 	case !sound(m):
 		return "the chains have not mixed, so the number of draws needed is not known"
 	case e.Draws == 0:
@@ -329,11 +329,11 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	switch {
 	case !right:
 	case wrong != nil:
-		fmt.Fprintf(b, "It still matters for means and standard deviations: %s.\n", strings.Join(wrong, "; "))
+		fmt.Fprintf(b, "The solver's error still matters for means and standard deviations: %s.\n", strings.Join(wrong, "; "))
 	case open != nil:
 		fmt.Fprintf(b, "The verdict on means and standard deviations is still undecided for %s.\n", strings.Join(open, ", "))
 	case len(heavy) < len(a.Params):
-		b.WriteString("Means and standard deviations of the draws are within the same limits.\n")
+		b.WriteString("The errors of means and standard deviations are within the same limits.\n")
 	}
 	if right && heavy != nil {
 		fmt.Fprintf(b, "The mean and standard deviation of %s are not judged, because the tails are too heavy.\n", strings.Join(heavy, ", "))
@@ -353,7 +353,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 func (a *Report) sayBasis(b *strings.Builder) {
 	fmt.Fprintf(b, "Threshold %.3g; confidence %.6g %% for each number", a.Threshold, 100*a.Confidence)
 	if a.Looks > 1 {
-		fmt.Fprintf(b, ", shared by up to %d interim analyses, of which %.0f were made", a.Looks, a.Claim("interim analyses", "", "").Value)
+		fmt.Fprintf(b, ", which holds for up to %d interim analyses together, of which %.0f were made", a.Looks, a.Claim("interim analyses", "", "").Value)
 	}
 	least, most, chains := math.MaxInt, 0, 0
 	for _, st := range a.Steps {

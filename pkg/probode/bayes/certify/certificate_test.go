@@ -232,7 +232,7 @@ func TestCertificateDragons(t *testing.T) {
 	if c.Certified(0.1) {
 		t.Errorf("certified in spite of the mode at %v: %+v", phantom, c.Modes)
 	}
-	if answer := c.Answer(0.1); !strings.Contains(answer, "(49.11, 4.911) that the reference does not have") {
+	if answer := c.Answer(0.1); !strings.Contains(answer, "(49.11, 4.911) that the reference posterior does not have") {
 		t.Errorf("answer %s", answer)
 	}
 	one, err := certify.Run(context.Background(), withStep(p, 0.125), certify.Settings{Modes: [][]float64{{10, 1}}})
@@ -252,7 +252,7 @@ func TestCertificateRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Certified(100) || !strings.Contains(c.Answer(100), "Above 0.5") {
+	if c.Certified(100) || !strings.Contains(c.Answer(100), "If D is above 0.5") {
 		t.Errorf("D = %g: %s", c.Modes[0].D, c.Answer(100))
 	}
 	// A reference that is itself too far off.

@@ -56,7 +56,7 @@ func TestPhantomsAreTheSolversOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all[0].Certified(0.1) || !strings.Contains(all[0].Answer(0.1), "that the reference does not have") {
+	if all[0].Certified(0.1) || !strings.Contains(all[0].Answer(0.1), "that the reference posterior does not have") {
 		t.Errorf("equal steps: %s", all[0].Answer(0.1))
 	}
 	if !all[1].Certified(0.1) {

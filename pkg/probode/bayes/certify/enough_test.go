@@ -113,7 +113,7 @@ func TestLargestEnoughHasNoPhantom(t *testing.T) {
 			t.Errorf("%+v: want a phantom near %g", l, low/h)
 		}
 	}
-	if text := e.String(); !strings.Contains(text, "that the reference does not have") {
+	if text := e.String(); !strings.Contains(text, "that the reference posterior does not have") {
 		t.Error(text)
 	}
 }

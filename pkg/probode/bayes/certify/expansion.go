@@ -55,7 +55,7 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	l.X = slices.Clone(u)
 	lp := x.density.Constrain(l.theta, u)
 	if math.IsInf(lp, -1) {
-		return nil, errors.New("certify: the density of the prior is zero")
+		return nil, errors.New("certify: the density of the prior is zero at this point")
 	}
 	m, ll, err := x.at(l.theta)
 	if err != nil {
@@ -88,11 +88,11 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	if both.AddSym(crossed, l.Information); l.chol.Factorize(both) {
 		l.crossed = crossed
 	} else if l.indefinite = both; !l.chol.Factorize(l.Information) {
-		return nil, errors.New("certify: the posterior cannot be approximated by a Gaussian there: its precision is not positive definite")
+		return nil, errors.New("certify: the posterior cannot be approximated by a Gaussian at this point: its precision is not positive definite")
 	}
 	l.cov = mat.NewSymDense(d, nil)
 	if err := l.chol.InverseTo(l.cov); err != nil {
-		return nil, fmt.Errorf("certify: the posterior cannot be approximated by a Gaussian there: %w", err)
+		return nil, fmt.Errorf("certify: the posterior cannot be approximated by a Gaussian at this point: %w", err)
 	}
 	l.average()
 	for k := range d {

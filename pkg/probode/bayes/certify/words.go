@@ -44,7 +44,7 @@ func (e *Enough) String() string {
 	if e.Found {
 		fmt.Fprintf(&b, "Small enough: %v. At 95 %% of the points that were checked, and at all modes, the shifts are at most %.2g sd and D is at most %.2g. The number of points is %d, including the modes.\n", e.Setup, e.At.Shift, e.At.D, e.Draws)
 		if e.At.Size == e.Levels[0].Size {
-			b.WriteString("It is the largest setting that was tried.\n")
+			b.WriteString("No larger setting was tried.\n")
 		}
 	} else {
 		b.WriteString("None of the settings that were tried is small enough.\n")
@@ -56,7 +56,7 @@ func (e *Enough) String() string {
 	for _, l := range e.Levels {
 		enough := map[bool]string{true: "yes", false: "no"}[l.Enough]
 		if l.Phantom != nil {
-			enough = fmt.Sprintf("no: it has a mode at %s that the reference does not have", format4(l.Phantom))
+			enough = fmt.Sprintf("no: this posterior has a mode at %s that the reference posterior does not have", format4(l.Phantom))
 		}
 		rows = append(rows, []string{fmt.Sprintf("%.4g", l.Size), text.Number("%.3g", l.D), text.Number("%.3g", l.Shift), enough})
 	}
@@ -77,11 +77,11 @@ func (c *Certificate) Answer(threshold float64) string {
 	case unreached:
 		return fmt.Sprintf("Nothing is certified for %v: a climb from %s reached no mode of the posterior computed with %v.\n", c.Setup, format4(m.From), c.Reference)
 	case inexact:
-		fmt.Fprintf(&b, "Nothing is certified for %v: the reference, %v, has an error of its own, D = %.2g, which is above one tenth of the threshold of %.3g. Use a finer reference, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
+		fmt.Fprintf(&b, "Nothing is certified for %v: the reference solver, %v, has an error of its own, D = %.2g, which is above one tenth of the threshold of %.3g. Use a more accurate reference solver, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
 	case nonlinear:
-		fmt.Fprintf(&b, "Nothing is certified for %v: D = %.3g. Above %.1f the shift is no longer linear, and there is no bound.\n", c.Setup, m.D, limitD)
+		fmt.Fprintf(&b, "Nothing is certified for %v: D = %.3g. If D is above %.1f, the shift is not linear in the error, so there is no bound.\n", c.Setup, m.D, limitD)
 	case phantom:
-		fmt.Fprintf(&b, "Not certified: the posterior computed with %v has a mode at %s that the reference does not have. The nearest mode of the reference is %.0f sd away, at %s; there D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
+		fmt.Fprintf(&b, "Not certified: the posterior computed with %v has a mode at %s that the reference posterior does not have. The nearest mode of the reference posterior is %.0f sd away, at %s, where D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
 	case different:
 		fmt.Fprintf(&b, "Not certified: away from the mode the setups differ by more than D predicts. At %s, %s. Such differences move a parameter by up to %.2g sd of the Gaussian at the mode, above the threshold %.3g. At the mode D is %.2g.\n", format4(m.Where), c.difference(m), m.Bound, threshold, m.D)
 	case above:
@@ -102,7 +102,7 @@ func (c *Certificate) Answer(threshold float64) string {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)
 	}
 	if m.Unsolved != nil {
-		fmt.Fprintf(&b, "There are points, such as %s, at which neither solver can solve the equations: they count as impossible under both, as they do for a sampler.\n", format4(m.Unsolved))
+		fmt.Fprintf(&b, "There are points, such as %s, at which neither solver can solve the equations: the density is taken as zero at these points, as in sampling.\n", format4(m.Unsolved))
 	}
 	modes := "1 mode"
 	if n := len(c.Modes); n > 1 {

@@ -47,7 +47,7 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	case !ok:
 		return nil, fmt.Errorf("%v: the method is %v: want ek0, ek1 or ckf", s, p.Method)
 	case p.AlphaParam == "" && p.Alpha == 0:
-		return nil, fmt.Errorf("%v: α, the diffusion κ², is 0: want a number > 0, a calibrated one or a prior", s)
+		return nil, fmt.Errorf("%v: α, the diffusion κ², is 0: want a number > 0, a calibrated value or a prior", s)
 	}
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	}
 	for i := range p.Experiments {
 		if g := e.Part(i).Grid(); g != nil && g.Solver().Scaling() == probode.ScaleLocal {
-			return nil, fmt.Errorf("%v: α multiplies local errors: want the noise of the method, in which α is the diffusion κ²", s)
+			return nil, fmt.Errorf("%v: α multiplies local errors: want the method's own noise, in which α is the diffusion κ²", s)
 		}
 	}
 	q, err := Posterior(ctx, p.Model, Settings{EK: ek, Mesh: p.Mesh, DALTON: s.DALTON, Diffusion: bayes.Value{Name: p.AlphaParam, Value: p.Alpha}})
@@ -77,7 +77,7 @@ func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*baye
 	if len(spreads) == 0 {
 		return s, nil, nil
 	}
-	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s): with a coarse step the path of %v may follow the data, and the errors then seem too small: compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
+	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s): with a coarse step the solution by %v may follow the data, and the measurement errors then seem too small: compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
 }
 
 // Kernel returns the kernel of one chain. For each data value the kernel generates the

@@ -59,7 +59,7 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	d := len(p.Params)
 	for _, x := range s.From {
 		if len(x) != d {
-			panic(fmt.Sprintf("modes: Find: a point of Settings.From has %d numbers: want %d, one for each parameter", len(x), d))
+			panic(fmt.Sprintf("modes: Find: a point in Settings.From has %d numbers: want %d, one for each parameter", len(x), d))
 		}
 	}
 	if q.s.Points == 0 {
@@ -91,10 +91,10 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 		if err := ended(ctx, e); err != nil {
 			return nil, err
 		}
-		why := errors.New("they lie on the edge of its support")
+		why := errors.New("these draws lie on the edge of the support of the prior")
 		if failed != nil {
 			if why = e.Explain(failed, nil); why == nil {
-				why = errors.New("the density of the prior is zero there")
+				why = errors.New("the density of the prior is zero at this point")
 			}
 			why = fmt.Errorf("at the first, %s: %w", p.Format(failed), why)
 		}

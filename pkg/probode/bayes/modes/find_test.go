@@ -240,10 +240,10 @@ func TestNoCovarianceWithoutCurvature(t *testing.T) {
 // What is wrong is said of the first draw, in one line.
 func TestFindModeSaysWhy(t *testing.T) {
 	for want, change := range map[string]func(p *bayes.Posterior){
-		"column 1, has the log probability -Inf; the model expects NaN there": func(p *bayes.Posterior) {
+		"column 1, has the log probability -Inf; the value that the model expects is NaN": func(p *bayes.Posterior) {
 			p.Experiments[0].Observe = func(dst []float64, _ float64, _, _ []float64) { dst[0], dst[1] = math.NaN(), 1 }
 		},
-		"the value 0.9 at t = 1.2, column 2, has the log probability -Inf; the model expects -1 there": func(p *bayes.Posterior) {
+		"the value 0.9 at t = 1.2, column 2, has the log probability -Inf; the value that the model expects is -1": func(p *bayes.Posterior) {
 			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[1] = x[0], -1 }
 			p.Experiments[0].Errors[1] = bayes.LogNormal{Sigma: bayes.Known(1)}
 		},
@@ -275,7 +275,7 @@ func findMode(ctx context.Context, p *bayes.Posterior, seed uint64, from ...[]fl
 
 func TestFindFromAWrongLength(t *testing.T) {
 	defer func() {
-		if r, ok := recover().(string); !ok || !strings.HasPrefix(r, "modes: Find: a point of Settings.From has 1 numbers: want 2") {
+		if r, ok := recover().(string); !ok || !strings.HasPrefix(r, "modes: Find: a point in Settings.From has 1 numbers: want 2") {
 			t.Errorf("panic %q", r)
 		}
 	}()

@@ -56,9 +56,9 @@ func TestHardModes(t *testing.T) {
 		says     string // among the notes of a run
 	}{
 		{"the data are beyond a bound", direct(half, 2, []float64{-1, 3}, 0.5, same), 1, true, ""},
-		{"the mode is on a wall", wall, 1, false, "no mode with a Gaussian shape"},
+		{"the mode is on a wall", wall, 1, false, "no mode with a Gaussian approximation"},
 		{"a ridge", direct(normal, 2, []float64{3}, 0.01, func(f, th []float64) { f[0] = th[0] + th[1] }), 1, true, ""},
-		{"a ridge without an end", direct(distuv.Normal{Mu: 0, Sigma: 1000}, 2, []float64{3}, 0.01, func(f, th []float64) { f[0] = th[0] + th[1] }), 1, false, "no mode with a Gaussian shape"},
+		{"a ridge without an end", direct(distuv.Normal{Mu: 0, Sigma: 1000}, 2, []float64{3}, 0.01, func(f, th []float64) { f[0] = th[0] + th[1] }), 1, false, "no mode with a Gaussian approximation"},
 		{"solved in a fiftieth of the prior", direct(wide, 2, []float64{1, 2}, 0.1, func(f, th []float64) {
 			if copy(f, th); th[0] < 0 || th[0] > 2 || th[1] < 1 || th[1] > 5 {
 				f[0] = math.NaN()

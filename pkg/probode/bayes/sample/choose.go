@@ -145,11 +145,11 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 		share = gaussianShare(e, best, probode.Stream(seed, 0x63686f69))
 	}
 	if d <= mostTempered && q.Modes.Tried > 0 && q.Modes.Doubtful() {
-		return Tempering{}, "the search for modes has probably missed some", nil
+		return Tempering{}, "the search has probably missed some modes", nil
 	}
 	if d <= mostTempered && share > 0 {
 		if far := elsewhere(e, several, probode.Stream(seed, 0x656c7365)); far > muchElsewhere {
-			return Tempering{}, fmt.Sprintf("draws from the prior show that about %.2g times the mass of the modes found lies far from them", far), ctx.Err()
+			return Tempering{}, fmt.Sprintf("draws from the prior show that regions far from the modes found hold about %.2g times the mass of these modes", far), ctx.Err()
 		}
 	}
 	if ctx.Err() != nil {
@@ -162,7 +162,7 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	}
 	switch {
 	case len(several) > 1 && share >= nearlyNormal && d <= fewParameters:
-		return Deterministic{}, fmt.Sprintf("there are %d nearly Gaussian modes, between which proposals jump", len(several)), nil
+		return Deterministic{}, fmt.Sprintf("there are %d nearly Gaussian modes, and the proposals can jump between them", len(several)), nil
 	case len(several) > 1 && d <= mostTempered:
 		return Tempering{}, fmt.Sprintf("there are %d modes, and they are not nearly Gaussian", len(several)), nil
 	case share >= nearlyNormal && d <= fewParameters:
@@ -172,11 +172,11 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case !differentiable:
 		return Deterministic{}, "its solutions have no derivatives", nil
 	case len(several) > 1:
-		return NUTS{}, fmt.Sprintf("there are %d modes, and for %d parameters there is no sampler that moves between them: each chain is likely to stay in one mode", len(several), d), nil
+		return NUTS{}, fmt.Sprintf("there are %d modes, and with %d parameters no sampler moves between them: each chain is likely to stay in one mode", len(several), d), nil
 	case best.Cov == nil:
-		return NUTS{}, "the data do not determine all parameters, so the posterior is not Gaussian; its gradients are available", nil
+		return NUTS{}, "the data do not determine all parameters, so the posterior is not Gaussian; gradients of its density are available", nil
 	case share < nearlyNormal:
-		return NUTS{}, fmt.Sprintf("the posterior has gradients, but is not Gaussian (draws from an approximation have an effective sample size of %.0f %% of their number)", 100*share), nil
+		return NUTS{}, fmt.Sprintf("gradients of the posterior are available, but it is not Gaussian (draws from an approximation have an effective sample size of %.0f %% of their number)", 100*share), nil
 	}
 	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (draws from the approximation have an effective sample size of %.0f %% of their number)", d, 100*share), nil
 }
@@ -317,7 +317,7 @@ func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes,
 		}
 	}
 	if least == nil {
-		return nil, fmt.Sprintf("no fixed grid is accurate to %g posterior standard deviations", matters/10), ctx.Err()
+		return nil, fmt.Sprintf("no fixed grid that was tried has an error below %g posterior standard deviations", matters/10), ctx.Err()
 	}
 	return least, words, ctx.Err()
 }
@@ -485,5 +485,5 @@ func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	if worst <= mattersD {
 		return fmt.Sprintf("at %d of the draws the error of the solver is at most %.1g posterior standard deviations", len(ruler.points), math.Max(worst, 1e-4)), nil
 	}
-	return fmt.Sprintf("caution: at %d of the draws the error of the solver is up to %.2g posterior standard deviations: set a smaller tolerance with -scheme, or run probode assess", len(ruler.points), worst), nil
+	return fmt.Sprintf("caution: at %d of the draws the error of the solver is up to %.2g posterior standard deviations: set a smaller tolerance together with -scheme, or run probode assess", len(ruler.points), worst), nil
 }

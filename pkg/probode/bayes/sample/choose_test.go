@@ -98,7 +98,7 @@ func TestChooseNUTS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(plan.Why, "nuts, because the posterior has gradients, but is not Gaussian (") {
+	if !strings.HasPrefix(plan.Why, "nuts, because gradients of the posterior are available, but it is not Gaussian (") {
 		t.Errorf("the reason is %q", plan.Why)
 	}
 }
@@ -126,7 +126,7 @@ func TestChooseTempering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(plan.Why, "tempering, because draws from the prior show that about 0.") {
+	if !strings.HasPrefix(plan.Why, "tempering, because draws from the prior show that regions far from the modes found hold about 0.") {
 		t.Errorf("the reason is %q", plan.Why)
 	}
 	s.Start = plan.Start

@@ -43,7 +43,7 @@ func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Mo
 		out.Modes = append(out.Modes, m)
 	}
 	if len(out.Modes) == 0 {
-		return nil, fmt.Errorf("sample: no mode was found from %d points: %w", len(from), failed)
+		return nil, fmt.Errorf("sample: no mode was found by climbing from %d points: %w", len(from), failed)
 	}
 	slices.SortStableFunc(out.Modes, func(a, b *bayes.Mode) int { return cmp.Compare(b.LogMass, a.LogMass) })
 	var sum float64
@@ -95,7 +95,7 @@ func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mo
 	f := shape.NewSurface(e)
 	c := f.Ascent(u, f.Value(u))
 	if math.IsInf(c.Value, -1) {
-		return nil, nil, errors.New("the density there is zero or cannot be computed")
+		return nil, nil, errors.New("the density at this point is zero or cannot be computed")
 	}
 	for c.Steps < mostSteps && !c.Done && ctx.Err() == nil {
 		c.Step(f)

@@ -88,7 +88,7 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 // again.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
-		return r, errors.New("sample: Measurement.More: this result does not come from Measure")
+		return r, errors.New("sample: Measurement.More needs a result of Measure, but this one was made in another way")
 	}
 	return r.job.measure(ctx, draws)
 }

@@ -334,11 +334,11 @@ func (k *delayed) State(a *mcmc.Archive) {
 func (k *delayed) Tuned() (what, value string) {
 	value = fmt.Sprintf("%.2f", float64(k.spared)/float64(max(1, k.stats.Proposed)))
 	if k.alone > 0 {
-		value += fmt.Sprintf(" (from iteration %d onwards, only the second stage is used, because the first one rejects moves that the second accepts", k.alone)
+		value += fmt.Sprintf(" (from iteration %d onwards, only the second stage is used, because the first stage rejects moves that the second accepts", k.alone)
 		if k.alone > k.burnIn {
 			value += "; draws before that are wrong"
 		}
 		value += ")"
 	}
-	return "share of the fine solves that the coarse stage made unnecessary, for moves of θ", value
+	return "fraction of the moves of θ for which the coarse stage made a fine solve unnecessary", value
 }

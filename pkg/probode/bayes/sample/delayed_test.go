@@ -34,7 +34,7 @@ func TestDelayedAcceptance(t *testing.T) {
 	} {
 		chains := run(t, p, c.s, 12000)
 		agree(t, c.name, chains, c.mean, c.sd)
-		if !strings.Contains(strings.Join(chains.Notes, "\n"), "that the coarse stage made unnecessary") {
+		if !strings.Contains(strings.Join(chains.Notes, "\n"), "for which the coarse stage made a fine solve unnecessary") {
 			t.Errorf("%s: notes %q do not say what was spared", c.name, chains.Notes)
 		}
 		if c.name == "four times" {

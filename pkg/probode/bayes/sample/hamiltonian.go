@@ -68,7 +68,7 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	case err != nil || found.Highest().U == nil:
 		return instead("no mode was found")
 	case len(heavy(found)) > 1:
-		return instead("the posterior has several modes, and the sampler's proposals jump between them")
+		return instead("the posterior has several modes, between which the proposals of pcn jump")
 	}
 	m := found.Highest()
 	grad, xi := make([]float64, e.Dim()), make([]float64, e.NoiseLen())
@@ -82,9 +82,9 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	case err != nil:
 		return nil, nil, err
 	case s.gaussian == nil:
-		return instead("no Gaussian approximation of their posterior was found")
+		return instead("no Gaussian approximation of the posterior of θ and ξ was found")
 	case m.Cov != nil && s.gaussian.widens(m.Cov) < littleWider:
-		return instead("the solver's noise hardly makes the posterior of θ wider, and then moves without gradients are cheaper")
+		return instead("the solver's noise hardly makes the posterior of θ wider, so moves without gradients are cheaper")
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])

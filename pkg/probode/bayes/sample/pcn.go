@@ -95,7 +95,7 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes fun
 		return nil, nil, err
 	}
 	if s.gaussian == nil {
-		return s, []string{"there are no joint moves of θ and ξ: no Gaussian approximation of their posterior was found"}, nil
+		return s, []string{"there are no joint moves of θ and ξ, because no Gaussian approximation of their posterior was found"}, nil
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])

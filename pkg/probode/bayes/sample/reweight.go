@@ -159,7 +159,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	out.KHat = khat
 	out.Notes = append(slices.Clone(chains.Notes), fmt.Sprintf("draws are weighted so that they represent the posterior of an accurate solver, %v", to.Setup))
 	if failed > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d draws have weight zero, because the accurate solver fails there", failed, len(raw)))
+		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d draws have weight zero, because the accurate solver fails at these draws", failed, len(raw)))
 	}
 	return &out, err
 }
@@ -261,7 +261,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 		return out, ctx.Err()
 	}
 	if err != nil {
-		out.Notes = append(out.Notes, fmt.Sprintf("warning: the search for modes that the weighted draws may miss was not possible: %v", err))
+		out.Notes = append(out.Notes, fmt.Sprintf("warning: it was not possible to search for modes that the weighted draws may miss: %v", err))
 		return out, nil
 	}
 	shares, err := modes.Shares(p, m, chains)
@@ -270,7 +270,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 	}
 	for k, mode := range m.Modes {
 		if mode.Cov != nil && mode.Mass > leastMass && shares[k] < mode.Mass/10 {
-			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s, which holds %.2g of the mass according to its Gaussian approximation, but only %.2g of the draws are near it: weights cannot restore a mode that the coarse solver misses, even if k̂ is small; use a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
+			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s, which holds %.2g of the mass according to its Gaussian approximation, but only a fraction of %.2g of the draws lies near it: weights cannot restore a mode that the coarse solver misses, even if k̂ is small; use a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
 		}
 	}
 	return out, nil

@@ -287,9 +287,9 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 		all = append(all, fmt.Sprintf("%.3g at %s", shares[k], j.p.Format(m.Theta)))
 		switch odds := shares[k] / (1 - shares[k]) / (m.Mass / (1 - m.Mass)); {
 		case shares[k] == 0:
-			notes = append(notes, fmt.Sprintf("warning: no draw is in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation", j.p.Format(m.Theta), m.Mass))
+			notes = append(notes, fmt.Sprintf("warning: no draw lies in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation", j.p.Format(m.Theta), m.Mass))
 		case (odds < 1./3 || odds > 3) && j.sampler.Target().Distribution == Classical:
-			notes = append(notes, fmt.Sprintf("warning: %.3g of the draws are in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation: R̂ shows whether the draws can be trusted", shares[k], j.p.Format(m.Theta), m.Mass))
+			notes = append(notes, fmt.Sprintf("warning: a fraction of %.3g of the draws lies in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation: R̂ shows whether the draws can be trusted", shares[k], j.p.Format(m.Theta), m.Mass))
 		}
 	}
 	return append([]string{"share of the draws in each of the modes: " + strings.Join(all, ", ")}, notes...)
@@ -330,11 +330,11 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 			}
 		}
 		if over > 0 {
-			note := fmt.Sprintf("warning: the grid of %s, frozen at one θ, is too coarse at %d of %d draws that were checked: the local error there is more than %d times its tolerance", r.Title(), over, tried, mostStrain)
+			note := fmt.Sprintf("warning: the grid of %s, frozen at one θ, is too coarse at %d of the %d draws that were checked: the local error at these draws is more than %d times its tolerance", r.Title(), over, tried, mostStrain)
 			if at != nil {
 				note += fmt.Sprintf(", up to %.3g times at %s", worst, j.p.Format(at))
 			}
-			notes = append(notes, note+": freeze it there (GridAt), or make the tolerance smaller")
+			notes = append(notes, note+": freeze the grid at this θ (GridAt), or make the tolerance smaller")
 		}
 	}
 	return notes, nil

@@ -88,7 +88,7 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		spread = 1
 	default:
 		start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
-		return start, "chains start at draws from the prior: no mode with a Gaussian shape was found", nil
+		return start, "chains start at draws from the prior, because no mode with a Gaussian approximation was found", nil
 	}
 	factors := make([]*mat.TriDense, len(heavy))
 	for i, m := range heavy {
@@ -152,7 +152,7 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		}
 		return best
 	}
-	return start, describe(found, p) + ", with twice the standard deviations of the Gaussian approximation there", nil
+	return start, describe(found, p) + ", with twice the standard deviations of the Gaussian approximation at the mode", nil
 }
 
 // If a mode is very close to a bound of a parameter's support, rounding may set the

@@ -40,7 +40,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 		return err
 	}
 	if _, ok := sampler.(Finisher); ok {
-		return fmt.Errorf("sample: %v processes all chains in memory, but Store writes them to files: pass the inner Sampler to Store, and do the rest after store.Read", sampler)
+		return fmt.Errorf("sample: %v processes all chains in memory, but Store writes them to files: pass the inner Sampler to Store, and process the chains after store.Read", sampler)
 	}
 	mark, err := newProbe(p)
 	if err != nil {
@@ -63,7 +63,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 		return fault
 	}
 	if err != nil && strings.Contains(err.Error(), "log_density is") && !strings.Contains(err.Error(), "round in different ways") {
-		return fmt.Errorf("%w: F, Start, Observe, a prior or a likelihood computes different numbers than before", err)
+		return fmt.Errorf("%w: F, Start, Observe, a prior or a likelihood no longer gives the same numbers as before", err)
 	}
 	return err
 }

@@ -279,12 +279,12 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		{"prior", "prior_1 is rate~", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Params[0].Prior = bayes.Positive(1, 0.6)
 		}},
-		{"step", "step is 0.25 there and 0.2 here", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) { p.Mesh = probode.Uniform(0.2) }},
+		{"step", "step is 0.25 in the file and 0.2 now", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) { p.Mesh = probode.Uniform(0.2) }},
 		{"data", "data is ", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) { p.Experiments[0].Data.Y[0][0] = 0.81 }},
-		{"equations, by a rounding", "this is an effect of rounding: the program has changed the order of its operations", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
+		{"equations, by a rounding", "this is an effect of rounding: this version of the program does its operations in another order", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * (1 + 1e-15) }
 		}},
-		{"equations", "the model, the solver or the sampler is not the one that drew the chain", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
+		{"equations", "the model, the solver or the sampler has changed since the chain was begun", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * 1.001 }
 		}},
 		{"observations", "this is an effect of rounding: ", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
@@ -293,7 +293,7 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		{"sampler", "scheme is pcn,PCNWithinGibbs{Proposal:AdaptiveMetropolis{", func(_ *bayes.Posterior, sampler *sample.Sampler, _ *mcmc.Settings) {
 			*sampler = sample.PCNWithinGibbs{Proposal: rule, Blocks: -1}
 		}},
-		{"seed", "seed is 5 there and 6 here", func(_ *bayes.Posterior, _ *sample.Sampler, s *mcmc.Settings) { s.Seed = 6 }},
+		{"seed", "seed is 5 in the file and 6 now", func(_ *bayes.Posterior, _ *sample.Sampler, s *mcmc.Settings) { s.Seed = 6 }},
 	} {
 		p, sampler, s := streamModel(nil), sample.Sampler(sample.PCNWithinGibbs{Proposal: rule}), streamSettings
 		s.Draws, s.Thin = 10_000, 1

@@ -169,7 +169,7 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sample
 			break
 		}
 		if d.redrawn++; d.redrawn == redraws {
-			return fmt.Errorf("sbc: none of %d draws from the prior gave data; the last error was: %w", redraws, err)
+			return fmt.Errorf("sbc: data could be simulated at none of %d draws from the prior; the last error was: %w", redraws, err)
 		}
 	}
 	const least = 100 // draws before the effective sample size is computed
@@ -214,7 +214,7 @@ func (r *Result) String() string {
 		fmt.Fprintf(&b, "; %d draws from the prior replaced", r.Redrawn)
 	}
 	if r.Short > 0 {
-		fmt.Fprintf(&b, "; %d chains did not reach the effective sample size", r.Short)
+		fmt.Fprintf(&b, "; %d chains did not reach the required effective sample size", r.Short)
 	}
 	b.WriteByte('\n')
 	rows := [][]string{{"", "P", fmt.Sprintf("mean rank (uniform: %v)", float64(r.Draws)/2)}}

@@ -53,10 +53,10 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances, instead of -steps: error control chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; by default a thousandth of the relative tolerance, times the largest absolute value of each component")
 	name := flags.String("scheme", samplerName(sample.Hamiltonian{}), "`scheme` for the inference with the solver's error in the model: "+samplerNames())
-	threshold := flags.Float64("threshold", 0.1, "largest bias (in posterior sd) and largest relative change of an sd that do not matter")
-	confidence := flags.Float64("confidence", 0.95, "confidence of each number's interval, which must lie on one side of the threshold; at least 0.5 and less than 1")
-	auto := flags.Bool("auto", false, "add draws while a step is undecided, up to -budget; the confidence level holds for up to four interim analyses together")
-	budget := flags.String("budget", "", "limit for -auto: `draws` per chain, a time such as 10m, after which sampling stops, or both, as in 50000,10m; without it, eight times the draws of the first analysis, and 4m for the first posterior")
+	threshold := flags.Float64("threshold", 0.1, "largest bias (in posterior sd) and largest relative change of an sd that count as negligible")
+	confidence := flags.Float64("confidence", 0.95, "confidence level of the intervals, each of which must lie on one side of the threshold for a verdict; at least 0.5 and less than 1")
+	auto := flags.Bool("auto", false, "add draws while the verdict on a step is undecided, up to -budget; the confidence level holds for up to four interim analyses together")
+	budget := flags.String("budget", "", "limit for -auto: a number of `draws` per chain, a time such as 10m after which sampling stops, or both, as in 50000,10m; default: eight times the draws of the first analysis, and 4m for the first posterior")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0 means 4000, or as many as -draws allows")
 	weighed := flags.Int("weighed", 4000, "number of draws at each step for which the equations are also solved accurately")
 	start := flags.String("start", "", "with -model: begin the searches for modes only at the best end points in this `file`, written by fit -json")
@@ -104,7 +104,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if !s.Sampler.Target().Noisy() {
-		if idle := needs(flags, "with -scheme "+*name+", which draws without noise in the solver", "alpha", "noise"); idle != nil {
+		if idle := needs(flags, "with -scheme "+*name+", which uses a solver without noise", "alpha", "noise"); idle != nil {
 			fmt.Fprintln(os.Stderr, "warning:", idle)
 		}
 	}

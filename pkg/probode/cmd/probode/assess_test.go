@@ -81,7 +81,7 @@ func TestAssessErrors(t *testing.T) {
 		{lotka(t, data, "-scheme", "magic"), "magic"},
 		{lotka(t, data, "-out", "a.csv"), "-out a.csv: want a name that ends in .html"},
 		{lotka(t, data, "-out", "nodir/a.html"), "-out nodir/a.html: there is no folder nodir"},
-		{lotka(t, data, "-out", strings.TrimSuffix(data, ".csv")+".html"), "data.csv: it is an input file"},
+		{lotka(t, data, "-out", strings.TrimSuffix(data, ".csv")+".html"), "data.csv: this is an input file"},
 		{lotka(t, data, "-workers", "-1"), "-workers -1"},
 		{lotka(t, data, "-steps", "1,0.5"), "-step and -steps: want only one of them"},
 		{lotka(t, data, "more"), `"more" is not a flag`},

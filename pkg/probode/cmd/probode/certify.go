@@ -17,13 +17,13 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-const certifyHelp = `Bounds what the error of an ODE solver does to a posterior, without sampling. It
-computes D, the difference between the predictions of the solver and of an accurate one,
-in units of the observation errors, and the shift of each parameter in standard
+const certifyHelp = `Bounds the effect of the error of an ODE solver on a posterior, without sampling. It
+computes D, the difference between the predictions of the solver and those of an accurate
+solver, in units of the observation errors, and the shift of each parameter in standard
 deviations of the Gaussian approximation at the mode. If D is below ½, no parameter
 moves by more than D (√2 D if the size of the errors is unknown), to first order.
-certify compares the solvers away from the mode, too. It says nothing about widths, or
-about modes that it has not found: use assess for those.
+The command also compares the solvers away from the mode. It says nothing about the
+width of the posterior, or about modes that it has not found: use assess for those.
 
   probode certify -case lynx-hare -method am1 -steps 0.5,0.25,0.125
   probode certify -case lynx-hare -method dp5 -rtol 1e-3,1e-4,1e-5
@@ -31,8 +31,8 @@ about modes that it has not found: use assess for those.
 
 -enough searches for the largest step size, or with -rtol or -atol for the largest
 tolerance, at which every shift is below the threshold, at the modes and at draws
-around them. At this size the solver must have no mode that the reference does not
-have, as far as a search for modes shows; with -at or -start there is no such search.
+around them. In addition, a search for modes must find none that only the posterior of
+this solver has; with -at or -start there is no such search.
 
 ` + modelHelp + `
 The flags:
@@ -69,7 +69,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 		return errors.New("-strict has no meaning without -enough")
 	}
 	if (*line == "") != (*page == "") {
-		return errors.New("want both -line and -out: the parameter and the file for the figure")
+		return errors.New("want both -line and -out: -line gives the parameter, and -out gives the file for the figure")
 	}
 	if err := checkEnding("out", *page, ".png", ".svg"); err != nil {
 		return err
@@ -133,7 +133,7 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 		}
 	}
 	if at == nil {
-		return errors.New("-line: no mode of the reference's posterior was reached")
+		return errors.New("-line: no mode of the reference posterior was found")
 	}
 	k := slices.Index(all[0].Params, name)
 	if k < 0 {
@@ -166,7 +166,7 @@ func (m *model) at(where string) ([][]float64, error) {
 	}
 	for i, q := range m.loaded.Params {
 		if v := theta[i]; q.Estimate && v != q.Nominal && (v < q.Lower || v > q.Upper) {
-			return nil, fmt.Errorf("-at %s=%g: the value is outside its bounds, %g to %g", text.Clip(q.ID), v, q.Lower, q.Upper)
+			return nil, fmt.Errorf("-at %s=%g: the value is outside the bounds of this parameter, %g to %g", text.Clip(q.ID), v, q.Lower, q.Upper)
 		}
 	}
 	point, err := m.loaded.Point(theta)

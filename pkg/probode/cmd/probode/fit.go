@@ -19,8 +19,8 @@ import (
 )
 
 const fitHelp = `Fits a model to its data: searches for the largest likelihood from many starts, within
-the bounds of the parameters and, unless -map is given, without priors, except that a
-parameter stays where its prior is not zero.
+the bounds of the parameters. Unless -map is given, priors are ignored, except that a
+parameter cannot take values at which its prior is zero.
 
   probode fit -model problem.yaml -out fit.html
   probode fit -model problem.yaml -start nominal -profiles
@@ -32,19 +32,19 @@ starts form a Latin hypercube sample. With Laplace errors the likelihood has kin
 which the search takes into account. The table has a row for each end point of the
 searches, from the best to the worst, and shows how many searches ended there, to within
 0.01 of the log-likelihood. An end point is called an optimum if no slope within the
-bounds is above 0.01 on the scale of its parameter, and if the expansion there predicts
-that the log-likelihood can rise by less than 1e-6. If few searches found the best
-optimum, there may be a better one.
+bounds is above 0.01 on the scale of its parameter, and if a quadratic approximation at
+this point predicts that the log-likelihood can rise by less than 1e-6. If few searches
+found the best optimum, there may be a better one.
 
 -profiles computes the profile likelihood of each parameter: its confidence interval,
 and whether the data determine the parameter at all. If you press Ctrl-C during the
-profiles, fit writes all searches and the profiles that have ended. If you press Ctrl-C
-during the searches, fit writes the points that the searches have reached.
+profiles, fit writes all searches and the complete profiles. If you press Ctrl-C during
+the searches, fit writes the points that the searches have reached.
 
-The figure (.png, .svg or .html) shows the fit against the data, and how far below the
-best each search ended. With -profiles it also shows the profiles, and a band around the
-fit, which contains the curves for all points of the profiles within the confidence
-intervals.
+The figure (.png, .svg or .html) shows the fit against the data, and how far the
+log-likelihood of each search ended below the best one. With -profiles it also shows the
+profiles, and a band around the fit, which contains the curves for all points of the
+profiles within the confidence intervals.
 
 The flags:
 
@@ -75,7 +75,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&f.starts, "starts", 100, "`number` of searches from randomly drawn starts; with -start the default is 0")
 	flags.StringVar(&f.start, "start", "", "where further searches begin: nominal, or a `file` written by an earlier run with -json")
 	flags.Uint64Var(&f.set.Seed, "seed", 1, "seed of the starts")
-	flags.BoolVar(&f.set.Map, "map", false, "maximise the posterior density instead: add the log densities of the priors")
+	flags.BoolVar(&f.set.Map, "map", false, "maximise the posterior density instead of the likelihood")
 	flags.BoolVar(&f.profiles, "profiles", false, "compute the profile likelihood of each parameter")
 	flags.Float64Var(&f.level, "level", 0.95, "confidence level of the intervals of -profiles")
 	flags.StringVar(&f.figure.path, "out", "", "`file` for the figure: .png, .svg or .html")
@@ -355,13 +355,13 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 			p.Drop, strings.Join(elsewhere, "; "))
 	}
 	if len(unknown) > 0 {
-		fmt.Fprintf(out, "The profiles of %s are incomplete: whether the data determine them is not known.\n", strings.Join(unknown, ", "))
+		fmt.Fprintf(out, "The profiles of %s are incomplete, so it is not known whether the data determine these parameters.\n", strings.Join(unknown, ", "))
 	}
 	switch {
 	case len(open) > 0:
 		far := "all the way to a bound"
 		if unbounded {
-			far += ", or as far as it was followed if there is none"
+			far += " (or, for a parameter without a bound, as far as the profile was computed)"
 		}
 		fmt.Fprintf(out, "The data do not determine %s: %s, the profile stays less than %.3g below the best value.\n", strings.Join(open, ", "), far, p.Drop)
 	case len(elsewhere)+len(unknown) > 0: // it has been said

@@ -146,7 +146,7 @@ var groups = []struct {
 	names []string
 }{
 	{"The model", []string{"model", "outside", "condition", "case", "problem", "data", "time", "theta", "span", "times", "at"}},
-	{"The solver", []string{"method", "linearize", "step", "steps", "rtol", "atol", "alpha", "noise", "reference"}},
+	{"The solver", []string{"method", "linearize", "step", "steps", "rtol", "atol", "max-step", "alpha", "noise", "reference"}},
 	{"The draws", []string{"scheme", "start", "draws", "min-ess", "chains", "chain", "burn-in", "thin", "seed", "workers", "paths"}},
 	{"The judgement", []string{"threshold", "confidence", "weighed", "auto", "budget", "enough", "strict"}},
 	{"What is written", nil},

@@ -66,7 +66,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	}
 	for _, f := range []outFile{{"petab", *folder}, {"yaml", *yaml}} {
 		if _, err := os.Lstat(f.path); f.path != "" && err == nil {
-			return fmt.Errorf("-%s %s: it already exists: want the name of a new folder", f.flag, text.Clip(f.path))
+			return fmt.Errorf("-%s %s: this file or folder already exists: want the name of a new folder", f.flag, text.Clip(f.path))
 		}
 	}
 	if err := checkOutputs(to, outFile{"petab", *folder}, outFile{"yaml", *yaml}); err != nil {
@@ -194,7 +194,7 @@ func writeLikelihood(out io.Writer, l *modelfile.LogLikelihood, v *modelfile.Eva
 	case v.Error <= 1e-7:
 		fmt.Fprintf(out, ", right to %.1g", max(v.Error, 1e-10))
 	default:
-		fmt.Fprintf(out, ": accurate only to %.2g; smaller tolerances do not improve it", v.Error)
+		fmt.Fprintf(out, ": accurate only to %.2g, even with smaller tolerances", v.Error)
 	}
 	fmt.Fprint(out, "\n\n")
 	rows := [][]string{{"condition", "observable", "points", "log-likelihood"}}

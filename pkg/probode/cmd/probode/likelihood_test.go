@@ -406,7 +406,7 @@ func TestLikelihoodPEtab(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	err := likelihood(t.Context(), []string{"-model", "../../model/testdata/pk.yaml", "-petab", dir}, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "it already exists") {
+	if err == nil || !strings.Contains(err.Error(), "this file or folder already exists") {
 		t.Errorf("error %v", err)
 	}
 	// The simulations are those of the parameters that stand beside them.

@@ -27,9 +27,9 @@ type command struct {
 }
 
 var commands = []command{
-	{"solve", "solve a problem, with the spread of an ensemble", solve},
-	{"likelihood", "compute the log-likelihood of a model file, and its gradient", likelihood},
-	{"fit", "fit a model file to its data, from many starts", fit},
+	{"solve", "solve a problem, and show the spread of an ensemble", solve},
+	{"likelihood", "compute the log-likelihood of a model, and its gradient", likelihood},
+	{"fit", "fit a model to its data, with searches from many starts", fit},
 	{"petab", "try PEtab problems, and report which ones load and which are refused", petab},
 	{"generate", "write the equations of a model file as Go code", generate},
 	{"certify", "bound the effect of the solver's error, without sampling", certifyVerb},

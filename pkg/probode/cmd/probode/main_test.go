@@ -169,7 +169,7 @@ func TestFlagsThatDoNotCount(t *testing.T) {
 	for args, want := range map[string]string{
 		"solve -problem fhn -step 0.1 -seed 1 -step=0.2 -problem fhn":                               "warning: -step is given twice: 0.2 is used, 0.1 is ignored\n",
 		"solve -problem fhn -step 0.1 -times 1\x1b[2J -times 5":                                     "warning: -times is given twice: 5 is used, 1\ufffd[2J is ignored\n",
-		"sample -case influenza -scheme deterministic -alpha 1 -draws 1 -burn-in 1 -quiet -dir DIR": "warning: -alpha has no meaning with -scheme deterministic, which draws without noise in the solver\n",
+		"sample -case influenza -scheme deterministic -alpha 1 -draws 1 -burn-in 1 -quiet -dir DIR": "warning: -alpha has no meaning with -scheme deterministic, which uses a solver without noise\n",
 	} {
 		said := stderr(t, func() {
 			if err := run(context.Background(), strings.Fields(strings.ReplaceAll(args, "DIR", t.TempDir())), io.Discard); err != nil {

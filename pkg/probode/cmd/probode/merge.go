@@ -44,7 +44,7 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 	dst, src := flags.Arg(0), flags.Args()[1:]
 	if filepath.Ext(dst) == ".zarr" {
 		if len(src) > 1 {
-			return fmt.Errorf("merge: %s would need the chains of %d directories: want one directory; merge the others into it first", dst, len(src))
+			return fmt.Errorf("merge: %s can be written from one directory only, but %d are given: merge their chains into one directory first", dst, len(src))
 		}
 		chains, err := store.Read(src[0])
 		if err == nil {

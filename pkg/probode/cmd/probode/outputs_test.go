@@ -34,8 +34,8 @@ func TestCheckOutputs(t *testing.T) {
 		"out":              "want a name that ends in",
 		"nodir/out.html":   "-out nodir/out.html: there is no folder nodir",
 		"file/out.html":    "-out file/out.html: there is no folder file",
-		"taken.html":       "-out taken.html: it is a folder",
-		"table.html":       "-out's table table.csv: it is a folder",
+		"taken.html":       "-out taken.html: this is a folder",
+		"table.html":       "-out's table table.csv: this is a folder",
 		"nodir/a/out.html": "there is no folder nodir/a",
 	} {
 		err := checkPage(path, ".html", ".png", ".svg")
@@ -45,7 +45,7 @@ func TestCheckOutputs(t *testing.T) {
 	}
 	// A folder in which nobody can make a file; root can in any but this one.
 	if _, err := os.Stat("/proc/self/net"); err == nil {
-		if err := checkPage("/proc/self/net/out.html", ".html"); err == nil || !strings.Contains(err.Error(), "no file can be made in the folder /proc/self/net: ") {
+		if err := checkPage("/proc/self/net/out.html", ".html"); err == nil || !strings.Contains(err.Error(), "no file can be created in the folder /proc/self/net: ") {
 			t.Errorf("error %v", err)
 		}
 	}
@@ -74,19 +74,19 @@ func TestOutputsInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"solve -problem fhn -step 0.1 -out a.csv -json ./a.csv", "-out a.csv: it is also the file of -json"},
-		{"solve -problem fhn -step 0.1 -out folder/a -json also/a", "-out folder/a: it is also the file of -json"},
-		{"solve -problem fhn -step 0.1 -out - -json -", "-out -: it is also the file of -json"},
-		{"solve -model pk.yaml -out pk.csv", "-out pk.csv: it is an input file"},
-		{"solve -model pk.yaml -json pk.csv", "-json pk.csv: it is an input file"},
-		{"solve -model pk.yaml -json link", "-json link: it is an input file"},
-		{"likelihood -model pk.yaml -json pk.csv", "-json pk.csv: it is an input file"},
-		{"generate pk.yaml -out pk.yaml", "-out pk.yaml: it is an input file"},
-		{"certify -model pk.yaml -at nominal -json folder/../pk.yaml", "it is an input file"},
-		{"certify -case lynx-hare -json a.svg -line alpha -out a.svg", "-json a.svg: it is also the file of -out"},
-		{"assess -model pk.yaml -steps 1 -out pk.html", "-out's table pk.csv: it is an input file"},
-		{"assess -case lynx-hare -out a.html -json a.csv", "-json a.csv: it is also the file of -out's table"},
-		{"assess -case influenza -data pk.csv -time t -step 1 -json pk.csv", "-json pk.csv: it is an input file"},
+		{"solve -problem fhn -step 0.1 -out a.csv -json ./a.csv", "-out a.csv: this is also the file of -json"},
+		{"solve -problem fhn -step 0.1 -out folder/a -json also/a", "-out folder/a: this is also the file of -json"},
+		{"solve -problem fhn -step 0.1 -out - -json -", "-out -: this is also the file of -json"},
+		{"solve -model pk.yaml -out pk.csv", "-out pk.csv: this is an input file"},
+		{"solve -model pk.yaml -json pk.csv", "-json pk.csv: this is an input file"},
+		{"solve -model pk.yaml -json link", "-json link: this is an input file"},
+		{"likelihood -model pk.yaml -json pk.csv", "-json pk.csv: this is an input file"},
+		{"generate pk.yaml -out pk.yaml", "-out pk.yaml: this is an input file"},
+		{"certify -model pk.yaml -at nominal -json folder/../pk.yaml", "this is an input file"},
+		{"certify -case lynx-hare -json a.svg -line alpha -out a.svg", "-json a.svg: this is also the file of -out"},
+		{"assess -model pk.yaml -steps 1 -out pk.html", "-out's table pk.csv: this is an input file"},
+		{"assess -case lynx-hare -out a.html -json a.csv", "-json a.csv: this is also the file of -out's table"},
+		{"assess -case influenza -data pk.csv -time t -step 1 -json pk.csv", "-json pk.csv: this is an input file"},
 	} {
 		err := run(context.Background(), strings.Fields(c.args), new(strings.Builder))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -132,10 +132,10 @@ func TestCheckFolder(t *testing.T) {
 	}
 	for dir, want := range map[string]string{
 		"folder": "", "new": "", "new/in/new": "", "folder/new": "", "./": "",
-		"file":             "-dir file: it is not a directory",
-		"dangling":         "-dir dangling: it is not a directory",
+		"file":             "-dir file: this is not a directory",
+		"dangling":         "-dir dangling: this is not a directory",
 		"file/new/new":     "-dir file/new/new: file is no directory",
-		"/proc/self/net/x": "-dir /proc/self/net/x: no directory can be made in the folder /proc/self/net: ",
+		"/proc/self/net/x": "-dir /proc/self/net/x: no directory can be created in the folder /proc/self/net: ",
 	} {
 		err := checkFolder(dir)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

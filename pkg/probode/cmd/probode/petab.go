@@ -19,7 +19,7 @@ import (
 )
 
 const petabHelp = `Tries PEtab problems. The table shows which problems load, with the log-likelihood at
-the nominal parameters (including all constants, without priors) and the time it took,
+the nominal parameters (including all constants, without priors) and the time that it took to compute,
 and which problems are refused, and why.
 
   probode petab Benchmark-Models
@@ -122,7 +122,7 @@ func tryProblem(ctx context.Context, file string, limit time.Duration, outside b
 	if err != nil {
 		return refused(err)
 	}
-	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took more than %v: a larger -limit allows more", limit))
+	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the log-likelihood took longer than %v: set a larger -limit", limit))
 	defer cancel()
 	v, err := l.At(within, l.Nominal(), false)
 	if err != nil {

@@ -32,12 +32,13 @@ killed, the same command resumes the run, and in the end the files are the same,
 for byte. Without -draws each chain makes 1000 draws (500 with parallel tempering, 250
 with NUTS and split HMC), and their number is doubled, up to 32000, until every parameter
 has 400 effective draws, or 100 per chain if that is more, and R̂ is below 1.01. The run
-ends early if 32000 draws would not be enough either, judging by the effective draws so
-far, and it stops after seven minutes. The same command then continues it, and -draws
-removes the time limit. If the draws of a model are not enough, the command computes
-profile likelihoods for up to three minutes, and names the parameters that the data do
-not determine. A larger -draws extends a study. With -chain it draws only the given
-chains, so that a study can be split between machines; probode merge collects the chains.
+ends early if, judging by the effective draws so far, 32000 draws would not be enough
+either, and it stops after seven minutes. The same command then continues it, and -draws
+removes the time limit. If the draws for a model file are not sufficient, the command
+computes profile likelihoods for up to three minutes, and names the parameters that the
+data do not determine. A larger -draws extends a study. With -chain the command draws
+only the given chains, so that a study can be split between machines; probode merge
+collects the chains.
 
   probode sample -case lynx-hare -chains 8 -draws 5000 -dir runs/lynx
   probode summary runs/lynx
@@ -59,10 +60,10 @@ and later see probode merge -help):
 Without -scheme the draws come from the posterior computed with an accurate solver. The
 command looks for the modes of the posterior, takes the cheapest solver whose error at
 the modes is at most 0.01 posterior standard deviations, and chooses between NUTS, split
-HMC, parallel tempering and random walks (deterministic). A line says what it chose and
-why. If that solver is wrong away from the modes, where the posterior is not negligible,
-it is replaced. At the end the command compares the solver with an accurate one at some
-of the draws.
+HMC, parallel tempering and random walks (deterministic). One line of
+the output says what was chosen, and why. If the solver is not accurate at points away
+from the modes where the posterior is not negligible, the command replaces it. At the end
+the command compares the solver with an accurate one at some of the draws.
 
 With -scheme nothing is chosen, and -method and -step give the solver. With
 -method or -step alone, an accurate solver checks each move that this solver accepts
@@ -125,7 +126,7 @@ func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
-	flags.StringVar(&r.start, "start", "", "where to begin the search for the modes around which the chains start: a `file` written by probode fit -json, or the word nominal; by default the search begins at draws from the prior or, with many parameters, at the nominal ones; with the word prior, the chains themselves start at draws from the prior")
+	flags.StringVar(&r.start, "start", "", "where to begin the search for the modes around which the chains start: a `file` written by probode fit -json, or the word nominal; by default the search begins at draws from the prior or, if there are many parameters, at their nominal values; with the word prior, the chains themselves start at draws from the prior")
 	flags.StringVar(&r.dir, "dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first chain has the number 1")
 	s := &r.settings
@@ -160,7 +161,7 @@ func (r *sampleRun) parse(args []string) error {
 		return err
 	}
 	if !r.sampler.Target().Noisy() {
-		if idle := needs(flags, "with -scheme "+*name+", which draws without noise in the solver", "alpha", "noise"); idle != nil {
+		if idle := needs(flags, "with -scheme "+*name+", which uses a solver without noise", "alpha", "noise"); idle != nil {
 			fmt.Fprintln(os.Stderr, "warning:", idle)
 		}
 	}
@@ -242,7 +243,7 @@ func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	}
 	r.p.Modes, _ = modes.Find(ctx, r.p, s)
 	if r.settings.Start = startsAt(from, r.p.Modes); r.settings.Start != nil {
-		r.note("chains start at the points of -start: no mode with a Gaussian shape was found")
+		r.note("chains start at the points of -start, because no mode with a Gaussian approximation was found")
 	}
 	if m := r.p.Modes; m != nil && m.Doubtful() {
 		r.missed()
@@ -389,7 +390,7 @@ func (r *sampleRun) profile(ctx context.Context) {
 	}
 	var err error
 	f.set.From, err = startsOf(file, start, nearBest)
-	fmt.Fprint(out, "The draws are not enough. Profile likelihoods show which parameters the data determine:\n\n")
+	fmt.Fprint(out, "The draws are not sufficient. Profile likelihoods show which parameters the data determine:\n\n")
 	if err == nil {
 		err = f.run(ctx, file, out)
 	}
@@ -430,9 +431,9 @@ func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	if more := len(names) - listed; more > 0 {
 		names = append(names[:listed], fmt.Sprintf("%d more", more))
 	}
-	words += fmt.Sprintf("caution: that is not enough for %s: want %.0f effective draws and R̂ below 1.01\n", strings.Join(names, ", "), wanted)
+	words += fmt.Sprintf("caution: the draws of %s are not sufficient: want %.0f effective draws and R̂ below 1.01\n", strings.Join(names, ", "), wanted)
 	if hopeless = !(least*lastDraws >= wanted*float64(n)); hopeless {
-		words += fmt.Sprintf("At this rate even %d draws would not be enough. If you set -draws, the study is continued up to that number.\n", lastDraws)
+		words += fmt.Sprintf("At this rate even %d draws would not be sufficient. If you set -draws, the study is continued up to that number.\n", lastDraws)
 	}
 	return false, hopeless, words
 }
@@ -487,7 +488,7 @@ func chainList(text string, chains int) ([]int, error) {
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {
-		return fmt.Errorf("-dir %s: it is not a directory: want the name of a directory, or a new name", dir)
+		return fmt.Errorf("-dir %s: this is not a directory: want the name of a directory, or a new name", dir)
 	}
 	above := filepath.Clean(dir)
 	for err != nil && filepath.Dir(above) != above {
@@ -498,7 +499,7 @@ func checkFolder(dir string) error {
 	}
 	f, err := os.CreateTemp(above, "probode.*.tmp")
 	if err != nil {
-		return fmt.Errorf("-dir %s: no directory can be made in the folder %s: %w", dir, above, reason(err))
+		return fmt.Errorf("-dir %s: no directory can be created in the folder %s: %w", dir, above, reason(err))
 	}
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }

@@ -68,7 +68,7 @@ func TestSample(t *testing.T) {
 		t.Errorf("the third chain of gamma in a Zarr store: %v, %v", info, err)
 	}
 	runCommand(t, merge, zarr, merged) // replaces the store
-	if err := merge(context.Background(), []string{filepath.Join(dir, "b.zarr"), merged, whole}, io.Discard); err == nil || !strings.Contains(err.Error(), "of 2 directories: want one") {
+	if err := merge(context.Background(), []string{filepath.Join(dir, "b.zarr"), merged, whole}, io.Discard); err == nil || !strings.Contains(err.Error(), "from one directory only, but 2 are given") {
 		t.Errorf("two directories: %v", err)
 	}
 
@@ -144,7 +144,7 @@ func TestSampleExtends(t *testing.T) {
 		}
 	}
 	err := sampleVerb(context.Background(), slices.Concat(quickStudy, []string{"-dir", dir}), new(strings.Builder))
-	if err == nil || !strings.Contains(err.Error(), "num_samples is 80 there and 50 here); a study can be extended, but not shortened") {
+	if err == nil || !strings.Contains(err.Error(), "num_samples is 80 in the file and 50 now); a study can be extended, but not shortened") {
 		t.Errorf("fewer draws: %v", err)
 	}
 }
@@ -258,8 +258,8 @@ data: counts.csv
 		}
 	}
 	for want, flags := range map[string][]string{
-		"it can be used only with -model":       {"-case", "pk-mm", "-start", "nominal"},
-		"it is not a file written by fit -json": {"-model", file, "-start", file},
+		"this value can be used only with -model": {"-case", "pk-mm", "-start", "nominal"},
+		"the file was not written by fit -json":   {"-model", file, "-start", file},
 	} {
 		err := sampleVerb(context.Background(), slices.Concat(flags, []string{"-dir", filepath.Join(dir, "none")}), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -354,7 +354,7 @@ data: d.csv
 	write("d.csv", "time,y\n1,1.25\n2,0.74\n")
 	args := []string{"-method", "rk4", "-step", "0.1", "-scheme", "deterministic", "-start", "nominal", "-burn-in", "1", "-draws", "1", "-quiet"}
 	run := filepath.Join(dir, "run")
-	const note = "chains start at the points of -start: no mode with a Gaussian shape was found"
+	const note = "chains start at the points of -start, because no mode with a Gaussian approximation was found"
 	if out := runCommand(t, sampleVerb, slices.Concat(args, []string{"-model", write("flat.yaml", yaml), "-dir", run})...); !strings.Contains(out, note) {
 		t.Errorf("no note in\n%s", out)
 	}
@@ -369,7 +369,7 @@ data: d.csv
 	}
 	file := write("never.yaml", strings.Replace(yaml, "initialValue: 2", "initialValue: sqrt(k - 0.6)", 1))
 	err = sampleVerb(context.Background(), slices.Concat(args, []string{"-model", file, "-dir", filepath.Join(dir, "none")}), io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "chain 1 found no start in 100 tries") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), "no start was found for chain 1 in 100 tries") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("from a point without a solution: %v", err)
 	}
 }
@@ -466,7 +466,7 @@ data: |
 	file := textFile(t, t.TempDir(), "m.yaml", model)
 	dir := filepath.Join(t.TempDir(), "run")
 	said := runCommand(t, sampleVerb, "-model", file, "-draws", "20", "-chains", "1", "-dir", dir, "-quiet")
-	if !strings.HasPrefix(said, "tempering, because the search for modes has probably missed some") {
+	if !strings.HasPrefix(said, "tempering, because the search has probably missed some modes") {
 		t.Errorf("the sampler is not one that finds modes:\n%s", said)
 	}
 	for _, text := range []string{said, runCommand(t, summary, dir)} {
@@ -487,7 +487,7 @@ func TestSufficient(t *testing.T) {
 		}
 		c.Draws = append(c.Draws, chain)
 	}
-	if enough, hopeless, words := sufficient(c); enough || hopeless || !strings.Contains(words, "R̂ at most NaN (still)") || !strings.Contains(words, "caution: that is not enough for still: want 400") {
+	if enough, hopeless, words := sufficient(c); enough || hopeless || !strings.Contains(words, "R̂ at most NaN (still)") || !strings.Contains(words, "caution: the draws of still are not sufficient: want 400") {
 		t.Errorf("%v, %v, %q", enough, hopeless, words)
 	}
 	c.Names = c.Names[:1]
@@ -500,7 +500,7 @@ func TestSufficient(t *testing.T) {
 			x[0] += 100 * float64(i)
 		}
 	}
-	if enough, hopeless, words := sufficient(c); enough || !hopeless || !strings.Contains(words, "not enough for a: ") {
+	if enough, hopeless, words := sufficient(c); enough || !hopeless || !strings.Contains(words, "the draws of a are not sufficient: ") {
 		t.Errorf("%v, %v, %q", enough, hopeless, words)
 	}
 }

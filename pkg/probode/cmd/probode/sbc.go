@@ -21,9 +21,9 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-const sbcHelp = `Simulation-based calibration: does a scheme draw from the posterior that it claims to?
-It draws parameters from their priors and data from the model, and ranks the
-parameters among the draws of the scheme for these data. If the scheme is right, all
+const sbcHelp = `Simulation-based calibration: does a scheme draw from the right posterior? The command
+draws parameters from their priors and data from the model, and ranks the parameters
+among the draws of the scheme for these data. If the scheme is right, all
 ranks are equally likely. The model is logistic growth with an unknown rate, initial
 value and size of errors. Its step is so coarse that the error of the solver is as large
 as the errors in the data.
@@ -59,7 +59,7 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	}
 	name := flags.String("scheme", "pcn", "scheme: "+strings.Join(names, ", ")+"; all: all correct schemes")
 	sets := flags.Int("sets", 1000, "number of data sets")
-	ranks := flags.Int("ranks", 19, "number of draws among which a parameter is ranked")
+	ranks := flags.Int("ranks", 19, "number of posterior draws among which the true value of a parameter is ranked")
 	seed := flags.Uint64("seed", 1, "seed of all random numbers")
 	workers := flags.Int("workers", 0, "number of data sets that are processed at the same time; 0: one for each processor")
 	file := flags.String("out", "", "`file` for the figure (.html, .png or .svg); the ranks go to a file of the same name that ends in .csv")

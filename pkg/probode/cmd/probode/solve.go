@@ -246,10 +246,10 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 		ends, err := numbers(s.span)
 		const most = 1e300 // so that arithmetic with times remains finite
 		if err != nil || len(ends) != 2 || !(-most <= ends[0] && ends[0] < ends[1] && ends[1] <= most) {
-			return nil, fmt.Errorf("-span %s: want from,to with from < to, from -1e300 to 1e300", text.Clip(s.span))
+			return nil, fmt.Errorf("-span %s: want from,to with from < to, both between -1e300 and 1e300", text.Clip(s.span))
 		}
 		if s.model != "" && ends[0] != p.Span[0] {
-			return nil, fmt.Errorf("-span %s: the model starts at %g: want %[2]g,to", text.Clip(s.span), p.Span[0])
+			return nil, fmt.Errorf("-span %s: the model starts at %g: want a span such as %[2]g,to", text.Clip(s.span), p.Span[0])
 		}
 		p.Span = [2]float64{ends[0], ends[1]}
 	}

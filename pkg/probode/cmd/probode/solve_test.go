@@ -250,7 +250,7 @@ func TestSolveFaults(t *testing.T) {
 		`-problem: no problem "x"`:                            {"-problem", "x"},
 		"no step size or tolerance given: set -step or -rtol": {"-problem", "fhn"},
 		"-step and -rtol: want only one of them":              {"-problem", "fhn", "-step", "0.1", "-rtol", "1e-3"},
-		"-step: FitzHugh–Nagumo: step is 30: want":            {"-problem", "fhn", "-step", "30"},
+		"-step: FitzHugh–Nagumo: the step is 30: want":        {"-problem", "fhn", "-step", "30"},
 		"-times: 21 is outside the span":                      {"-problem", "fhn", "-step", "0.1", "-times", "21"},
 		`-times 1,nan: "nan"`:                                 {"-problem", "fhn", "-step", "0.1", "-times", "1,nan"},
 		`"k" is not a parameter`:                              {"-problem", "fhn", "-step", "0.1", "-theta", "k=1"},
@@ -325,7 +325,7 @@ func TestSolveSpanOfModelThatStartsLate(t *testing.T) {
 	}
 	for _, span := range []string{"0,5", "2,5", "4,5"} {
 		err := solve(context.Background(), []string{"-model", file, "-span", span}, &strings.Builder{})
-		if want := "-span " + span + ": the model starts at 3: want 3,to"; err == nil || err.Error() != want {
+		if want := "-span " + span + ": the model starts at 3: want a span such as 3,to"; err == nil || err.Error() != want {
 			t.Errorf("error %v: want %q", err, want)
 		}
 	}

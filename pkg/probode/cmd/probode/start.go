@@ -29,7 +29,7 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 		return nil, nil
 	}
 	if m.loaded == nil {
-		return nil, errors.New("it can be used only with -model, because a case has neither a fit nor nominal parameters")
+		return nil, errors.New("this value can be used only with -model, because a case has neither a fit nor nominal parameters")
 	}
 	all := []modelfile.End{{}} // nominal
 	if start != "nominal" {
@@ -101,7 +101,7 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 // by less than 0.01 are regarded as the same.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
-		return nil, errors.New("it has no meaning without -model, whose parameters it names")
+		return nil, errors.New("the file has no meaning without -model, because it contains parameters of a model file")
 	}
 	ends, err := readEnds(name)
 	if err != nil {

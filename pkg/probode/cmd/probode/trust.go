@@ -63,11 +63,11 @@ func (r *sampleRun) trust(ctx context.Context) error {
 		}
 		if still == "" {
 			r.plan.Posterior, r.p = s, s
-			r.note(fmt.Sprintf("solved by %v instead, because the first choice is wrong away from the modes: %s", s.Setup, why))
+			r.note(fmt.Sprintf("solved by %v instead, because the solver chosen first is not accurate away from the modes: %s", s.Setup, why))
 			return nil
 		}
 	}
-	r.note("caution: the solver is wrong where the posterior is not negligible, so the draws may be wrong: " + why + " With -scheme delayed-acceptance-accurate an accurate solver checks each move")
+	r.note("caution: the solver is not accurate at points where the posterior is not negligible, so the draws may be wrong: " + why + " With -scheme delayed-acceptance-accurate an accurate solver checks each move")
 	return nil
 }
 
@@ -147,7 +147,7 @@ func jumps(ctx context.Context, q *bayes.Posterior) (string, error) {
 				continue
 			}
 			if is, err := coarse.LogPosterior(u, nil); err != nil || !(math.Abs(is-right) <= wrong) {
-				return fmt.Sprintf("at %s = %.4g, with the other parameters at the mode, the log density is wrong by more than %d.", text.Printable(param.Name), theta[k], wrong), ctx.Err()
+				return fmt.Sprintf("at %s = %.4g, with the other parameters at the mode, the log density has an error of more than %d.", text.Printable(param.Name), theta[k], wrong), ctx.Err()
 			}
 		}
 	}

@@ -137,7 +137,7 @@ func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 			break
 		}
 		if len(which) > chain {
-			return &EndlessError{fmt.Sprintf("%s: more than %d jumps at t = %.6g: want a jump after which its trigger is false, or stays true", w.list[which[chain]].Name, chain, t)}
+			return &EndlessError{fmt.Sprintf("%s: more than %d jumps at t = %.6g: want a jump after which the trigger is false, or stays true", w.list[which[chain]].Name, chain, t)}
 		}
 		for _, k := range which[first:] {
 			first++

@@ -181,7 +181,7 @@ func (f *file) load(size int64) error {
 		}
 		defer csv.Close()
 		if _, err := f.known(csv, f.whole.size, nil); err != nil {
-			return fmt.Errorf("store: %s cannot be used: it is not the state at the end of %s, so the chain cannot be extended: %w", f.statePath(), f.path, err)
+			return fmt.Errorf("store: %s cannot be used: the file is not the state at the end of %s, so the chain cannot be extended: %w", f.statePath(), f.path, err)
 		}
 		return nil
 	}
@@ -206,17 +206,17 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	t, err := scan(io.NewSectionReader(in, 0, size), f.state.body, row)
 	switch {
 	case t.columns == nil && size == t.size: // before errors of the header, which may be cut
-		return nil, fmt.Errorf("it has %d bytes, which is too short to contain all the draws", size)
+		return nil, fmt.Errorf("the file has %d bytes, which is too few to contain all the draws", size)
 	case t.columns != nil && size < t.headSize+f.state.body:
-		return nil, fmt.Errorf("it has %d bytes, want at least %d", size, t.headSize+f.state.body)
+		return nil, fmt.Errorf("the file has %d bytes, want at least %d", size, t.headSize+f.state.body)
 	case err != nil:
 		return nil, err
 	case t.samples < f.state.length:
-		return nil, fmt.Errorf("%s is %d in its header, want at least %d", lengthKey, t.samples, f.state.length)
+		return nil, fmt.Errorf("%s is %d in the header of the file, want at least %d", lengthKey, t.samples, f.state.length)
 	case t.headCRC != f.state.headCRC:
-		return nil, fmt.Errorf("the checksum of its header is %016x and should be %016x", t.headCRC, f.state.headCRC)
+		return nil, fmt.Errorf("the checksum of the header is %016x and should be %016x", t.headCRC, f.state.headCRC)
 	case t.body() != f.state.body || t.bodyCRC != f.state.bodyCRC || t.sealed:
-		return nil, fmt.Errorf("the checksum of its draws is %016x and should be %016x", t.bodyCRC, f.state.bodyCRC)
+		return nil, fmt.Errorf("the checksum of the draws is %016x and should be %016x", t.bodyCRC, f.state.bodyCRC)
 	}
 	return t, nil
 }
@@ -284,7 +284,7 @@ func (f *file) ready(l *layout, s *study) error {
 	f.layout, f.length = l, int64(s.Draws*s.Thin)
 	if f.state == nil {
 		if f.whole != nil {
-			return fmt.Errorf("store: %s, which belongs next to %s, is missing: the chain cannot be extended; run the study again in another directory", f.statePath(), f.path)
+			return fmt.Errorf("store: %s, which belongs in the same folder as %s, is missing: the chain cannot be extended; run the study again in another directory", f.statePath(), f.path)
 		}
 		f.buf = l.appendHeader(nil, s.fields(f.chain.Index()))
 		t, _ := scan(bytes.NewReader(f.buf), everything, nil)

@@ -97,7 +97,7 @@ func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (they were begun with builds or on processors that round differently, which is enough to change a hash of densities: there %v; here %v)", there, here)
+	return fmt.Sprintf(" (the chains were begun by builds, or on processors, that round differently, which is enough to change a hash of densities: %v and %v)", there, here)
 }
 
 // The function compare() returns an error if the draws in dir were made with settings
@@ -127,10 +127,10 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 					return err
 				}
 			}
-			return fmt.Errorf("store: %s was made with different settings: %s is %s there and %s here%s", path, d.key, d.a, d.b,
+			return fmt.Errorf("store: %s was made with different settings: %s is %s in the file and %s now%s", path, d.key, d.a, d.b,
 				roundingHint(d, makerOf(t.header), s.maker))
 		case t.draws > s.Draws:
-			return fmt.Errorf("store: %s was made with different settings (%s is %s there and %s here); a study can be extended, but not shortened", path, d.key, d.a, d.b)
+			return fmt.Errorf("store: %s was made with different settings (%s is %s in the file and %s now); a study can be extended, but not shortened", path, d.key, d.a, d.b)
 		}
 		return nil
 	}
@@ -147,7 +147,7 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 			continue
 		}
 		if f.old.chain != f.chain.Index()+1 {
-			return fmt.Errorf("store: %s holds chain %d", path, f.old.chain)
+			return fmt.Errorf("store: %s contains chain %d", path, f.old.chain)
 		}
 		if err := check(path, f.old, f); err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-var errLocked = errors.New("another process is at work on this chain")
+var errLocked = errors.New("another process is already working on this chain")
 
 // The function lock() reserves a chain for this process. To do so, it locks the file at
 // path, which has no other purpose. The operating system releases the lock when the

@@ -35,10 +35,10 @@ func (s *set) add(path string, t *table) error {
 	}
 	k := t.chain - 1
 	if k >= t.chains || filepath.Base(path) != chainPath("", k) {
-		return fmt.Errorf("store: %s holds chain %d of %d: want a file named after its chain", path, t.chain, t.chains)
+		return fmt.Errorf("store: %s contains chain %d of %d: want a file whose name gives the number of the chain", path, t.chain, t.chains)
 	}
 	if old := s.chains[k]; old != nil && (old.sum != t.sum || old.size != t.size) {
-		return fmt.Errorf("store: %s and %s are the same chain with different draws", s.paths[k], path)
+		return fmt.Errorf("store: %s and %s contain the same chain, but with different draws", s.paths[k], path)
 	}
 	if s.chains[k] == nil {
 		s.chains[k], s.paths[k] = t, path

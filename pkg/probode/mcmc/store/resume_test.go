@@ -108,7 +108,7 @@ func TestExtendRareMoments(t *testing.T) {
 		same(t, what, contents(t, dir), want)
 	}
 	// Without a state, or with that of other draws, there is no end to go on from.
-	refused(t, "a finished study without state", map[string]string{csv: old[csv]}, long, "chain-1.state, which belongs next to", "the chain cannot be extended")
+	refused(t, "a finished study without state", map[string]string{csv: old[csv]}, long, "chain-1.state, which belongs in the same folder as", "the chain cannot be extended")
 	refused(t, "a finished study with another's state", map[string]string{csv: old[csv], state: want[state]}, long, state, "not the state at the end of")
 }
 
@@ -227,7 +227,7 @@ func TestResumeComparesNumbers(t *testing.T) {
 		kernel func(int) mcmc.Kernel
 		want   []string
 	}{
-		{"another target", scaledWalkers(1.5, false), []string{"the log density at its position is", "the model, the solver or the sampler is not the one"}},
+		{"another target", scaledWalkers(1.5, false), []string{"the log density at its position is", "the model, the solver or the sampler has changed"}},
 		{"a rounding", scaledWalkers(1+1e-15, false), []string{"the log density at its position is", "this is an effect of rounding"}},
 		{"another sampler", func(int) mcmc.Kernel {
 			return &walker{mcmc.Metropolis{Target: standard, Proposal: mcmc.AdaptiveMetropolis{AdaptAfter: 50, Every: 11}}, 0}
@@ -295,7 +295,7 @@ func TestRoundingIsBlamed(t *testing.T) {
 	text := strings.Replace(files["chain-2.csv"], "# rounding = "+rounding(), "# rounding = 0123456789abcdef", 1)
 	text = strings.Replace(text, "00000000000000aa", "00000000000000bb", 1)
 	files["chain-2.csv"] = sealed(text[:strings.Index(text, "# checksum")])
-	refused(t, "a chain of another processor", files, s, "log_density is 00000000000000bb there and 00000000000000aa here", "round differently")
+	refused(t, "a chain of another processor", files, s, "log_density is 00000000000000bb in the file and 00000000000000aa now", "round differently")
 	dir = t.TempDir()
 	fill(t, dir, files)
 	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "round differently") {
@@ -311,5 +311,5 @@ func TestThinIsNamed(t *testing.T) {
 	mustStream(t, dir, s)
 	files := contents(t, dir)
 	s.Thin = 3
-	refused(t, "another thin", files, s, "thin is 2 there and 3 here")
+	refused(t, "another thin", files, s, "thin is 2 in the file and 3 now")
 }

@@ -116,9 +116,9 @@ func changed(was, is []float64) *change {
 // chain, and the second one describes the running program.
 func (c *change) cause(there, here maker) string {
 	if c.relative > rounded {
-		return "the model, the solver or the sampler is not the one that drew the chain: continue with that one, or begin in another directory"
+		return "the model, the solver or the sampler has changed since the chain was begun: undo the change, or begin in another directory"
 	}
-	why := "the program has changed the order of its operations"
+	why := "this version of the program does its operations in another order"
 	if there[3] != here[3] {
 		why = "the processors, or the builds for them (GOAMD64), round in different ways"
 	} else if there[1] != here[1] {

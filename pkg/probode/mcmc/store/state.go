@@ -74,17 +74,17 @@ func (s *state) encode() []byte {
 // decodeState is the inverse of encode.
 func decodeState(data []byte) (*state, error) {
 	if len(data) < stateHead+stateFoot || string(data[:8]) != stateMagic {
-		return nil, errors.New("it is not the state of a chain, or ends too early")
+		return nil, errors.New("the file is not the state of a chain, or ends too early")
 	}
 	if v := binary.LittleEndian.Uint64(data[8:]); v != stateVersion {
-		return nil, fmt.Errorf("its format has version %d, and this program reads version %d", v, stateVersion)
+		return nil, fmt.Errorf("the file has version %d of the format, but this program reads version %d", v, stateVersion)
 	}
 	if n := binary.LittleEndian.Uint64(data[16:]); n != uint64(len(data)-stateHead-stateFoot) {
-		return nil, fmt.Errorf("its length is %d bytes and should be %d", len(data)-stateHead-stateFoot, n)
+		return nil, fmt.Errorf("the file has %d bytes and should have %d", len(data)-stateHead-stateFoot, n)
 	}
 	rest, sum := data[stateHead:len(data)-stateFoot], binary.LittleEndian.Uint64(data[len(data)-stateFoot:])
 	if crc := crc64.Checksum(data[:len(data)-stateFoot], crcTable); crc != sum {
-		return nil, fmt.Errorf("its checksum is %016x and should be %016x", crc, sum)
+		return nil, fmt.Errorf("the checksum of the file is %016x and should be %016x", crc, sum)
 	}
 	bad := false
 	word := func() (v uint64) {
@@ -117,7 +117,7 @@ func decodeState(data []byte) (*state, error) {
 	}
 	s.turn, s.now = slice(), slice()
 	if bad || len(rest) > 0 || s.body < 0 {
-		return nil, errors.New("it does not hold the state of a chain")
+		return nil, errors.New("the file does not contain the state of a chain")
 	}
 	return s, nil
 }

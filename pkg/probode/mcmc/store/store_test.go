@@ -488,7 +488,7 @@ func TestRunRefusesDamage(t *testing.T) {
 	refused(t, "a longer state", with(state, files[state]+"x"), s, state)
 	without := with(state, "")
 	delete(without, state)
-	refused(t, "a lost state", without, s, "chain-1.state, which belongs next to")
+	refused(t, "a lost state", without, s, "chain-1.state, which belongs in the same folder as")
 	refused(t, "no draws", map[string]string{state: files[state]}, s, part, "0 bytes")
 
 	// Versions, with checksums that are right.
@@ -496,7 +496,7 @@ func TestRunRefusesDamage(t *testing.T) {
 	newer[8]++
 	n := len(newer) - 8
 	binary.LittleEndian.PutUint64(newer[n:], crc64.Checksum(newer[:n], crcTable))
-	refused(t, "a newer state", with(state, string(newer)), s, "its format has version 3, and this program reads version 2")
+	refused(t, "a newer state", with(state, string(newer)), s, "the file has version 3 of the format, but this program reads version 2")
 
 	calm := t.TempDir()
 	mustStream(t, calm, s)
@@ -505,7 +505,7 @@ func TestRunRefusesDamage(t *testing.T) {
 		text = text[:strings.Index(text, "# checksum")]
 		return map[string]string{"chain-1.csv": fmt.Sprintf("%s# checksum = %016x\n", text, crc64.Checksum([]byte(text), crcTable))}
 	}
-	refused(t, "newer draws", reseal(strings.Replace(whole, "draws-1", "draws-2", 1)), s, "its format has version 2, and this program reads version 1")
+	refused(t, "newer draws", reseal(strings.Replace(whole, "draws-1", "draws-2", 1)), s, "the file has version 2 of the format, but this program reads version 1")
 	refused(t, "one draw less", reseal(whole[:strings.Index(whole, "# warmup_p")-1][:strings.LastIndex(whole[:strings.Index(whole, "# warmup_p")-1], "\n")+1]+whole[strings.Index(whole, "# warmup_p"):]), s, "99 draws, want 100")
 	for i := range 100 {
 		refused(t, fmt.Sprintf("flip %d of a finished chain", i), map[string]string{"chain-1.csv": flip(whole)}, s, "chain-1.csv")
@@ -529,24 +529,24 @@ func TestRunRefusesOtherSettings(t *testing.T) {
 		change func(*setup)
 		want   string
 	}{
-		{func(s *setup) { s.Seed = 7 }, "seed is 6 there and 7 here"},
+		{func(s *setup) { s.Seed = 7 }, "seed is 6 in the file and 7 now"},
 		{func(s *setup) {
 			start := s.Start
 			s.Start = func(chain int, rng *rand.Rand) []float64 { x := start(chain, rng); x[0] += 1e-9; return x }
 		}, "start is "},
-		{func(s *setup) { s.Draws = 99 }, "num_samples is 200 there and 198 here); a study can be extended, but not shortened"},
-		{func(s *setup) { s.Chains = 3 }, "num_chains is 2 there and 3 here"},
-		{func(s *setup) { s.BurnIn = -1 }, "num_warmup is 300 there and 0 here"},
-		{func(s *setup) { s.Draws, s.Thin = 200, 1 }, "thin is 2 there and 1 here"},
-		{func(s *setup) { s.Names = []string{"θ₁", "log σ; β"} }, "name.3 is \"log σ, β\" there and \"log σ; β\" here"},
-		{func(s *setup) { s.Names = []string{"θ₂", "log σ, β"} }, "column 2 is θ₁ there and θ₂ here"},
-		{func(s *setup) { s.Generated = []string{"y.1", "y.2", "z__"} }, "column 1 is lp__ there and z__ here"},
-		{meta(s.Meta[0], mcmc.Field{Key: "alpha", Value: "0.3"}, s.Meta[2]), "alpha is 0.2 there and 0.3 here"},
-		{meta(s.Meta[0], s.Meta[2]), "alpha is 0.2 there and nothing here"},
-		{meta(s.Meta[0], s.Meta[1], s.Meta[2], mcmc.Field{Key: "new", Value: "x"}), "new is nothing there and x here"},
+		{func(s *setup) { s.Draws = 99 }, "num_samples is 200 in the file and 198 now); a study can be extended, but not shortened"},
+		{func(s *setup) { s.Chains = 3 }, "num_chains is 2 in the file and 3 now"},
+		{func(s *setup) { s.BurnIn = -1 }, "num_warmup is 300 in the file and 0 now"},
+		{func(s *setup) { s.Draws, s.Thin = 200, 1 }, "thin is 2 in the file and 1 now"},
+		{func(s *setup) { s.Names = []string{"θ₁", "log σ; β"} }, "name.3 is \"log σ, β\" in the file and \"log σ; β\" now"},
+		{func(s *setup) { s.Names = []string{"θ₂", "log σ, β"} }, "column 2 is θ₁ in the file and θ₂ now"},
+		{func(s *setup) { s.Generated = []string{"y.1", "y.2", "z__"} }, "column 1 is lp__ in the file and z__ now"},
+		{meta(s.Meta[0], mcmc.Field{Key: "alpha", Value: "0.3"}, s.Meta[2]), "alpha is 0.2 in the file and 0.3 now"},
+		{meta(s.Meta[0], s.Meta[2]), "alpha is 0.2 in the file and nothing now"},
+		{meta(s.Meta[0], s.Meta[1], s.Meta[2], mcmc.Field{Key: "new", Value: "x"}), "new is nothing in the file and x now"},
 		// A note follows from other settings, which tell more.
-		{func(s *setup) { meta(s.Meta[0], s.Meta[1], mcmc.Field{Key: "note", Value: "Other."})(s); s.Seed = 7 }, "seed is 6 there and 7 here"},
-		{meta(s.Meta[0], s.Meta[1], mcmc.Field{Key: "note", Value: "Other."}), "note is The chains began far off. there and Other. here"},
+		{func(s *setup) { meta(s.Meta[0], s.Meta[1], mcmc.Field{Key: "note", Value: "Other."})(s); s.Seed = 7 }, "seed is 6 in the file and 7 now"},
+		{meta(s.Meta[0], s.Meta[1], mcmc.Field{Key: "note", Value: "Other."}), "note is The chains began far off. in the file and Other. now"},
 	} {
 		changed := s
 		c.change(&changed)
@@ -557,8 +557,8 @@ func TestRunRefusesOtherSettings(t *testing.T) {
 	}
 	// A chain under the name of another, in either condition.
 	swapped := map[string]string{"chain-1.csv.part": under["chain-2.csv.part"], "chain-1.state": under["chain-2.state"]}
-	refused(t, "a chain under another's name", swapped, s, "chain-1.csv.part holds chain 2")
-	refused(t, "a chain under another's name", map[string]string{"chain-1.csv": finished["chain-2.csv"]}, s, "chain-1.csv holds chain 2")
+	refused(t, "a chain under another's name", swapped, s, "chain-1.csv.part contains chain 2")
+	refused(t, "a chain under another's name", map[string]string{"chain-1.csv": finished["chain-2.csv"]}, s, "chain-1.csv contains chain 2")
 
 	// Another kernel.
 	dir = t.TempDir()
@@ -596,7 +596,7 @@ func TestRunLock(t *testing.T) {
 	for _, only := range [][]int{nil, {2}} {
 		s.Only = only
 		err := run(context.Background(), walkers(0), dir, s)
-		if err == nil || !strings.Contains(err.Error(), ".csv: another process is at work on this chain") {
+		if err == nil || !strings.Contains(err.Error(), ".csv: another process is already working on this chain") {
 			t.Errorf("error %v for a chain that another process draws", err)
 		}
 	}
@@ -680,12 +680,12 @@ func TestReadAndMergeRefuse(t *testing.T) {
 		"none finished":     {map[string]string{"chain-2.csv.part": two[:400]}, "no chain in"},
 		"another seed":      {map[string]string{"chain-1.csv": one, "chain-2.csv": other["chain-2.csv"], "chain-3.csv": three}, "seed is 10 in the first and 11 in the second"},
 		"damaged":           {map[string]string{"chain-1.csv": one, "chain-2.csv": two[:600] + "x" + two[601:], "chain-3.csv": three}, "chain-2.csv cannot be used"},
-		"truncated":         {map[string]string{"chain-1.csv": one[:800], "chain-2.csv": two, "chain-3.csv": three}, "chain-1.csv cannot be used: it ends too early"},
-		"empty":             {map[string]string{"chain-1.csv": ""}, "chain-1.csv cannot be used: it ends too early"},
-		"not ours":          {map[string]string{"chain-1.csv": "a,b\n1,2\n"}, "chain-1.csv cannot be used: it has no header"},
+		"truncated":         {map[string]string{"chain-1.csv": one[:800], "chain-2.csv": two, "chain-3.csv": three}, "chain-1.csv cannot be used: the file ends too early"},
+		"empty":             {map[string]string{"chain-1.csv": ""}, "chain-1.csv cannot be used: the file ends too early"},
+		"not ours":          {map[string]string{"chain-1.csv": "a,b\n1,2\n"}, "chain-1.csv cannot be used: the file has no header"},
 		"of another maker":  {map[string]string{"chain-1.csv": "# stan = 2\na,b\n1,2\n"}, "want format = probode-draws-1"},
-		"under a wrong one": {map[string]string{"chain-1.csv": two, "chain-2.csv": two, "chain-3.csv": three}, "holds chain 2 of 3"},
-		"one too many":      {map[string]string{"chain-4.csv": one}, "holds chain 1 of 3"},
+		"under a wrong one": {map[string]string{"chain-1.csv": two, "chain-2.csv": two, "chain-3.csv": three}, "contains chain 2 of 3"},
+		"one too many":      {map[string]string{"chain-4.csv": one}, "contains chain 1 of 3"},
 	} {
 		dir := t.TempDir()
 		fill(t, dir, c.files)
@@ -711,7 +711,7 @@ func TestReadAndMergeRefuse(t *testing.T) {
 	if _, err := Read(a); err != nil {
 		t.Error(err)
 	}
-	if err := Merge(filepath.Join(t.TempDir(), "all"), a, b); err == nil || !strings.Contains(err.Error(), "are the same chain with different draws") {
+	if err := Merge(filepath.Join(t.TempDir(), "all"), a, b); err == nil || !strings.Contains(err.Error(), "contain the same chain, but with different draws") {
 		t.Errorf("error %v for a chain with other draws", err)
 	}
 }

@@ -99,12 +99,12 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 	content, comment := bytes.CutPrefix(bytes.TrimSuffix(line, []byte("\n")), []byte("# "))
 	if sum, ok := bytes.CutPrefix(content, []byte("checksum = ")); ok && comment && whole {
 		if t.sealed {
-			return errors.New("it has two checksums")
+			return errors.New("the file has two checksums")
 		}
 		t.sealed = true
 		t.sum, err = strconv.ParseUint(string(sum), 16, 64)
 		if err != nil || fmt.Sprintf("%016x", t.sum) != string(sum) {
-			return fmt.Errorf("its checksum is %q, want 16 hexadecimal digits", text.Clip(string(sum)))
+			return fmt.Errorf("the checksum of the file is %q, want 16 hexadecimal digits", text.Clip(string(sum)))
 		}
 		return nil
 	}
@@ -161,10 +161,10 @@ func checkFormat(key, value string) error {
 	v, ok := strings.CutPrefix(value, formatPrefix)
 	n, err := strconv.Atoi(v)
 	if key != "format" || !ok || err != nil {
-		return fmt.Errorf("its first line is %q, want format = %s%d", text.Clip(key+" = "+value), formatPrefix, formatVersion)
+		return fmt.Errorf("the first line of the file is %q, want format = %s%d", text.Clip(key+" = "+value), formatPrefix, formatVersion)
 	}
 	if n != formatVersion {
-		return fmt.Errorf("its format has version %d, and this program reads version %d", n, formatVersion)
+		return fmt.Errorf("the file has version %d of the format, but this program reads version %d", n, formatVersion)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func checkFormat(key, value string) error {
 // The method interpret() reads the numbers in the header.
 func (t *table) interpret() error {
 	if len(t.header) == 0 {
-		return fmt.Errorf("it has no header, want format = %s%d in the first line", formatPrefix, formatVersion)
+		return fmt.Errorf("the file has no header, want format = %s%d in the first line", formatPrefix, formatVersion)
 	}
 	var samples, thin int
 	for _, n := range []struct {
@@ -194,7 +194,7 @@ func (t *table) interpret() error {
 	t.samples = int64(samples)
 	t.draws = samples / thin
 	if t.stats > len(t.columns) || t.params > len(t.columns)-t.stats { // the sum may be beyond an int
-		return fmt.Errorf("it has %d columns, want at least %d and %d", len(t.columns), t.stats, t.params)
+		return fmt.Errorf("the file has %d columns, want at least %d and %d", len(t.columns), t.stats, t.params)
 	}
 	t.names = slices.Clone(t.columns)
 	for _, f := range t.header {
@@ -214,11 +214,11 @@ func (t *table) interpret() error {
 func (t *table) check() error {
 	switch {
 	case t.columns == nil || !t.sealed:
-		return errors.New("it ends too early")
+		return errors.New("the file ends too early")
 	case t.sum != t.crc:
-		return fmt.Errorf("its checksum is %016x and should be %016x", t.crc, t.sum)
+		return fmt.Errorf("the checksum of the file is %016x and should be %016x", t.crc, t.sum)
 	case t.rows != t.draws:
-		return fmt.Errorf("it has %d draws, want %d", t.rows, t.draws)
+		return fmt.Errorf("the file has %d draws, want %d", t.rows, t.draws)
 	}
 	keys, values := counts(&t.burnIn, &t.after)
 	for i, key := range keys {
@@ -297,13 +297,13 @@ func begun(f *os.File, partPath, statePath string) error {
 			return nil
 		}
 		if err == nil {
-			err = errors.New("it has no header")
+			err = errors.New("the file has no header")
 		}
 		return foreign(err.Error())
 	case err != nil:
 		return foreign(err.Error())
 	case t.body() > 0:
-		return fmt.Errorf("%s, which belongs next to %s, is missing: the chain cannot be resumed; remove what is left of both to begin the chain again", statePath, partPath)
+		return fmt.Errorf("%s, which belongs in the same folder as %s, is missing: the chain cannot be resumed; remove the latter file to begin the chain again", statePath, partPath)
 	}
 	return nil
 }

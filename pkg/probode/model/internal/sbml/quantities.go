@@ -187,7 +187,7 @@ func (s *reader) speciesState(e *tree.Element) {
 			s.Failf(rule.Line, "a rate rule sets the species %s, which reactions change", id)
 		}
 		if !amountOnly && s.jumped[comp] {
-			s.Refuse(rule.Line, "event that changes a compartment", "species %s in it has a rate rule", id)
+			s.Refuse(rule.Line, "event that changes a compartment", "species %s in this compartment has a rate rule", id)
 		}
 		s.state(equations.State{ID: id, Name: e.Get("name"), Init: init, Rate: s.mathOf(rule, nil), Where: at})
 		return

@@ -235,10 +235,10 @@ func (s *reader) entity(id string) *tree.Element {
 func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {
 	id := e.Get(attr)
 	if s.entity(id) == nil {
-		s.Failf(e.Line, "found a %s of %q, which is not a compartment, species or parameter", e.Name, id)
+		s.Failf(e.Line, "found a %s for %q, which is not a compartment, species or parameter", e.Name, id)
 	}
 	if first := into[id]; first != nil {
-		s.Failf(e.Line, "found a second %s of %s: the first is on line %d", e.Name, id, first.Line)
+		s.Failf(e.Line, "found a second %s for %s: the first is on line %d", e.Name, id, first.Line)
 	}
 	if attr == "variable" {
 		s.changeable(e.Line, "a rule", id)

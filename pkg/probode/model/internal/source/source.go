@@ -89,7 +89,7 @@ func Dir(dir string, outside bool) *Files {
 	return f
 }
 
-var errOutside = errors.New("it is outside the folder of the file that names it: want it inside, or the flag -outside")
+var errOutside = errors.New("the file is outside the folder of the file that names it: move it into this folder, or set the flag -outside")
 
 // The function inside() reports whether the file with the given name is in the folder,
 // after all links are followed.
@@ -188,7 +188,7 @@ func (s *File) Warnf(line int, format string, args ...any) {
 
 func (s *File) fault(line int, feature, msg string) *Error {
 	if s.quiet {
-		feature, msg = "", "its contents are not what is required by the file that names it"
+		feature, msg = "", "this file does not contain what the file that names it requires"
 	}
 	if line > 0 {
 		line += s.above

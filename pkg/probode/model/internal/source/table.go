@@ -136,11 +136,11 @@ func (t *Table) Has(column string) bool {
 func (t *Table) Need(columns ...string) {
 	for _, c := range columns {
 		if !t.Has(c) {
-			has := "it has " + strings.Join(t.Columns, ", ")
+			has := "the table has " + strings.Join(t.Columns, ", ")
 			if len(t.Columns) == 1 && strings.Contains(has, ";") {
 				has += ", which seem to be separated by semicolons: want commas or tabs"
 			}
-			t.Failf(1, "there is no column %s: want %s: %s", c, strings.Join(columns, ", "), has)
+			t.Failf(1, "there is no column %s: want %s, but %s", c, strings.Join(columns, ", "), has)
 		}
 	}
 }
@@ -205,7 +205,7 @@ func (t *Table) ExtraColumns(known ...string) {
 	}
 	for _, c := range t.Columns {
 		if !is[c] {
-			t.Warnf(1, "column %s is not in PEtab and is ignored", c)
+			t.Warnf(1, "column %s is not part of PEtab and is ignored", c)
 		}
 	}
 }

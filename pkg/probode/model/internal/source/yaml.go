@@ -75,7 +75,7 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 		case "!!null":
 			n.Null = true
 		default:
-			s.Failf(y.Line, "tag %s: want a word or a number", y.ShortTag())
+			s.Failf(y.Line, "the tag %s is not supported: want a word or a number", y.ShortTag())
 		}
 	case yaml.SequenceNode:
 		for _, c := range y.Content {
