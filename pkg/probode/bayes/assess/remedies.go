@@ -231,9 +231,9 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 		b, r := s.errors(j.threshold, decisive)
 		least = math.Max(least, math.Max(bias-b, ratio-r))
 		most = math.Max(most, math.Max(bias+b, ratio+r))
+		size = math.Max(size, math.Max(bias, ratio))
 	}
-	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)
-	return least, most, s.size(j.threshold)
+	return least, most, size
 }
 
 // The function unmeasured() returns the remedy that consists of reweighting the draws

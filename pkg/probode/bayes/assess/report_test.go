@@ -152,3 +152,17 @@ func TestSpreads(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// The size of the worst effect lies between its limits, also if the largest effect is not
+// among those that decide the verdict, because it has a large error.
+func TestSpan(t *testing.T) {
+	j := &judge{threshold: 0.1}
+	inf := &Inference{Verdict: Matters, Effects: []Effect{
+		{Median: Shift{Bias: 0.5, BiasSE: 0.05, Ratio: 1}, Verdict: Undecided},
+		{Median: Shift{Bias: 0.25, BiasSE: 0.01, Ratio: 1}, Verdict: Matters},
+		{Median: Shift{Bias: 0.01, BiasSE: 0.001, Ratio: 1}, Verdict: Negligible}}}
+	least, most, size := j.span(inf)
+	if !(least <= size && size <= most) || math.Abs(size-5) > 1e-9 {
+		t.Errorf("size %g in [%g, %g]: want 5", size, least, most)
+	}
+}
