@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
@@ -152,6 +153,11 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 			return Tempering{}, fmt.Sprintf("draws from the prior show that regions far from the modes found hold about %.2g times the mass of these modes", far), ctx.Err()
 		}
 	}
+	if share >= nearlyNormal && 1 < d && d <= fewParameters && len(several) == 1 {
+		if k := heavyTail(e, best); k >= 0 {
+			return Tempering{}, fmt.Sprintf("the tails of %s are much heavier than those of a Gaussian distribution", text.Printable(q.Params[k].Name)), ctx.Err()
+		}
+	}
 	if ctx.Err() != nil {
 		return nil, "", ctx.Err()
 	}
@@ -241,6 +247,39 @@ func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 		}
 	}
 	return far
+}
+
+// The function heavyTail() returns a parameter whose profile, the maximum of the log
+// density over all other parameters, falls much more slowly than that of the Gaussian
+// approximation at the mode m, or −1 if there is none. A random walk explores such tails
+// slowly, and no diagnostic of its draws shows it.
+func heavyTail(e *bayes.Density, m *bayes.Mode) int {
+	const (
+		far   = 4.0 // standard deviations
+		share = 0.5 // of the drop of a Gaussian density
+		most  = 10  // steps of a climb
+	)
+	d := e.Dim()
+	f := shape.NewSurface(e)
+	for k := range d {
+		sd := math.Sqrt(m.Cov.At(k, k))
+		for _, side := range []float64{-far, far} {
+			a := shape.Ascent{Point: shape.Point{X: slices.Clone(m.U)}, Tolerance: 0.1}
+			for i := range d {
+				a.X[i] += side * m.Cov.At(i, k) / sd // the profile of the approximation
+				a.Low, a.High = append(a.Low, math.Inf(-1)), append(a.High, math.Inf(1))
+				a.Unit = append(a.Unit, math.Sqrt(m.Cov.At(i, i)))
+			}
+			a.Low[k], a.High[k] = a.X[k], a.X[k]
+			for a.Value = f.Value(a.X); !a.Done && a.Steps < most && !math.IsInf(a.Value, -1); {
+				a.Step(f)
+			}
+			if m.LogP-a.Value < share*far*far/2 {
+				return k
+			}
+		}
+	}
+	return -1
 }
 
 // The function around() sets u to a draw from the normal distribution around a mode,

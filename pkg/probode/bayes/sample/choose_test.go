@@ -103,6 +103,52 @@ func TestChooseNUTS(t *testing.T) {
 	}
 }
 
+// After a few half-lives nothing is left, however large k is, so large values of k are only
+// three standard deviations of the data away, and the half-Cauchy prior falls slowly. Draws
+// from a t distribution around the mode still look as if the posterior were nearly Gaussian,
+// but the profile of k shows its tail. The share of draws with k > 8 has the value that
+// quadrature gives to within 4 standard errors: a false alarm in 6e-5.
+func TestChooseHeavyTail(t *testing.T) {
+	p := decays(2)
+	p.Params[0].Prior = bayes.Truncated{Of: distuv.StudentsT{Mu: 0, Sigma: 2, Nu: 1}, Min: 0, Max: math.Inf(1)}
+	p.Experiments[0].Data.Y = [][]float64{{0.15}, {0.02}}
+	p.Experiments[0].Errors = []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}
+	s := mcmc.Settings{Chains: 4, Draws: 1000, Seed: 1}
+	plan, err := sample.Choose(context.Background(), p, nil, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(plan.Why, "tempering, because the tails of k1 are much heavier than those of a Gaussian distribution") {
+		t.Errorf("the reason is %q", plan.Why)
+	}
+	s.Start = plan.Start
+	chains, err := sample.Run(context.Background(), plan.Posterior, plan.Sampler, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum, far float64
+	for u := -6.; u < 16; u += 0.001 { // u = log k
+		k := math.Exp(u)
+		a, b := 0.15-math.Exp(-k/2), 0.02-math.Exp(-k)
+		w := k / (1 + k*k/4) * math.Exp(-200*(a*a+b*b))
+		if sum += w; k > 8 {
+			far += w
+		}
+	}
+	beyond := chains.Parameter(0)
+	for _, x := range beyond {
+		for i, k := range x {
+			if x[i] = 0; k > 8 {
+				x[i] = 1
+			}
+		}
+	}
+	mean, se := stat.Mean(slices.Concat(beyond...), nil), diag.MCSEMean(beyond)
+	if z := (mean - far/sum) / se; !(math.Abs(z) < 4) {
+		t.Errorf("the share of k1 above 8 is %.4f, want %.4f: %.1f standard errors", mean, far/sum, z)
+	}
+}
+
 // No search for modes sees a plateau. Here the likelihood is a narrow peak, which is nearly
 // Gaussian, on a plateau whose height is e⁻⁶ times that of the peak. Because it is wide, the
 // plateau holds the share of the mass that quadrature gives. Draws from the prior show it, so
