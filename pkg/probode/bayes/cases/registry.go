@@ -16,7 +16,8 @@ var files embed.FS
 type Case struct {
 	Name string // such as "lynx-hare"
 
-	// Time and Columns name the columns of the data.
+	// Time and Columns are the names of the columns of the data: the column of times, and
+	// the columns of observations.
 	Time    string
 	Columns []string
 

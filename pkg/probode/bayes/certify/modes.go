@@ -17,8 +17,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Certificates are computed at modes of the reference's posterior. From each mode that a
-// search with either setup finds, a climb leads to a mode of the reference's posterior.
+// Certificates are computed at modes of the reference posterior. From each mode that a
+// search with either setup finds, a climb leads to a mode of the reference posterior.
 
 // A Certifier holds the modes of a reference posterior, at which it compares setups
 // with the reference.
@@ -37,7 +37,7 @@ type Certifier struct {
 	found    [][]float64 // modes that a search with the reference has found
 }
 
-// An anchor is a mode of the reference's posterior and the expansion at this mode; the
+// An anchor is a mode of the reference posterior and the expansion at this mode; the
 // field at is nil if the expansion failed.
 type anchor struct {
 	AtMode
@@ -136,7 +136,7 @@ func heavy(all *bayes.Modes) (out [][]float64) {
 	return out
 }
 
-// AddMode climbs from a point to a mode of the reference's posterior, and adds this mode
+// AddMode climbs from a point to a mode of the reference posterior, and adds this mode
 // to c unless it is already there.
 func (c *Certifier) AddMode(from []float64) {
 	m := c.reach(from)

@@ -16,7 +16,7 @@ type Settings struct {
 	// Reference is the more accurate Setup; its zero value means reference.Accurate.
 	Reference probode.Setup
 
-	// Modes are points from which the search climbs to modes of the reference's
+	// Modes are points from which the search climbs to modes of the reference
 	// posterior, each with a value for every parameter. Nil means the modes that
 	// modes.Find finds with the compared Setup and with the reference.
 	Modes [][]float64
