@@ -10,15 +10,16 @@ import (
 )
 
 // D does not take into account that two setups also differ in the derivatives of their
-// expected values. Together with the residuals of the data, the difference m' − m moves
-// the mode by
+// expected values. In combination with the residuals of the data, the difference m′ − m
+// between the expected values moves the mode by an additional
 //
 //	C (∂(m' − m)/∂u)ᵀ s,   s = ∂ log p(y | m)/∂m.
 //
-// Averaged over data sets, this shift is zero. For data that the model explains, its size
-// is about D times the relative error of the derivatives. If the model does not explain
-// the data, this shift can be larger than all others. This happens, for example, if the
-// model omits effects and its assumed errors are too small to account for them.
+// Averaged over data sets, this shift is zero. If the model explains the data, the size
+// of this shift is about D times the relative error of the derivatives. If the model does
+// not explain the data, this shift can be larger than the first-order shift. This
+// happens, for example, if the model omits effects and its assumed errors are too small
+// to account for them.
 
 // The function misfits() reports whether the data are farther from the expected values of
 // the reference than their errors allow: whether χ² is more than four standard deviations
@@ -35,8 +36,8 @@ func (l *expansion) misfits() bool {
 }
 
 // The method pull() evaluates the slope of the log posterior of x at l, a mode of the
-// reference. It returns the largest shift, in standard deviations, that this slope causes
-// in addition to the first-order shift.
+// reference. It returns the largest shift of a parameter, in standard deviations, that
+// this slope causes in addition to the first-order shift.
 func (l *expansion) pull(x *evaluator) (most float64, err error) {
 	expected, _, err := x.at(l.theta)
 	if err != nil {

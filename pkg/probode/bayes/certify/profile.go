@@ -15,8 +15,8 @@ import (
 // A Profile holds the log likelihoods under several setups as functions of one parameter,
 // with the other parameters fixed. If error control chooses the steps anew at every θ,
 // the log likelihood jumps wherever a step changes from accepted to rejected. The size of
-// a jump depends on the tolerance. A chain or an optimiser can get trapped between two
-// jumps.
+// a jump depends on the tolerance. A Markov chain or an optimiser can get trapped between
+// two jumps.
 type Profile struct {
 	Param  string
 	X      []float64
@@ -27,7 +27,7 @@ type Profile struct {
 }
 
 // NewProfile computes a Profile along the named parameter at n points from lo to hi;
-// theta gives the other parameters.
+// theta holds the values of the other parameters.
 func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, theta []float64, name string, lo, hi float64, n int) (*Profile, error) {
 	if ctx == nil || p == nil {
 		return nil, errors.New("certify: the context or the Posterior is nil")
@@ -73,9 +73,10 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 	return out, nil
 }
 
-// Profile returns the Profile of the setups and the reference through the first mode. It
-// runs along the parameter that the first setup shifts most. It returns nil if no mode
-// was reached or if a setup fails.
+// Profile returns the Profile of the log likelihood through the first mode, for the given
+// setups and for the reference. The Profile varies the parameter that the first setup
+// shifts most. The method returns nil if no mode was reached, or if a setup cannot be
+// used with the model.
 func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	modes := c.reached()
 	if len(modes) == 0 {
@@ -104,6 +105,6 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	return p
 }
 
-// profileWidth is half the width of a Profile, in standard deviations. It is roughly the
-// distance that a sampler moves in one iteration.
+// profileWidth is half the width of a Profile, in standard deviations. This is roughly
+// the distance that a sampler moves in one iteration.
 const profileWidth = 0.5
