@@ -74,10 +74,10 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 // e, the part of δ that remains after the other parameters have moved. Their score
 // changes by
 //
-//	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu,
+//	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu.
 //
-// which for Gaussian errors with residuals r is (2/σ³) Σ (−rᵢeᵢ + eᵢ²/2). If C already
-// includes the terms of first order in GΔu, they are subtracted here.
+// For Gaussian errors with residuals r, this change is (2/σ³) Σ (−rᵢeᵢ + eᵢ²/2). If C
+// already includes the terms of first order in GΔu, they are subtracted here.
 func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)
 	through := mat.VecDenseCopyOf(score) // the part due to the expected data
