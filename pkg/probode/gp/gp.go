@@ -153,8 +153,8 @@ func (l cholesky) forward(v []float64) {
 	}
 }
 
-// A stepper holds the data that both methods store for a segment: the initial state and
-// one vector for each grid point.
+// The type stepper holds the data that both solvers store for a segment: the initial
+// state and one vector for each grid point.
 type stepper struct {
 	p      *probode.Problem
 	g      *probode.Grid
@@ -215,8 +215,8 @@ func (s *stepper) h() float64 {
 	return (t[s.to] - t[s.from]) / float64(s.to-s.from)
 }
 
-// The method mean() sets dst to the first state plus h times the weighted sum of the
-// rows.
+// The method mean() sets dst to the first state of the segment plus h times the weighted
+// sum of the rows.
 func (s *stepper) mean(dst, weights []float64) {
 	copy(dst, s.first)
 	h := s.h()

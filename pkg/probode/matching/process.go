@@ -20,7 +20,7 @@ type Settings struct {
 	Kernels []Kernel
 
 	// Between is the number of additional points, between consecutive observation times,
-	// at which x′ is matched with f.
+	// at which the derivative x′ is matched with f.
 	Between int
 
 	// Mismatch is the variance γ that is allowed for x′ − f in addition to the
@@ -226,8 +226,8 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 	return q.Clone(), nil
 }
 
-// A component holds the matrices for one component of the state: x = mean + root ξ, and
-// the residual is scaled f − slope ξ, where mean, root, scaled and slope are the fields.
+// A component holds the matrices for one component of the state: the values of the
+// component are mean + root ξ, and its residuals are scaled f − slope ξ.
 type component struct {
 	mean                float64
 	root, slope, scaled *mat.Dense
@@ -256,7 +256,7 @@ func (q *path) Clone() probode.Path {
 func (q *path) NoiseLen() int { return len(q.x) }
 func (q *path) Work() int     { return len(q.times) }
 
-// The method normals() returns the part of ξ that belongs to component k.
+// The method normals() returns the elements of ξ that belong to component k.
 func (q *path) normals(xi []float64, k int) *mat.VecDense {
 	n := len(q.times)
 	return mat.NewVecDense(n, xi[k*n:(k+1)*n])

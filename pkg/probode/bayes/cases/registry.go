@@ -12,7 +12,7 @@ import (
 //go:embed data
 var files embed.FS
 
-// A Case is a complete model with its data.
+// A Case is a complete model together with its data.
 type Case struct {
 	Name string // such as "lynx-hare"
 
@@ -21,7 +21,7 @@ type Case struct {
 	Time    string
 	Columns []string
 
-	// Model returns the model for the given data.
+	// Model returns the posterior of the model for the given data.
 	Model func(*bayes.Data) *bayes.Posterior
 
 	file string

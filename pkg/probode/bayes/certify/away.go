@@ -46,7 +46,7 @@ const (
 	nothing    = -30 // a draw with less than e⁻³⁰ of the mass does not move a mean
 )
 
-// A look is a comparison of two setups away from a mode.
+// The type look holds the data for a comparison of two setups away from a mode.
 type look struct {
 	fine, coarse *evaluator
 	lent         *evaluator // evaluator of shape.Lender; nil if the reference is not an accurate solver
@@ -89,7 +89,8 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	for i, q := range k.params {
 		k.z[i] = score(q.Prior, l.theta[i])
 		scale[i] = l.dtheta[i] * math.Exp(q.Prior.LogProb(l.theta[i])-distuv.UnitNormal.LogProb(k.z[i]))
-		// If the mode is too far out in the tail of the prior, its score is not usable.
+		// If the mode is too far out in the tail of the prior, the normal score of the
+		// mode cannot be used.
 		if !(math.Abs(k.z[i]) < outermost && scale[i] != 0) || math.IsInf(scale[i], 0) || math.IsNaN(scale[i]) {
 			k.free[i], k.z[i], scale[i] = true, l.X[i], 1
 		}
@@ -121,8 +122,8 @@ func score(d bayes.Distribution, x float64) float64 {
 // The function quantile() is the inverse of score().
 func quantile(d bayes.Distribution, z float64) float64 { return d.Quantile(distuv.UnitNormal.CDF(z)) }
 
-// The method place() returns the parameters at the scores z, and the log density of the
-// prior there.
+// The method place() returns the parameters whose normal scores are z, and the log
+// density of the prior of these scores.
 func (k *look) place(z []float64) (theta []float64, prior float64) {
 	theta, slopes := make([]float64, len(z)), make([]float64, len(z))
 	u := slices.Clone(k.at.X)
@@ -146,10 +147,10 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 
 // The method probe() solves the equations with both setups at the point that is t
 // standard deviations from the mode in the given direction. As in a sampler, the density
-// under a setup is zero where that setup fails. So the failure of one setup matters only
-// where the density under the other setup is not negligible. Where the exact solution
-// itself does not exist, for example because it grows without bound in finite time, both
-// setups fail, and this does not affect the comparison.
+// under a setup is zero where that setup fails. Therefore the failure of one setup
+// matters only where the density under the other setup is not negligible. Where the exact
+// solution itself does not exist, for example because it grows without bound in finite
+// time, both setups fail, and this does not affect the comparison.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -229,7 +230,7 @@ func (k *look) diagonal(w []float64) line {
 
 // The method away() returns the largest shift, in standard deviations, that is found for
 // any of the given parameters on one of the lines or from the draws. The result where is
-// the point at which the densities differ most on that line or among the draws.
+// the point of that line, or the draw, at which the densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {
@@ -267,9 +268,9 @@ func (k *look) away(params []int) (shift float64, where probe) {
 }
 
 // The method draws() returns the largest difference between the means of the two
-// densities, in standard deviations. Each mean is taken over a stratified sample from the
-// prior; the mode is added to this sample as a point with the mass of its Gaussian
-// approximation.
+// densities, in standard deviations. Each mean is a weighted mean over a stratified
+// sample from the prior; the mode is added to this sample as a point with the mass of its
+// Gaussian approximation.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky

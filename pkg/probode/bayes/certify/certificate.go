@@ -28,9 +28,10 @@ import "github.com/probode/probode/pkg/probode"
 //
 // The product of the solver's error in G and the residuals of the data also moves the
 // mode. This additional shift averages to zero over data sets, and is included in the
-// bound only if the data are farther from the model than their errors allow.
+// bound only if the data are farther from the model than their assumed errors can
+// explain.
 //
-// All of these quantities are computed at the mode. Away from the mode, the two setups
+// The quantities D and Δu are computed at the mode. Away from the mode, the two setups
 // are compared along lines and at draws from the prior. If the difference between the
 // means of the two densities is clearly larger than the bound computed at the mode, this
 // difference replaces the bound.
@@ -39,9 +40,9 @@ import "github.com/probode/probode/pkg/probode"
 // distance is 2Φ(D/2) − 1, and the Kullback–Leibler divergence is D²/2; both formulas are
 // exact for Gaussian errors.
 //
-// A Certificate bounds shifts, but not changes in width, and says nothing about modes
-// other than those that were checked. If D is above ½, the shift can no longer be taken
-// as linear in the solver's error, and nothing is certified.
+// A Certificate bounds shifts, but not changes in width, and applies only to the modes
+// that were checked. If D is above ½, the shift can no longer be taken as linear in the
+// solver's error, and nothing is certified.
 type Certificate struct {
 	Setup, Reference string   // how the equations were solved, in words
 	Names            []string // names of all parameters, as in Theta
@@ -64,7 +65,8 @@ type AtMode struct {
 
 	// Moved is the largest difference between From and Theta in any parameter, in
 	// standard deviations. If Moved is below 5, the solver's error is assumed to have
-	// moved the mode. Otherwise the reference is assumed to have no mode near From.
+	// moved the mode. Otherwise the reference posterior is assumed to have no mode near
+	// From.
 	Moved float64
 
 	D     float64
@@ -111,7 +113,8 @@ const (
 	// limitD is the value of D above which nothing is certified.
 	limitD = 0.5
 	// The constant vanished is a distance in standard deviations. If a climb covers this
-	// distance or more, the reference is taken to have no mode where the climb began.
+	// distance or more, the reference posterior is taken to have no mode near the point
+	// at which the climb began.
 	vanished = 5
 	// If D is below noDifference, two setups are taken to differ only by rounding errors.
 	noDifference = 1e-12
@@ -124,7 +127,7 @@ const (
 	minor = 0.01
 )
 
-// A verdict says whether a mode is certified, and if not, why.
+// A verdict says whether a mode is certified and, if it is not, gives the reason.
 type verdict int
 
 // The verdicts are listed in order of decreasing severity.
@@ -175,8 +178,8 @@ func (c *Certificate) Worst(threshold float64) int {
 
 // Certified reports whether every parameter is certified to move by less than threshold
 // standard deviations at each of the modes. This requires that at each mode the bound is
-// below the threshold, D is at most ½, OwnD, the error of the reference, is at most a
-// tenth of the threshold, and the reference has a mode where the climb began.
+// below the threshold, D is at most ½, OwnD is at most a tenth of the threshold, and the
+// reference posterior has a mode near the point at which the climb began.
 func (c *Certificate) Certified(threshold float64) bool {
 	return len(c.Modes) > 0 && c.Modes[c.Worst(threshold)].verdict(threshold) == certified
 }

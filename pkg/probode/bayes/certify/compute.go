@@ -24,8 +24,8 @@ func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate
 }
 
 // Seconds returns the time, in seconds, that it takes to solve the equations once at the
-// first mode. It is the median of five measurements. Seconds returns NaN if the equations
-// cannot be solved.
+// first mode. The result is the median of five measurements. Seconds returns NaN if the
+// equations cannot be solved.
 func (c *Certifier) Seconds(s probode.Setup) float64 {
 	x, err := newEvaluator(c.ctx, c.p, s)
 	if err != nil {
@@ -127,10 +127,10 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	return nil
 }
 
-// The function suspect() checks a mode at which both setups predict the same data: either
-// both are exact, or both have stepped over the same pulse. It compares the reference
-// with a solution computed with many equal steps, and returns an error if no parameter
-// affects the expected data.
+// The function suspect() checks a mode at which both setups predict the same data. The
+// reason may be that both are exact, or that both have stepped over the same pulse. The
+// function compares the reference with a solution computed with many equal steps, and
+// returns an error if no parameter affects the expected data.
 func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {

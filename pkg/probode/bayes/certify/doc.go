@@ -1,4 +1,5 @@
-// Package certify bounds the effect of a solver's error on a posterior, without sampling.
+// Package certify computes bounds on the effect of a solver's error on a posterior,
+// without sampling.
 //
 // Run and Each compare setups with an accurate reference at the modes of the posterior. A
 // Certificate gives the first-order shift of each parameter, in standard deviations of

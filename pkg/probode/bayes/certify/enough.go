@@ -20,7 +20,7 @@ type EnoughSettings struct {
 	// deviations of the Gaussian approximation at the mode; zero means 0.1.
 	Threshold float64
 
-	// Strict requires that not only the shifts but also D be below the threshold.
+	// If Strict is true, D must also be below the threshold, as the shifts must.
 	Strict bool
 
 	// Number is the number of draws from the Gaussian approximations at the modes of the
@@ -75,9 +75,10 @@ type Level struct {
 //
 // The search starts with a step size of one fifth of the shortest time span, or with a
 // tolerance of 0.1. The search then repeatedly divides the step size by 2, or the
-// tolerance by √10. The error need not decrease steadily, so the search stops only when
-// three successive step sizes or tolerances are small enough. It then tries values
-// between the largest of these three and the smallest value that was too large.
+// tolerance by √10. The error need not decrease steadily with the step size or tolerance,
+// so the search stops only when three successive step sizes or tolerances are small
+// enough. It then tries values between the largest of these three and the smallest value
+// that was too large.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
 		panic(fmt.Sprintf("certify: EnoughSettings.Threshold is %g and EnoughSettings.Number is %d: want numbers ≥ 0", s.Threshold, s.Number))
@@ -103,8 +104,8 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 	return t.search()
 }
 
-// Enough does the same as LargestEnough, but at the modes of c and for several setups. It
-// compares all setups at the same draws.
+// Enough does the same as LargestEnough, but at the modes of c and for several setups.
+// All setups are compared at the same draws.
 func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough, error) {
 	shared, err := c.trials(s)
 	if err != nil {
@@ -214,8 +215,8 @@ func (t *trials) tooLarge() float64 {
 	return size
 }
 
-// The method passed() returns the levels whose size is below tooLarge(), in decreasing
-// order.
+// The method passed() returns the levels whose size is below tooLarge(), in order of
+// decreasing size.
 func (t *trials) passed() (list []*Level) {
 	below := t.tooLarge()
 	for _, l := range t.levels {

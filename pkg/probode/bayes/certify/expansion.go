@@ -13,10 +13,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// An expansion approximates a posterior near a point θ by a Gaussian with covariance C.
-// In this approximation, the expected values m of the data are linear in the parameters
-// u, and the errors of the data are Gaussian with the Fisher information W of the
-// likelihood:
+// An expansion is an approximation to a posterior near a point θ by a Gaussian with
+// covariance C. In this approximation, the expected values m of the data are linear in
+// the parameters u, and the errors of the data are Gaussian with the Fisher information W
+// of the likelihood:
 //
 //	C⁻¹ = Gᵀ W G + information on the likelihood's own parameters + precision of the prior,
 //
@@ -77,8 +77,8 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	l.data = x.surface.Data()
 	x.density.Slopes(l.dtheta, u)
 	for k := range d {
-		// A coordinate that neither the data nor the prior determines gets the standard
-		// deviation 100.
+		// Adding 1e-4 gives a standard deviation of 100 to a coordinate that neither the
+		// data nor the prior determines.
 		l.Information.SetSym(k, k, l.Information.At(k, k)+1e-4)
 		if l.U != nil {
 			l.Curvature.SetSym(k, k, l.Curvature.At(k, k)+1e-4)
@@ -104,7 +104,7 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 
 var errNoDerivatives = errors.New("certify: the derivatives of the posterior are not known at this point, because the equations could not be solved at nearby points")
 
-// ownParams returns the indices of the parameters that belong to likelihoods, such as σ.
+// ownParams returns the indices of the parameters, such as σ, that belong to likelihoods.
 func ownParams(p *bayes.Posterior) (own []int) {
 	for k, q := range p.Params {
 		if slices.ContainsFunc(p.Experiments, func(x bayes.Experiment) bool {
@@ -142,8 +142,8 @@ func (l *expansion) average() {
 // p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. Averaged over data sets, these derivatives are zero. At a
 // mode they describe how the balance between the data and the prior depends on σ: if σ
 // grows, the prior pulls the other parameters farther from the values that the data
-// favour. For data with kinks, some of these derivatives jump at a mode. For such data,
-// cross() replaces these derivatives by their average, which is zero.
+// favour. For data with kinks, some of these derivatives jump at a mode, so cross()
+// replaces them by their average, which is zero.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)

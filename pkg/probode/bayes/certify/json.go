@@ -20,8 +20,7 @@ type Certificates struct {
 // meaning.
 const jsonVersion = 1
 
-// WriteJSON writes the certificates in the machine-readable form that docs/json.md
-// describes.
+// WriteJSON writes the certificates in the JSON format that docs/json.md describes.
 func (c Certificates) WriteJSON(w io.Writer) error {
 	type object = jsonfile.Object
 	reference, enough := "", any(nil)

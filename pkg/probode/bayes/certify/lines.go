@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// The density is negligible at points where the log density is below its value at the
-// mode by at least this much.
+// The density at a point is taken to be negligible if the log density is below its value
+// at the mode by the constant fallen or more.
 const fallen = 8
 
 // A probe is a point on a line through a mode, t standard deviations from the mode,
 // together with the log densities under both setups relative to their values at the mode.
-// A log density is −∞ if the equations cannot be solved.
+// The log density under a setup is −∞ if that setup cannot solve the equations.
 type probe struct {
 	t            float64
 	theta        []float64
@@ -40,7 +40,8 @@ type line []probe
 // The method sort() sorts the points by t.
 func (l line) sort() { slices.SortFunc(l, func(a, b probe) int { return cmp.Compare(a.t, b.t) }) }
 
-// The method effect() returns the largest value of probe.effect at any point on the line.
+// The method effect() returns the largest value of probe.effect among the points on the
+// line.
 func (l line) effect() (most float64) {
 	for _, p := range l {
 		most = max(most, p.effect())
@@ -59,10 +60,11 @@ func (l line) worst() probe {
 	return slices.MaxFunc(from, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
 }
 
-// The function densities() returns both densities at t, which lies between the points a
-// and b. The log density of the reference is interpolated linearly in t², which is exact
-// for a Gaussian. The difference between the two log densities is interpolated linearly
-// in t. If a setup fails at a or at b, its density is taken to be zero between the two.
+// The function densities() returns the densities under both setups at t, a value between
+// those of the points a and b. The log density of the reference is interpolated linearly
+// in t², which is exact for a Gaussian. The difference between the two log densities is
+// interpolated linearly in t. If a setup fails at a or at b, the density under that setup
+// is taken to be zero between a and b.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {

@@ -46,7 +46,7 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 			lost++
 			continue
 		}
-		// Use the covariance at the nearest mode.
+		// The expansion at a draw uses the covariance at the nearest mode.
 		best := slices.MinFunc(modes, func(a, b *expansion) int {
 			if a.distance(l.X) < b.distance(l.X) {
 				return -1
@@ -87,7 +87,7 @@ func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 }
 
 // The method distance() returns the Euclidean distance between u and the mode, with each
-// coordinate in units of its standard deviation.
+// coordinate measured in units of its standard deviation.
 func (l *expansion) distance(u []float64) float64 {
 	var sum float64
 	for k, sd := range l.sd {

@@ -17,12 +17,12 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Certificates are computed at modes of the reference posterior. To reach them, a climb
-// starts from each mode that was found by a search with the compared setup or with the
-// reference.
+// Certificates are computed at modes of the reference posterior. These modes are reached
+// by climbs, which start from the modes that were found by searches with the compared
+// setup and with the reference.
 
-// A Certifier holds the modes of a reference posterior, at which it compares setups
-// with the reference.
+// A Certifier holds the modes of the reference posterior, and compares setups with the
+// reference at these modes.
 type Certifier struct {
 	ctx       context.Context
 	p         *bayes.Posterior
@@ -85,8 +85,7 @@ func (c *Certifier) Mode() []float64 {
 	return nil
 }
 
-// The method reached() returns the elements of c.modes at which a climb has reached a
-// mode.
+// The method reached() returns those elements of c.modes for which a mode was reached.
 func (c *Certifier) reached() (out []anchor) {
 	for _, m := range c.modes {
 		if m.at != nil && m.Found {
@@ -97,7 +96,7 @@ func (c *Certifier) reached() (out []anchor) {
 }
 
 // The method search() looks for modes of the posterior, first with a Setup and then with
-// the reference, and returns the modes found by both searches. A Setup without a mesh
+// the reference, and returns the modes found by either search. A Setup without a mesh
 // gets equal steps of a size that works for most problems. If the search with the Setup
 // fails, search() returns an error together with the modes found with the reference.
 func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, error) {

@@ -12,10 +12,10 @@ import (
 
 const (
 	// leastFall is the smallest acceptable fall of the log density along an axis, as a
-	// fraction of the fall that the information predicts.
+	// fraction of the fall that the information matrix predicts.
 	leastFall = 0.1
 	// steepestEdge is the largest permitted slope of the log density along a coordinate
-	// that expandNear leaves out.
+	// that expandNear leaves out of its test.
 	steepestEdge = 2
 	// If a change of one coordinate raises the log likelihood by more than muchLarger,
 	// the point is not near a mode. For one draw in seventy from a one-dimensional
@@ -23,15 +23,16 @@ const (
 	muchLarger = 3
 )
 
-// expandNear expands the posterior at u without a climb. The result near says whether u
-// is as near to a mode as a typical draw from the posterior. If g is the gradient of the
-// log density of a Gaussian with covariance C, then gᵀ C g, evaluated at draws from this
-// Gaussian, has a χ² distribution with one degree of freedom for each coordinate. A point
-// as near as a typical draw is near enough, because for a Gaussian posterior the computed
-// shift of the mode does not depend on the point of expansion.
+// expandNear expands the posterior at the point u itself, without a climb to a mode. The
+// result near says whether u is as near to a mode as a typical draw from the posterior.
+// If g is the gradient of the log density of a Gaussian with covariance C, then gᵀ C g,
+// evaluated at draws from this Gaussian, has a χ² distribution with one degree of freedom
+// for each coordinate. A point as near as a typical draw is near enough, because for a
+// Gaussian posterior the computed shift of the mode does not depend on the point of
+// expansion.
 //
-// At minima and at saddle points the gradient is zero, too, and the Fisher information is
-// positive. Therefore the density is also required to fall along each axis of the
+// At minima and at saddle points the gradient is zero, too, and the Fisher information
+// may be positive. Therefore the density is also required to fall along each axis of the
 // Gaussian.
 //
 // Coordinates whose standard deviation is above 1, which is about the width of a prior on
@@ -125,8 +126,8 @@ func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	return mean
 }
 
-// largerInside reports whether the likelihood becomes much larger if only coordinate k is
-// moved to the middle of its range.
+// largerInside reports whether the likelihood becomes much larger when coordinate k is
+// moved into the middle of its range and the other coordinates stay fixed.
 func (l *expansion) largerInside(k int) bool {
 	u, theta := slices.Clone(l.X), make([]float64, len(l.X))
 	here := l.x.logLikelihood(l.theta)

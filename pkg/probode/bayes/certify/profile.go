@@ -21,13 +21,13 @@ type Profile struct {
 	Param  string
 	X      []float64
 	Setups []string
-	// LogLikelihood has a row for each setup, with NaN where the equations could not
-	// be solved.
+	// LogLikelihood has one row for each setup. An element is NaN if the equations could
+	// not be solved.
 	LogLikelihood [][]float64
 }
 
-// NewProfile computes a Profile along the named parameter at n points from lo to hi;
-// theta holds the values of the other parameters.
+// NewProfile computes a Profile along the named parameter at n equally spaced points from
+// lo to hi; theta holds the values of the other parameters.
 func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, theta []float64, name string, lo, hi float64, n int) (*Profile, error) {
 	if ctx == nil || p == nil {
 		return nil, errors.New("certify: the context or the Posterior is nil")
@@ -88,8 +88,8 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 		if m, _, err := x.at(mode.theta); err == nil {
 			_, shift := mode.shift(m)
 			for _, k := range c.assessed {
-				// Parameters of the likelihood are left out: the equations do not depend
-				// on them.
+				// Parameters of the likelihood are left out, because the differential
+				// equations do not depend on them.
 				if s := math.Abs(shift[k]); s > most && !slices.Contains(mode.own, k) {
 					best, most = k, s
 				}

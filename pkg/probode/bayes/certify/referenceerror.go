@@ -18,11 +18,11 @@ import (
 // control may step over at any tolerance.
 
 const (
-	// ManySteps is the number of equal steps over the longest time span that are used for
-	// a solution with which the reference must agree. These steps detect every pulse of f
-	// that lasts for at least half a step.
+	// ManySteps is the number of equal steps over the longest time span in a solution
+	// with which the reference must agree. Such a solution detects every pulse of f that
+	// lasts for at least half a step.
 	ManySteps = 1 << 16
-	// manyRounded is the relative error that rounding may cause in ManySteps steps.
+	// manyRounded is the relative error that rounding may cause over ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52
 )
 

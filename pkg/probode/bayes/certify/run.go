@@ -17,8 +17,8 @@ type Settings struct {
 	Reference probode.Setup
 
 	// Modes holds points, each with a value for every parameter. From each point a climb
-	// leads to a mode of the reference posterior. Nil means the modes that modes.Find
-	// finds with the compared Setup and with the reference.
+	// leads to a mode of the reference posterior. If Modes is nil, modes.Find searches
+	// for modes with the compared Setup and with the reference.
 	Modes [][]float64
 
 	// If NoClimb is true, the points in Modes are used as they are, without climbs to a

@@ -26,9 +26,9 @@ func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	return probode.Tolerance{}, false
 }
 
-// The function size() returns the step size of s or, under error control, its relative
-// tolerance. If the relative tolerance is zero, it returns the largest absolute one. It
-// returns 0 for a setup without steps or tolerances.
+// The function size() returns the step size of s or, under error control, the relative
+// tolerance of s. If the relative tolerance is zero, the function returns the largest
+// absolute tolerance. It returns 0 for a setup without steps or tolerances.
 func size(s probode.Setup) float64 {
 	t, ok := tolerance(s)
 	switch {
@@ -77,7 +77,7 @@ func accurateTolerance(a reference.Accurate) float64 {
 // The function finer() returns a setup that is more accurate than s: s with a hundredth
 // of the tolerance, s with a tenth of the step, or reference.Accurate. The mesh
 // reference.Accurate recomputes a doubtful solution with a hundredth of its tolerance, so
-// a more accurate solution requires a thousandth of it.
+// a more accurate solution requires a thousandth of the tolerance.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)

@@ -71,8 +71,8 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 }
 
 // shiftOwn adds the shift of the likelihood's own parameters. These parameters respond to
-// e, the part of δ that remains after the other parameters have moved. Their score
-// changes by
+// e, the part of the difference δ that remains after the other parameters have moved. The
+// score of the likelihood's own parameters changes by
 //
 //	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu.
 //

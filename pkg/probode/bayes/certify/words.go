@@ -129,7 +129,7 @@ func (c *Certificate) difference(m *AtMode) string {
 	return fmt.Sprintf("the log likelihood with %s is %s by %.2g", c.Setup, than, by)
 }
 
-// The method sound() reports whether there is a result at each of the modes.
+// The method sound() reports whether the certificate has a result at each of its modes.
 func (c *Certificate) sound() bool {
 	return !slices.ContainsFunc(c.Modes, func(m AtMode) bool { return m.Err != "" })
 }
@@ -153,7 +153,7 @@ func (c *Certificate) largest(m *AtMode) string {
 const mostShifts = 6
 
 // mostShifted returns the indices of at most mostShifts parameters, those with the
-// largest shifts in any certificate. It also returns the largest shift of the other
+// largest shifts in any certificate. It also returns the largest shift among the other
 // parameters.
 func mostShifted(all []*Certificate) (index []int, others float64) {
 	most := make([]float64, len(all[0].Params))
@@ -212,7 +212,7 @@ func table(all []*Certificate) string {
 	if n := len(all[0].Params) - len(index); n > 0 {
 		out += fmt.Sprintf("%d other parameters are shifted by at most %.2g sd\n", n, others)
 	}
-	// If all setups have failed, Answer says why.
+	// If all setups have failed, Answer gives the reasons, so they are not repeated here.
 	wrong := map[string]bool{}
 	for _, c := range all {
 		if m := c.Modes; slices.ContainsFunc(all, (*Certificate).sound) && !c.sound() && !wrong[m[c.Worst(1)].Err] {

@@ -39,9 +39,9 @@ type Settings struct {
 // Posterior returns the posterior of the model m with a likelihood from which the
 // solution has been integrated out. Observations must have Gaussian or log-normal errors.
 // With DALTON they can have any distribution with a smooth log density, such as the
-// Poisson distribution. Laplace's method then approximates the integral. Expected values
-// that are not linear in the state are linearised; for log-normal errors, their
-// logarithms are linearised.
+// Poisson distribution. In that case, Laplace's method approximates the integral over the
+// solution. Expected values that are not linear in the state are linearised; for
+// log-normal errors, their logarithms are linearised.
 //
 // An evaluation of the log likelihood requires one forward and one backward pass of the
 // filter for Fenrir, and two forward passes for DALTON. Laplace's method repeats the
@@ -143,7 +143,7 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 // Describe says that the datum is 0, and that the likelihood has no numbers of its own.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
-// Rand returns NaN, because the remainder of the likelihood is not an observation.
+// Rand returns NaN, because this likelihood does not describe an observation.
 func (term) Rand(_ float64, _ []float64, _ *rand.Rand) float64 { return math.NaN() }
 
 // Information writes 0.
@@ -152,8 +152,9 @@ func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	return true
 }
 
-// A mesh is the probode.Mesh of a posterior that Posterior returns. Its paths hold the
-// means and standard deviations of the predictive distributions instead of states.
+// The type mesh is the probode.Mesh of a posterior that Posterior returns. In place of
+// states, its paths hold the means and standard deviations of the predictive
+// distributions.
 type mesh struct {
 	Settings
 	of        *bayes.Density           // of the original posterior
@@ -168,7 +169,7 @@ func (m *mesh) String() string {
 	return fmt.Sprintf("Fenrir, κ² = %v, %v", m.Diffusion, m.Mesh)
 }
 
-// Bind builds the grid of the experiment that p stands for, for the given parameters of
+// Bind builds the grid of the experiment that p represents, at the given parameters of
 // the model.
 func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	ek, ok := s.Method.(filter.EK)

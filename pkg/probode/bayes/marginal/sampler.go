@@ -66,9 +66,9 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	return q, nil
 }
 
-// Prepare adds a note if the size of the measurement errors is unknown. With a coarse
-// step, the solution may then follow the noise of the data, so that the measurement
-// errors seem much too small.
+// Prepare adds a note if the size of the measurement errors is an unknown parameter. With
+// a coarse step, the solution may then follow the noise of the data, so that the
+// measurement errors seem much too small.
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {
