@@ -65,7 +65,8 @@ func (r *regression) root() [][]float64 {
 		for j := range c {
 			c[j] = r.states(at, r.tau[j+1]) - vector.Dot(known[i], known[j])
 		}
-		// Increasing the variance by one millionth keeps the factorisation stable.
+		// Increasing the variance by one part in a million keeps the factorisation
+		// stable.
 		root = root.add(c, (r.states(at, at)-vector.Dot(known[i], known[i]))*(1+1e-6))
 	}
 	return root
@@ -140,7 +141,7 @@ func (s *block) Step(dst []float64, i int, _, _, xi, scale []float64) error {
 	return nil
 }
 
-// Memory, Save and Restore also include the mean.
+// Memory, Save and Restore also include the mean of the process.
 func (s *block) Memory() int { return 2*s.stepper.Memory() - 1 - s.d }
 
 func (s *block) Save(dst []float64) {

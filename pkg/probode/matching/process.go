@@ -178,7 +178,7 @@ type process struct {
 
 func (process) String() string { return "gradient matching with Gaussian processes" }
 
-// NeedsMethod reports false.
+// NeedsMethod returns false, because no numerical method solves the equation.
 func (process) NeedsMethod() bool { return false }
 
 func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _, times []float64) (probode.Path, error) {

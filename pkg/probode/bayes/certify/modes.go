@@ -237,8 +237,8 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	return l, found, nil
 }
 
-// The method left() returns the distance to the mode in standard deviations, as estimated
-// from the expansion.
+// The method left() returns the distance from the point of expansion to the mode in
+// standard deviations, as estimated from the expansion.
 func (l *expansion) left() float64 {
 	if l.U != nil {
 		a := l.x.surface.Ascent(l.X, l.Value)

@@ -23,7 +23,8 @@ import (
 // passes over the data. Unlike the second derivative of log p(y | m), 1/s² is also
 // positive for counts of zero and for outliers under Student's t distribution.
 
-// standIn returns s.
+// standIn returns the standard deviation s of the Gaussian errors that replace the errors
+// of an observation.
 func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {
 	slopes := make([]float64, 1+len(own))
 	variance := func(m float64) float64 {

@@ -146,7 +146,7 @@ func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: 
 // Rand returns NaN, because this likelihood does not describe an observation.
 func (term) Rand(_ float64, _ []float64, _ *rand.Rand) float64 { return math.NaN() }
 
-// Information writes 0.
+// Information writes 0, because this likelihood has no observation.
 func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	dst[0] = 0
 	return true

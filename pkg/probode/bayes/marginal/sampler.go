@@ -39,8 +39,9 @@ func (Integrated) Target() sample.Target { return sample.Target{Distribution: sa
 // Check accepts every posterior that Replace returns.
 func (Integrated) Check(*bayes.Density) error { return nil }
 
-// Replace returns the posterior with the solution integrated out. Searches for the modes
-// of this posterior also begin at the modes of p.
+// Replace returns the posterior with the solution integrated out. If p.Modes is set, the
+// search for the modes of this posterior starts from these modes and from a few draws
+// from the prior.
 func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Posterior, error) {
 	ek, ok := p.Method.(filter.EK)
 	switch {
