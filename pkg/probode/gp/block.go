@@ -9,27 +9,29 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Block is the solver of Hennig and Hauberg [HH14], after an idea of Skilling [S91]. The
-// mean of the process is found at all grid points of a segment together, such that its
-// derivative at each of them is f at the mean. This is a collocation method, in which a
-// value of f also changes earlier states. Its equations are solved by sweeps over the
-// grid. A path is a joint draw about the mean:
+// Block is the solver of Hennig and Hauberg [HH14], which is based on an idea of Skilling
+// [S91]. The mean of the process is computed at all grid points of a segment together, so
+// that its derivative at each of these points is equal to f evaluated at the mean. This
+// is a collocation method, in which the value of f at a grid point also affects earlier
+// states. The equations for the mean are solved by repeated sweeps over the grid. A path
+// is the mean plus a joint Gaussian draw:
 //
 //	Zᵢ = m(tᵢ) + √α h^{3/2} Σⱼ Lᵢⱼ ξⱼ,   j < i.
 //
-// Its values are not used to evaluate f, so the spread does not depend on the problem.
+// The right-hand side f is never evaluated on the path, so the spread of the paths does
+// not depend on the problem.
 type Block struct {
-	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. With a larger
-	// ℓ the error is smaller, but the sweeps converge only with smaller steps.
+	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. A larger ℓ
+	// makes the error smaller, but the sweeps then converge only with smaller steps.
 	Length float64
 }
 
 func (m Block) String() string { return describe("block", m.Length) }
 
-// Order returns 1. This is the order for small steps. On the oscillator x″ = sin 2t − x of
-// [C16], the errors at t = 10 are .0037, .0025, .0014 and .0008 for h = .2, .1, .05 and
-// .025: they fall more slowly at first. A local error estimated by halving the step is
-// then too small.
+// Order returns 1, which is the order for small steps. On the oscillator x″ = sin 2t − x
+// of [C16], the errors at t = 10 are .0037, .0025, .0014 and .0008 for h = .2, .1, .05
+// and .025: for large steps the error is not yet proportional to h. At such step sizes,
+// an estimate of the local error obtained by halving the step is too small.
 func (Block) Order() int { return 1 }
 
 func (Block) Noise(d int) probode.Noise { return probode.Noise{Normals: d, Exponent: 1.5} }
@@ -52,8 +54,8 @@ func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &block{stepper: s, f: make([]float64, s.d)}, nil
 }
 
-// The method root() returns the rows of a square root of the covariance of the states
-// after the first, conditional on all derivatives.
+// The method root() returns the rows of a square root of the covariance matrix of all
+// states except the first, conditional on all derivatives.
 func (r *regression) root() [][]float64 {
 	var root cholesky
 	var known [][]float64
@@ -63,7 +65,8 @@ func (r *regression) root() [][]float64 {
 		for j := range c {
 			c[j] = r.states(at, r.tau[j+1]) - vector.Dot(known[i], known[j])
 		}
-		// Increasing the variance by one millionth keeps the factorisation stable.
+		// Increasing the variance by one part in a million keeps the factorisation
+		// stable.
 		root = root.add(c, (r.states(at, at)-vector.Dot(known[i], known[i]))*(1+1e-6))
 	}
 	return root
@@ -78,9 +81,9 @@ type block struct {
 
 var errSweeps = errors.New("the sweeps over the grid do not converge: try a smaller step or a shorter span")
 
-// Start computes the mean in the whole segment, unless the mean of the last path can be
-// used again. At first, the value of f at each grid point is taken to be its value at the
-// previous point.
+// Start computes the mean in the whole segment, unless the mean of the previous path can
+// be used again. In the first sweep, the value of f at each grid point is taken to be its
+// value at the previous point.
 func (s *block) Start(i int, x, theta []float64) error {
 	const sweeps = 500
 	d, tab := s.d, s.begin(i, x)
@@ -138,7 +141,7 @@ func (s *block) Step(dst []float64, i int, _, _, xi, scale []float64) error {
 	return nil
 }
 
-// Memory, Save and Restore also include the mean.
+// Memory, Save and Restore also include the mean of the process.
 func (s *block) Memory() int { return 2*s.stepper.Memory() - 1 - s.d }
 
 func (s *block) Save(dst []float64) {

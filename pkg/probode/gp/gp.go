@@ -1,21 +1,23 @@
-// Package gp has two solvers that treat an initial value problem as Gaussian process
+// Package gp contains two solvers that treat an initial value problem as Gaussian process
 // regression on values of f, as the first probabilistic solvers did [C16, HH14, S91].
-// They are methods like those of package methods. They are meant for comparison: a path
-// of n steps takes O(n²) operations and O(n²) memory, although the methods have only
-// order one.
+// These solvers are used in the same way as those of package methods. They are intended
+// only for comparison: a path of n steps takes O(n²) operations and O(n²) memory,
+// although both solvers have only order one.
 //
-// In both, each component of x′ is a Gaussian process with mean zero and covariance
+// In both solvers, each component of x′ is a Gaussian process with mean zero and
+// covariance
 //
-//	cov(x′(t), x′(u)) = α h exp(−(t−u)² / 2ℓ²),   x(t) = x(t₀) + ∫ x′,
+//	cov(x′(t), x′(u)) = α h exp(−(t−u)² / 2ℓ²),   x(t) = x(t₀) + ∫ x′.
 //
-// independent of the other components, and is conditioned on values of f at the grid
-// points, which are treated as exact. Interrogation evaluates f at draws of the state,
-// one after another; Block evaluates f at the mean, at all grid points together. The
-// weights of the values of f, and the covariances after conditioning, depend only on the
-// grid. They are computed once, when a solver is created.
+// The components are independent of each other. Each component is conditioned on values
+// of f at the grid points, and these values are treated as exact. Interrogation evaluates
+// f at draws of the state, one after another; Block evaluates f at the mean of the
+// process, at all grid points together. The weights of the values of f, and the
+// covariances after conditioning, depend only on the grid. These weights and covariances
+// are computed once, when a solver is created.
 //
-// The covariance has the factor h because the spread is then O(h), like the error, as
-// Chkrebtii et al. recommend.
+// The covariance contains the factor h, as Chkrebtii et al. recommend, so that the spread
+// of the paths is O(h), like the error.
 //
 // References: [C16] Chkrebtii, Campbell, Calderhead & Girolami, Bayesian Analysis 11,
 // 1239; [HH14] Hennig & Hauberg, AISTATS 2014; [S91] Skilling, in Maximum Entropy and
@@ -36,15 +38,15 @@ const (
 	maxLength = 1.5  // with 1.75 and more, paths of Interrogation grow without bound
 )
 
-// A regression conditions the process, for α = 1, on its derivative at times τ, measured
-// in steps from the start of the segment.
+// A regression conditions the process, with α = 1, on its derivative at the times τ,
+// which are measured in steps from the start of the segment.
 type regression struct {
 	length float64
 	tau    []float64
 	chol   cholesky // of the covariance of the derivatives
 }
 
-// newRegression has no conditions yet.
+// newRegression returns a regression that is not yet conditioned on any derivative.
 func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length float64) (*regression, error) {
 	n := to - from
 	switch {
@@ -66,25 +68,26 @@ func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length flo
 	return r, nil
 }
 
-// The method primitive() returns the value of a function P with P″(r) = exp(−r²/2ℓ²).
+// The method primitive() returns P(x), where P is a function with P″(x) = exp(−x²/2ℓ²).
 func (r *regression) primitive(x float64) float64 {
 	u := x / (math.Sqrt2 * r.length)
 	return r.length*math.Sqrt(math.Pi/2)*x*math.Erf(u) + r.length*r.length*math.Exp(-u*u)
 }
 
-// The method slopes() returns the covariance of two derivatives.
+// The method slopes() returns the covariance of the derivatives at the times t and u.
 func (r *regression) slopes(t, u float64) float64 {
 	x := (t - u) / r.length
 	return math.Exp(-x * x / 2)
 }
 
-// The method states() returns the covariance of two states.
+// The method states() returns the covariance of the states at the times t and u.
 func (r *regression) states(t, u float64) float64 {
 	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
 }
 
-// observe also conditions the process on the derivative at the next time. The covariance
-// with derivatives more than nine length scales away is smaller than the rounding error.
+// The method observe() conditions the process on one more derivative, the derivative at
+// the next time. The covariances with derivatives more than nine length scales away are
+// smaller than the rounding error, and are left out.
 func (r *regression) observe() {
 	n := len(r.chol)
 	var c []float64
@@ -97,7 +100,7 @@ func (r *regression) observe() {
 }
 
 // The method state() returns L⁻¹c for the covariances c of the state at t with the
-// derivatives that are known.
+// derivatives observed so far.
 func (r *regression) state(t float64) []float64 {
 	scale := math.Sqrt2 * r.length
 	c := make([]float64, len(r.chol))
@@ -109,8 +112,9 @@ func (r *regression) state(t float64) []float64 {
 	return c
 }
 
-// The method weights() returns L⁻ᵀc for a vector c as returned by state. The conditional
-// mean of the state, minus the initial state, is the sum of weights times derivatives.
+// The method weights() returns L⁻ᵀc for a vector c that state() has returned. The
+// conditional mean of the state, minus the initial state, is the sum of the derivatives
+// multiplied by these weights.
 func (r *regression) weights(c []float64) []float64 {
 	w := slices.Clone(c)
 	for i := len(w) - 1; i >= 0; i-- {
@@ -124,13 +128,13 @@ func (r *regression) weights(c []float64) []float64 {
 	return w
 }
 
-// A cholesky is the factor L of a covariance. Row i holds its last elements, up to the
-// diagonal; those before them are zero.
+// A cholesky is the Cholesky factor L of a covariance matrix. Element i holds the last
+// elements of row i of L, up to the diagonal; the elements before these are zero.
 type cholesky [][]float64
 
-// add appends a row for a random variable that has variance v and covariances c with the
-// variables just before it. The remaining variance is kept larger than the rounding
-// error.
+// The method add() appends a row to the Cholesky factor for a random variable that has
+// variance v and covariances c with the variables just before it. The conditional
+// variance of the new variable is kept above the rounding error.
 func (l cholesky) add(c []float64, v float64) cholesky {
 	first := len(l) - len(c)
 	for i := range c {
@@ -149,8 +153,8 @@ func (l cholesky) forward(v []float64) {
 	}
 }
 
-// A stepper holds the data that both methods store for a segment: the initial state and
-// one vector for each grid point.
+// The type stepper holds the data that both solvers store for a segment: the initial
+// state and one vector for each grid point.
 type stepper struct {
 	p      *probode.Problem
 	g      *probode.Grid
@@ -162,15 +166,15 @@ type stepper struct {
 	rows     []float64 // row-major
 }
 
-// A table is the part of the computation that depends only on the grid. Its unit of time
-// is the step.
+// A table holds the coefficients that depend only on the grid. In a table, the unit of
+// time is the step.
 type table struct {
 	weights [][]float64 // a row of weights of f for each state after the first
 	root    [][]float64 // a row of factors of ξ for each state after the first
 }
 
-// newStepper computes the table of every segment. Segments with the same relative times
-// share a table.
+// newStepper computes the table of every segment. Successive segments whose grid points
+// have the same relative times share a table.
 func newStepper(p *probode.Problem, g *probode.Grid, length float64, make func(*regression) *table) (*stepper, error) {
 	if length == 0 {
 		length = 1
@@ -194,7 +198,8 @@ func newStepper(p *probode.Problem, g *probode.Grid, length float64, make func(*
 	return s, nil
 }
 
-// begin stores the first state of a segment, and returns the table of the segment.
+// The method begin() stores the first state of a segment, and returns the table of the
+// segment.
 func (s *stepper) begin(i int, x []float64) *table {
 	s.from, s.to = s.g.Segment(i)
 	s.first = append(s.first[:0], x...)
@@ -210,8 +215,8 @@ func (s *stepper) h() float64 {
 	return (t[s.to] - t[s.from]) / float64(s.to-s.from)
 }
 
-// The method mean() sets dst to the first state plus h times the weighted sum of the
-// rows.
+// The method mean() sets dst to the first state of the segment plus h times the weighted
+// sum of the rows.
 func (s *stepper) mean(dst, weights []float64) {
 	copy(dst, s.first)
 	h := s.h()
@@ -222,7 +227,7 @@ func (s *stepper) mean(dst, weights []float64) {
 	}
 }
 
-// Memory, Save and Restore make the methods probode.Rememberers.
+// With Memory, Save and Restore, both solvers implement probode.Rememberer.
 func (s *stepper) Memory() int {
 	most := 0
 	for from := range s.tables {

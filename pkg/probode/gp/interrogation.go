@@ -8,23 +8,23 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Interrogation is the solver of Chkrebtii et al. At each grid point it evaluates f at the
-// current state, conditions the process on the value, and draws the next state from the
-// process:
+// Interrogation is the solver of Chkrebtii et al. [C16]. At each grid point, the solver
+// evaluates f at the current state, conditions the process on this value, and draws the
+// next state from the process:
 //
 //	Z_{n+1} = z₀ + Σⱼ w_{nj} f(tⱼ, Zⱼ) + √α h^{3/2} c_n ξ_n,   j ≤ n.
 //
-// This is what the authors' program does. In another reading of algorithm 1 of [C16], the
-// value of f has an error with the same variance as the prediction of this value. The
-// prior mean of x′, which is zero, then keeps a fixed part of the weight, and the path
-// does not converge as h → 0 if ℓ is a fixed number of steps.
+// The program of Chkrebtii et al. uses the same formula. In another reading of algorithm
+// 1 of [C16], the value of f has an error with the same variance as the prediction of
+// this value. The prior mean of x′, which is zero, then keeps a fixed share of the
+// weight, and the path does not converge as h → 0 if ℓ is a fixed number of steps.
 //
-// The authors' sampler, which draws θ and a new path together [C16, algorithm 2], is
+// Algorithm 2 of [C16], a sampler that draws θ and a new path together, corresponds to
 // sample.PseudoMarginal with one particle.
 type Interrogation struct {
-	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. The authors'
-	// choice λ = h corresponds to ℓ = √2. A larger ℓ makes the error smaller, but paths
-	// then become unstable at smaller steps.
+	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. The choice λ
+	// = h in [C16] corresponds to ℓ = √2. A larger ℓ makes the error smaller, but the
+	// paths are then stable only with smaller steps.
 	Length float64
 }
 

@@ -1,11 +1,11 @@
-// Package matching has two methods of inference that do not solve the equation: gradient
-// matching with Gaussian processes, and generalised smoothing. They are modern versions
-// of the methods that the paper argues against [T18, §1], and are provided for
-// comparison.
+// Package matching contains two methods of inference that do not solve the differential
+// equation: gradient matching with Gaussian processes, and generalised smoothing. They
+// are modern versions of methods that Teymur et al. argue against [T18, §1], and are
+// provided for comparison.
 //
 // GaussianProcess turns a model into a posterior in which the path is a Gaussian process
-// fitted to the data, and x′ = f is a second set of data about this path. Smooth fits a
-// spline to the data with a penalty on x′ − f.
+// fitted to the data, and the equation x′ = f is treated as additional data about this
+// path. Smooth fits a spline x to the data with a penalty on x′ − f.
 //
 // References: [T18] Teymur, Lie, Sullivan & Calderhead, NeurIPS 2018; [D13] Dondelinger,
 // Husmeier, Rogers & Filippone, AISTATS 2013; [W19] Wenk et al., AISTATS 2019; [Y21] Yang,

@@ -15,40 +15,42 @@ import (
 
 // Settings holds the options of GaussianProcess.
 type Settings struct {
-	// Kernels has a kernel for each component. If it is nil, each is fitted to the data of
-	// its component.
+	// Kernels holds a kernel for each component. If Kernels is nil, the kernel of each
+	// component is fitted to the data of that component.
 	Kernels []Kernel
 
 	// Between is the number of additional points, between consecutive observation times,
-	// at which x′ is matched with f.
+	// at which the derivative x′ is matched with f.
 	Between int
 
 	// Mismatch is the variance γ that is allowed for x′ − f in addition to the
-	// uncertainty of the process itself, as in [D13] and [W19]. Zero demands x′ = f at
-	// all points [Y21].
+	// uncertainty of the process itself, as in [D13] and [W19]. If Mismatch is zero, x′
+	// must be equal to f at all points, as in [Y21].
 	Mismatch float64
 
 	// Temper is β ≥ 1: the densities of the process and of x′ − f are raised to the power
-	// 1/β. Zero means the value of [Y21], the number of values of the path divided by the
-	// number of observations.
+	// 1/β. Zero means the value used in [Y21], which is the number of values of the path
+	// divided by the number of observations.
 	Temper float64
 }
 
 // GaussianProcess returns the posterior of gradient matching for a model with one
-// experiment. Under it each component of the path at the points t is a Gaussian process,
+// experiment. In this posterior, the prior of each component of the path at the points t
+// is a Gaussian process:
 //
-//	x = mean + √β L ξ,   L Lᵀ = C,   ξ ~ N(0, I),
+//	x = mean + √β L ξ,   L Lᵀ = C,   ξ ~ N(0, I).
 //
-// and given x the derivative of the process is N(D x, K), with D = C′C⁻¹ and K = C″ −
-// C′C⁻¹C′ᵀ + γI. The equation contributes one more datum to the data of the model, namely
-// that this derivative equals f:
+// Given x, the derivative of the process has the distribution N(D x, K), with D = C′C⁻¹
+// and K = C″ − C′C⁻¹C′ᵀ + γI. The differential equation is treated as one more datum,
+// which says that this derivative is equal to f. Up to a constant, the log density of the
+// posterior is
 //
 //	log p(θ, ξ | Y) = log p(Y | x, θ) + log p(θ) − ½|ξ|² − ½(f(x, θ) − Dx)ᵀ K⁻¹ (f(x, θ) − Dx)/β.
 //
-// The result is a posterior like any other: samplers of (θ, ξ) draw from it. The state of
-// its problem consists of the states of the model and a scaled residual for each of them;
-// the datum for each residual is zero. This posterior does not impose the condition that
-// x begins at the initial state of the problem.
+// Any sampler of (θ, ξ) can draw from this posterior. The state vector of its problem
+// consists of the states of the model and a scaled residual for each of them; the datum
+// for each residual is zero. This posterior does not impose the condition that x begins
+// at the initial state of the problem.
 func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	x, err := single(m)
 	if err != nil {
@@ -78,8 +80,8 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 		}
 	}
 
-	// The grid points between the observations are added to the data, with a column of
-	// zeros for each residual.
+	// The additional points between the observation times are added to the data as rows
+	// of missing values, and each residual gets a column of zeros.
 	data := &bayes.Data{Time: x.Data.Time}
 	count := 0
 	for i, t := range x.Data.T {
@@ -136,8 +138,9 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	return &bayes.Posterior{Model: m, Setup: probode.Setup{Mesh: process{s, field}, Alpha: 1}}, nil
 }
 
-// The function single() returns the experiment of a model that has only one, without
-// events.
+// The function single() returns the experiment of a model with a single experiment. It
+// returns an error if the model has several experiments, or if the experiment has events
+// or fewer than two observation times.
 func single(m bayes.Model) (x bayes.Experiment, err error) {
 	if len(m.Experiments) != 1 {
 		return x, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))
@@ -167,7 +170,7 @@ func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, 
 	return fitKernel(t, y)
 }
 
-// The type process is the mesh of a posterior of GaussianProcess.
+// The type process is the mesh of a posterior that GaussianProcess returns.
 type process struct {
 	Settings
 	field *probode.Problem
@@ -175,7 +178,7 @@ type process struct {
 
 func (process) String() string { return "gradient matching with Gaussian processes" }
 
-// NeedsMethod reports false.
+// NeedsMethod returns false, because no numerical method solves the equation.
 func (process) NeedsMethod() bool { return false }
 
 func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _, times []float64) (probode.Path, error) {
@@ -223,8 +226,8 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 	return q.Clone(), nil
 }
 
-// A component holds the matrices for one component of the state: x = mean + root ξ, and
-// the residual is f, suitably scaled, minus slope ξ.
+// A component holds the matrices for one component of the state: the values of the
+// component are mean + root ξ, and its residuals are scaled f − slope ξ.
 type component struct {
 	mean                float64
 	root, slope, scaled *mat.Dense
@@ -253,7 +256,7 @@ func (q *path) Clone() probode.Path {
 func (q *path) NoiseLen() int { return len(q.x) }
 func (q *path) Work() int     { return len(q.times) }
 
-// The method normals() returns the part of ξ that belongs to component k.
+// The method normals() returns the elements of ξ that belong to component k.
 func (q *path) normals(xi []float64, k int) *mat.VecDense {
 	n := len(q.times)
 	return mat.NewVecDense(n, xi[k*n:(k+1)*n])

@@ -17,14 +17,15 @@ import (
 
 // SmoothSettings holds the options of Smooth.
 type SmoothSettings struct {
-	// Lambda is the weight λ of the penalty. With a small λ the spline follows the data and
-	// θ is biased; with a large one it becomes a solution of the equation.
+	// Lambda is the weight λ of the penalty. With a small λ the spline follows the data
+	// and θ is biased; with a large λ the spline approaches a solution of the
+	// differential equation.
 	Lambda float64
 
 	// Pieces is the number of cubic pieces of the spline between consecutive observation
 	// times. Zero means 4. With a large λ and too few pieces, θ is biased, because the
-	// spline cannot follow the solution: compare the result with that for twice as many
-	// pieces.
+	// spline cannot follow the solution: compare the result with the result for twice as
+	// many pieces.
 	Pieces int
 
 	// Start is the θ at which the search begins; nil means the θ of the problem.
@@ -48,13 +49,13 @@ func (s *Smoothing) States(dst []float64, t float64) {
 }
 
 // Smooth fits θ by generalised smoothing [R07]. For each θ, a cubic spline x is fitted to
-// the data and to the equation,
+// the data and to the differential equation:
 //
-//	x(θ) minimises  Σ (y − x(t))²/σ² + λ Σₖ ∫ (x′ₖ − fₖ(t, x; θ))² dt,
+//	x(θ) minimises  Σ (y − x(t))²/σ² + λ Σₖ ∫ (x′ₖ − fₖ(t, x; θ))² dt.
 //
-// and θ minimises the first sum at x(θ). The model has one experiment without events,
-// whose data are components of the state with Gaussian errors of known standard
-// deviation.
+// The estimate of θ minimises the first sum at x = x(θ). The model must have one
+// experiment without events, whose data are components of the state with Gaussian errors
+// of known standard deviation.
 func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, error) {
 	x, err := single(m)
 	switch {
@@ -81,8 +82,9 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	if err != nil {
 		return nil, err
 	}
-	// The penalty is increased by factors of ten, because the spline then needs only a
-	// few steps on the way from a fit of the data to a solution of the equation.
+	// The weight of the penalty is increased by factors of ten, because the spline then
+	// needs only a few steps to change from a fit of the data into an approximate
+	// solution of the equation.
 	for q.lambda = min(1, s.Lambda); q.lambda < s.Lambda; q.lambda *= 10 {
 		q.fit(start)
 	}
@@ -106,8 +108,8 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	return &Smoothing{Theta: found.X, Misfit: q.misfit(), spline: q}, nil
 }
 
-// A spline holds a cubic spline for each component, together with the data and the nodes
-// that are needed to fit it.
+// The type spline holds a cubic spline for each component, together with the data and the
+// nodes that are needed to fit it.
 type spline struct {
 	p      *probode.Problem
 	lambda float64
@@ -131,7 +133,7 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 		}
 	}
 	q.knots = append(q.knots, slices.Repeat(t[len(t)-1:], 4)...)
-	// This is the three-point Gauss rule in each piece.
+	// The integral is computed by the three-point Gauss rule in each piece.
 	for i := 3; i < len(q.knots)-4; i++ {
 		a, h := q.knots[i], q.knots[i+1]-q.knots[i]
 		for j, w := range []float64{5. / 18, 8. / 18, 5. / 18} {
@@ -204,18 +206,19 @@ func (q *spline) misfit() (sum float64) {
 	return sum
 }
 
-// fitSteps is the largest number of steps in one fit of the spline.
+// fitSteps is the maximum number of Gauss–Newton steps in one fit of the spline.
 const fitSteps = 200
 
-// Starting from the current coefficients, fit finds the coefficients for θ by the
-// Gauss–Newton method with Levenberg–Marquardt damping. It reports whether it has found a
-// minimum.
+// Starting from the current coefficients, the method fit() finds the coefficients for θ
+// by the Gauss–Newton method with Levenberg–Marquardt damping. It reports whether it has
+// found a minimum.
 func (q *spline) fit(theta []float64) bool {
 	d, n := q.p.Dim(), len(q.c)
 	lin, jac := probode.NewLinearizer(q.p), q.p.NewJacobian()
 	x, f := make([]float64, d), make([]float64, d)
-	// The function system() returns the criterion at c and, if they are needed, half of
-	// its gradient and the Fisher information.
+	// The function system() returns the criterion for the coefficients c. If info is not
+	// nil, the function also adds half of the gradient of the criterion to grad, and the
+	// Fisher information to info.
 	system := func(c []float64, grad []float64, info *mat.SymBandDense) (sum float64) {
 		add := func(r, weight float64, at int, row []float64) {
 			sum += weight * r * r

@@ -1,6 +1,6 @@
-// Package cases holds complete models with embedded data. Some were published by others,
-// and serve as examples and for comparison; some are hard for solvers or samplers. See
-// Names and Named.
+// Package cases holds complete models with embedded data. Some of these models come from
+// publications, and serve as examples and for comparison; others are hard for solvers or
+// samplers. See Names and Named.
 package cases
 
 import (
@@ -15,16 +15,16 @@ import (
 )
 
 // lynxHare returns the model of Carpenter's Stan case study for the numbers of hare and
-// lynx pelts from 1900 to 1920. The data have the columns hare and lynx, in thousands,
-// and the time in years. The equations are those of Lotka and Volterra with unknown
-// initial values. The priors and the likelihood are
+// lynx pelts from 1900 to 1920. The data are the numbers of pelts in thousands (columns
+// hare and lynx) and the time in years. The equations are the Lotka–Volterra equations
+// with unknown initial values. The priors and the likelihood are
 //
 //	θ1, θ3 ~ N(1, 0.5²), θ2, θ4 ~ N(0.05, 0.05²), all positive
 //	hare0, lynx0 ~ LogNormal(log 10, 1)
 //	log y ~ N(log z, σ²), σ ~ LogNormal(−1, 1) for each species
 //
-// The counts of the first year are among the observations. The solver, RK4 with ten steps
-// per year, is accurate. Choose another solver to see the effect of its error.
+// The observations include the counts of the first year. The solver, RK4 with ten steps
+// per year, is accurate. Choose a less accurate solver to see the effect of its error.
 //
 // Source: Carpenter (2018), Predator-Prey Population Dynamics: the
 // Lotka-Volterra model in Stan.
@@ -71,8 +71,8 @@ func lynxHare(data *bayes.Data) *bayes.Posterior {
 //	beta ~ N(2, 1), gamma ~ N(0.4, 0.5²), both positive
 //	y ~ NegativeBinomial(I, φ), 1/φ ~ Exponential(5)
 //
-// The parameter phi is φ and not 1/φ, so its prior is an inverse gamma distribution. The
-// solver, RK4 with ten steps per day, is accurate.
+// Since 1/φ has an exponential prior, the prior of the parameter phi = φ is an inverse
+// gamma distribution. The solver, RK4 with ten steps per day, is accurate.
 //
 // Source: Grinsztajn, Semenova, Margossian & Riou (2021), Bayesian workflow for
 // disease transmission modeling in Stan, Statistics in Medicine 40, 6209.
@@ -94,10 +94,11 @@ func influenza(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// fitzHughNagumo returns the model of the paper's §3.2. The data have two columns, V and
-// R, both with Gaussian errors of variance 0.01. The prior is flat on (0, 10)³, and
-// samplers move on the untransformed scale, as in the paper. The solver is the backward
-// Euler method, linearised at the current state, with h = 0.05 and α = 0.2.
+// fitzHughNagumo returns the model of §3.2 of Teymur et al. (2018). The data have two
+// columns, V and R, both with Gaussian errors of variance 0.01. The prior is flat on (0,
+// 10)³, and samplers use the untransformed parameters, as in that paper. The solver is
+// the backward Euler method, linearised at the current state, with step size h = 0.05 and
+// noise scale α = 0.2.
 func fitzHughNagumo(data *bayes.Data) *bayes.Posterior {
 	p := problems.FitzHughNagumo()
 	post := &bayes.Posterior{

@@ -10,22 +10,24 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// The cases in this file are hard for solvers or for samplers. Their data are values of
-// the exact solution, without noise, except those of pkMichaelisMenten.
+// The cases in this file are hard for solvers or for samplers. The data are values of the
+// exact solution; only the data of pkMichaelisMenten contain noise.
 
-// dragonsLogNormal returns the model y′ = β0 − β1 y with y(0) = 1 and the true β = (10,
-// 1), observed at t = 0.5, 1, …, 5 with sd 0.1. Its solver is RK4 with h = 0.5, and its
-// priors are log-normal with parameters (ln 10, 2) and (0, 2). Each step multiplies the
-// distance from equilibrium by R(z) = 1 − z + z²/2 − z³/6 + z⁴/24 at z = hβ1. R is not
-// monotone, so a second value, β1 = 4.911, fits the data equally well. The solver's
-// posterior has a mode there that the exact posterior does not have.
+// dragonsLogNormal returns the model y′ = β0 − β1 y with y(0) = 1, observed at t = 0.5,
+// 1, …, 5 with Gaussian errors of sd 0.1; the true β is (10, 1). The solver is RK4 with h
+// = 0.5, and the priors are ln β0 ~ N(ln 10, 2²) and ln β1 ~ N(0, 2²). Each step
+// multiplies the distance from the equilibrium by R(z) = 1 − z + z²/2 − z³/6 + z⁴/24 at z
+// = hβ1. R is not monotone, so with this solver a second value, β1 = 4.911, fits the data
+// equally well. The posterior computed with this solver has a mode at β1 = 4.911, but the
+// exact posterior does not.
 //
 // Source: O'Brien et al. (2025), arXiv:2502.11510.
 func dragonsLogNormal(data *bayes.Data) *bayes.Posterior {
 	return dragons(data, distuv.LogNormal{Mu: math.Log(10), Sigma: 2}, distuv.LogNormal{Mu: 0, Sigma: 2})
 }
 
-// dragonsUniform is dragonsLogNormal with uniform priors on (0, 100) and (0, 10).
+// dragonsUniform returns the same model as dragonsLogNormal, but with uniform priors on
+// (0, 100) for β0 and on (0, 10) for β1.
 func dragonsUniform(data *bayes.Data) *bayes.Posterior {
 	return dragons(data, distuv.Uniform{Min: 0, Max: 100}, distuv.Uniform{Min: 0, Max: 10})
 }
@@ -48,9 +50,10 @@ func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior
 }
 
 // The function alias() returns a model of the oscillator y″ = −ω² y with y(0) = 1, y′(0)
-// = 0 and the true ω = 1.3, observed at t = 1, 2, …, 10 with sd 0.1. The prior of ω is
-// uniform on (0, 2π). The values ω and 2π − ω give the same data, so the posterior has
-// two modes, each with half of the mass.
+// = 0, observed at t = 1, 2, …, 10 with Gaussian errors of sd 0.1; the true ω is 1.3. The
+// prior of ω is uniform on (0, 2π). Since the observation times are integers, the values
+// ω and 2π − ω give the same data, so the posterior has two modes, each with half of the
+// mass.
 func alias(data *bayes.Data) *bayes.Posterior {
 	return &bayes.Posterior{
 		Model: bayes.Model{
@@ -71,10 +74,10 @@ func alias(data *bayes.Data) *bayes.Posterior {
 }
 
 // pkMichaelisMenten returns a model for the concentration c of a drug that is eliminated
-// at the rate v_m c/(k_m + c). It starts at c = 8, and is observed with log-normal errors
-// of sd 0.1. The data were simulated with v_m = 1.5 and k_m = 0.8. The priors are
-// log-normal with median 1 and a standard deviation of 1 on the log scale. The solver is
-// the trapezoidal rule with h = 1/4.
+// at the rate v_m c/(k_m + c). The concentration starts at c = 8, and is observed with
+// log-normal errors, whose sd is 0.1 on the log scale. The data were simulated with v_m =
+// 1.5 and k_m = 0.8. The priors are log-normal with median 1 and a standard deviation of
+// 1 on the log scale. The solver is the trapezoidal rule with h = 1/4.
 func pkMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	wide := distuv.LogNormal{Sigma: 1}
 	return &bayes.Posterior{
@@ -93,10 +96,10 @@ func pkMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// boluses returns the model y′ = input − k y with y(0) = 5 and the true k = 0.5, observed
-// with sd 0.1. The input gives one dose of 12 at t = 1 and another at t = 2. Each dose
-// enters at a constant rate over 0.002 units of time. The jumps of the input are declared
-// as events, because a solver could step over a dose.
+// boluses returns the model y′ = input − k y with y(0) = 5, observed with Gaussian errors
+// of sd 0.1; the true k is 0.5. The input gives one dose of 12 at t = 1 and another at t
+// = 2. Each dose enters at a constant rate over 0.002 units of time. The jumps of the
+// input are declared as events, because a solver could step over a dose.
 func boluses(data *bayes.Data) *bayes.Posterior {
 	const width = 0.002
 	input := &probode.Input{Times: []float64{1, 1 + width, 2, 2 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Constant: true}

@@ -12,15 +12,16 @@ import (
 //go:embed data
 var files embed.FS
 
-// A Case is a complete model with its data.
+// A Case is a complete model together with its data.
 type Case struct {
 	Name string // such as "lynx-hare"
 
-	// Time and Columns name the columns of the data.
+	// Time and Columns are the names of the columns of the data: the column of times, and
+	// the columns of observations.
 	Time    string
 	Columns []string
 
-	// Model returns the model for the given data.
+	// Model returns the posterior of the model for the given data.
 	Model func(*bayes.Data) *bayes.Posterior
 
 	file string

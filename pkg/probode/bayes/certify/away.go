@@ -13,25 +13,30 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
-// This file compares two setups away from a mode. D at a mode describes the shift to
-// first order, as if the expected data of the two setups differed by the same amount
-// everywhere in the posterior. But if a solver is unstable at large rates, the part of
-// the posterior with large rates is cut off, and nothing at the mode shows that.
+// The functions in this file compare two setups away from a mode. The number D, computed
+// at a mode, describes the shift of the posterior to first order, as if the expected data
+// of the two setups differed by the same amount everywhere in the posterior. But if a
+// solver is unstable when a rate parameter is large, it cuts off the part of the
+// posterior with large rates, and computations at the mode cannot show this.
 //
-// So the densities under both setups are evaluated along lines through the mode. Each
-// parameter has a line, on which this parameter changes and the others take the values
-// that the Gaussian approximation expects. Another line, the diagonal, leads towards the
-// largest differences on these lines. On each line the means of both densities are
-// computed by quadrature. Draws from the prior reveal differences away from all of these
-// lines; each draw represents an equal share of the mass of the prior. For d parameters
-// all of this takes at most 50 + 20 d solves, counting both setups.
+// So the densities under both setups are evaluated along lines through the mode. There is
+// one line for each parameter: on this line the parameter varies, and the other
+// parameters take their conditional means under the Gaussian approximation. One more
+// line, the diagonal, points towards the largest differences that were found on these
+// lines. On each line, the mean under each of the two densities is computed by
+// quadrature. The densities are also compared at draws from the prior, to find
+// differences away from these lines; each draw represents an equal share of the prior
+// mass. For d parameters, these comparisons take at most 50 + 20 d solves, counting those
+// with both setups.
 //
-// At most draws from a wide prior the likelihood is negligible, and at some of them an
-// accurate reference takes a minute. So shape.Lender solves the equations first, and the
-// reference is used only if the density may not be negligible.
+// The likelihood is negligible at most of the draws from a wide prior, and at some of
+// them an accurate reference solver takes a minute. Therefore the cheaper setup
+// shape.Lender is tried first, and the reference is used only where the density may not
+// be negligible.
 //
-// The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). In these
-// scores the prior is N(0, I), so a few units cover any prior, however heavy its tails.
+// The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). The prior of
+// these scores is N(0, I), so a range of a few units covers any prior, however heavy its
+// tails.
 
 const (
 	firstStep  = 1.5 // in standard deviations; each further step doubles the distance
@@ -41,7 +46,7 @@ const (
 	nothing    = -30 // a draw with less than e⁻³⁰ of the mass does not move a mean
 )
 
-// A look is a comparison of two setups away from a mode.
+// The type look holds the data for a comparison of two setups away from a mode.
 type look struct {
 	fine, coarse *evaluator
 	lent         *evaluator // evaluator of shape.Lender; nil if the reference is not an accurate solver
@@ -73,8 +78,9 @@ func (k *look) each(n int, do func(k *look, i int)) {
 	})
 }
 
-// newLook prepares a comparison of coarse with the reference at l, a mode of the
-// reference's posterior. The argument ll is the log likelihood of coarse at this mode.
+// newLook prepares a comparison of the setup of coarse with the reference around l, a
+// mode of the reference posterior. The argument ll is the log likelihood under coarse at
+// this mode.
 func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	n := len(l.X)
 	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.density.Posterior().Params,
@@ -83,7 +89,8 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	for i, q := range k.params {
 		k.z[i] = score(q.Prior, l.theta[i])
 		scale[i] = l.dtheta[i] * math.Exp(q.Prior.LogProb(l.theta[i])-distuv.UnitNormal.LogProb(k.z[i]))
-		// If the mode is too far out in the tail of the prior, its score is not usable.
+		// If the mode is too far out in the tail of the prior, the normal score of the
+		// mode cannot be used.
 		if !(math.Abs(k.z[i]) < outermost && scale[i] != 0) || math.IsInf(scale[i], 0) || math.IsNaN(scale[i]) {
 			k.free[i], k.z[i], scale[i] = true, l.X[i], 1
 		}
@@ -115,8 +122,8 @@ func score(d bayes.Distribution, x float64) float64 {
 // The function quantile() is the inverse of score().
 func quantile(d bayes.Distribution, z float64) float64 { return d.Quantile(distuv.UnitNormal.CDF(z)) }
 
-// The method place() returns the parameters at the scores z, and the log density of the
-// prior there.
+// The method place() returns the parameters whose normal scores are z, and the log
+// density of the prior of these scores.
 func (k *look) place(z []float64) (theta []float64, prior float64) {
 	theta, slopes := make([]float64, len(z)), make([]float64, len(z))
 	u := slices.Clone(k.at.X)
@@ -140,10 +147,10 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 
 // The method probe() solves the equations with both setups at the point that is t
 // standard deviations from the mode in the given direction. As in a sampler, the density
-// under a setup is zero where that setup fails. So the failure of one setup matters only
-// where the density under the other setup is not negligible. Failure does not matter at
-// points where the solution itself ceases to exist, for example because it grows without
-// bound in finite time.
+// under a setup is zero where that setup fails. Therefore the failure of one setup
+// matters only where the density under the other setup is not negligible. Where the exact
+// solution itself does not exist, for example because it grows without bound in finite
+// time, both setups fail, and this does not affect the comparison.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -154,8 +161,8 @@ func (k *look) probe(direction []float64, t float64) probe {
 }
 
 // The method side() evaluates points farther and farther along a direction until both
-// densities are negligible. It then evaluates more points around the place where the
-// setups begin to differ or to fail.
+// densities are negligible. It then uses bisection to locate the point at which the
+// densities begin to differ or at which both setups begin to fail.
 func (k *look) side(direction []float64, sign float64) line {
 	most := math.Inf(1)
 	for i, v := range direction {
@@ -184,10 +191,11 @@ func (k *look) side(direction []float64, sign float64) line {
 	return out
 }
 
-// The method along() returns the line on which parameter i changes and the others follow
-// as the Gaussian approximation expects, and the direction of the line. The result
-// towards is the largest effect on the line, with a minus sign if it occurs at smaller
-// values of the parameter.
+// The method along() returns the line on which parameter i varies and the other
+// parameters take their conditional means under the Gaussian approximation. It also
+// returns the direction of this line. The result towards is the largest difference
+// between the densities on this line, with a minus sign if it occurs at a value of the
+// parameter below the mode.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)
@@ -200,9 +208,9 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	return l, direction, towards
 }
 
-// The method diagonal() returns the line in the direction C w, or nil if w is zero. It
-// evaluates only the side towards C w; on the other side both densities are taken to be
-// Gaussian.
+// The method diagonal() returns the line through the mode in the direction C w, or nil if
+// w is zero. It evaluates the densities only on the side towards C w; on the other side
+// both densities are taken to be Gaussian.
 func (k *look) diagonal(w []float64) line {
 	v := mat.NewVecDense(len(w), nil)
 	v.MulVec(k.cov, mat.NewVecDense(len(w), w))
@@ -220,9 +228,9 @@ func (k *look) diagonal(w []float64) line {
 	return l
 }
 
-// The method away() returns the largest shift, in standard deviations, that a line or the
-// draws show for any of the given parameters. The result where is the point, on that line
-// or among those draws, at which the densities differ most.
+// The method away() returns the largest shift, in standard deviations, that is found for
+// any of the given parameters on one of the lines or from the draws. The result where is
+// the point of that line, or the draw, at which the densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {
@@ -246,7 +254,8 @@ func (k *look) away(params []int) (shift float64, where probe) {
 		if k.free[i] {
 			continue
 		}
-		// On the natural scale, heavy tails have more influence on the mean.
+		// On the natural scale, heavy tails influence the mean more than on the scale of
+		// the scores.
 		note(l.shift(func(t float64) float64 { return quantile(k.params[i].Prior, k.z[i]+t*direction[i]) }, math.Inf(1)), l)
 	}
 	if len(params) > 1 {
@@ -259,9 +268,9 @@ func (k *look) away(params []int) (shift float64, where probe) {
 }
 
 // The method draws() returns the largest difference between the means of the two
-// densities, in standard deviations. Each mean is taken over a stratified sample from the
-// prior; the mode is added to this sample as a point with the mass of its Gaussian
-// approximation.
+// densities, in standard deviations. Each mean is a weighted mean over a stratified
+// sample from the prior; the mode is added to this sample as a point with the mass of its
+// Gaussian approximation.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky
@@ -283,7 +292,8 @@ func (k *look) draws(params []int) (shift float64, all line) {
 		p := &all[i]
 		p.coarse = min(k.coarse.logLikelihood(p.theta)-mass-(k.coarseTop-k.fineTop), 300)
 		if k.lent != nil && p.coarse < nothing {
-			// The likelihood is −∞ if the Lender fails, and then nothing is known.
+			// If shape.Lender fails, the log likelihood is −∞, and the reference must be
+			// used.
 			if p.fine = k.lent.logLikelihood(p.theta) - mass; p.fine < nothing && !math.IsInf(p.fine, -1) {
 				return
 			}

@@ -11,8 +11,8 @@ import (
 )
 
 // Compare compares a Setup with the reference at the modes of c. It also compares them at
-// the modes of the reference's posterior that are reached by climbing from own, the modes
-// of the Setup.
+// the modes of the reference posterior that are reached by climbs from the points own,
+// the modes of the posterior computed with the Setup.
 func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate, error) {
 	shared := c.modes
 	defer func() { c.modes = shared }()
@@ -23,8 +23,9 @@ func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate
 	return c.certify(coarse)
 }
 
-// Seconds returns the time that one solution at the first mode takes, as the median of
-// five measurements. It is NaN if the solution fails.
+// Seconds returns the time, in seconds, that it takes to solve the equations once at the
+// first mode. The result is the median of five measurements. Seconds returns NaN if the
+// equations cannot be solved.
 func (c *Certifier) Seconds(s probode.Setup) float64 {
 	x, err := newEvaluator(c.ctx, c.p, s)
 	if err != nil {
@@ -61,7 +62,7 @@ func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	return out
 }
 
-// certify compares a Setup with the reference.
+// The method certify() compares a Setup with the reference at the modes of c.
 func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	out := c.header(coarse)
 	x, err := newEvaluator(c.ctx, c.p, coarse)
@@ -82,7 +83,8 @@ func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	return out, nil
 }
 
-// The method fill() compares x with the reference at m, and stores the result in m.
+// The method fill() compares the setup of x with the reference at the mode m, and stores
+// the result in m.
 func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	expected, ll, err := x.at(m.at.theta)
 	if err != nil {
@@ -125,10 +127,10 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	return nil
 }
 
-// The function suspect() checks a mode at which both setups predict the same data: either
-// both are exact, or both have stepped over the same pulse. It compares the reference
-// with a solution with many equal steps, and returns an error if no parameter affects the
-// expected data.
+// The function suspect() checks a mode at which both setups predict the same data. The
+// reason may be that both are exact, or that both have stepped over the same pulse. The
+// function compares the reference with a solution computed with many equal steps, and
+// returns an error if no parameter affects the expected data.
 func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {

@@ -1,4 +1,5 @@
-// Package certify bounds the effect of a solver's error on a posterior, without sampling.
+// Package certify computes bounds on the effect of a solver's error on a posterior,
+// without sampling.
 //
 // Run and Each compare setups with an accurate reference at the modes of the posterior. A
 // Certificate gives the first-order shift of each parameter, in standard deviations of
@@ -6,7 +7,7 @@
 // the package compares both setups along lines and at draws from the prior, to find
 // differences that a first-order analysis at a mode does not show. LargestEnough searches
 // for the largest step size or tolerance with which every shift stays below a threshold.
-// Package assess samples the posterior instead.
+// To measure the effect of the error by sampling from the posterior, use package assess.
 //
 // Certificates are computed in compute.go.
 package certify

@@ -12,26 +12,27 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// EnoughSettings says what LargestEnough searches for.
+// EnoughSettings holds the options of LargestEnough.
 type EnoughSettings struct {
 	Settings
 
-	// Threshold is the largest shift that does not matter, in standard deviations of the
-	// Gaussian approximation at the mode; zero means 0.1.
+	// Threshold is the size below which a shift is taken to be negligible, in standard
+	// deviations of the Gaussian approximation at the mode; zero means 0.1.
 	Threshold float64
 
-	// Strict requires that not only the shifts but also D be below the threshold.
+	// If Strict is true, D must also be below the threshold, as the shifts must.
 	Strict bool
 
 	// Number is the number of draws from the Gaussian approximations at the modes of the
-	// reference's posterior; zero means 50.
+	// reference posterior; zero means 50.
 	Number int
 }
 
 // Enough is the result of LargestEnough.
 type Enough struct {
 	// Found says whether a sufficiently small step size or tolerance was found. Setup
-	// describes the largest such setup in words, and At holds its effects.
+	// describes in words the setup with the largest sufficient step size or tolerance,
+	// and At holds the effects of this step size or tolerance.
 	Found bool
 	Setup string
 	At    Level
@@ -43,34 +44,41 @@ type Enough struct {
 	Draws  int     // number of points at which each was tried, including the modes
 
 	// Lost is the number of draws at which the reference failed; Draws does not include
-	// them. If more than about one draw in twenty is lost, no level is small enough.
+	// them. If more than about one draw in twenty is lost, no step size or tolerance
+	// counts as small enough.
 	Lost int
 }
 
-// A Level is a step size or tolerance and its effect at the modes and the draws.
+// A Level is a step size or a tolerance, together with its effect at the modes and at the
+// draws.
 type Level struct {
 	Size   float64 // step size or relative tolerance; the largest absolute tolerance if the relative one is zero
 	D      float64 // no mode and at most one draw in twenty exceeds it; +Inf if too many solves failed
 	Shift  float64 // the largest shift of any parameter, exceeded as rarely as D
 	Enough bool
 
-	// Phantom is a mode of the posterior at this level that the reference does not have.
-	// It is nil if there is none, or if nothing searched for one.
+	// Phantom is a mode of the posterior at this level that the reference posterior does
+	// not have. Phantom is nil if there is no such mode, or if no search for modes was
+	// made.
 	Phantom []float64
 }
 
 // LargestEnough searches for the largest step size, or tolerance if the mesh of p has
-// one, with which the shift of every parameter stays below the threshold. This must hold
-// at the modes, away from them as in a certificate, and at 95 % of the draws around them.
-// The ratio of the absolute to the relative tolerance stays the same.
+// one, with which the shift of every parameter stays below the threshold. The shifts must
+// be small enough at the modes, away from the modes as in a Certificate, and at 95 % of
+// the draws from the Gaussian approximations at the modes. The ratio of the absolute to
+// the relative tolerance is kept fixed.
 //
-// If the settings have no modes, it also searches for modes of the posterior at the level
-// found. A level is not enough if it has a mode that the reference does not have.
+// If the settings contain no modes, LargestEnough also searches for modes of the
+// posterior computed with the step size or tolerance found. This step size or tolerance
+// is rejected if that posterior has a mode that the reference posterior does not have.
 //
-// The search starts with a step of one fifth of the shortest time span, or a tolerance of
-// 0.1. It then repeatedly divides the step by 2, or the tolerance by √10. Errors need not
-// decrease steadily, so the search stops only when three successive levels are small
-// enough. It then refines the first of the three.
+// The search starts with a step size of one fifth of the shortest time span, or with a
+// tolerance of 0.1. The search then repeatedly divides the step size by 2, or the
+// tolerance by √10. The error need not decrease steadily with the step size or tolerance,
+// so the search stops only when three successive step sizes or tolerances are small
+// enough. It then tries values between the largest of these three and the smallest value
+// that was too large.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
 		panic(fmt.Sprintf("certify: EnoughSettings.Threshold is %g and EnoughSettings.Number is %d: want numbers ≥ 0", s.Threshold, s.Number))
@@ -96,8 +104,8 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 	return t.search()
 }
 
-// Enough does the same as LargestEnough, but at the modes of c and for several setups. It
-// compares all setups at the same draws.
+// Enough does the same as LargestEnough, but at the modes of c and for several setups.
+// All setups are compared at the same draws.
 func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough, error) {
 	shared, err := c.trials(s)
 	if err != nil {
@@ -116,7 +124,8 @@ func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough
 	return out, nil
 }
 
-// The method trials() returns trials without a Setup.
+// The method trials() prepares a search: it returns trials that contain the draws, but no
+// Setup yet.
 func (c *Certifier) trials(s EnoughSettings) (*trials, error) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
 	draws, lost, err := c.draws(cmp.Or(s.Number, 50), s.Seed)
@@ -134,7 +143,8 @@ type trials struct {
 	levels []*Level
 }
 
-// The method search() searches for the largest level that is small enough.
+// The method search() searches for the largest step size or tolerance that is small
+// enough.
 func (t *trials) search() (*Enough, error) {
 	const enough = 3 // successive levels
 	shortest, _ := spans(t.c.p)
@@ -154,8 +164,9 @@ func (t *trials) search() (*Enough, error) {
 		if len(passed) < enough {
 			break
 		}
-		// After a search for modes has ruled out a level, the levels above the next one are
-		// not tried, because each of them would need such a search, too.
+		// If a search for modes has ruled out a level, no values between this level and
+		// the next smaller one are tried, because each of them would require a search for
+		// modes, too.
 		for n := 0; n < 3 && !refined; n++ {
 			above := t.tooLarge()
 			if math.IsInf(above, 1) {
@@ -192,8 +203,8 @@ func (t *trials) search() (*Enough, error) {
 	return out, nil
 }
 
-// The method tooLarge() returns the size of the smallest level that is not small enough, or +Inf if
-// there is none.
+// The method tooLarge() returns the size of the smallest level that is not small enough,
+// or +Inf if there is none.
 func (t *trials) tooLarge() float64 {
 	size := math.Inf(1)
 	for _, l := range t.levels {
@@ -204,7 +215,8 @@ func (t *trials) tooLarge() float64 {
 	return size
 }
 
-// The method passed() returns the levels below tooLarge, the largest first.
+// The method passed() returns the levels whose size is below tooLarge(), in order of
+// decreasing size.
 func (t *trials) passed() (list []*Level) {
 	below := t.tooLarge()
 	for _, l := range t.levels {
@@ -216,7 +228,7 @@ func (t *trials) passed() (list []*Level) {
 	return list
 }
 
-// The method try() adds a level.
+// The method try() adds a level of the given size, and computes its effects.
 func (t *trials) try(size float64) error {
 	l := &Level{Size: size}
 	t.measure(l)
@@ -245,9 +257,9 @@ func (t *trials) measure(l *Level) {
 	}
 }
 
-// confirm searches for modes of the posterior at a level. The level is not enough if the
-// reference reaches no mode near one of them, or if it is not enough at a mode that was
-// not known before.
+// The method confirm() searches for modes of the posterior at a level. The level is
+// rejected if the reference posterior has no mode near one of these modes, or if the
+// level is not small enough at a mode that was not known before.
 func (t *trials) confirm(l *Level) error {
 	if !t.look {
 		return nil
@@ -274,9 +286,10 @@ func (t *trials) confirm(l *Level) error {
 	return t.c.ctx.Err()
 }
 
-// The method effect() returns upper limits for D and for the largest shift of x. These
-// limits are not exceeded at any mode, and are exceeded at no more than one in twenty of
-// the modes and draws. Both count as infinite at draws where the reference fails.
+// The method effect() returns upper limits for D and for the largest shift of a parameter
+// if x solves the equations. These limits are not exceeded at any mode, and are exceeded
+// at no more than one in twenty of the modes and draws. D and the shift count as infinite
+// at draws at which the reference fails.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64
@@ -305,8 +318,8 @@ func (t *trials) effect(x *evaluator) (d, shift float64) {
 	return upper(ds), upper(shifts)
 }
 
-// The method at() returns D between x and the reference at a point, and the largest shift
-// of any parameter.
+// The method at() returns D between the setup of x and the reference at a point, and the
+// largest shift of any parameter.
 func (t *trials) at(x *evaluator, at *expansion) (d, most float64) {
 	expected, _, err := x.at(at.theta)
 	if err != nil {

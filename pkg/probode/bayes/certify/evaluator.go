@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// An evaluator solves a model with one Setup, without noise. Only one goroutine may use
-// it.
+// An evaluator solves the equations of a model with one Setup, without noise. Each
+// goroutine needs its own evaluator.
 type evaluator struct {
 	ctx     context.Context
 	density *bayes.Density
@@ -22,22 +22,23 @@ type evaluator struct {
 	cache   *cache         // shared by all clones
 }
 
-// A cache holds the log likelihoods that have been computed, by θ.
+// A cache stores the log likelihood for each θ at which it has been computed.
 type cache struct {
 	mu sync.Mutex
 	ll map[string]float64
 }
 
 // The method clone() returns an evaluator for another goroutine. The clone is used only
-// for log likelihoods, and shares the known values with x.
+// for log likelihoods, and shares the cache of x.
 func (x *evaluator) clone() *evaluator {
 	density := x.density.Clone()
 	density.Bind(x.ctx)
 	return &evaluator{ctx: x.ctx, density: density, cache: x.cache}
 }
 
-// newEvaluator returns an evaluator that solves the equations of p with s. Empty fields
-// of s are taken from p. All of its solves stop when ctx ends.
+// newEvaluator returns an evaluator that solves the equations of p with the setup s.
+// Empty fields of s are taken from p. The evaluator stops solving when the context ctx
+// ends.
 func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*evaluator, error) {
 	density, err := bayes.NewDensity(ctx, p.SolvedBy(s))
 	if err != nil {
@@ -61,8 +62,8 @@ func newEvaluators(ctx context.Context, p *bayes.Posterior, setups []probode.Set
 	return out, nil
 }
 
-// The method at() returns the expected values of the data at theta, by experiment, row
-// and column, and the log likelihood.
+// The method at() returns the expected values of the data at theta, ordered by
+// experiment, row and column. It also returns the log likelihood.
 func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err error) {
 	if err := x.ctx.Err(); err != nil {
 		return nil, math.Inf(-1), err
@@ -80,7 +81,7 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 }
 
 // logLikelihood returns the log likelihood at theta, or −∞ where the equations cannot be
-// solved. It solves the equations only once for each theta.
+// solved. The equations are solved only once for each theta.
 func (x *evaluator) logLikelihood(theta []float64) float64 {
 	key := fmt.Sprint(theta)
 	x.cache.mu.Lock()

@@ -13,9 +13,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// An expansion approximates a posterior near one θ by a Gaussian with covariance C. It
-// takes the expected values m of the data to be linear in the parameters u, and the
-// errors of the data to be Gaussian with the Fisher information W of the likelihood:
+// An expansion is an approximation to a posterior near a point θ by a Gaussian with
+// covariance C. In this approximation, the expected values m of the data are linear in
+// the parameters u, and the errors of the data are Gaussian with the Fisher information W
+// of the likelihood:
 //
 //	C⁻¹ = Gᵀ W G + information on the likelihood's own parameters + precision of the prior,
 //
@@ -32,23 +33,23 @@ type expansion struct {
 	crossed *mat.SymDense // the part of C⁻¹ between own and other parameters; nil if it is left out
 	chol    mat.Cholesky  // Cholesky factor of C⁻¹
 
-	// The field indefinite is the sum of the matrix above and the mixed derivatives from
-	// cross, if this sum is not positive definite. In that case C does not include the
-	// mixed derivatives. Otherwise indefinite is nil.
+	// The field indefinite is the sum of the matrix C⁻¹ above and the mixed derivatives
+	// that cross() returns, if this sum is not positive definite. In that case C does not
+	// include the mixed derivatives. Otherwise indefinite is nil.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C
 	sd  []float64     // square roots of the diagonal of C
 
 	// The field curved holds, for each datum, the curvature of its negative log density
-	// as a function of its expected value. This is the Fisher information, except for
-	// data with kinks: see average.
+	// as a function of its expected value. This curvature is the Fisher information,
+	// except for data with kinks (see the method average).
 	curved []float64
 }
 
-// The function expand() expands the posterior of x about u. If the method does not
-// compute derivatives, central differences replace them. The argument widths holds the
-// step in each parameter; nil means 1e-4 for each.
+// The function expand() expands the posterior of x about u. If the solver does not
+// compute derivatives, central differences are used. The argument widths holds the step
+// of these differences in each parameter; nil means 1e-4 for each.
 func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
 	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}
@@ -76,8 +77,8 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	l.data = x.surface.Data()
 	x.density.Slopes(l.dtheta, u)
 	for k := range d {
-		// A coordinate that neither the data nor the prior determines gets the standard
-		// deviation 100.
+		// Adding 1e-4 gives a standard deviation of 100 to a coordinate that neither the
+		// data nor the prior determines.
 		l.Information.SetSym(k, k, l.Information.At(k, k)+1e-4)
 		if l.U != nil {
 			l.Curvature.SetSym(k, k, l.Curvature.At(k, k)+1e-4)
@@ -103,7 +104,7 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 
 var errNoDerivatives = errors.New("certify: the derivatives of the posterior are not known at this point, because the equations could not be solved at nearby points")
 
-// ownParams returns the indices of the parameters that belong to likelihoods, such as σ.
+// ownParams returns the indices of the parameters, such as σ, that belong to likelihoods.
 func ownParams(p *bayes.Posterior) (own []int) {
 	for k, q := range p.Params {
 		if slices.ContainsFunc(p.Experiments, func(x bayes.Experiment) bool {
@@ -117,10 +118,11 @@ func ownParams(p *bayes.Posterior) (own []int) {
 	return own
 }
 
-// The method average() sets curved. If the negative log density of a datum with residual
-// r is w|r|, its curvature is zero except at the kink r = 0, where the slope jumps by 2w.
-// Let τ be the standard deviation of the expected value under the Gaussian posterior.
-// Then the mean curvature is 2w φ(r/τ)/τ. It replaces the Fisher information.
+// The method average() sets the field curved. If the negative log density of a datum with
+// residual r is w|r|, its curvature is zero except at the kink r = 0, where the slope
+// jumps by 2w. Let τ be the standard deviation of the expected value under the Gaussian
+// posterior. Then the mean curvature is 2w φ(r/τ)/τ. This mean replaces the Fisher
+// information.
 func (l *expansion) average() {
 	for _, o := range l.data {
 		c := o.Information
@@ -137,10 +139,11 @@ func (l *expansion) average() {
 
 // The method cross() returns the mixed second derivatives of the negative log likelihood
 // with respect to one of the likelihood's own parameters and another parameter, −Σᵢ ∂²log
-// p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. Averaged over data sets, they are zero. At a mode they
-// balance the prior: if σ grows, the prior pulls the other parameters farther from the
-// values that the data favour. For data with kinks, some of these derivatives jump at a
-// mode. For such data, cross() uses the average of these derivatives, which is zero.
+// p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. Averaged over data sets, these derivatives are zero. At a
+// mode they describe how the balance between the data and the prior depends on σ: if σ
+// grows, the prior pulls the other parameters farther from the values that the data
+// favour. For data with kinks, some of these derivatives jump at a mode, so cross()
+// replaces them by their average, which is zero.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)
@@ -165,8 +168,8 @@ func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	return out
 }
 
-// The method widths() returns steps for central differences that are small compared with
-// the standard deviations of the posterior.
+// The method widths() returns step sizes for central differences that are small compared
+// with the standard deviations of the posterior.
 func (l *expansion) widths() []float64 {
 	out := make([]float64, len(l.sd))
 	for k, sd := range l.sd {

@@ -7,7 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Certificates are the certificates of several setups for one model, for display.
+// Certificates holds the certificates of several setups for one model, so that they can
+// be displayed together.
 type Certificates struct {
 	Model     string
 	Threshold float64
@@ -15,11 +16,11 @@ type Certificates struct {
 	Enough    *Enough        // nil if it was not requested
 }
 
-// jsonVersion increases when a name in docs/json.md is removed or changes its meaning.
+// jsonVersion is increased whenever a name in docs/json.md is removed or changes its
+// meaning.
 const jsonVersion = 1
 
-// WriteJSON writes the certificates in the machine-readable form that docs/json.md
-// describes.
+// WriteJSON writes the certificates in the JSON format that docs/json.md describes.
 func (c Certificates) WriteJSON(w io.Writer) error {
 	type object = jsonfile.Object
 	reference, enough := "", any(nil)
@@ -62,8 +63,8 @@ func orNull(v float64) any {
 	return v
 }
 
-// The function absolute() returns the absolute tolerance if all components share one, and
-// nil otherwise.
+// The function absolute() returns the absolute tolerance if it is the same for all
+// components, and nil otherwise.
 func absolute(t probode.Tolerance) any {
 	if len(t.Absolute) != 1 {
 		return nil

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// The density at a point is not negligible if its logarithm has fallen by less than this
-// limit from the value at the mode.
+// The density at a point is taken to be negligible if the log density is below its value
+// at the mode by the constant fallen or more.
 const fallen = 8
 
-// A probe is a point on a line through a mode, t standard deviations from it, with the
-// log densities of both setups relative to their values at the mode. A log density is −∞
-// if the equations cannot be solved.
+// A probe is a point on a line through a mode, t standard deviations from the mode,
+// together with the log densities under both setups relative to their values at the mode.
+// The log density under a setup is −∞ if that setup cannot solve the equations.
 type probe struct {
 	t            float64
 	theta        []float64
@@ -30,8 +30,8 @@ func (p probe) differs() bool { return p.coarse != p.fine && !(math.Abs(p.coarse
 // The method unsolved() reports whether both densities are zero.
 func (p probe) unsolved() bool { return math.IsInf(max(p.fine, p.coarse), -1) }
 
-// The method effect() returns the difference between the densities, in units of the
-// density at the mode.
+// The method effect() returns the difference between the two densities, each divided by
+// its value at the mode.
 func (p probe) effect() float64 { return math.Abs(math.Exp(p.coarse) - math.Exp(p.fine)) }
 
 // A line holds points on a straight line through a mode, and the mode itself.
@@ -40,7 +40,8 @@ type line []probe
 // The method sort() sorts the points by t.
 func (l line) sort() { slices.SortFunc(l, func(a, b probe) int { return cmp.Compare(a.t, b.t) }) }
 
-// The method effect() returns the largest effect of any point on the line.
+// The method effect() returns the largest value of probe.effect among the points on the
+// line.
 func (l line) effect() (most float64) {
 	for _, p := range l {
 		most = max(most, p.effect())
@@ -48,8 +49,9 @@ func (l line) effect() (most float64) {
 	return most
 }
 
-// The method worst() returns the point with the largest effect among those at which the
-// setups differ, or among all points if they differ nowhere.
+// The method worst() returns the point with the largest value of probe.effect. If the
+// setups differ at some points of the line (see probe.differs), only these points are
+// considered.
 func (l line) worst() probe {
 	from := l
 	if slices.ContainsFunc(l, probe.differs) {
@@ -58,10 +60,11 @@ func (l line) worst() probe {
 	return slices.MaxFunc(from, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
 }
 
-// The function densities() returns both densities at t, which lies between the points a
-// and b. The log density of the reference is interpolated linearly in t², which is exact
-// for a Gaussian. The difference between the two log densities is interpolated linearly
-// in t. If a setup fails at a or at b, its density is taken to be zero between the two.
+// The function densities() returns the densities under both setups at t, a value between
+// those of the points a and b. The log density of the reference is interpolated linearly
+// in t², which is exact for a Gaussian. The difference between the two log densities is
+// interpolated linearly in t. If a setup fails at a or at b, the density under that setup
+// is taken to be zero between a and b.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {
@@ -78,8 +81,8 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 }
 
 // The method shift() returns the absolute difference between the means of a function of t
-// under the two densities. The unit is the smaller of the standard deviation of the
-// function under the reference density and the argument most.
+// under the two densities. The difference is in units of the standard deviation of the
+// function under the reference density, or of the argument most if that is smaller.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

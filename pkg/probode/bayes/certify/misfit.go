@@ -9,20 +9,21 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// D does not take into account that two setups also differ in the derivatives of their
-// expected values. Together with the residuals of the data, the difference m' − m moves
-// the mode by
+// The number D does not take into account that two setups also differ in the derivatives
+// of the expected data. In combination with the residuals of the data, the difference m′
+// − m between the expected values moves the mode by an additional
 //
 //	C (∂(m' − m)/∂u)ᵀ s,   s = ∂ log p(y | m)/∂m.
 //
-// Averaged over data sets, this shift is zero. For data that the model explains, its size
-// is about D times the relative error of the derivatives. If the model does not explain
-// the data, this shift can be larger than all others. This happens, for example, if the
-// model omits effects and its assumed errors are too small to account for them.
+// Averaged over data sets, this additional shift is zero. If the model explains the data,
+// the size of this shift is about D times the relative error of the derivatives. If the
+// model does not explain the data, this shift can be larger than the first-order shift.
+// This happens, for example, if the model omits effects and its assumed errors are too
+// small to account for them.
 
 // The function misfits() reports whether the data are farther from the expected values of
-// the reference than their errors allow: whether χ² is more than four standard deviations
-// above its mean.
+// the reference than their assumed errors can explain. The criterion is that χ² is more
+// than four standard deviations above its mean.
 func (l *expansion) misfits() bool {
 	var sum, n float64
 	for _, o := range l.data {
@@ -34,9 +35,9 @@ func (l *expansion) misfits() bool {
 	return sum > n+4*math.Sqrt(2*n)
 }
 
-// The method pull() evaluates the slope of the log posterior of x at l, a mode of the
-// reference. It returns the largest shift, in standard deviations, that this slope causes
-// in addition to the first-order shift.
+// The method pull() evaluates the slope of the log posterior computed by x at l, a mode
+// of the reference posterior. It returns the largest shift of a parameter, in standard
+// deviations, that this slope causes in addition to the first-order shift.
 func (l *expansion) pull(x *evaluator) (most float64, err error) {
 	expected, _, err := x.at(l.theta)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // The method draws() generates draws from the mixture of the Gaussian approximations at
-// the modes. It returns the expansions of the posterior at the draws. It also returns the
-// number of lost draws, at which the reference failed and which have no expansion.
+// the modes. It returns the expansions of the posterior at these draws. The result lost
+// is the number of draws that have no expansion, because the reference failed.
 func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, err error) {
 	var modes []*expansion
 	for _, m := range c.reached() {
@@ -46,7 +46,7 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 			lost++
 			continue
 		}
-		// Use the covariance at the nearest mode.
+		// The expansion at a draw uses the covariance at the nearest mode.
 		best := slices.MinFunc(modes, func(a, b *expansion) int {
 			if a.distance(l.X) < b.distance(l.X) {
 				return -1
@@ -60,8 +60,8 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 }
 
 // The function gaussians() returns the Cholesky factors of the covariances at the modes,
-// and the modes' shares of the mass. A factor is nil if its covariance is singular in
-// floating point.
+// and the share of each mode in the posterior mass. A factor is nil if its covariance is
+// singular in floating point.
 func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 	top := math.Inf(-1)
 	for _, l := range modes {
@@ -87,7 +87,7 @@ func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 }
 
 // The method distance() returns the Euclidean distance between u and the mode, with each
-// coordinate in units of its standard deviation.
+// coordinate measured in units of its standard deviation.
 func (l *expansion) distance(u []float64) float64 {
 	var sum float64
 	for k, sd := range l.sd {

@@ -17,11 +17,12 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Certificates are computed at modes of the reference's posterior. From each mode that a
-// search with either setup finds, a climb leads to a mode of the reference's posterior.
+// Certificates are computed at modes of the reference posterior. These modes are reached
+// by climbs, which start from the modes that were found by searches with the compared
+// setup and with the reference.
 
-// A Certifier holds the modes of a reference posterior, at which it compares setups
-// with the reference.
+// A Certifier holds the modes of the reference posterior, and compares setups with the
+// reference at these modes.
 type Certifier struct {
 	ctx       context.Context
 	p         *bayes.Posterior
@@ -37,16 +38,16 @@ type Certifier struct {
 	found    [][]float64 // modes that a search with the reference has found
 }
 
-// An anchor is a mode of the reference's posterior and the expansion at this mode; the
+// An anchor is a mode of the reference posterior and the expansion at this mode; the
 // field at is nil if the expansion failed.
 type anchor struct {
 	AtMode
 	at *expansion
 }
 
-// New returns a Certifier for p; the Certifier contains no modes yet. Its reference
+// New returns a Certifier for p; the Certifier contains no modes yet. The reference
 // solves the equations of p with the given Setup; a zero Setup means reference.Accurate.
-// All later work of the Certifier uses ctx.
+// The Certifier uses ctx for all later computations.
 func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
 	if ctx == nil {
 		return nil, errors.New("certify: the context is nil")
@@ -75,7 +76,8 @@ func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier,
 	return c, nil
 }
 
-// Mode returns the first mode that was reached, or nil if no mode was reached.
+// Mode returns the first mode that a climb has reached, or nil if no climb has reached a
+// mode.
 func (c *Certifier) Mode() []float64 {
 	if all := c.reached(); len(all) > 0 {
 		return all[0].at.theta
@@ -83,7 +85,7 @@ func (c *Certifier) Mode() []float64 {
 	return nil
 }
 
-// The method reached() returns the modes that were reached.
+// The method reached() returns those elements of c.modes for which a mode was reached.
 func (c *Certifier) reached() (out []anchor) {
 	for _, m := range c.modes {
 		if m.at != nil && m.Found {
@@ -94,9 +96,9 @@ func (c *Certifier) reached() (out []anchor) {
 }
 
 // The method search() looks for modes of the posterior, first with a Setup and then with
-// the reference, and returns all that it finds. A Setup without a mesh gets equal steps
-// of a size that works for most problems. If the search with the Setup fails, the error
-// says so, and only the modes that the reference found are returned.
+// the reference, and returns the modes found by either search. A Setup without a mesh
+// gets equal steps of a size that works for most problems. If the search with the Setup
+// fails, search() returns an error together with the modes found with the reference.
 func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, error) {
 	q := c.p.SolvedBy(coarse)
 	if q.Mesh == nil {
@@ -112,8 +114,8 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 		}
 	}
 	if _, ok := c.reference.Mesh.(reference.Accurate); ok && !c.searched {
-		// Since this search also starts from the results of the cheaper search, few draws
-		// from the prior are enough.
+		// This search also starts from the modes that the cheaper search has found, so a
+		// small number of draws from the prior is enough.
 		by := modes.Settings{Seed: seed, From: from, Points: 60, Starts: 4}
 		if found, err := modes.Find(c.ctx, c.p.SolvedBy(c.reference), by); err == nil {
 			c.found = heavy(found)
@@ -126,7 +128,7 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 	return append(from, c.found...), failed
 }
 
-// The function heavy() returns the modes whose mass is above minor.
+// The function heavy() returns the modes whose mass is above the constant minor.
 func heavy(all *bayes.Modes) (out [][]float64) {
 	for _, m := range all.Modes {
 		if m.Mass > minor {
@@ -136,7 +138,7 @@ func heavy(all *bayes.Modes) (out [][]float64) {
 	return out
 }
 
-// AddMode climbs from a point to a mode of the reference's posterior, and adds this mode
+// AddMode climbs from a point to a mode of the reference posterior, and adds this mode
 // to c unless it is already there.
 func (c *Certifier) AddMode(from []float64) {
 	m := c.reach(from)
@@ -160,7 +162,8 @@ func (c *Certifier) AddMode(from []float64) {
 	c.modes = append(c.modes, m)
 }
 
-// The method reach() climbs from a point to a mode, unless it has done so before.
+// The method reach() climbs from a point to a mode, or returns the stored result of an
+// earlier climb from the same point.
 func (c *Certifier) reach(from []float64) anchor {
 	if i := slices.IndexFunc(c.climbed, func(m anchor) bool { return slices.Equal(m.From, from) }); i >= 0 {
 		return c.climbed[i]
@@ -188,9 +191,9 @@ func (c *Certifier) reach(from []float64) anchor {
 	return m
 }
 
-// The function ahead() climbs from u with a method that costs much less than an accurate
-// reference. It returns the point where the climb ends, or u if the density of the
-// reference is lower there.
+// The function ahead() climbs from u with a solver that costs much less than an accurate
+// reference. It returns the point where the climb ends, or u if the reference posterior
+// density is lower at that point than at u.
 func (c *Certifier) ahead(u []float64) []float64 {
 	if c.lent == nil {
 		return u
@@ -204,8 +207,8 @@ func (c *Certifier) ahead(u []float64) []float64 {
 }
 
 // The function climb() climbs from u to a mode of the posterior that x computes. The
-// result found says whether it reached the mode to within a hundredth of a standard
-// deviation.
+// result found says whether the climb ended within a hundredth of a standard deviation of
+// the mode.
 func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	if l, err = expand(x, u, nil); err != nil {
 		return nil, false, err
@@ -214,7 +217,7 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	for c.Steps < 50 && !c.Done && x.ctx.Err() == nil {
 		c.Step(x.surface)
 	}
-	// The first tolerance is enough if the metric of the ascent is right.
+	// The first tolerance is small enough if the metric used by the ascent is accurate.
 	for _, tolerance := range []float64{1e-5, 5e-8} {
 		c.Finish(x.surface, tolerance)
 		if err := x.ctx.Err(); err != nil {
@@ -234,8 +237,8 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	return l, found, nil
 }
 
-// The method left() returns the distance to the mode in standard deviations, as estimated
-// from the expansion.
+// The method left() returns the distance from the point of expansion to the mode in
+// standard deviations, as estimated from the expansion.
 func (l *expansion) left() float64 {
 	if l.U != nil {
 		a := l.x.surface.Ascent(l.X, l.Value)
@@ -250,7 +253,8 @@ func (l *expansion) left() float64 {
 	return math.Sqrt(math.Abs(mat.Dot(step, l.slope)))
 }
 
-// The function unknown() returns an AtMode in which every number is unknown.
+// The function unknown() returns an AtMode in which the results that are not known yet
+// are NaN.
 func unknown() AtMode {
 	nan := math.NaN()
 	return AtMode{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}

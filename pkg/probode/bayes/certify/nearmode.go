@@ -7,40 +7,43 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// This file checks, without a climb, whether a point is close enough to a mode of the
-// posterior to represent it.
+// The functions in this file check, without a climb, whether a point is so close to a
+// mode of the posterior that it can be used in place of the mode.
 
 const (
 	// leastFall is the smallest acceptable fall of the log density along an axis, as a
-	// fraction of the fall that the information predicts.
+	// fraction of the fall that the information matrix predicts.
 	leastFall = 0.1
 	// steepestEdge is the largest permitted slope of the log density along a coordinate
-	// that expandNear leaves out.
+	// that expandNear leaves out of its test.
 	steepestEdge = 2
-	// If the log likelihood elsewhere is higher by more than muchLarger, a point is not
-	// near a mode. In one dimension, the log density is that far below its value at the
-	// mode for one draw in seventy.
+	// If a change of one coordinate raises the log likelihood by more than muchLarger,
+	// the point is not near a mode. For one draw in seventy from a one-dimensional
+	// Gaussian, the log density is below its value at the mode by more than muchLarger.
 	muchLarger = 3
 )
 
-// expandNear expands the posterior at u without a climb. The result near says whether u
-// is as near to a mode as a typical draw from the posterior. If g is the gradient of the
-// log density of a Gaussian with covariance C, then gᵀ C g, evaluated at draws from this
-// Gaussian, has a χ² distribution with one degree of freedom for each coordinate. It is
-// enough that u is as near as a typical draw, because the shift of the mode of a Gaussian
-// posterior is the same wherever the posterior is expanded.
+// expandNear expands the posterior at the point u itself, without a climb to a mode. The
+// result near says whether u is as near to a mode as a typical draw from the posterior.
+// If g is the gradient of the log density of a Gaussian with covariance C, then gᵀ C g,
+// evaluated at draws from this Gaussian, has a χ² distribution with one degree of freedom
+// for each coordinate. A point as near as a typical draw is near enough, because for a
+// Gaussian posterior the computed shift of the mode does not depend on the point of
+// expansion.
 //
-// The gradient is also zero, and the information is also positive, at minima and at
-// saddle points. So the density must also fall along each axis of the Gaussian.
+// At minima and at saddle points the gradient is zero, too, and the Fisher information
+// may be positive. Therefore the density is also required to fall along each axis of the
+// Gaussian.
 //
-// Coordinates whose standard deviation is above 1 are left out; this is about the width
-// of a prior on this scale. Near the edge of a bounded prior, the mode of the density on
-// the unbounded scale may be far from u, although the model fits the data equally well at
-// both points. All slopes vanish near an edge. So the likelihood must also not be much
-// larger in the middle of the range than at u.
+// Coordinates whose standard deviation is above 1, which is about the width of a prior on
+// the unbounded scale, are left out of this test. Near the edge of a bounded prior, the
+// mode of the density on the unbounded scale may be far from u, although the model fits
+// the data equally well at both points. Near an edge all slopes on this scale vanish.
+// Therefore the likelihood is also required not to be much larger in the middle of the
+// range than at u.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
-	// Close to parameter values at which the solution blows up, only differences with
-	// small steps succeed.
+	// Close to parameter values at which the solution blows up, finite differences can be
+	// computed only with small steps.
 	widths := []float64(nil)
 	for h := 1e-6; ; h /= 100 {
 		if l, err = expand(x, u, widths); err == nil || h < 1e-8 || x.ctx.Err() != nil {
@@ -100,7 +103,7 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 		for j, k := range known {
 			axis[k] = axes.At(j, i) / math.Sqrt(value)
 		}
-		// A draw may be two standard deviations from its mode, and with Laplace errors
+		// A draw may be two standard deviations from the mode, and with Laplace errors
 		// the log density may be linear over that whole distance.
 		if !(l.fall(axis, 1) > leastFall/2 || l.fall(axis, 2) > leastFall*2) {
 			return false
@@ -109,9 +112,9 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	return true
 }
 
-// The method fall() returns how far the log density falls over a distance in a direction,
-// averaged over the direction and its opposite. It is +∞ if the density cannot be
-// evaluated at one of the two ends.
+// The method fall() returns the decrease of the log density over the given distance,
+// averaged over the given direction and the opposite direction. The decrease is +∞ if the
+// density cannot be evaluated at one of the two end points.
 func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	u := make([]float64, len(l.X))
 	for _, step := range []float64{-distance, distance} {
@@ -123,8 +126,8 @@ func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	return mean
 }
 
-// largerInside reports whether the likelihood becomes much larger if only coordinate k is
-// moved to the middle of its range.
+// largerInside reports whether the likelihood becomes much larger when coordinate k is
+// moved into the middle of its range and the other coordinates stay fixed.
 func (l *expansion) largerInside(k int) bool {
 	u, theta := slices.Clone(l.X), make([]float64, len(l.X))
 	here := l.x.logLikelihood(l.theta)
@@ -138,15 +141,15 @@ func (l *expansion) largerInside(k int) bool {
 }
 
 // The method saddle() reports whether the log density rises in the direction in which the
-// indefinite precision predicts the largest rise. The prediction may be wrong, because
-// this precision does not include some of the mixed derivatives with respect to pairs of
+// indefinite precision matrix predicts the largest rise. The prediction may be wrong,
+// because this matrix omits some of the mixed second derivatives with respect to two of
 // the likelihood's own parameters.
 func (l *expansion) saddle() bool {
 	if l.indefinite == nil {
 		return false
 	}
 	n := len(l.X)
-	// Change to coordinates in which the information is the identity.
+	// Change to coordinates in which the information matrix is the identity matrix.
 	var lower mat.TriDense
 	l.chol.LTo(&lower)
 	var half, scaled mat.Dense

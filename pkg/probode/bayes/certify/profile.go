@@ -15,19 +15,19 @@ import (
 // A Profile holds the log likelihoods under several setups as functions of one parameter,
 // with the other parameters fixed. If error control chooses the steps anew at every θ,
 // the log likelihood jumps wherever a step changes from accepted to rejected. The size of
-// a jump depends on the tolerance. A chain or an optimiser can get trapped between two
-// jumps.
+// a jump depends on the tolerance. A Markov chain or an optimiser can get trapped between
+// two jumps.
 type Profile struct {
 	Param  string
 	X      []float64
 	Setups []string
-	// LogLikelihood has a row for each setup, with NaN where the equations could not
-	// be solved.
+	// LogLikelihood has one row for each setup. An element is NaN if the equations could
+	// not be solved.
 	LogLikelihood [][]float64
 }
 
-// NewProfile computes a Profile along the named parameter at n points from lo to hi;
-// theta gives the other parameters.
+// NewProfile computes a Profile along the named parameter at n equally spaced points from
+// lo to hi; theta holds the values of the other parameters.
 func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, theta []float64, name string, lo, hi float64, n int) (*Profile, error) {
 	if ctx == nil || p == nil {
 		return nil, errors.New("certify: the context or the Posterior is nil")
@@ -73,9 +73,10 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 	return out, nil
 }
 
-// Profile returns the Profile of the setups and the reference through the first mode. It
-// runs along the parameter that the first setup shifts most. It returns nil if no mode
-// was reached or if a setup fails.
+// Profile returns the Profile of the log likelihood through the first mode, for the given
+// setups and for the reference. The Profile varies the parameter that the first setup
+// shifts most. The method returns nil if no mode was reached, or if a setup cannot be
+// used with the model.
 func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	modes := c.reached()
 	if len(modes) == 0 {
@@ -87,8 +88,8 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 		if m, _, err := x.at(mode.theta); err == nil {
 			_, shift := mode.shift(m)
 			for _, k := range c.assessed {
-				// Parameters of the likelihood are left out: the equations do not depend
-				// on them.
+				// Parameters of the likelihood are left out, because the differential
+				// equations do not depend on them.
 				if s := math.Abs(shift[k]); s > most && !slices.Contains(mode.own, k) {
 					best, most = k, s
 				}
@@ -104,6 +105,6 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	return p
 }
 
-// profileWidth is half the width of a Profile, in standard deviations. It is roughly the
-// distance that a sampler moves in one iteration.
+// profileWidth is half the width of a Profile, in standard deviations. This is roughly
+// the distance that a sampler moves in one iteration.
 const profileWidth = 0.5

@@ -12,21 +12,22 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// This file measures the accuracy of the reference itself. OwnError compares it with a
-// more accurate Setup. Unseen compares it with a solution with many equal steps, which
-// detect short pulses of f that error control may step over, whatever its tolerance.
+// The functions in this file measure the error of the reference itself. OwnError compares
+// the reference with a more accurate Setup. Unseen compares the reference with a solution
+// computed with many equal steps, because these detect short pulses of f that error
+// control may step over at any tolerance.
 
 const (
-	// The reference must agree with a solution that takes ManySteps equal steps over the
-	// longest time span. These steps detect every pulse of f that lasts for at least half
-	// a step.
+	// ManySteps is the number of equal steps over the longest time span in a solution
+	// with which the reference must agree. Such a solution detects every pulse of f that
+	// lasts for at least half a step.
 	ManySteps = 1 << 16
-	// manyRounded is the relative error that rounding may cause in ManySteps steps.
+	// manyRounded is the relative error that rounding may cause over ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52
 )
 
 // OwnError returns D between s and a more accurate Setup at each of the points. D is NaN
-// where one of the two fails.
+// at points where one of the two setups fails.
 func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, workers int) ([]float64, error) {
 	out := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, finer(s)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -37,11 +38,11 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 	return out, err
 }
 
-// Unseen returns the largest D between the setup s and a solution with ManySteps equal
-// steps. It counts only the points at which the setup s misses a pulse that these steps
-// detect, and returns zero if there are none. It does not count a point at which D is no
-// larger than least, or is below three times the error of s there. The argument own holds
-// the error of s at each point.
+// Unseen returns the largest D between the setup s and a solution computed with ManySteps
+// equal steps. Only points at which the setup s misses a pulse that these steps detect
+// are considered; if there are none, Unseen returns zero. A point is also ignored if D is
+// at most the argument least, or less than three times the error of s at this point. The
+// argument own holds the error of s at each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -61,10 +62,11 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 // steppedOver returns D between the reference and the solution with many equal steps if
 // the reference has stepped over a pulse, and zero otherwise. The argument expected holds
 // the expected data of the reference, of the solution with many steps, and of a solution
-// with a quarter as many steps. A jump of f causes an error of order one, which is four
-// times as large with a quarter of the steps. So the difference between the solutions
-// with equal steps is three times the difference between the reference and the better one
-// of them. A pulse that the reference steps over does not follow this pattern.
+// with a quarter as many steps. A jump of f causes an error proportional to the step
+// size, which is four times as large with a quarter of the steps. So the difference
+// between the two solutions with equal steps is three times the difference between the
+// reference and the more accurate of the two. If the reference has stepped over a pulse,
+// the differences do not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -75,7 +77,7 @@ func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64
 
 // atEach solves the equations with each of the setups at each of the points, and calls
 // the function do() with the data that the setups predict. The data are nil at a point
-// where one of the setups fails, as explicit steps may on a stiff problem.
+// where one of the setups fails, as an explicit method may on a stiff problem.
 func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers int, setups []probode.Setup, do func(i int, x []*evaluator, expected [][]float64)) error {
 	if len(points) == 0 {
 		return nil
@@ -99,14 +101,14 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 }
 
 // The method discrepancy() returns D between the expected data of two setups. The Fisher
-// information is taken at the values of the finer setup, which is the setup of x.
-// Relative differences that rounding can explain are ignored.
+// information is evaluated at the expected data of the more accurate setup, which is the
+// setup of x. Relative differences that rounding can explain are ignored.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	return shape.Discrepancy(x.surface.DataAt(finer, theta), expected, finer, rounding)
 }
 
-// Sufficient searches for a smaller tolerance or step with which the error of s, as
-// OwnError measures it, is at most limit at all points.
+// Sufficient searches for a tolerance or step size, smaller than that of s, with which
+// the error measured by OwnError is at most limit at all points.
 func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, limit float64, workers int) (enough probode.Setup, found bool, err error) {
 	for range 8 {
 		if a, ok := s.Mesh.(reference.Accurate); ok {
@@ -128,9 +130,10 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 	return s, false, nil
 }
 
-// ownError returns the reference's own error at a mode, which is D between the reference
-// and a finer Setup. If the reference has stepped over a pulse, it is at least D between
-// the reference and a solution with many equal steps. It is NaN if the finer Setup fails.
+// ownError returns the error of the reference at a mode, which is D between the reference
+// and a more accurate Setup. If the reference has stepped over a pulse, the result is at
+// least D between the reference and a solution computed with many equal steps. The result
+// is NaN if the more accurate Setup fails.
 func ownError(at *expansion) float64 {
 	p := at.x.density.Posterior()
 	x, err := newEvaluator(at.x.ctx, p, finer(p.Setup))
@@ -149,9 +152,9 @@ func ownError(at *expansion) float64 {
 	return max(d, unseen(at, steps))
 }
 
-// If the reference is of type reference.Accurate and has stepped over a pulse, unseen
-// returns D at a mode between the reference and a solution with the given number of equal
-// steps. Otherwise it returns zero.
+// If the reference is of type reference.Accurate and has stepped over a pulse, the
+// function unseen() returns D at a mode between the reference and a solution computed
+// with the given number of equal steps. Otherwise it returns zero.
 func unseen(at *expansion, steps float64) float64 {
 	p := at.x.density.Posterior()
 	if _, ok := p.Mesh.(reference.Accurate); !ok {

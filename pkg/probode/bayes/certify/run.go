@@ -11,30 +11,30 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Settings says what a Setup is compared with, and where.
+// Settings holds the options of Run and Each.
 type Settings struct {
 	// Reference is the more accurate Setup; its zero value means reference.Accurate.
 	Reference probode.Setup
 
-	// Modes are points from which the search climbs to modes of the reference's
-	// posterior, each with a value for every parameter. Nil means the modes that
-	// modes.Find finds with the compared Setup and with the reference.
+	// Modes holds points, each with a value for every parameter. From each point a climb
+	// leads to a mode of the reference posterior. If Modes is nil, modes.Find searches
+	// for modes with the compared Setup and with the reference.
 	Modes [][]float64
 
-	// NoClimb uses the points in Modes as they are, without climbing from them to a mode,
-	// provided that their gradients and curvatures show that they are as near to a mode as
-	// a typical draw from the posterior. That saves the climbs.
+	// If NoClimb is true, the points in Modes are used as they are, without climbs to a
+	// mode, provided that the gradients and curvatures show that each point is as near to
+	// a mode as a typical draw from the posterior. This saves the cost of the climbs.
 	NoClimb bool
 
 	Seed uint64 // seed of the search for modes
 }
 
-// Run compares the Setup of p with the reference at the modes of the posterior. After
-// the search for modes, the reference solver runs a few dozen times for each mode. For
-// d parameters, the comparison away from the mode takes at most 50 + 20 d solutions,
-// counting both setups. If the computation fails at one mode, the AtMode of that mode
-// says why. Run returns an error if there is a mistake in the model or the settings, or
-// if ctx ends.
+// Run compares the Setup of p with the reference at the modes of the posterior. After the
+// search for modes, the reference solver runs a few dozen times for each mode. For d
+// parameters, the comparison away from the mode takes at most 50 + 20 d solves, counting
+// those with both setups. If the computation fails at one mode, the field Err of its
+// AtMode says why. Run returns an error if there is a mistake in the model or the
+// settings, or if ctx ends.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, error) {
 	all, err := Each(ctx, p, []probode.Setup{{}}, s)
 	if err != nil {
@@ -43,9 +43,10 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, err
 	return all[0], nil
 }
 
-// Each does what Run does, for several setups in place of the Setup of p. Empty fields of
-// a setup are taken from p. It searches for the reference's modes once. If some of the
-// setups fail, their certificates say why; if all fail, Each returns an error.
+// Each does the same as Run, but for several setups instead of the Setup of p. Empty
+// fields of a setup are taken from p. Each searches for the modes of the reference
+// posterior only once. If some of the setups fail, their certificates say why; if all
+// fail, Each returns an error.
 func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Settings) ([]*Certificate, error) {
 	c, err := s.certifier(ctx, p)
 	if err != nil {
@@ -75,8 +76,8 @@ func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Set
 }
 
 // searchAndCertify certifies a Setup at the modes given in the settings. If the settings
-// have none, it searches for modes first. Certificate.Seconds does not include the
-// search.
+// contain no modes, it searches for modes first. The time in Certificate.Seconds does not
+// include this search.
 func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certificate, error) {
 	from := s.Modes
 	if from == nil {
@@ -87,7 +88,8 @@ func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certifi
 	}
 	begin := time.Now()
 	if s.Modes == nil || c.modes == nil {
-		// A phantom mode of another setup is not a mode of this setup's posterior.
+		// A phantom mode found with another setup need not be a mode of the posterior
+		// computed with this setup.
 		c.modes = slices.DeleteFunc(c.modes, func(m anchor) bool { return !(m.Moved < vanished) })
 		for _, m := range from {
 			c.AddMode(m)
@@ -100,7 +102,7 @@ func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certifi
 	return one, err
 }
 
-// The method certifier() returns the Certifier that the settings ask for.
+// The method certifier() returns a Certifier with the given settings.
 func (s Settings) certifier(ctx context.Context, p *bayes.Posterior) (*Certifier, error) {
 	c, err := New(ctx, p, s.Reference)
 	if err != nil {

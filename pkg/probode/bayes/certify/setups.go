@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// This file computes what certificates need to know about a setup: the size of its steps
-// or its tolerance, its description in words, and a setup that is more accurate.
+// The functions in this file compute the properties of a setup that certificates need:
+// its step size or tolerance, its description in words, and a more accurate setup.
 
 // The function tolerance() returns the tolerance of a setup under error control, and
 // true. For any other setup it returns false.
@@ -26,9 +26,9 @@ func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	return probode.Tolerance{}, false
 }
 
-// The function size() returns the step size of s or, under error control, its relative
-// tolerance. If the relative tolerance is zero, it returns the largest absolute one. It
-// returns 0 for a setup without steps or tolerances.
+// The function size() returns the step size of s or, under error control, the relative
+// tolerance of s. If the relative tolerance is zero, the function returns the largest
+// absolute tolerance. It returns 0 for a setup without steps or tolerances.
 func size(s probode.Setup) float64 {
 	t, ok := tolerance(s)
 	switch {
@@ -65,7 +65,8 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 	return s
 }
 
-// accurateTolerance returns the relative tolerance of a, with the default filled in.
+// accurateTolerance returns the relative tolerance of a, or the default value if it is
+// zero.
 func accurateTolerance(a reference.Accurate) float64 {
 	if a.Relative == 0 {
 		return 1e-10
@@ -76,7 +77,7 @@ func accurateTolerance(a reference.Accurate) float64 {
 // The function finer() returns a setup that is more accurate than s: s with a hundredth
 // of the tolerance, s with a tenth of the step, or reference.Accurate. The mesh
 // reference.Accurate recomputes a doubtful solution with a hundredth of its tolerance, so
-// a more accurate solution needs a thousandth.
+// a more accurate solution requires a thousandth of the tolerance.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)
@@ -96,14 +97,14 @@ func finer(s probode.Setup) probode.Setup {
 	return probode.Setup{Mesh: reference.Accurate{}}
 }
 
-// equalSteps returns a setup: the classical Runge–Kutta method with n equal steps over
-// the longest time span.
+// equalSteps returns the setup that solves the equations by the classical Runge–Kutta
+// method with n equal steps over the longest time span.
 func equalSteps(p *bayes.Posterior, n float64) probode.Setup {
 	_, longest := spans(p)
 	return probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(longest / n)}
 }
 
-// The function spans() returns the lengths of the shortest and the longest time span of
+// The function spans() returns the lengths of the shortest and the longest time spans of
 // the experiments.
 func spans(p *bayes.Posterior) (shortest, longest float64) {
 	shortest = math.Inf(1)
@@ -116,8 +117,8 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 	return shortest, longest
 }
 
-// The function describe() describes a Setup in words. If a Setup has a tolerance and its
-// steps are not frozen, error control chooses the steps anew at every θ.
+// The function describe() describes a Setup in words. If the description contains a
+// tolerance but not the word frozen, error control chooses the steps anew at every θ.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

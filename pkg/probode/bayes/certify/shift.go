@@ -8,19 +8,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// This file computes how far the mode of an expanded posterior moves if another solver
-// computes the expected data. It also computes an upper bound on this shift.
+// The functions in this file compute how far the mode of an expanded posterior moves if
+// another solver computes the expected data, and an upper bound on this shift.
 
-// The method focus() returns the largest possible value of (shift of a parameter in
-// standard deviations)/D, but at least 1. Let cᵢ be the curvature and wᵢ the information
-// of datum i, aᵢ the covariance of its expected value with the parameter, and s the
-// standard deviation of the parameter. By the Cauchy–Schwarz inequality
+// The method focus() returns the largest possible ratio of the shift of a parameter, in
+// standard deviations, to D, but at least 1. Let cᵢ be the curvature and wᵢ the
+// information of datum i, aᵢ the covariance of its expected value with the parameter, and
+// s the standard deviation of the parameter. By the Cauchy–Schwarz inequality
 //
 //	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
 //
-// If c = w, the root is at most 1, except where the mixed derivatives involving the
-// likelihood's own parameters, such as σ, make the precision in some direction almost
-// zero.
+// If cᵢ = wᵢ for all data, the square root is at most 1, except where the mixed
+// derivatives involving the likelihood's own parameters, such as σ, make the precision in
+// some direction almost zero.
 func (l *expansion) focus(params []int) float64 {
 	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
 	for i, o := range l.data {
@@ -49,8 +49,8 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 		delta := expected[o.At] - l.m[o.At]
 		w := o.Information
 		if o.Certain && delta != 0 {
-			// Under the reference this datum has probability one, so use the information
-			// at the values of the other solver.
+			// Under the reference this datum has probability one, so use the Fisher
+			// information at the values that the other solver predicts.
 			if w = l.x.surface.DataAt(expected, l.theta)[i].Information; w == 0 {
 				w = math.Inf(1)
 			}
@@ -71,13 +71,13 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 }
 
 // shiftOwn adds the shift of the likelihood's own parameters. These parameters respond to
-// e, the part of δ that remains after the other parameters have moved. Their score
-// changes by
+// e, the part of the difference δ that remains after the other parameters have moved. The
+// score of the likelihood's own parameters changes by
 //
-//	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu,
+//	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu.
 //
-// which for Gaussian errors with residuals r is (2/σ³) Σ (−rᵢeᵢ + eᵢ²/2). If C already
-// includes the terms of first order in GΔu, they are subtracted here.
+// For Gaussian errors with residuals r, this change is (2/σ³) Σ (−rᵢeᵢ + eᵢ²/2). If C
+// already includes the terms of first order in GΔu, they are subtracted here.
 func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)
 	through := mat.VecDenseCopyOf(score) // the part due to the expected data

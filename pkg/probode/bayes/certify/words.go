@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// This file contains all the sentences that appear in certificates.
+// The functions in this file write the sentences and tables of certificates.
 
-// String returns the answer for the largest setting that is certified, and a table of all
-// settings. If no setting is certified, the answer is that for the last one.
+// String returns the answer for the first setup that is certified, and a table of all
+// setups. If no setup is certified, the answer is for the last setup.
 func (c Certificates) String() string {
 	var b strings.Builder
 	if len(c.All) > 0 {
@@ -38,7 +38,7 @@ func (c Certificates) String() string {
 	return b.String()
 }
 
-// String returns the answer, and a table of all settings that were tried.
+// String returns the answer, and a table of all step sizes or tolerances that were tried.
 func (e *Enough) String() string {
 	var b strings.Builder
 	if e.Found {
@@ -64,7 +64,7 @@ func (e *Enough) String() string {
 	return b.String()
 }
 
-// Answer says in a few lines what is certified, and what is not.
+// Answer returns a few lines of text that say what is certified, and what is not.
 func (c *Certificate) Answer(threshold float64) string {
 	var b strings.Builder
 	if len(c.Modes) == 0 {
@@ -129,12 +129,13 @@ func (c *Certificate) difference(m *AtMode) string {
 	return fmt.Sprintf("the log likelihood with %s is %s by %.2g", c.Setup, than, by)
 }
 
-// The method sound() reports whether there is a result at each of the modes.
+// The method sound() reports whether the certificate has a result at each of its modes.
 func (c *Certificate) sound() bool {
 	return !slices.ContainsFunc(c.Modes, func(m AtMode) bool { return m.Err != "" })
 }
 
-// The method largest() describes the largest shift at m: its parameter and its size.
+// The method largest() describes the largest shift at the mode m: the parameter that
+// moves, and how far it moves.
 func (c *Certificate) largest(m *AtMode) string {
 	at := 0
 	for k, s := range m.Shift {
@@ -148,11 +149,11 @@ func (c *Certificate) largest(m *AtMode) string {
 	return fmt.Sprintf("that of %s, %+.2g sd", c.Params[at], m.Shift[at])
 }
 
-// mostShifts is the largest number of parameters in a row of the table.
+// mostShifts is the maximum number of parameters that a row of the table shows.
 const mostShifts = 6
 
 // mostShifted returns the indices of at most mostShifts parameters, those with the
-// largest shifts in any certificate. It also returns the largest shift of the other
+// largest shifts in any certificate. It also returns the largest shift among the other
 // parameters.
 func mostShifted(all []*Certificate) (index []int, others float64) {
 	most := make([]float64, len(all[0].Params))
@@ -177,8 +178,8 @@ func mostShifted(all []*Certificate) (index []int, others float64) {
 }
 
 // The function table() returns a table of several certificates of one model, with a row
-// for each mode. If there are many parameters, it shows only those with the largest
-// shifts.
+// for each mode. If there are many parameters, the table shows only those with the
+// largest shifts.
 func table(all []*Certificate) string {
 	if len(all) == 0 {
 		return ""
@@ -211,7 +212,7 @@ func table(all []*Certificate) string {
 	if n := len(all[0].Params) - len(index); n > 0 {
 		out += fmt.Sprintf("%d other parameters are shifted by at most %.2g sd\n", n, others)
 	}
-	// If all setups have failed, Answer says why.
+	// If all setups have failed, Answer gives the reasons, so they are not repeated here.
 	wrong := map[string]bool{}
 	for _, c := range all {
 		if m := c.Modes; slices.ContainsFunc(all, (*Certificate).sound) && !c.sound() && !wrong[m[c.Worst(1)].Err] {

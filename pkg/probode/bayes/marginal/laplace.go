@@ -7,29 +7,32 @@ import (
 )
 
 // For errors that are not Gaussian, DALTON approximates the likelihood p(Y | Z), the
-// integral of p(Y | X) p(X | Z) over the solution X, by Laplace's method [WL24]. Let m be the
-// expected value of an observation y at the mode of X given Y and Z. There the density of y
-// has the same slope with respect to m as a Gaussian density with the variance
+// integral of p(Y | X) p(X | Z) over the solution X, by Laplace's method [WL24]. Let m be
+// the expected value of an observation y at the mode of X given Y and Z. At this mode,
+// the log density of y has the same slope with respect to m as a Gaussian log density
+// with the variance
 //
-//	s² = (y − m) / ∂ log p(y | m)/∂m,
+//	s² = (y − m) / ∂ log p(y | m)/∂m.
 //
-// which is the variance of y for Poisson, negative binomial and binomial distributions.
-// So the mode is the same as in a model with these Gaussian errors, and
+// For Poisson, negative binomial and binomial distributions, s² is the variance of y. So
+// the mode is the same as in a model with these Gaussian errors, and
 //
-//	log p(Y | Z) ≈ log p(Y | X) − Σ log N(y; m, s²) + log p_s(Y | Z)
+//	log p(Y | Z) ≈ log p(Y | X) − Σ log N(y; m, s²) + log p_s(Y | Z).
 //
-// with its likelihood p_s. The mode is found by repeating the pass over the data. Unlike
-// the second derivative of log p(y | m), 1/s² is also positive for counts of zero and for
-// outliers under Student's t distribution.
+// Here p_s is the likelihood of that model. The mode is found iteratively, by repeated
+// passes over the data. Unlike the second derivative of log p(y | m), 1/s² is also
+// positive for counts of zero and for outliers under Student's t distribution.
 
-// standIn returns s.
+// standIn returns the standard deviation s of the Gaussian errors that replace the errors
+// of an observation.
 func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {
 	slopes := make([]float64, 1+len(own))
 	variance := func(m float64) float64 {
 		of.Slope(slopes, y, m, own)
 		return (y - m) / slopes[0]
 	}
-	// Near m = y, the numerator and the denominator are both zero up to rounding.
+	// Near m = y, the numerator and the denominator of s² are both zero up to rounding
+	// errors.
 	if near := max(1e-5*max(math.Abs(y), math.Abs(m)), 1e-100); math.Abs(y-m) < near {
 		return math.Sqrt((variance(y-near) + variance(y+near)) / 2)
 	}
@@ -49,7 +52,7 @@ func smooth(x *bayes.Experiment, k int) bayes.SlopedLikelihood {
 }
 
 // An expansion holds the states at which the log densities of the data are expanded. The
-// series are stored in rows, one for each time.
+// slices are stored in row-major order, with one row for each time.
 type expansion struct {
 	x        []float64 // states; nil in the first pass, which uses predictions
 	mean, sd []float64 // expected values and s
@@ -58,7 +61,7 @@ type expansion struct {
 }
 
 // The method at() returns the state at which the log densities of the data at time n are
-// expanded. In the first pass this is the predicted state x.
+// expanded. In the first pass, the method returns the predicted state x.
 func (e *expansion) at(n int, x []float64) []float64 {
 	if e.x == nil {
 		return x
@@ -66,10 +69,10 @@ func (e *expansion) at(n int, x []float64) []float64 {
 	return e.x[n*len(x) : (n+1)*len(x)]
 }
 
-// expand sets the standard deviation s for the data value y with the given index and
-// likelihood. If y is impossible given m, it expands at m = y instead. If the state is
-// known exactly, s has no influence on the likelihood, and 1 replaces the s of a count
-// without variance.
+// The method expand() computes the standard deviation s for the data value y with the
+// given index and likelihood. If y has probability zero given m, the log density is
+// expanded at m = y instead. If the state is known exactly, s does not affect the
+// likelihood, and a count with variance zero gets s = 1.
 func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m float64, own []float64, known bool) (sd float64) {
 	if math.IsNaN(y) {
 		y = m
@@ -83,8 +86,9 @@ func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m fl
 	return e.sd[index]
 }
 
-// The method settled() reports whether the expansion is at the mode x, or whether the
-// search for the mode is given up. If neither is the case, it moves the expansion to x.
+// The method settled() reports whether the search for the mode has ended, either because
+// the expansion is at the mode x or because no passes are left. Otherwise it moves the
+// expansion to x.
 func (p *path) settled(e *expansion, x, theta []float64) bool {
 	d := len(x) / len(p.data.T)
 	same := true

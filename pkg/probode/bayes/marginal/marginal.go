@@ -1,12 +1,13 @@
-// Package marginal constructs posteriors in which the uncertainty of the solver is
-// integrated out: a Gaussian filter computes the likelihood, by the Fenrir or the DALTON
-// method (see filter.Marginal).
+// Package marginal constructs posteriors in which the uncertain solution of the
+// differential equation is integrated out: a Gaussian filter computes the likelihood by
+// the Fenrir or the DALTON method (see filter.Marginal).
 //
 // The result is a bayes.Posterior without noise, so it can be used with fits, samplers
-// and Laplace approximations. Its data are the observations, and its states are the means
-// and the standard deviations of their predictive distributions (for log-normal errors, the
-// median, and the standard deviation of the logarithm). It cannot be solved with
-// another Setup; instead, compare its parameters with those of the original posterior.
+// and Laplace approximations. The data of this posterior are the observations, and its
+// states are the means and the standard deviations of their predictive distributions (for
+// log-normal errors, the median and the standard deviation of the logarithm). This
+// posterior cannot be solved with another Setup. To compare solvers, compare its
+// parameters with those of the original posterior.
 package marginal
 
 import (
@@ -22,29 +23,30 @@ import (
 	"github.com/probode/probode/pkg/probode/filter"
 )
 
-// Settings says how the solution is integrated out.
+// Settings holds the options of Posterior.
 type Settings struct {
 	filter.EK
-	// Mesh makes the grid. The observation times must be grid points, as with
+	// Mesh chooses the time grid. The observation times must be grid points, as with
 	// probode.Through and probode.Frozen.
 	Mesh probode.Mesh
-	// DALTON replaces Fenrir.
+	// DALTON selects the DALTON method instead of the Fenrir method.
 	DALTON bool
-	// Diffusion is κ² > 0: a known number, or a parameter of the model.
+	// Diffusion is the diffusion κ² > 0 of the prior process for the solution: a known
+	// number, or a parameter of the model.
 	Diffusion bayes.Value
 }
 
 // Posterior returns the posterior of the model m with a likelihood from which the
-// solution has been integrated out. Observations must have Gaussian or log-normal
-// errors. With DALTON they can have any distribution with a smooth log density, such as
-// the Poisson distribution. Laplace's method then approximates the integral. Expected
-// values that are not linear in the state are linearised; with log-normal errors it is
-// their logarithms that are linearised.
+// solution has been integrated out. Observations must have Gaussian or log-normal errors.
+// With DALTON they can have any distribution with a smooth log density, such as the
+// Poisson distribution. In that case, Laplace's method approximates the integral over the
+// solution. Expected values that are not linear in the state are linearised; for
+// log-normal errors, their logarithms are linearised.
 //
 // An evaluation of the log likelihood requires one forward and one backward pass of the
 // filter for Fenrir, and two forward passes for DALTON. Laplace's method repeats the
-// second of these, together with a backward pass. A gradient requires 2p evaluations of
-// the log likelihood for p parameters.
+// second forward pass, together with a backward pass, until it finds the mode. A gradient
+// requires 2p evaluations of the log likelihood for p parameters.
 func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	original := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: s.EK, Mesh: s.Mesh, Alpha: s.Diffusion.Value}, AlphaParam: s.Diffusion.Name}
 	of, err := bayes.NewDensity(ctx, original)
@@ -73,9 +75,9 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	return out, nil
 }
 
-// The function predictive() returns two things: the experiment whose states are the means
-// and standard deviations of the predictive distributions of the data of x, and the
-// remaining part of the log likelihood.
+// The function predictive() returns an experiment whose states are the means and the
+// standard deviations of the predictive distributions of the data of x. With DALTON, one
+// more state is the remaining part of the log likelihood.
 func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
 	c := len(x.Data.Y[0])
 	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
@@ -129,7 +131,7 @@ func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.
 	return &bayes.Experiment{Name: x.Name, Problem: p, Data: data, Errors: errs}, nil
 }
 
-// The type term is the likelihood whose log probability is m itself.
+// The type term is a likelihood whose log probability is equal to the expected value m.
 type term struct{}
 
 func (term) Own() []bayes.Value                        { return nil }
@@ -138,20 +140,21 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 	dst[0] = 1
 }
 
-// Describe reports that there is nothing to describe.
+// Describe says that the datum is 0, and that the likelihood has no numbers of its own.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
-// Rand returns NaN, because the remainder of the likelihood is not an observation.
+// Rand returns NaN, because this likelihood does not describe an observation.
 func (term) Rand(_ float64, _ []float64, _ *rand.Rand) float64 { return math.NaN() }
 
-// Information writes 0.
+// Information writes 0, because this likelihood has no observation.
 func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	dst[0] = 0
 	return true
 }
 
-// A mesh is the probode.Mesh of a posterior that Posterior returns. Its paths hold the
-// means and standard deviations of the predictive distributions instead of states.
+// The type mesh is the probode.Mesh of a posterior that Posterior returns. In place of
+// states, its paths hold the means and standard deviations of the predictive
+// distributions.
 type mesh struct {
 	Settings
 	of        *bayes.Density           // of the original posterior
@@ -166,7 +169,7 @@ func (m *mesh) String() string {
 	return fmt.Sprintf("Fenrir, κ² = %v, %v", m.Diffusion, m.Mesh)
 }
 
-// Bind builds the grid of the experiment that p stands for, at the given parameters of
+// Bind builds the grid of the experiment that p represents, at the given parameters of
 // the model.
 func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	ek, ok := s.Method.(filter.EK)
@@ -225,7 +228,8 @@ type path struct {
 	laplace   []bayes.SlopedLikelihood // of columns that need Laplace's method; nil for others
 }
 
-// The method on() gives p its own clone of the density e, and allocates its memory.
+// The method on() gives p its own clone of the density e, and allocates the memory for
+// the predictions.
 func (p *path) on(e *bayes.Density) {
 	p.part = e.Clone().Part(p.number)
 	p.predict = make([]float64, 2*len(p.data.T)*len(p.data.Y[0]))
@@ -244,7 +248,8 @@ func (p *path) Clone() probode.Path {
 	return &c
 }
 
-// eventTimes returns the times of the events that depend on the θ of the problem.
+// eventTimes returns the times of those events whose times depend on the parameters θ of
+// the problem.
 func (p *path) eventTimes(theta []float64) (times []float64) {
 	events := p.mesh.of.Posterior().Experiments[p.number].Problem.Events
 	for k := range events {
@@ -255,8 +260,9 @@ func (p *path) eventTimes(theta []float64) (times []float64) {
 	return times
 }
 
-// follow builds a new grid if an event has moved. The points of the old one would move
-// with the event, so the times of the data would not be grid points any more.
+// The method follow() builds a new grid if the time of an event has changed. The points
+// of the old grid would move with the event, so the observation times would no longer be
+// grid points.
 func (p *path) follow(ctx context.Context, theta []float64) error {
 	times := p.eventTimes(theta)
 	if slices.Equal(times, p.events) {
@@ -274,8 +280,9 @@ func (p *path) follow(ctx context.Context, theta []float64) error {
 	return nil
 }
 
-// States writes, for each time, the means, the standard deviations and, for DALTON, the
-// remainder of the likelihood.
+// States writes to dst, for each time, the predictive means, the predictive standard
+// deviations and, for DALTON, the remainder of the log likelihood, which is the same at
+// all times.
 func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	alpha := p.Diffusion.Value
 	if p.diffusion >= 0 {
@@ -320,8 +327,8 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	return nil
 }
 
-// The method look() describes the data at time n near the state x. The argument e is nil
-// if all errors are Gaussian or log-normal.
+// The method look() linearises the model of the data at time n near the state x, and
+// stores the result in r. The argument e is nil if all errors are Gaussian or log-normal.
 func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expansion) {
 	at := x
 	if e != nil {
@@ -355,7 +362,7 @@ func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expan
 
 var errMode = errors.New("the mode of the solution given the data was not found: want a finer step, or a smaller diffusion")
 
-// Tangents uses central differences of two solves for each direction.
+// For each direction, Tangents computes a central difference of two solves.
 func (p *path) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error {
 	return probode.Differences(dst, ddst, theta, dtheta, func(dst, theta []float64) error { return p.States(ctx, dst, theta, xi) })
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Integrated is a sample.Sampler that draws from Posterior by the Metropolis algorithm. It
-// can be used with any posterior whose method is a filter.EK. The noise scale α of that
-// posterior is the diffusion κ²: a known number, for example a calibrated one, or a
-// parameter with a prior.
+// Integrated is a sample.Sampler that draws from the result of Posterior by the
+// Metropolis algorithm. It can be used with any posterior whose method is a filter.EK.
+// The noise scale α of that posterior is the diffusion κ²: a known number, for example a
+// calibrated one, or a parameter with a prior.
 //
-// Stationary distribution: p(θ | Y). Each draw costs one evaluation of the log
+// Stationary distribution: p(θ | Y). Each draw requires one evaluation of the log
 // likelihood.
 type Integrated struct {
 	DALTON bool // replaces Fenrir
@@ -39,8 +39,9 @@ func (Integrated) Target() sample.Target { return sample.Target{Distribution: sa
 // Check accepts every posterior that Replace returns.
 func (Integrated) Check(*bayes.Density) error { return nil }
 
-// Replace returns the posterior with the solution integrated out. Searches for the modes
-// of this posterior also begin at the modes of p.
+// Replace returns the posterior with the solution integrated out. If p.Modes is set, the
+// search for the modes of this posterior starts from these modes and from a few draws
+// from the prior.
 func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Posterior, error) {
 	ek, ok := p.Method.(filter.EK)
 	switch {
@@ -66,8 +67,9 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	return q, nil
 }
 
-// Prepare adds a note if the size of the measurement errors is unknown. With a coarse
-// step, the path may then follow the data, and the errors seem much too small.
+// Prepare adds a note if the size of the measurement errors is an unknown parameter. With
+// a coarse step, the solution may then follow the noise of the data, so that the
+// measurement errors seem much too small.
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {
@@ -80,8 +82,9 @@ func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*baye
 	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s): with a coarse step the solution by %v may follow the data, and the measurement errors then seem too small: compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
 }
 
-// Kernel returns the kernel of one chain. For each data value the kernel generates the
-// centre of its predictive distribution, and its log predictive density.
+// Kernel returns the kernel of one chain. For each data value, the kernel generates two
+// quantities: the centre of the predictive distribution, and the log predictive density
+// of the value.
 func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	k := &kernel{Kernel: sample.Deterministic{}.Kernel(d, rule, burnIn), all: make([]float64, len(d.Quantities())), keep: []int{0}}
 	fit, term := 1, 1+len(d.Expected())
@@ -106,7 +109,8 @@ func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kern
 	return k
 }
 
-// A kernel generates the quantities that belong to the original posterior.
+// A kernel generates only those quantities that correspond to quantities of the original
+// posterior.
 type kernel struct {
 	mcmc.Kernel
 	all  []float64 // the quantities of the density
