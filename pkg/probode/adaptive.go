@@ -63,9 +63,9 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 		return nil, err
 	}
 	if p.Hybrid != nil {
-		return p.BindHybrid(func(q *Problem) (Path, error) {
+		return p.BindHybrid(a.Tolerance, func(q *Problem, t Tolerance) (Path, error) {
 			b := a
-			b.Tolerance = a.wide(q.Dim())
+			b.Tolerance = t
 			return b.Bind(ctx, s, q, at, times)
 		})
 	}

@@ -13,16 +13,16 @@ import (
 // condition is an additional state, which is 1 where the condition is true, and 0
 // elsewhere. Events with a Trigger set it. Between two events f is smooth.
 
-// BindHybrid returns a Path for p that solves p.Hybrid. The argument bind binds a Mesh
-// that can solve problems with Triggers, to the problem that it receives. If events follow
-// one another without end at some θ, as for a thermostat without hysteresis, the Path
-// solves p itself there, and has no derivatives.
-func (p *Problem) BindHybrid(bind func(q *Problem) (Path, error)) (Path, error) {
+// BindHybrid returns a Path for p that solves p.Hybrid. The function bind() binds a Mesh
+// that can solve problems with Triggers; its arguments are the problem and the tolerance t
+// for that problem. If events follow one another without end at some θ, as for a thermostat
+// without hysteresis, the Path solves p itself there, and has no derivatives.
+func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Path, error)) (Path, error) {
 	plain, hybrid := *p, *p.Hybrid
 	plain.Hybrid = nil
 	hybrid.Span, hybrid.Theta = p.Span, p.Theta
-	h := &hybridPath{d: plain.Dim(), all: hybrid.Dim(), plain: func() (Path, error) { return bind(&plain) }}
-	path, err := bind(&hybrid)
+	h := &hybridPath{d: plain.Dim(), all: hybrid.Dim(), plain: func() (Path, error) { return bind(&plain, t) }}
+	path, err := bind(&hybrid, t.wide(hybrid.Dim()))
 	switch {
 	case err == nil:
 		h.path = path

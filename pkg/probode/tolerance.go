@@ -44,7 +44,7 @@ func (t Tolerance) wide(d int) Tolerance {
 	if len(t.Absolute) > 1 {
 		t.Absolute = slices.Clone(t.Absolute)
 		for len(t.Absolute) < d {
-			t.Absolute = append(t.Absolute, slices.Max(t.Absolute))
+			t.Absolute = append(t.Absolute, slices.Min(t.Absolute))
 		}
 	}
 	return t

@@ -54,15 +54,8 @@ func (a Accurate) Bind(ctx context.Context, s probode.Setup, p *probode.Problem,
 		return nil, fmt.Errorf("%s: %v: the relative tolerance is %g: want a number in [1e-15, 1)", title(p), a, t.Relative)
 	}
 	if p.Hybrid != nil {
-		return p.BindHybrid(func(q *probode.Problem) (probode.Path, error) {
-			b := a
-			if len(a.Absolute) > 1 {
-				b.Absolute = slices.Clone(a.Absolute)
-				for len(b.Absolute) < q.Dim() {
-					b.Absolute = append(b.Absolute, slices.Min(a.Absolute)) // these are constant between events
-				}
-			}
-			return b.Bind(ctx, s, q, at, times)
+		return p.BindHybrid(a.Tolerance, func(q *probode.Problem, t probode.Tolerance) (probode.Path, error) {
+			return Accurate{t}.Bind(ctx, s, q, at, times)
 		})
 	}
 	times = slices.Clone(times)
