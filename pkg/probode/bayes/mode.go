@@ -23,7 +23,7 @@ type Mode struct {
 
 	// Mass is the probability of the mode, computed from the Gaussian approximations at
 	// all modes. LogMass is the logarithm of the unnormalised mass, LogP + ½ log det
-	// 2πCov.
+	// 2πShape.
 	Mass, LogMass float64
 
 	// Found is the number of searches that ended at this mode.
@@ -93,9 +93,9 @@ func (m *Modes) Unnoticed() string {
 		out = fmt.Sprintf("a fraction of about %.2g of further searches would end in other modes; ", float64(m.Once)/float64(m.Searches))
 	}
 	// If a search ends in a certain mode with probability 3/n, the probability that none
-	// of n independent searches ends there is about e⁻³. Some searches are not
-	// independent of the others, because they begin on the coordinate lines through the
-	// end point of an earlier search.
+	// of n independent searches ends there is about e⁻³. At most a quarter of the
+	// searches are not independent of the others, because they begin on the coordinate
+	// lines through the end point of an earlier search.
 	if n := m.Searches / 4; n > 1 {
 		out += fmt.Sprintf("a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
 	} else {

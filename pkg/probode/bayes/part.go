@@ -10,11 +10,12 @@ import (
 // or in pieces, such as particle filters.
 func (e *Density) Part(i int) *Part { return e.parts[i] }
 
-// Title returns the name that messages use for the experiment.
+// Title returns the name of the experiment for use in messages.
 func (r *Part) Title() string { return r.x.title(r.number) }
 
-// NoiseLen returns the length of the part of ξ that belongs to the experiment. The parts
-// of the experiments follow one another in ξ.
+// NoiseLen returns the number of elements of ξ that belong to the experiment. In ξ, the
+// elements for the first experiment come first, then those for the second experiment, and
+// so on.
 func (r *Part) NoiseLen() int { return r.noise }
 
 // Grid returns the experiment's path on its grid, or nil if the mesh has no grid. Only
@@ -58,8 +59,9 @@ func (r *Part) Solve(path, memory, theta, xi []float64, from, to int) error {
 	return r.e.note(solver.SolveFrom(path, memory, r.Theta(theta), xi, from, to))
 }
 
-// LogProb returns the log probability of row n of the data given a path that has been
-// computed far enough, and writes the expected values of the row to Expected.
+// LogProb returns the log probability of row n of the data, given a path that has been
+// computed at least up to the time of this row, and writes the expected values of the row
+// to Expected.
 func (r *Part) LogProb(n int, path, theta []float64) float64 {
 	r.e.bind(r, theta)
 	d := r.x.Problem.Dim()
