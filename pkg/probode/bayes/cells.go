@@ -15,8 +15,8 @@ type Cell struct {
 	Score       []float64 // derivatives of the log probability with respect to the locations
 	Information []float64 // Fisher information on the locations, a matrix
 
-	// Certain is true for a value that has probability 1 and so contains no information,
-	// for example a count of 0 if 0 is expected.
+	// Certain is true if the value has probability 1 and so contains no information, for
+	// example a count of 0 whose expected value is 0.
 	Certain bool
 
 	// If Kinked is true, the log probability contains the term −|U + Slope × dm|, where

@@ -19,7 +19,7 @@ func (r *Part) Title() string { return r.x.title(r.number) }
 func (r *Part) NoiseLen() int { return r.noise }
 
 // Grid returns the experiment's path on its grid, or nil if the mesh has no grid. Only
-// the goroutine that uses the density may use it.
+// the goroutine that uses the density may use this path.
 func (r *Part) Grid() probode.Gridded { return r.grid }
 
 // Expected returns the elements of Density.Expected that belong to the experiment.
@@ -33,7 +33,7 @@ func (r *Part) Theta(theta []float64) []float64 {
 }
 
 // LogLikelihood does the same as Density.LogLikelihood, but for this experiment only. The
-// length of xi is the NoiseLen of the part.
+// length of xi must be r.NoiseLen().
 func (r *Part) LogLikelihood(theta, xi []float64) (float64, error) {
 	return r.e.logLikelihood(r.alone(), theta, xi, true)
 }
