@@ -13,8 +13,8 @@ import (
 
 // A CalibratedAlpha is the calibrated noise scale for the setup of a posterior.
 type CalibratedAlpha struct {
-	// Alpha is α*, and SE its standard error. With several experiments, α* is the
-	// geometric mean of the α* of the experiments, because a setup has only one α.
+	// Alpha is α*, and SE is the standard error of α*. With several experiments, α* is
+	// the geometric mean of the α* of the experiments, because a setup has only one α.
 	Alpha, SE float64
 
 	// Experiments holds one calibration for the equation of each experiment.

@@ -61,7 +61,7 @@ func (r *Part) Cells() []Cell {
 
 // Locations appends to dst the numbers on which the distribution of each data value
 // depends. These are the expected value and those quantities in the likelihood that are
-// parameters or expected values of another column. All these numbers are those of the
+// parameters or expected values of another column. The appended values are those of the
 // last evaluation.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
@@ -152,7 +152,7 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 }
 
 // The method inform() writes the information about m and about the unknown numbers of the
-// likelihood to c, and reports whether it has a closed form.
+// likelihood to c, and reports whether this information has a closed form.
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
 	full := l.scratch()

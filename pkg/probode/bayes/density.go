@@ -69,8 +69,8 @@ type Part struct {
 	release func()
 }
 
-// NewDensity checks p, makes its grids, measures local errors if the Scaling requires
-// them, and returns its density.
+// NewDensity returns the density of p. It checks p, creates the grids, and measures local
+// errors if the Scaling requires them.
 func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
@@ -376,8 +376,8 @@ func (e *Density) NoiseLen() int { return e.noise }
 // Work returns the number of steps that the solvers have taken.
 func (e *Density) Work() int { return e.work }
 
-// Steps returns the number of steps of one solution of all equations. If that depends on
-// θ, it is the number at GridAt.
+// Steps returns the number of steps that the solvers take to solve all equations once. If
+// this number depends on θ, the θ in GridAt is used.
 func (e *Density) Steps() int {
 	n := 0
 	for _, r := range e.parts {
@@ -393,13 +393,13 @@ func (e *Density) Steps() int {
 }
 
 // Expected returns the expected value of each observation, by experiment, row and column,
-// at the (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call to
-// LogLikelihood.
+// at the (θ, ξ) of the last call to LogLikelihood. The next call to LogLikelihood
+// overwrites the returned slice.
 func (e *Density) Expected() []float64 { return e.fit }
 
 // States returns the states at the observation times of experiment i, row-major, at the
-// (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call to
-// LogLikelihood.
+// (θ, ξ) of the last call to LogLikelihood. The next call to LogLikelihood overwrites the
+// returned slice.
 func (e *Density) States(i int) []float64 { return e.parts[i].state }
 
 // LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), where u are the unconstrained
@@ -447,7 +447,8 @@ func (e *Density) Generate(dst []float64, logp float64, theta, expected []float6
 func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }
 
 // The method solve() computes the states of a part at the observation times, with the
-// noise at the beginning of xi, and returns the rest of xi for the later parts.
+// noise at the beginning of xi, and returns the remaining elements of xi, which belong to
+// the later parts.
 func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
 	var noise []float64

@@ -6,7 +6,7 @@ import (
 )
 
 // A differ computes directional derivatives of the values of Observe by central
-// differences. It holds the workspace for this.
+// differences. It holds the workspace for these derivatives.
 type differ struct {
 	up, down, last, best, kept []float64
 }
@@ -34,11 +34,11 @@ func (w *differ) central(dst []float64, stride int, size float64, move func(y []
 
 // The method shrink() does the same as central() for a quantity that is much smaller than
 // other quantities of the same kind, for example a state component next to much larger
-// ones. If its value is only the rounding error of a sum, the change must be larger than
-// the value; if Observe uses its logarithm, the change must be smaller. So the method
-// begins with 8 size, and divides by 8 until the derivatives agree with the previous
-// ones. Their relative error is then about 1e-8. If the derivatives never agree, those
-// that changed least are used.
+// ones. If the value of the quantity is only the rounding error of a sum, it must be
+// changed by more than this value; if Observe uses the logarithm of the quantity, it must
+// be changed by less. So the method begins with 8 size, and divides by 8 until the
+// derivatives agree with those of the previous step. Their relative error is then about
+// 1e-8. If the derivatives never agree, those that changed least are used.
 func (w *differ) shrink(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	const agree, most = 1e-6, 17
 	for k := range w.best { // nothing is known yet, and NaN agrees with nothing

@@ -21,9 +21,9 @@ type Mode struct {
 	U   []float64
 	Cov *mat.SymDense
 
-	// Mass is the probability of the mode, computed from the Gaussian approximations at
-	// all modes. LogMass is the logarithm of the unnormalised mass, LogP + ½ log det
-	// 2πShape.
+	// Mass is the posterior probability near the mode, computed from the Gaussian
+	// approximations at all modes. LogMass is the logarithm of the unnormalised mass,
+	// LogP + ½ log det 2πShape.
 	Mass, LogMass float64
 
 	// Found is the number of searches that ended at this mode.

@@ -32,7 +32,7 @@ func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 }
 
 // The constant probes is the number of draws from the prior at which Observe is called to
-// find the effect of a parameter that no part of the model names.
+// find the effect of a parameter that neither the equations nor the likelihoods use.
 const probes = 100
 
 // checkObserve returns an error if a parameter is not used, or if Observe does not write

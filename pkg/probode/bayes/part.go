@@ -25,8 +25,8 @@ func (r *Part) Grid() probode.Gridded { return r.grid }
 // Expected returns the elements of Density.Expected that belong to the experiment.
 func (r *Part) Expected() []float64 { return r.fit }
 
-// Theta returns the θ of the experiment's Problem at the parameters theta of the model. It
-// is a view, valid until the next use of the density.
+// Theta returns the θ of the experiment's Problem at the parameters theta of the model.
+// The next use of the density may overwrite the returned slice.
 func (r *Part) Theta(theta []float64) []float64 {
 	r.e.bind(r, theta)
 	return r.theta
@@ -72,8 +72,8 @@ func (r *Part) LogProb(n int, path, theta []float64) float64 {
 // Linear returns the expected values of row n of the data at the state x, their
 // derivatives, and the quantities that the likelihood of each column uses. Row k of
 // slopes holds the derivatives of column k with respect to the components of x, followed
-// by those with respect to theta. The results are views, valid until the next use of the
-// density.
+// by those with respect to theta. The next use of the density may overwrite the returned
+// slices.
 func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own [][]float64) {
 	if r.back == nil {
 		r.back = newBackward(r, len(theta))

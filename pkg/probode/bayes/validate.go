@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// errMissing is returned for a Posterior that lacks a required part.
+// errMissing is returned for a Posterior in which a required field is not set.
 var errMissing = errors.New("bayes: want Params, Experiments, Method and Mesh in a Posterior")
 
 // validate returns an error that names the first mistake in the model. NewDensity

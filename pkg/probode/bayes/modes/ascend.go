@@ -9,8 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// The whole search may use these fractions of the number of solves in a run with the
-// default settings. Its cost includes the work that turns the end points into modes.
+// These constants limit the cost of the whole search, as a fraction of the number of
+// solves in a sampling run with the default settings. The cost includes the work that
+// turns the end points into modes.
 const (
 	sharePlanned = 0.165 // no search begins beyond this share,
 	shareMore    = 0.15  // and no additional search beyond this one;

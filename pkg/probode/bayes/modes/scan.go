@@ -12,8 +12,8 @@ import (
 // Two modes often differ in only a few parameters. Examples are initial values from which
 // a fast transient leads to the same orbit, and frequencies for which the solution is the
 // same at the observation times. Draws from the prior rarely find the second mode if its
-// basin is small, but the density along a coordinate line through the first mode has a
-// second maximum near this mode.
+// basin is small, but the density along a coordinate line through the first mode usually
+// has a maximum near the second mode.
 
 // The variable scanned holds probabilities; the density is evaluated at the corresponding
 // quantiles of the prior. Most of these probabilities are near the middle, which suits

@@ -52,7 +52,7 @@ type Ascent struct {
 	slopes    *mat.VecDense
 }
 
-// Step takes one step uphill. If a step does not raise the function, shorter steps are
+// Step takes one step uphill. If a step does not increase the function, a shorter step is
 // tried.
 func (a *Ascent) Step(f Function) {
 	const (
@@ -128,7 +128,7 @@ func valueAt(f Function, x []float64) float64 {
 }
 
 // Finish climbs towards the maximum until the predicted rise is at most the argument
-// tolerance, with derivatives that have been computed anew.
+// tolerance. The last prediction uses derivatives that were computed at the final point.
 func (a *Ascent) Finish(f Function, tolerance float64) {
 	const most = 100 // steps
 	a.Tolerance, a.Radius, a.Known, a.Done = tolerance, 0, false, false

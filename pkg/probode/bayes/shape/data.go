@@ -49,8 +49,8 @@ func Discrepancy(data []Datum, expected, finer []float64, rounding float64) floa
 	return math.Sqrt(d)
 }
 
-// Data returns the data at the point of the last call of Expand, ordered by experiment, row and
-// column.
+// Data returns the data at the point of the last call to Expand, ordered by experiment,
+// row and column.
 func (s *Surface) Data() []Datum {
 	var out []Datum
 	for i := range s.parts {

@@ -222,8 +222,8 @@ func pairs(d int, bends func(sums ...[]int) []float64) *mat.SymDense {
 }
 
 // The function turns() returns the second derivatives of f in the coordinates of the
-// axes, which are the columns of w, from differences of gradients. It returns nil without
-// gradients.
+// axes, which are the columns of w, from differences of gradients. The result is nil if
+// no gradients are available.
 func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat.SymDense {
 	if slopes == nil {
 		return nil

@@ -87,7 +87,8 @@ type part struct {
 	origin, slopes []float64 // base and jac at the point of the last Expand
 }
 
-// The method row() returns the derivatives of a location.
+// The method row() returns the derivatives of a location with respect to the coordinates
+// in cols.
 func (p *part) row(location int) []float64 {
 	w := len(p.cols)
 	return p.jac[location*w : (location+1)*w]
