@@ -72,9 +72,9 @@ func (m *Modes) Highest() *Mode {
 }
 
 // Missed describes in words which modes the search may have missed. The text gives the
-// number of modes that only one search found. It also says how rarely a search must reach
-// a mode for the mode to be missed, and warns if the equations could not be solved at
-// most draws from the prior.
+// number of modes that only one search found. It also gives the fraction of the searches
+// that a mode must attract to be found reliably, and warns if the equations could not be
+// solved at most draws from the prior.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -83,10 +83,10 @@ func (m *Modes) Missed() string {
 	return out + "; " + m.Unnoticed()
 }
 
-// Unnoticed returns the text of Missed without the numbers of searches and modes. It says
-// how rarely a search must reach a mode for the mode to be missed. If many modes were
-// found only once, it also says what fraction of additional searches would end in other
-// modes.
+// Unnoticed returns the text of Missed without the numbers of searches and modes. It
+// gives the fraction of the searches that a mode must attract to be found reliably. If
+// many modes were found only once, it also says what fraction of additional searches
+// would end in other modes.
 func (m *Modes) Unnoticed() string {
 	out := ""
 	if 10*m.Once > m.Searches && m.Searches > 1 {

@@ -98,10 +98,10 @@ type Experiment struct {
 	Problem *probode.Problem
 
 	// Params gives, for each element of the θ of Problem, the name of the model parameter
-	// that it is equal to; nil stands for the names from Problem.ParamName. If the model
-	// has no parameter with the name of an element, the element keeps its known value
-	// from Problem.Theta. The name "-" marks an element on which nothing depends. To
-	// infer initial values, see probode.Problem.UnknownStart.
+	// that serves as this element; nil stands for the names from Problem.ParamName. If
+	// the model has no parameter with the name of an element, the element keeps its known
+	// value from Problem.Theta. The name "-" marks an element on which nothing depends.
+	// To infer initial values, see probode.Problem.UnknownStart.
 	Params []string
 
 	// Data are the observations. The observation times need not be grid points: between

@@ -11,10 +11,10 @@ import (
 
 // Suppose that a parameter is not used, for example because its name is misspelt. Then
 // the posterior of this parameter is equal to its prior, and the quantity that it should
-// represent keeps its nominal value. The result is then wrong, and nothing else shows the
-// mistake. The names in the model reveal the mistake, unless the model has a function
-// Observe, which refers to parameters by index. For such a model, Observe is called with
-// several values of each unused parameter.
+// represent keeps its nominal value. The result is then wrong, without any visible
+// symptom. A comparison of the names in the model reveals the mistake, unless the model
+// has a function Observe, which refers to parameters by index. For such a model, Observe
+// is called with several values of each unused parameter.
 
 // The variable untouched is the value of each element of dst before Observe is called. It
 // is a NaN with a bit pattern that arithmetic does not produce.

@@ -62,9 +62,10 @@ func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 // again with the Setup of p, with ξ = 0, at up to 1000 draws. It is an error if the
 // expected values at the observation times differ from those that chains contain. This
 // happens if chains were drawn from the posterior with another Setup, such as that of an
-// accurate solver. Then pass p.SolvedBy(s) with that Setup s. It also happens if the
-// noise of the solver is part of the model, because chains do not contain ξ. Then add the
-// new times to the data before sampling, as rows in which all values are NaN.
+// accurate solver. In that case pass p.SolvedBy(s) with that Setup s. The values also
+// differ if the noise of the solver is part of the model, because chains do not contain
+// ξ. In that case add the new times to the data before sampling, as rows in which all
+// values are NaN.
 func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {

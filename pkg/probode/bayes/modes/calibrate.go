@@ -10,11 +10,11 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// Calibrate returns a copy of p that contains its modes, and a noise scale Alpha
-// calibrated at the mode with the largest mass of the deterministic posterior. If p.Modes
-// is nil, Calibrate searches for the modes. Calibrate also sets GridAt to this mode if
-// the noise is scaled by local errors (see p.Scaling), the steps are equal, and p has no
-// GridAt.
+// Calibrate returns a copy of p with its Modes and a calibrated Alpha. The noise scale
+// Alpha is calibrated at the mode of the deterministic posterior that has the largest
+// mass. If p.Modes is nil, Calibrate searches for the modes. Calibrate also sets GridAt
+// to this mode if the noise is scaled by local errors (see p.Scaling), the steps are
+// equal, and p has no GridAt.
 func Calibrate(ctx context.Context, p *bayes.Posterior, s calibrate.Settings) (*bayes.Posterior, *bayes.CalibratedAlpha, error) {
 	if p == nil {
 		return nil, nil, errors.New("modes: the Posterior is nil")

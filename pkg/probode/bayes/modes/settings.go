@@ -34,8 +34,8 @@ const (
 	// The constant barrier is the amount by which the log density must fall between two
 	// modes.
 	barrier = 0.5
-	// An end point is kept only if its log density is less than the constant lowest below
-	// that of the highest end point. For log masses, which at first are known only
-	// roughly, the limit is larger by 4.
+	// An end point is kept only if its log density is lower than that of the highest end
+	// point by less than the constant lowest. For log masses, which at first are known
+	// only roughly, the limit is larger by 4.
 	lowest = 14
 )
