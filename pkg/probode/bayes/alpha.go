@@ -13,8 +13,8 @@ import (
 
 // A CalibratedAlpha is the calibrated noise scale for the setup of a posterior.
 type CalibratedAlpha struct {
-	// Alpha is α*, and SE its standard error. With several experiments, α* is the
-	// geometric mean of the α* of the experiments, because a setup has only one α.
+	// Alpha is α*, and SE is the standard error of α*. With several experiments, α* is
+	// the geometric mean of the α* of the experiments, because a setup has only one α.
 	Alpha, SE float64
 
 	// Experiments holds one calibration for the equation of each experiment.
@@ -25,11 +25,12 @@ type CalibratedAlpha struct {
 }
 
 // CalibrateAlpha returns the noise scale α* at the parameters theta of p, for example at
-// a mode or a draw; see calibrate.Run. It uses the grids and the Scaling of p. It is an
-// error if the Scaling of s differs, because the meaning of α depends on it. If the
-// Indicator is nil, it uses Richardson's estimate, which needs no reference. Each
-// experiment has its own noise, so the calibration errors of different experiments are
-// independent. The first experiment uses the seed of s.
+// a mode or a draw; see calibrate.Run. The calibration uses the grids and the Scaling of
+// p. It is an error if s has a different Scaling, because the meaning of α depends on the
+// Scaling. If s.Indicator is nil, the solver's error is estimated by Richardson
+// extrapolation, which needs no reference solution. Each experiment has its own noise, so
+// the calibration errors of different experiments are independent. The seed s.Seed is
+// used for the first experiment.
 func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibrate.Settings) (*CalibratedAlpha, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")

@@ -7,16 +7,16 @@ import (
 )
 
 // A Cell holds the contribution of one data value to the derivatives of the log density.
-// At is the index of its first location (see Part.Locations). The contribution of a
-// missing value is zero.
+// The field At is the index of the first location of this value (see Part.Locations). The
+// contribution of a missing value is zero.
 type Cell struct {
 	At          int
 	Columns     []int     // for each location, the column whose expected value it is; −1 for a parameter
 	Score       []float64 // derivatives of the log probability with respect to the locations
 	Information []float64 // Fisher information on the locations, a matrix
 
-	// Certain is true for a value that has probability 1 and so contains no information,
-	// for example a count of 0 if 0 is expected.
+	// Certain is true if the value has probability 1 and so contains no information, for
+	// example a count of 0 whose expected value is 0.
 	Certain bool
 
 	// If Kinked is true, the log probability contains the term −|U + Slope × dm|, where
@@ -27,7 +27,8 @@ type Cell struct {
 	closed Informer // nil if the information has to be estimated
 }
 
-// Cells returns a cell for each data value, by row and column, for Score to fill.
+// Cells returns one cell for each data value, ordered by row and column. The method Score
+// fills the cells.
 func (r *Part) Cells() []Cell {
 	var out []Cell
 	at := 0
@@ -35,8 +36,8 @@ func (r *Part) Cells() []Cell {
 	columns := make([][]int, len(r.errors))
 	for k, l := range r.errors {
 		if by, ok := l.Likelihood.(Informer); ok {
-			// If the description belongs to an embedded likelihood, so does the
-			// information, and it may be wrong for the outer likelihood.
+			// If the description comes from an embedded likelihood, the information comes
+			// from there too, and may be wrong for the outer likelihood.
 			if _, ok := description(l.Likelihood); ok || by.Describe().Of == nil {
 				closed[k] = by
 			}
@@ -60,8 +61,8 @@ func (r *Part) Cells() []Cell {
 
 // Locations appends to dst the numbers on which the distribution of each data value
 // depends. These are the expected value and those quantities in the likelihood that are
-// parameters or expected values of another column. All are taken from the last
-// evaluation.
+// parameters or expected values of another column. The appended values are those of the
+// last evaluation.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {
@@ -87,9 +88,9 @@ func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 	return solved || own || r.x.Observe != nil, solved
 }
 
-// Score fills the cells at the locations that were evaluated last. If the information has
-// no closed form, it is estimated by the mean of the squared score over the given number
-// of simulated values.
+// Score fills the cells with the derivatives at the locations of the last evaluation. If
+// the information has no closed form, it is estimated by the mean of the squared score
+// over the given number of simulated values.
 func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	c := len(r.errors)
 	for n, row := range r.x.Data.Y {
@@ -119,7 +120,7 @@ func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 
 // The method estimate() writes the gradient of the log probability of y to g, and the
 // information to f. The information is the mean, over draws, of the outer product of the
-// gradient with itself. It reports whether all draws are equal to y.
+// gradient with itself. The result reports whether all draws are equal to y.
 func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *rand.Rand) (same bool) {
 	q := len(g)
 	ys := make([]float64, draws)
@@ -151,7 +152,7 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 }
 
 // The method inform() writes the information about m and about the unknown numbers of the
-// likelihood to c, and reports whether it has a closed form.
+// likelihood to c, and reports whether this information has a closed form.
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
 	full := l.scratch()
@@ -170,9 +171,9 @@ func (c *Cell) inform(l *columnErrors, m float64) bool {
 	return !slices.ContainsFunc(c.Information, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// The method width() returns the step for differences in m. Near m = 0 the step is small
-// only if no density exists for m < 0. Otherwise the difference over such a small step
-// would consist of rounding errors.
+// The method width() returns the step for finite differences with respect to m. Near m =
+// 0 the step is reduced only if the density is undefined for m < 0, because rounding
+// errors dominate the difference over a very small step.
 func (l *columnErrors) width(y, m, spread float64) float64 {
 	h := 1e-5 * (math.Abs(m) + spread)
 	if m > 0 && h > m/2 {
@@ -223,8 +224,8 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	return !slices.ContainsFunc(dst, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) })
 }
 
-// The method bend() sets the kink of the cell, and removes the slope of the kink from the
-// score.
+// The method bend() sets the fields that describe a kink, and excludes the slope of the
+// kink from the score.
 func (c *Cell) bend(l *columnErrors, y, m, spread float64) {
 	by, ok := l.Likelihood.(Kinked)
 	if !ok {

@@ -30,7 +30,7 @@ type Censored struct {
 
 var _ SlopedLikelihood = Censored{}
 
-// Own returns the numbers that the method Own of the likelihood Of returns.
+// Own returns c.Of.Own().
 func (c Censored) Own() []Value { return c.Of.Own() }
 
 // LogProb returns the log density of y, or log P(Y ≤ Limit) for y ≤ Limit.

@@ -2,11 +2,12 @@ package bayes
 
 import "slices"
 
-// This file links each column of the data to its likelihood. Each number of the
-// likelihood is known, is a parameter, or is the expected value of another column.
+// This file links each column of the data to its likelihood. Each quantity on which a
+// likelihood depends is a known number, a parameter, or the expected value of another
+// column.
 
-// columnErrors is the likelihood of one column, with the current value of each element of
-// Own.
+// columnErrors holds the likelihood of one column, and the current value of each number
+// that its method Own returns.
 type columnErrors struct {
 	Likelihood
 	param  []int // index in θ of each number of Own, −1 if it is not a parameter
@@ -17,7 +18,7 @@ type columnErrors struct {
 	exact  SlopedLikelihood // the Likelihood if it has derivatives in closed form, else nil
 }
 
-// The method at() returns the numbers of the likelihood for a row of the data. The
+// The method at() returns, for a row of the data, the values of the numbers in Own. The
 // argument row holds the expected values of that row.
 func (l *columnErrors) at(row []float64) []float64 {
 	for i, k := range l.column {
@@ -28,15 +29,15 @@ func (l *columnErrors) at(row []float64) []float64 {
 	return l.own
 }
 
-// The method open() reports whether number i of Own is a parameter or the value of a
-// column, and not a constant.
+// The method open() reports whether number i in Own is a parameter or the expected value
+// of a column, and not a constant.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
-// The method location() reports whether number i is a location, where number 0 is m, and
-// number i > 0 is number i−1 of Own.
+// The method location() reports whether number i is a location. Number 0 is m, and number
+// i > 0 is element i−1 of Own.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
-// The method count() returns the number of locations.
+// The method count() returns the number of locations of one data value.
 func (l *columnErrors) count() int {
 	n := 1
 	for i := range l.own {
@@ -48,7 +49,7 @@ func (l *columnErrors) count() int {
 }
 
 // The method scratch() returns a matrix of zeros with one row for m and one for each
-// number of Own. It is valid until the next call.
+// number in Own. The matrix is valid until the next call.
 func (l *columnErrors) scratch() []float64 {
 	n := 1 + len(l.own)
 	if l.zeros == nil {
@@ -65,8 +66,8 @@ func (x *Experiment) errors(column int) Likelihood {
 	return x.Errors[column]
 }
 
-// columnOf returns the column of x whose expected value is the number v of a likelihood,
-// or −1 if v is known or is a parameter.
+// columnOf returns the column of x whose expected value the likelihood uses as v. It
+// returns −1 if v is a known number or a parameter.
 func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	if v.Name == "" || p.index(v.Name) >= 0 {
 		return -1
@@ -75,9 +76,9 @@ func (p *Posterior) columnOf(x *Experiment, v Value) int {
 }
 
 // Spreads returns the parameters that determine the size of the measurement errors. These
-// parameters can absorb the solver's error. The value for a parameter is 1 if the errors
-// increase with it, and −1 if they decrease. A likelihood from outside this package is
-// considered only if it is a Describer.
+// parameters can absorb the solver's error. The value stored for a parameter is 1 if the
+// measurement errors increase with it, and −1 if they decrease. A likelihood from outside
+// this package is considered only if it is a Describer.
 func (p *Posterior) Spreads() map[string]float64 {
 	out := map[string]float64{}
 	for i := range p.Experiments {

@@ -118,8 +118,8 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 				row[i] = math.NaN()
 				continue
 			}
-			// ParseFloat also accepts the Go notations 1_000 and 0x1p3, which can only be
-			// mistakes in a data table.
+			// ParseFloat also accepts the Go notations 1_000 and 0x1p3, which are most
+			// likely mistakes in a data table.
 			if row[i], err = strconv.ParseFloat(cell, 64); err != nil || strings.ContainsAny(cell, "_xX") {
 				return nil, fmt.Errorf("data: line %d, column %q: %s is not a number", line, header[c], quoted(cell))
 			}
@@ -138,12 +138,12 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	return d, nil
 }
 
-// maxFile is the largest size of a file. Tables of observations are smaller, and a file
-// of this size fits in memory.
+// maxFile is the largest size of a file. Tables of observations are usually much smaller,
+// and a file of this size still fits in memory.
 const maxFile = 256 << 20 // bytes
 
-// ReadFile reads the named file with [ReadCSV]. Errors do not contain the name of the
-// file.
+// ReadFile reads the named file with [ReadCSV]. Error messages do not contain the name of
+// the file.
 func ReadFile(path, time string, columns ...string) (*Data, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeNamedPipe {
 		return nil, errors.New("the file is a pipe, which may never end: want a regular file") // <(…) in a shell gives a link to a pipe
@@ -220,8 +220,8 @@ func describe(header []string) string {
 	return text
 }
 
-// The function quoted() returns the text as a quoted Go string; of a long text it keeps
-// only the beginning.
+// The function quoted() returns the text as a quoted Go string. If the text is long, only
+// its beginning is used.
 func quoted(text string) string {
 	const most = 40
 	if len(text) <= most {

@@ -11,9 +11,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Density is a Posterior bound to its Setup. It owns a path for each experiment, with
-// the states of the last solve and the expected values of the data for these states. Only
-// one goroutine may use it; see Clone. Evaluations on a grid do not allocate memory.
+// A Density evaluates the density of a Posterior, with the solver of its Setup. It holds
+// a path for each experiment, the states of the last solve, and the expected values of
+// the data for these states. Only one goroutine may use it; see Clone. Evaluations on a
+// grid do not allocate memory.
 //
 // If a function of the model panics, the current solve and every later one fail: see Err.
 type Density struct {
@@ -32,9 +33,9 @@ type Density struct {
 	err error
 }
 
-// A solveState is shared by the densities that one chain uses for one posterior under
-// several setups. It contains the number of steps that their solvers have taken, their
-// failures, and the context that stops their solves.
+// A solveState is shared by all densities that a chain uses for one posterior with
+// several setups. It contains the number of steps that the solvers have taken, the first
+// panic in a function of the model, and the context that stops the solves.
 type solveState struct {
 	ctx    context.Context // when it ends, solves are stopped
 	bound  int             // number of calls of Bind
@@ -62,14 +63,14 @@ type Part struct {
 	back   *backwardPass   // the workspace of gradients; nil before the first
 	differ *differ         // computes derivatives of Observe
 
-	// These belong to a context. When that context ends, Solve stops, even if it is
-	// computing only a piece of a path.
+	// These fields belong to a context. When the context ends, the method Solve stops,
+	// even if it is computing only a segment of a path.
 	done    <-chan struct{}
 	release func()
 }
 
-// NewDensity checks p, makes its grids, measures local errors if the Scaling requires
-// them, and returns its density.
+// NewDensity returns the density of p. It checks p, creates the grids, and measures local
+// errors if the Scaling requires them.
 func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
@@ -152,7 +153,8 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 	return r, nil
 }
 
-// The method at() returns the θ at which the grid of x's problem is frozen.
+// The method at() returns the θ at which the steps for the problem of x are chosen if the
+// mesh is Frozen.
 func (p *Posterior) at(x *Experiment) []float64 {
 	theta := slices.Clone(x.Problem.Theta)
 	for k := range theta {
@@ -163,7 +165,7 @@ func (p *Posterior) at(x *Experiment) []float64 {
 	return theta
 }
 
-// The method on() makes r use path in all later evaluations.
+// The method on() sets the path that r uses in all later evaluations.
 func (r *Part) on(path probode.Path) {
 	r.path = path
 	r.grid, _ = path.(probode.Gridded)
@@ -219,11 +221,11 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 		lp += jacobian + e.p.Params[k].Prior.LogProb(theta[k])
 	}
 	if math.IsNaN(lp) || math.IsInf(lp, 1) {
-		// Far out in a tail, the sum is NaN if it is −∞ + ∞. It is +∞ if θ was rounded to
-		// an end of the support and the density is infinite there. For u > 37.4, θ is
-		// rounded to the upper end. A chain could never leave a point with an infinite
-		// density. Returning −∞ cuts off the mass within 1e-16 of the end (see
-		// Distribution.LogProb).
+		// Far out in a tail, the sum can be −∞ + ∞, which is NaN. The sum is +∞ if θ was
+		// rounded to an end of the support where the density is infinite. For example, θ
+		// is rounded to the upper end for u > 37.4. A chain could never leave a point
+		// with an infinite density. The value −∞ excludes the probability mass within a
+		// relative distance of 1e-16 from the end (see Distribution.LogProb).
 		return math.Inf(-1)
 	}
 	return lp
@@ -269,8 +271,8 @@ func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 }
 
 // logLikelihood returns the log likelihood of some of the experiments. The argument xi
-// holds their parts of ξ one after another. If the argument solve is false, it uses the
-// states that are stored in the parts.
+// holds the elements of ξ for these experiments, one experiment after another. If the
+// argument solve is false, the states stored in the parts are used, without a new solve.
 func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
 	if e.fault == nil {
@@ -324,8 +326,8 @@ func (r *Part) describe(theta []float64) string {
 // stack.
 func (e *Density) Err() error { return e.fault }
 
-// Until release is called, every solve stops soon after ctx ends and returns the error of
-// ctx.
+// Bind makes every solve stop soon after ctx ends, and return the error of ctx, until
+// release is called.
 func (e *Density) Bind(ctx context.Context) (release func()) {
 	before := e.ctx
 	e.ctx, e.broken = ctx, false
@@ -338,13 +340,14 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 	}
 }
 
-// Interrupted reports whether any solve since the call to Bind has failed because the
+// Interrupted reports whether any solve since the last call to Bind failed because the
 // context ended.
 func (e *Density) Interrupted() bool { return e.broken }
 
 // With returns the density of the same posterior with a different Setup (see
-// Posterior.SolvedBy). It belongs to e: its work is added to that of e, and the same
-// context stops its solves. It is made only once; each clone of e has a clone of it.
+// Posterior.SolvedBy). The new density counts its steps together with those of e, and the
+// same context stops its solves. It is created only once, and Clone copies it together
+// with e.
 func (e *Density) With(s probode.Setup) (*Density, error) {
 	p := e.p.SolvedBy(s)
 	for _, d := range e.others {
@@ -373,8 +376,8 @@ func (e *Density) NoiseLen() int { return e.noise }
 // Work returns the number of steps that the solvers have taken.
 func (e *Density) Work() int { return e.work }
 
-// Steps returns the number of steps of one solution of all equations. If that depends on
-// θ, it is the number at GridAt.
+// Steps returns the number of steps that the solvers take to solve all equations once. If
+// this number depends on θ, the θ in GridAt is used.
 func (e *Density) Steps() int {
 	n := 0
 	for _, r := range e.parts {
@@ -390,19 +393,19 @@ func (e *Density) Steps() int {
 }
 
 // Expected returns the expected value of each observation, by experiment, row and column,
-// at the (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call to
-// LogLikelihood.
+// at the (θ, ξ) of the last call to LogLikelihood. The next call to LogLikelihood
+// overwrites the returned slice.
 func (e *Density) Expected() []float64 { return e.fit }
 
 // States returns the states at the observation times of experiment i, row-major, at the
-// (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call to
-// LogLikelihood.
+// (θ, ξ) of the last call to LogLikelihood. The next call to LogLikelihood overwrites the
+// returned slice.
 func (e *Density) States(i int) []float64 { return e.parts[i].state }
 
 // LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), where u are the unconstrained
 // parameters and p(u) is their prior density. It does not include the density of ξ, N(0,
-// I). If the prior density is zero, the result is −∞ and nothing is solved. The error
-// says why a solve failed.
+// I). If the prior density is zero, the result is −∞ and nothing is solved. If a solve
+// fails, the error gives the reason.
 func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	if e.theta == nil {
 		e.theta = make([]float64, len(e.p.Params))
@@ -438,13 +441,14 @@ func (e *Density) Generate(dst []float64, logp float64, theta, expected []float6
 	e.pointwise(rest[len(expected):], expected, theta)
 }
 
-// The method statistics() returns the index of the first expected value among n
-// quantities that were generated for a draw. The log density and the statistics of a
-// sampler precede it.
+// The method statistics() returns the index of the first expected value among the n
+// quantities that are stored for a draw. The log density and the statistics of the
+// sampler come before the expected values.
 func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }
 
 // The method solve() computes the states of a part at the observation times, with the
-// noise at the beginning of xi, and returns the rest of xi for the later parts.
+// noise at the beginning of xi, and returns the remaining elements of xi, which belong to
+// the later parts.
 func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
 	var noise []float64
@@ -457,7 +461,8 @@ func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error
 	return xi, e.note(err)
 }
 
-// The method now() returns the path that r currently uses.
+// The method now() returns the path that r uses at present: the held path, if there is
+// one.
 func (r *Part) now() probode.Path {
 	if r.held != nil {
 		return r.held
@@ -466,10 +471,10 @@ func (r *Part) now() probode.Path {
 }
 
 // Hold makes each path a smooth function of θ around theta, until release is called. A
-// path jumps as a function of θ if its steps are chosen anew at every θ. Hold replaces
-// such a path by a smooth one. Differences around theta are then differences of a smooth
-// function. If there is no such path at theta, nothing is replaced, and a solve at theta
-// fails with or without Hold.
+// path whose steps are chosen anew at every θ is a discontinuous function of θ. Hold
+// replaces it by a path with fixed steps, so that finite differences around theta are
+// differences of a smooth function. If the equations cannot be solved at theta, the path
+// is not replaced.
 func (e *Density) Hold(theta []float64) (release func()) {
 	var held []*Part
 	for _, r := range e.parts {
@@ -497,7 +502,7 @@ func releaseAll(held []*Part) func() {
 	}
 }
 
-// The method note() records whether err came from the end of a context or from a panic,
+// The method note() records whether the cause of err was the end of a context or a panic,
 // and returns err.
 func (e *Density) note(err error) error {
 	switch {
@@ -536,8 +541,8 @@ func (e *Density) bind(r *Part, theta []float64) {
 	}
 }
 
-// logLikelihood returns the log probability of the data of a part that is bound to
-// theta, given the states at their times.
+// logLikelihood returns the log probability of the data of a part that is bound to theta,
+// given the states at the observation times.
 func (r *Part) logLikelihood(theta []float64) float64 {
 	var sum float64
 	for n := range r.x.Data.T {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A differ computes derivatives of the values of Observe, along a line, by central
-// differences. It owns the workspace for them.
+// A differ computes directional derivatives of the values of Observe by central
+// differences. It holds the workspace for these derivatives.
 type differ struct {
 	up, down, last, best, kept []float64
 }
@@ -16,12 +16,13 @@ func newDiffer(columns int) *differ {
 	return &differ{up: new(), down: new(), last: new(), best: new(), kept: new()}
 }
 
-// relative is the step of the differences, as a fraction of the size of what moves: the
-// cube root of the rounding error.
+// The constant relative is the step of the differences, as a fraction of the size of the
+// quantity that is changed. It is the cube root of the rounding error.
 const relative = 6e-6
 
-// central writes the derivatives at h = 0 of the values that move writes to y, to dst at
-// intervals of stride elements. Size is the scale on which the values change with h.
+// The method central() computes the derivatives, at h = 0, of the values that move(y, h)
+// writes to y. It stores them in dst, at intervals of stride elements. The argument size
+// is the scale on which the values change with h.
 func (w *differ) central(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	h := relative * size
 	move(w.up, h)
@@ -31,12 +32,13 @@ func (w *differ) central(dst []float64, stride int, size float64, move func(y []
 	}
 }
 
-// shrink does the same as central for a move of something that is much smaller than other
-// numbers of its kind, such as a state next to larger ones. If it is only the rounding
-// error of a sum, it must move by more than its own size; if Observe uses its logarithm, it
-// must not. So the size is divided by 8, beginning with 8 size, until the derivatives do
-// not change any more. Then their relative error is about 1e-8. Without agreement, shrink
-// takes the derivatives that change least.
+// The method shrink() does the same as central() for a quantity that is much smaller than
+// other quantities of the same kind, for example a state component next to much larger
+// ones. If the value of the quantity is only the rounding error of a sum, it must be
+// changed by more than this value; if Observe uses the logarithm of the quantity, it must
+// be changed by less. So the method begins with 8 size, and divides by 8 until the
+// derivatives agree with those of the previous step. Their relative error is then about
+// 1e-8. If the derivatives never agree, those that changed least are used.
 func (w *differ) shrink(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	const agree, most = 1e-6, 17
 	for k := range w.best { // nothing is known yet, and NaN agrees with nothing

@@ -1,7 +1,7 @@
 // Package bayes describes the inference of the parameters of an ordinary differential
 // equation from data, with the error of the numerical solver as part of the model. Let
-// Z(θ, ξ) be a numerical path, and ξ the standard normal variables that perturb its
-// steps. The joint distribution is
+// Z(θ, ξ) be the numerical solution, where ξ are standard normal variables that perturb
+// the steps of the solver. The joint distribution is
 //
 //	p(θ, ξ | Y) ∝ p(Y | Z(θ, ξ)) p(θ) p(ξ)   [T18, equation 11]
 //
@@ -9,10 +9,10 @@
 //
 // A Posterior has a Model and a Setup. The Model holds the parameters with their priors,
 // and one or more Experiments: an equation, its data, the observed functions of the
-// state, and the distribution of the errors. The Setup says how the equations are solved.
-// NewDensity returns the density, CalibrateAlpha calibrates the noise scale of the
-// solver, Predict draws new data, and Simulate generates data for tests. The other steps
-// of an inference are packages of their own:
+// state, and the distribution of the errors. The Setup specifies how the equations are
+// solved. NewDensity returns the density, CalibrateAlpha calibrates the noise scale of
+// the solver, Predict draws new data, and Simulate generates data for tests. The other
+// steps of an inference are in separate packages:
 //
 //	bayes/modes    searches for the modes of a posterior
 //	bayes/sample   draws from it with one of several samplers
@@ -24,15 +24,15 @@
 //
 // # The purpose of noise in the model
 //
-// The paper proposes p(θ, ξ | Y) for a solver that cannot be made more accurate. Where
-// the solver is less certain, this posterior and the distribution of the path are wider.
-// The noise does not remove an error that always has the same sign. Eight cases come with
-// the command. With steps so large that the error matters, noise in the model reduces the
-// bias of the most biased parameter in only one of them
-// (docs/why-noise-does-not-help.md). A smaller step, another method, or an accurate
-// solver that checks the draws comes closer to the posterior of the exact solution, and
-// usually costs less. Package assess measures which of these remedies is best for a given
-// model.
+// The paper [T18] proposes p(θ, ξ | Y) for a solver that cannot be made more accurate.
+// The larger the uncertainty about the numerical solution, the wider are this posterior
+// and the distribution of the path. The noise does not remove an error that always has
+// the same sign. Package bayes/cases contains eight complete models. With steps so large
+// that the solver's error matters, noise in the model reduces the bias of the most biased
+// parameter for only one of these models (docs/why-noise-does-not-help.md). A smaller
+// step, another method, or a correction of the draws with an accurate solver brings the
+// result closer to the posterior of the exact solution, and usually costs less. Package
+// assess measures which of these remedies is best for a given model.
 //
 // # References
 //

@@ -23,9 +23,9 @@ import (
 //
 // At a kink of the likelihood the derivative is the mean of the two one-sided
 // derivatives. Where the log density is −∞, and after an error, du and dxi are zero. The
-// error is errors.ErrUnsupported if the path has no derivatives. This is so for an
-// accurate solver, and for steps that are chosen anew at every θ and are not held (see
-// Hold).
+// error is errors.ErrUnsupported if the path has no derivatives. An accurate solver
+// provides none, and neither does a solver that chooses its steps anew at every θ, unless
+// its path is held (see Hold).
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	if e.theta == nil {
 		e.theta = make([]float64, len(e.p.Params))
@@ -47,7 +47,8 @@ func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 }
 
 // LikelihoodGradient does the same as LogLikelihood, and also writes the derivatives with
-// respect to θ and ξ to dtheta and dxi; dxi may be nil. Otherwise it is like Gradient.
+// respect to θ and ξ to dtheta and dxi; dxi may be nil. Kinks and errors are treated as
+// in Gradient.
 func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64, error) {
 	if len(dtheta) != len(e.p.Params) || dxi != nil && len(dxi) != e.noise {
 		panic(fmt.Sprintf("bayes: dtheta and dxi have lengths %d and %d: want %d and %d, or nil for dxi", len(dtheta), len(dxi), len(e.p.Params), e.noise))
@@ -149,20 +150,20 @@ func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error
 	return ll, nil
 }
 
-// backwardWork is the cost of a backward pass through a path, as a multiple of the cost
-// of one solution.
+// backwardWork is the cost of a backward pass through a path, in units of the cost of one
+// solution.
 const backwardWork = 2
 
-// The method forward() reports whether derivatives along the parameters cost less than a
-// backward pass through the path.
+// The method forward() reports whether forward differentiation with respect to the
+// parameters costs no more than a backward pass through the path.
 func (r *Part) forward() bool {
 	p := r.x.Problem
 	exact := p.Pullback != nil || p.FJ != nil && p.FTheta != nil
 	return !exact || len(r.back.moved) <= backwardWork
 }
 
-// differentiateForward does the same as differentiate(), but leaves out the derivatives
-// in ξ. It uses derivatives along the parameters.
+// differentiateForward does the same as differentiate(), but by forward differentiation,
+// and without the derivatives with respect to ξ.
 func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Tangential)
@@ -193,9 +194,9 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 }
 
 // The method weigh() writes the derivatives of the log likelihood with respect to the
-// states to back.weights, and adds its other derivatives with respect to θ to dtheta. It
-// reports whether they are finite. The states and the expected values are those of the
-// last evaluation.
+// states to back.weights, and adds to dtheta those derivatives with respect to θ that do
+// not come from the states. It reports whether all derivatives are finite. The states and
+// the expected values are those of the last evaluation.
 func (r *Part) weigh(dtheta, theta []float64) bool {
 	b, d := r.back, r.x.Problem.Dim()
 	w := d + len(theta)
@@ -221,8 +222,8 @@ func (r *Part) weigh(dtheta, theta []float64) bool {
 }
 
 // The method scores() writes the derivatives of the log probability of row n with respect
-// to the expected values of the row to dst, and adds its derivatives with respect to
-// parameters of the likelihood to dtheta. It reports whether they are finite.
+// to the expected values of the row to dst, and adds the derivatives with respect to
+// parameters of the likelihood to dtheta. It reports whether all derivatives are finite.
 func (r *Part) scores(dst, dtheta []float64, n int) bool {
 	c := len(r.errors)
 	clear(dst)
@@ -260,9 +261,9 @@ func (r *Part) scores(dst, dtheta []float64, n int) bool {
 	return true
 }
 
-// observeSlopes writes the derivatives of the expected values of row n to dst, as
-// Experiment.ObserveSlopes does. If that function is nil, observeSlopes uses central
-// differences.
+// observeSlopes writes the derivatives of the expected values of row n to dst, in the
+// order of Experiment.ObserveSlopes. If the model has no such function, observeSlopes
+// uses central differences.
 func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 	d := r.x.Problem.Dim()
 	x, t, w := r.state[n*d:(n+1)*d], r.x.Data.T[n], d+len(theta)
@@ -307,9 +308,9 @@ func (e *Density) priorSlope(k int, u, theta float64) float64 {
 	if s, ok := logSlope(e.p.Params[k].Prior, theta); ok {
 		return curve + s*slope
 	}
-	// This is a fourth-order finite difference. Its error is of the order of 1e-12 times
-	// the size of the log density, if the log density is smooth over a thousandth of its
-	// width.
+	// This is a fourth-order finite difference. Its error is about 1e-12 times the size
+	// of the log density, provided that the log density is smooth over a thousandth of
+	// its width.
 	h := 1e-3
 	if e.transforms[k] == identity {
 		h *= e.PriorQuantile(k, 0.75) - e.PriorQuantile(k, 0.25)
@@ -350,7 +351,7 @@ func logSlope(d Distribution, x float64) (slope float64, ok bool) {
 	return 0, false
 }
 
-// share returns a/x, or 0 for a = 0 even if x was rounded to 0.
+// The function share() returns a/x. For a = 0 it returns 0, even if x was rounded to 0.
 func share(a, x float64) float64 {
 	if a == 0 {
 		return 0

@@ -6,14 +6,14 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// An Informer is a Describer whose Fisher information has a closed form. For other
-// Likelihoods the information is estimated from draws.
+// An Informer is a Describer whose Fisher information has a closed form. If a Likelihood
+// is not an Informer, the information is estimated from draws.
 type Informer interface {
 	Describer
-	// Information writes the Fisher information of one observation about m and the
-	// numbers of Own. The slice dst is a row-major matrix of length (1 + len(own))². An
-	// element without a closed form is set to NaN. The result reports whether any element
-	// has a closed form at these values.
+	// Information writes the Fisher information that one observation contains about m and
+	// the numbers in own. The slice dst is a row-major matrix of length (1 + len(own))².
+	// An element without a closed form is set to NaN. The result reports whether any
+	// element has a closed form at these values.
 	Information(dst []float64, m float64, own []float64) bool
 }
 
@@ -55,8 +55,8 @@ func (Binomial) Information(dst []float64, m float64, own []float64) bool {
 //
 //	¼ (ψ₁(ν/2) − ψ₁((ν+1)/2)) − (ν+5)/(2νs)
 //
-// for ν [Lange, Little & Taylor 1989]. The element for ν is NaN for ν ≥ 100, where
-// rounding errors dominate this difference.
+// for ν [Lange, Little & Taylor 1989]. For ν ≥ 100 this element is NaN, because rounding
+// errors would dominate the difference.
 func (StudentT) Information(dst []float64, _ float64, own []float64) bool {
 	nu, sigma := own[0], own[1]
 	if !(nu > 0 && sigma > 0) {
@@ -78,8 +78,8 @@ func (StudentT) Information(dst []float64, _ float64, own []float64) bool {
 //
 //	Σ_{j≥0} P(y > j)/(φ + j)² − m/(φ(φ + m))
 //
-// for φ [Lawless 1987]. The element for φ is NaN if the sum would have more than 10⁴
-// terms, or if rounding errors would dominate the difference.
+// for φ [Lawless 1987]. This element is NaN if the sum would need more than 10⁴ terms, or
+// if rounding errors would dominate the difference.
 func (NegativeBinomial) Information(dst []float64, m float64, own []float64) bool {
 	phi := own[0]
 	if !(m > 0 && phi > 0) || math.IsInf(m, 1) {
@@ -89,7 +89,7 @@ func (NegativeBinomial) Information(dst []float64, m float64, own []float64) boo
 	if dst[0], dst[3] = phi/(m*(m+phi)), math.NaN(); phi >= 1e4 {
 		return true
 	}
-	// p is P(y = j), computed from P(y = j−1).
+	// The variable p is P(y = j), computed from P(y = j−1).
 	zero := -phi * math.Log1p(m/phi)
 	p := math.Exp(zero)
 	above := -math.Expm1(zero) // P(y > 0); 1 − p would have few digits for a small m

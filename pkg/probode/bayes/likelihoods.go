@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Likelihood is the distribution of one observation y given its expected value m.
-// Observations are independent given the path and θ.
+// A Likelihood is the distribution of one observation y given its expected value m. The
+// observations are independent, given the path and θ.
 type Likelihood interface {
 	// Own returns the numbers other than m on which the distribution depends, such as a
 	// standard deviation. Each is either a known number or a parameter of the model.
@@ -17,8 +17,8 @@ type Likelihood interface {
 	Own() []Value
 	// LogProb returns the log density of y given m, including constants. If y is a count,
 	// it returns the log probability. The result is −Inf if y is impossible, or if m and
-	// own do not define a distribution. The element own[i] is the value of Own()[i]: the
-	// known number, or the current value of the parameter.
+	// own do not define a distribution. The element own[i] is the current value of
+	// Own()[i], which is a known number or a parameter.
 	LogProb(y, m float64, own []float64) float64
 	// Rand returns a draw of y given m, or NaN if m and own do not define a distribution.
 	Rand(m float64, own []float64, rng *rand.Rand) float64
@@ -197,7 +197,8 @@ func (n NegativeBinomial) Own() []Value { return []Value{n.Phi} }
 //
 //	log Γ(y+φ) − log Γ(φ) − log y! + φ log(φ/(φ+m)) + y log(m/(φ+m))
 //
-// It is computed as Poisson's log probability, y log m − log y! − m, with −m replaced by
+// This is computed as the log probability of the Poisson distribution, y log m − log y! −
+// m, with −m replaced by
 //
 //	log Γ(y+φ) − log Γ(φ) − y log φ − (y+φ) log(1 + m/φ)
 //
@@ -216,8 +217,8 @@ func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 	return y*math.Log(m) - c + logRise(phi, y) - (y+phi)*math.Log1p(m/phi)
 }
 
-// Rand returns a draw of y, or NaN for m < 0, and if φ is not a finite number > 0. It is a
-// Poisson draw whose mean has a gamma distribution.
+// Rand returns a draw of y, or NaN if m < 0 or if φ is not a finite number > 0. It draws
+// from a Poisson distribution whose mean is a draw from a gamma distribution.
 func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	switch {
 	case !(m >= 0) || !located(m, own[0]):
@@ -241,8 +242,8 @@ func (b Binomial) Own() []Value { return []Value{b.Trials} }
 //
 //	log n! − log y! − log (n−y)! + y log(m/n) + (n−y) log(1 − m/n)
 //
-// The gamma functions of n and n − y would nearly cancel for many trials, so their
-// difference is computed as a whole.
+// For many trials log n! and log (n−y)! nearly cancel, so their difference is computed
+// directly.
 func (Binomial) LogProb(y, m float64, own []float64) float64 {
 	n := own[0]
 	if !(y >= 0 && y <= n) || y != math.Trunc(y) || math.IsInf(n, 1) || !(m >= 0 && m <= n) {
@@ -270,8 +271,8 @@ func (Binomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return distuv.Binomial{N: n, P: m / n, Src: rng}.Rand()
 }
 
-// A Describer is a Likelihood that describes its observations and the numbers that Own
-// returns. The package uses the descriptions to find mistakes and to make reports
+// A Describer is a Likelihood with a description of its observations and of the numbers
+// that Own returns. The package uses the description to find mistakes and to make reports
 // more specific. All likelihoods of this package are Describers.
 type Describer interface {
 	Likelihood
@@ -280,22 +281,23 @@ type Describer interface {
 
 // A Description describes a Likelihood.
 type Description struct {
-	// Of is the described likelihood. If a likelihood embeds another one and inherits its
-	// description, the description is ignored, because the outer likelihood may use the
-	// numbers in a different way.
+	// Of is the described likelihood. If a likelihood only inherits the description of an
+	// embedded likelihood, the description is ignored, because the outer likelihood may
+	// use the numbers in a different way.
 	Of Likelihood
-	// Own describes the numbers that Likelihood.Own returns. All must be positive.
+	// Own describes the numbers that Likelihood.Own returns. All these numbers must be
+	// positive.
 	Own []OwnNumber
 	// Y says what an observation can be, such as "a number > 0".
 	Y string
 }
 
-// An OwnNumber describes a number of a Likelihood.
+// An OwnNumber describes one of the numbers that Likelihood.Own returns.
 type OwnNumber struct {
 	Name string
-	// Spread is 1 if the measurement errors increase with the number, −1 if they decrease,
-	// and 0 if neither. If Spread is not 0 and the number is unknown, it can absorb the
-	// solver's error.
+	// Spread is 1 if the measurement errors increase with the number, −1 if they
+	// decrease, and 0 if neither. If Spread is not 0 and the number is unknown, its
+	// estimate can absorb the solver's error.
 	Spread float64
 }
 
@@ -325,8 +327,8 @@ func (b Binomial) Describe() Description {
 	return Description{b, []OwnNumber{{"Trials", 0}}, "a count: 0, 1, 2, … up to the number of trials"}
 }
 
-// The function description() returns the description of l, and reports whether l has one
-// of its own.
+// The function description() returns the description of l, and reports whether it belongs
+// to l itself, and not to an embedded likelihood.
 func description(l Likelihood) (d Description, ok bool) {
 	if by, is := l.(Describer); is {
 		d = by.Describe()
@@ -334,14 +336,13 @@ func description(l Likelihood) (d Description, ok bool) {
 	return d, d.Of != nil && reflect.TypeOf(d.Of) == reflect.TypeOf(l)
 }
 
-// located reports whether m and scale define a distribution: m is finite, and scale is a
-// finite number > 0.
+// The function located() reports whether m and scale define a distribution, that is,
+// whether m is finite and scale is a finite number > 0.
 func located(m, scale float64) bool {
 	return scale > 0 && scale <= math.MaxFloat64 && math.Abs(m) <= math.MaxFloat64
 }
 
-// logRatio returns log(y/m) for positive y and m, also where y/m is not a floating-point
-// number.
+// logRatio returns log(y/m) for positive y and m, even if y/m overflows or underflows.
 func logRatio(y, m float64) float64 {
 	if r := y / m; r > 1e-300 && r < 1e300 {
 		return math.Log(r) // accurate near y = m, where the logarithms nearly cancel
@@ -354,8 +355,8 @@ func logRatio(y, m float64) float64 {
 //	log Γ(x+y) − log Γ(x) − y log x,   x > 0, y ≥ 0,
 //
 // which is y(y−1)/2x + O(1/x²) for large x. For large x the three terms nearly cancel, so
-// logRise then uses the difference of two Stirling series, in which the terms that cancel
-// are only as large as y:
+// logRise then uses the difference of two Stirling series. The terms that cancel in this
+// difference are only as large as y:
 //
 //	(x+y−½) log(1+y/x) − y + S(x+y) − S(x),   S(x) = 1/12x − 1/360x³ + ….
 func logRise(x, y float64) float64 {

@@ -15,22 +15,22 @@ type Mode struct {
 	// U is the mode on the unconstrained scale. Cov is the inverse of the matrix of
 	// second derivatives of −log density at U. Cov is nil if that matrix is not positive
 	// definite, or if a standard deviation in some direction is above ten. In both cases
-	// the mode is at an edge, or the data do not determine all parameters. If the density
-	// has kinks (see Kinked), it has no second derivatives there, and the Fisher
-	// information takes their place.
+	// the mode lies on the boundary of the parameter space, or the data do not determine
+	// all parameters. If the density has kinks (see Kinked), it may have no second
+	// derivatives at U, and the Fisher information is used instead.
 	U   []float64
 	Cov *mat.SymDense
 
-	// Mass is the share of the posterior that belongs to the mode according to the
-	// Gaussian approximations. LogMass is the logarithm of its mass before normalisation,
-	// LogP + ½ log det 2πCov.
+	// Mass is the posterior probability near the mode, computed from the Gaussian
+	// approximations at all modes. LogMass is the logarithm of the unnormalised mass,
+	// LogP + ½ log det 2πShape.
 	Mass, LogMass float64
 
-	// Found is the number of searches that ended here.
+	// Found is the number of searches that ended at this mode.
 	Found int
 
-	// Shape is Cov or, if Cov is nil, the covariance matrix that comes closest to the
-	// inverse of the second derivatives. It is nil if there is none.
+	// Shape is Cov or, if Cov is nil, a covariance matrix derived from the second
+	// derivatives (see shape.Laplace). It is nil if no such matrix could be computed.
 	Shape *mat.SymDense
 }
 
@@ -41,8 +41,8 @@ type Modes struct {
 	Modes []*Mode
 
 	// Searches is the number of searches, and Once is the number of modes in which only
-	// one search ended. Once/Searches estimates the share of further searches that would
-	// end in new modes; see Missed and Doubtful.
+	// one search ended. The ratio Once/Searches estimates the fraction of additional
+	// searches that would end in new modes; see Missed and Doubtful.
 	Searches, Once int
 
 	// Ends holds the indices of the modes in which the searches from modes.Settings.From
@@ -50,12 +50,13 @@ type Modes struct {
 	// mass.
 	Ends []int
 
-	// Tried is the number of draws from the prior that were tried as starts, and Solved
-	// is the number of those draws at which the density was positive.
+	// Tried is the number of draws from the prior at which the density was evaluated, and
+	// Solved is the number of those draws at which the density was positive.
 	Tried, Solved int
 
 	// Work is the cost of the search: the number of steps of the solvers, divided by the
-	// number of steps in one solution of all equations. Seconds is the time it took.
+	// number of steps in one solution of all equations. Seconds is the duration of the
+	// search.
 	Work, Seconds float64
 }
 
@@ -70,10 +71,10 @@ func (m *Modes) Highest() *Mode {
 	return best
 }
 
-// Missed says in words how much may have been missed. It gives the number of modes that
-// only one search found, and the number of draws from the prior at which the equations
-// could be solved. It also gives the largest share of the searches that a mode could
-// attract and still be missed.
+// Missed describes in words which modes the search may have missed. The text gives the
+// number of modes that only one search found. It also gives the fraction of the searches
+// that a mode must attract to be found reliably, and warns if the equations could not be
+// solved at most draws from the prior.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -82,9 +83,10 @@ func (m *Modes) Missed() string {
 	return out + "; " + m.Unnoticed()
 }
 
-// Unnoticed is the part of Missed that does not count the modes: it says what share of
-// further searches would end in other modes, and what share of the searches a mode could
-// attract and still be missed.
+// Unnoticed returns the text of Missed without the numbers of searches and modes. It
+// gives the fraction of the searches that a mode must attract to be found reliably. If
+// many modes were found only once, it also says what fraction of additional searches
+// would end in other modes.
 func (m *Modes) Unnoticed() string {
 	out := ""
 	if 10*m.Once > m.Searches && m.Searches > 1 {
@@ -92,8 +94,8 @@ func (m *Modes) Unnoticed() string {
 	}
 	// If a search ends in a certain mode with probability 3/n, the probability that none
 	// of n independent searches ends there is about e⁻³. At most a quarter of the
-	// searches are not independent of the others, because they begin at points that
-	// others have found.
+	// searches are not independent of the others, because they begin on the coordinate
+	// lines through the end point of an earlier search.
 	if n := m.Searches / 4; n > 1 {
 		out += fmt.Sprintf("a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
 	} else {
@@ -105,9 +107,9 @@ func (m *Modes) Unnoticed() string {
 	return out
 }
 
-// Doubtful reports whether some modes have probably not been found. This is so if more
-// than a tenth of the searches ended in modes that no other search reached, because then
-// about the same share of further searches would end in new modes [Good 1953]. This is
-// also the case if, for most of the draws from the prior, the equations could not be
-// solved.
+// Doubtful reports whether some modes have probably not been found. The result is true if
+// more than a tenth of the searches ended in modes that no other search reached, because
+// about the same fraction of additional searches would then end in new modes [Good 1953].
+// It is also true if the equations could not be solved at most of the draws from the
+// prior.
 func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }

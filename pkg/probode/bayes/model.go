@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Model consists of the parameters θ with their priors, and the experiments whose
-// data they explain. Its parts refer to parameters by name.
+// A Model consists of the parameters θ with their priors, and the experiments whose data
+// they explain. The fields of the model refer to parameters by name.
 type Model struct {
 	// Params are the parameters θ, in the same order as in the draws; an empty list that
 	// is not nil means a model without unknown parameters.
@@ -34,12 +34,13 @@ type Posterior struct {
 	AlphaParam string
 
 	// GridAt is the θ, in the order of Params, at which the grids of a Frozen mesh are
-	// made and the local errors of ScaleLocal are measured. This is done once, for all θ
-	// and ξ. Nil stands for the nominal values of the problems.
+	// made and the local errors of ScaleLocal are measured. The same grids and local
+	// errors are used for all θ and ξ. If GridAt is nil, the nominal values of the
+	// problems are used.
 	GridAt []float64
 
-	// Modes, if not nil, are the modes of the deterministic posterior, from modes.Find.
-	// Chains start around them, and no new search is made.
+	// Modes, if not nil, are the modes of the deterministic posterior, found by
+	// modes.Find. The chains start near these modes, without a new search.
 	Modes *Modes
 }
 
@@ -56,21 +57,21 @@ type Param struct {
 	Name  string
 	Prior Distribution
 
-	// If Natural is true, proposals move the parameter on its own scale, and moves out of
-	// the support are rejected. If it is false, which is the default, a parameter with a
-	// bounded support is moved on a scale without bounds: the logarithm of the distance
-	// from its only bound, or the logit of its relative position between two bounds. This
-	// position is measured on the logarithmic scale if the bounds are positive and the
-	// prior's median is nearer to the middle on that scale. The distribution of the draws
-	// is the same.
+	// If Natural is true, proposals are made on the parameter's own scale, and proposals
+	// outside the support are rejected. If Natural is false, which is the default, a
+	// parameter with bounds is transformed to an unconstrained scale: the logarithm of
+	// the distance from its only bound, or the logit of its relative position between two
+	// bounds. This position is measured on the logarithmic scale if the bounds are
+	// positive and the median of the prior is then nearer to the middle. The choice does
+	// not change the distribution of the draws.
 	Natural bool
 }
 
-// A Value is a number that a part of the model needs: either a known number, or the
-// parameter with the given name. In a [Likelihood] the name can also be the name of
-// another column of the data. The number is then the value that Observe writes there,
-// such as a standard deviation that depends on the state. If a column has no other
-// purpose, all of its data are NaN.
+// A Value is a number on which the model depends: either a known number, or the parameter
+// with the given name. In a [Likelihood] the name can also be the name of another column
+// of the data. The number is then the value that Observe writes for this column, such as
+// a standard deviation that depends on the state. If the column serves only this purpose,
+// all of its data are NaN.
 type Value struct {
 	Name  string // name of a parameter or column; empty for a known number
 	Value float64
@@ -91,41 +92,41 @@ func (v Value) String() string {
 
 // An Experiment is a data set with the equation that explains it.
 type Experiment struct {
-	// Name appears in errors; it may be empty.
+	// Name is used in error messages; it may be empty.
 	Name string
 
 	Problem *probode.Problem
 
-	// Params are the names of the model parameters that form the θ of Problem, in its
-	// order; nil stands for the names from Problem.ParamName. If no Param has the name of
-	// an element, the element is known and keeps its value in Problem.Theta. A "-" stands
-	// for an element on which nothing depends. To infer
-	// initial values, see probode.Problem.UnknownStart.
+	// Params gives, for each element of the θ of Problem, the name of the model parameter
+	// that serves as this element; nil stands for the names from Problem.ParamName. If
+	// the model has no parameter with the name of an element, the element keeps its known
+	// value from Problem.Theta. The name "-" marks an element on which nothing depends.
+	// To infer initial values, see probode.Problem.UnknownStart.
 	Params []string
 
 	// Data are the observations. The observation times need not be grid points: between
 	// grid points the path is interpolated, with an error smaller than that of the method
-	// (see probode.Interpolator). A value that is NaN is missing. It is not part of the
-	// likelihood, but it is predicted like the others.
+	// (see probode.Interpolator). A value that is NaN is missing. Missing values do not
+	// contribute to the likelihood, but Predict also predicts them.
 	Data *Data
 
 	// Observe writes the expected value of each column of the data to dst. The time is t,
 	// the state is x, and theta are the parameters of the model in the order of
-	// Posterior.Params. It must be a pure function. If it is nil, each column contains
-	// observations of the state component with the same name. If no column has the name
-	// of a component, the columns belong to the components in order, and there must be
-	// one column for each component. If the columns or the components have no names, the
-	// columns belong to the first components, in order.
+	// Posterior.Params. Observe must be a pure function. If Observe is nil, each column
+	// contains observations of the state component with the same name. If no column has
+	// the name of a component, the columns belong to the components in order, and there
+	// must be one column for each component. If the columns or the components have no
+	// names, the columns belong to the first components, in order.
 	Observe func(dst []float64, t float64, x, theta []float64)
 
 	// ObserveSlopes, if not nil, writes the derivatives of Observe to dst, which is zero
 	// on entry. Row k holds the derivatives of column k with respect to the components of
-	// x, followed by those with respect to theta. Without it, differences of Observe are
-	// used.
+	// x, followed by those with respect to theta. If ObserveSlopes is nil, the
+	// derivatives are computed by finite differences of Observe.
 	ObserveSlopes func(dst []float64, t float64, x, theta []float64)
 
 	// Errors are the distributions of the observations: one for each column of the data,
-	// or a single one for all columns.
+	// or a single distribution for all columns.
 	Errors []Likelihood
 }
 
@@ -156,8 +157,8 @@ func (p *Posterior) index(name string) int {
 	return slices.IndexFunc(p.Params, func(q Param) bool { return q.Name == name })
 }
 
-// pick returns, for an experiment without Observe, which state component was observed in
-// each column of the data.
+// The method pick() returns, for an experiment without Observe, the index of the state
+// component that each column of the data contains.
 func (x *Experiment) pick() ([]int, error) {
 	columns, d := x.Data.columns(), x.Problem.Dim()
 	if columns > d {
@@ -184,13 +185,13 @@ func (x *Experiment) pick() ([]int, error) {
 	case namesakes == 0 && columns == d:
 		return inOrder, nil
 	}
-	// If the first state were used instead, the observed infected people could, for
-	// example, be compared with the susceptible ones.
+	// This is an error, because a wrong guess could, for example, compare the observed
+	// numbers of infected people with the numbers of susceptible people.
 	return nil, fmt.Errorf("the column %q of the data is none of the states %s: want the name of a state in Data.Names, or an Observe that says what is observed", stranger, strings.Join(x.Problem.States, ", "))
 }
 
-// The method named() reports whether the parameter with the given name is an element of
-// some problem's θ, one of the parameters of a likelihood, or α.
+// The method named() reports whether the parameter with the given name is an element of θ
+// in some problem, a parameter of a likelihood, or α.
 func (p *Posterior) named(name string) bool {
 	if p.AlphaParam == name || slices.Contains(p.problemParams(), name) {
 		return true
@@ -206,8 +207,8 @@ func (p *Posterior) named(name string) bool {
 	return false
 }
 
-// Held says in words which elements of the problems' θ are not parameters of the model
-// and therefore keep their nominal values. It is "" if there are none.
+// Held lists in words those elements of θ in the problems that are not parameters of the
+// model and therefore keep their nominal values. If there are none, Held returns "".
 func (p *Posterior) Held() string {
 	var all []string
 	where := map[string][]string{} // the experiments in which an element has its value
@@ -262,8 +263,8 @@ func (p *Posterior) problemParams() []string {
 	return names
 }
 
-// param returns the name of the model parameter that serves as element k of the problem's
-// θ.
+// The method param() returns the name of the model parameter that is element k of θ in
+// the problem.
 func (x *Experiment) param(k int) string {
 	if x.Params != nil {
 		return x.Params[k]
@@ -280,8 +281,8 @@ func (p *Posterior) alpha() Value {
 	return Known(p.Alpha)
 }
 
-// The method step() says in words how the steps are chosen; for equal steps it returns
-// only their size.
+// The method step() describes in words how the steps are chosen; for equal steps it
+// returns only the step size.
 func (p *Posterior) step() string {
 	if h, ok := p.Mesh.(probode.Uniform); ok {
 		return fmt.Sprintf("%g", float64(h))
@@ -289,9 +290,9 @@ func (p *Posterior) step() string {
 	return p.Mesh.String()
 }
 
-// Describe returns a description of the model as key–value pairs. If two runs have
-// different descriptions, their models differ. The description does not cover what
-// functions compute.
+// Describe returns a description of the model as key–value pairs. Two runs with different
+// descriptions have different models. The description does not say what the functions of
+// the model compute.
 func (p *Posterior) Describe() [][2]string {
 	out := [][2]string{
 		{"method", p.Method.String()},

@@ -10,17 +10,18 @@ import (
 )
 
 // Suppose that a parameter is not used, for example because its name is misspelt. Then
-// its posterior is its prior, and the quantity for which it was meant keeps its nominal
-// value. The answer is then wrong, without any other symptom. The names in the model
-// reveal the mistake, unless the model has a function Observe, which refers to parameters
-// by index. So Observe is called with changed parameters.
+// the posterior of this parameter is equal to its prior, and the quantity that it should
+// represent keeps its nominal value. The result is then wrong, without any visible
+// symptom. A comparison of the names in the model reveals the mistake, unless the model
+// has a function Observe, which refers to parameters by index. For such a model, Observe
+// is called with several values of each unused parameter.
 
-// The variable untouched is the value of dst before watch calls Observe: a NaN that no
-// arithmetic produces.
+// The variable untouched is the value of each element of dst before Observe is called. It
+// is a NaN with a bit pattern that arithmetic does not produce.
 var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
 
-// The method watch() calls Observe and reports whether it returned, since it may panic at
-// an unusual state or parameter.
+// The method watch() calls Observe, which may panic at an unusual state or parameter, and
+// reports whether it returned without a panic.
 func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	for k := range dst {
@@ -31,16 +32,17 @@ func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 }
 
 // The constant probes is the number of draws from the prior at which Observe is called to
-// find the effect of a parameter that no part of the model names.
+// find the effect of a parameter that neither the equations nor the likelihoods use.
 const probes = 100
 
-// checkObserve returns an error if a parameter is not used, or if an Observe leaves a
-// column unwritten. An Observe uses a parameter if a change of the parameter changes a
-// value, either at the start or on the path. The other parameters are medians of the
-// priors or draws from them; for draws, the path is computed with noise as in a
-// prediction. Finally the check sets the parameter to NaN, which propagates through
-// arithmetic, to find parameters that matter only in rare cases. For a correct model the
-// first try is nearly always enough.
+// checkObserve returns an error if a parameter is not used, or if Observe does not write
+// all columns. A parameter counts as used if changing it changes a value that Observe
+// writes, either at the initial state or at a later state of the path. Meanwhile the
+// other parameters are set to the medians of their priors or to draws from the priors;
+// for draws, the path is computed with noise as in a prediction. Finally the check sets
+// the parameter to NaN, which propagates through arithmetic, to find parameters that
+// matter only in rare cases. For a correct model, the test at the medians is nearly
+// always sufficient.
 func (e *Density) checkObserve() error {
 	p := e.p
 	var unused []int

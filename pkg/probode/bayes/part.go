@@ -10,29 +10,30 @@ import (
 // or in pieces, such as particle filters.
 func (e *Density) Part(i int) *Part { return e.parts[i] }
 
-// Title returns the name that messages use for the experiment.
+// Title returns the name of the experiment for use in messages.
 func (r *Part) Title() string { return r.x.title(r.number) }
 
-// NoiseLen returns the length of the part of ξ that belongs to the experiment. The parts
-// of the experiments follow one another in ξ.
+// NoiseLen returns the number of elements of ξ that belong to the experiment. In ξ, the
+// elements for the first experiment come first, then those for the second experiment, and
+// so on.
 func (r *Part) NoiseLen() int { return r.noise }
 
 // Grid returns the experiment's path on its grid, or nil if the mesh has no grid. Only
-// the goroutine that uses the density may use it.
+// the goroutine that uses the density may use this path.
 func (r *Part) Grid() probode.Gridded { return r.grid }
 
 // Expected returns the elements of Density.Expected that belong to the experiment.
 func (r *Part) Expected() []float64 { return r.fit }
 
-// Theta returns the θ of the experiment's Problem at the parameters theta of the model. It
-// is a view, valid until the next use of the density.
+// Theta returns the θ of the experiment's Problem at the parameters theta of the model.
+// The next use of the density may overwrite the returned slice.
 func (r *Part) Theta(theta []float64) []float64 {
 	r.e.bind(r, theta)
 	return r.theta
 }
 
 // LogLikelihood does the same as Density.LogLikelihood, but for this experiment only. The
-// length of xi is the NoiseLen of the part.
+// length of xi must be r.NoiseLen().
 func (r *Part) LogLikelihood(theta, xi []float64) (float64, error) {
 	return r.e.logLikelihood(r.alone(), theta, xi, true)
 }
@@ -58,8 +59,9 @@ func (r *Part) Solve(path, memory, theta, xi []float64, from, to int) error {
 	return r.e.note(solver.SolveFrom(path, memory, r.Theta(theta), xi, from, to))
 }
 
-// LogProb returns the log probability of row n of the data given a path that has been
-// computed far enough, and writes the expected values of the row to Expected.
+// LogProb returns the log probability of row n of the data, given a path that has been
+// computed at least up to the time of this row, and writes the expected values of the row
+// to Expected.
 func (r *Part) LogProb(n int, path, theta []float64) float64 {
 	r.e.bind(r, theta)
 	d := r.x.Problem.Dim()
@@ -70,8 +72,8 @@ func (r *Part) LogProb(n int, path, theta []float64) float64 {
 // Linear returns the expected values of row n of the data at the state x, their
 // derivatives, and the quantities that the likelihood of each column uses. Row k of
 // slopes holds the derivatives of column k with respect to the components of x, followed
-// by those with respect to theta. The results are views, valid until the next use of the
-// density.
+// by those with respect to theta. The next use of the density may overwrite the returned
+// slices.
 func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own [][]float64) {
 	if r.back == nil {
 		r.back = newBackward(r, len(theta))

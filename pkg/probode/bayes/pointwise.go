@@ -10,7 +10,7 @@ import (
 
 // Explain returns the reason why the posterior density at (θ, ξ) is not a positive
 // number: the error of a failed solve, or the first data value whose log probability is
-// not finite. It is nil if the density is positive.
+// not finite. Explain returns nil if the density is positive.
 func (e *Density) Explain(theta, xi []float64) error {
 	for _, r := range e.parts {
 		var err error
@@ -49,9 +49,10 @@ func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	return sum
 }
 
-// LogLikelihoodChange returns by how much LogLikelihoodOf is larger for the expected values
-// to than for the expected values from. It adds the changes for the single values, so the
-// rounding errors are proportional to the change, and not to the log likelihood.
+// LogLikelihoodChange returns the change of LogLikelihoodOf if the expected values change
+// from the argument from to the argument to. It adds the changes for the individual data
+// values, so the rounding errors are proportional to the change, and not to the log
+// likelihood.
 func (e *Density) LogLikelihoodChange(from, to, theta []float64) float64 {
 	e.pointwise(e.terms, from, theta)
 	before := slices.Clone(e.terms)

@@ -28,8 +28,9 @@ type Prediction struct {
 }
 
 // Quantiles returns, for each time, the quantile of the new observations of column k at
-// the probability prob. A draw is NaN if the errors have no distribution at its expected
-// value. Such draws are left out; if no others remain, the quantile is NaN.
+// the probability prob. An observation is NaN if the error distribution is undefined at
+// its expected value. These observations are left out; if none remain, the quantile is
+// NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y
 	if len(draws) == 0 {
@@ -50,20 +51,21 @@ func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 }
 
 // Predict returns draws of the posterior predictive distribution: new data for each
-// experiment at the given times, which must increase. Nil stands for the observation
-// times, including those of missing values; FineTimes returns times for a figure. The
-// argument chains must come from a call to sample.Run with p. Weighted draws are first
-// resampled systematically in proportion to their weights, so all draws of the result
-// have equal weight.
+// experiment at the given times, which must increase. If times is nil, the observation
+// times are used, including those of missing values. FineTimes returns times for a
+// figure. The argument chains must come from a call to sample.Run with p. Weighted draws
+// are first resampled systematically in proportion to their weights, so all draws of the
+// result have equal weight.
 //
 // At the observation times, the result has one draw for each draw in chains, because
 // chains contain the expected values there. For other times the equations are solved
 // again with the Setup of p, with ξ = 0, at up to 1000 draws. It is an error if the
-// expected values differ from those that chains contain. They differ if chains were drawn
-// from the posterior of another Setup, such as the accurate one. In that case use
-// p.SolvedBy. They also differ if the noise of the solver is part of the model, because
-// chains do not contain ξ. In that case add the times to the data before sampling, as
-// rows in which all values are NaN. They are predicted like the others.
+// expected values at the observation times differ from those that chains contain. This
+// happens if chains were drawn from the posterior with another Setup, such as that of an
+// accurate solver. In that case pass p.SolvedBy(s) with that Setup s. The values also
+// differ if the noise of the solver is part of the model, because chains do not contain
+// ξ. In that case add the new times to the data before sampling, as rows in which all
+// values are NaN.
 func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {
@@ -87,8 +89,8 @@ func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []flo
 
 // Resample returns the indices, in the order of Chains.Pooled, of n draws of equal weight
 // that represent chains. Without weights, the indices are evenly spaced. With weights,
-// they are those of the draws at which the cumulative weight passes (i + U)/n for i = 0,
-// 1, …, where U is uniform in [0, 1).
+// they are the indices of the draws at which the cumulative weight passes (i + U)/n for i
+// = 0, 1, …, where U is uniform in [0, 1).
 func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	index := make([]int, n)
 	logw := slices.Concat(chains.LogWeights...)
@@ -119,9 +121,9 @@ func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 }
 
 // PredictPrior returns n draws from the prior predictive distribution at the given times
-// (see Predict), and the draws of the parameters from which they come. Draws at which the
-// equations cannot be solved are left out, and their number is returned. It panics if n <
-// 0.
+// (see Predict), and the corresponding draws of the parameters. Draws at which the
+// equations cannot be solved are left out, and their number is returned. PredictPrior
+// panics if n < 0.
 func PredictPrior(ctx context.Context, p *Posterior, n int, times []float64, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
 	e, err := NewDensity(ctx, p)
 	if err == nil && times != nil {
@@ -161,7 +163,8 @@ func (e *Density) predictions() []*Prediction {
 	return out
 }
 
-// predict appends a draw of new data, given θ and the expected values of the data.
+// The method predict() draws new data, given θ and the expected values of the data, and
+// appends them to out.
 func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Rand) {
 	for i, r := range e.parts {
 		e.bind(r, theta)
@@ -201,10 +204,10 @@ func (e *Density) Check(chains *mcmc.Chains) error {
 //
 //	lpdᵢ = log Σₛ wₛ p(yᵢ | θₛ, Zₛ) / Σₛ wₛ,
 //
-// with the weights wₛ of the draws, which are 1 for unweighted draws. It returns NaN for
-// missing values. The sum of the others says how well the model predicts its own data. To
-// compare models, use leave-one-out estimates, which ArviZ computes from the exported
-// draws.
+// with the weights wₛ of the draws, which are 1 for unweighted draws. The value is NaN
+// for missing data. The sum of the other values measures how well the model predicts the
+// data to which it was fitted. To compare models, use leave-one-out estimates, which
+// ArviZ computes from the exported draws.
 func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	e, err := NewDensity(context.Background(), p)
 	if err != nil {
@@ -234,8 +237,8 @@ func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	return out, nil
 }
 
-// logMean returns the logarithm of the weighted mean of the exponentials of a quantity.
-// Values with weight zero may be NaN.
+// logMean returns the logarithm of the weighted mean of exp(v), where v are the values of
+// a stored quantity. Values with zero weight may be NaN.
 func logMean(generated [][]float64, logw []float64, at int) float64 {
 	var x, w []float64
 	for s, g := range generated {

@@ -11,9 +11,10 @@ import (
 )
 
 // FineTimes returns times for a figure that shows a prediction at the observation times
-// and in the intervals between them. They consist of 201 equally spaced times over the
-// spans of all experiments, the observation times, and a time on either side of every
-// event without a Trigger. If the time of an event depends on θ, it is taken at GridAt.
+// and in the intervals between them. The result contains 201 equally spaced times over
+// the spans of all experiments, the observation times, and a time just before and just
+// after every event without a Trigger. If the time of an event depends on θ, the θ in
+// GridAt is used.
 func (p *Posterior) FineTimes() []float64 {
 	const steps = 200
 	from, to := math.Inf(1), math.Inf(-1)
@@ -44,8 +45,9 @@ func (p *Posterior) FineTimes() []float64 {
 	return slices.Compact(out)
 }
 
-// atTimes returns a density for the same posterior, with missing values at the given
-// times as its data. The steps remain those that were chosen for the real data.
+// atTimes returns a density for the same posterior, in which the data are replaced by
+// missing values at the given times. On a grid, the steps remain those that were chosen
+// for the real data.
 func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error) {
 	q := *e.p
 	q.Experiments = slices.Clone(q.Experiments)
@@ -119,7 +121,7 @@ func (e *Density) predictAt(ctx context.Context, times []float64, chains *mcmc.C
 }
 
 // The function expects() returns an error if the classical solution at theta does not
-// have the given expected values of the data.
+// reproduce the given expected values of the data.
 func (e *Density) expects(theta, drawn []float64) error {
 	if _, err := e.LogLikelihood(theta, nil); err != nil {
 		return fmt.Errorf("bayes: prediction at %s: %w", e.p.Format(theta), err)

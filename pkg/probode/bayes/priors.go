@@ -8,17 +8,18 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Distribution is the prior of one parameter. Those distributions in
+// A Distribution is the prior of one parameter. The distributions in
 // gonum.org/v1/gonum/stat/distuv that have a Quantile method implement Distribution:
 // Normal, LogNormal, Exponential, Gamma, InverseGamma, Beta, Uniform, StudentsT and
-// others. A distribution of your own needs these two methods.
+// others. You can define further distributions with the methods LogProb and Quantile.
 type Distribution interface {
 	// LogProb returns the log density at x, or −Inf outside the support. The density may
 	// be infinite at an end of the support, as for Beta(½, ½). Chains do not visit points
-	// so close to an end that floating-point numbers cannot distinguish them from it. If
-	// the end is at zero, nothing is lost. At any other end some probability is lost. If
-	// the fraction q of the support that is nearest to the end has a probability of order
-	// qᵇ, the loss is of order (1e-16)ᵇ. This is 1e-8 for b = ½, but 2.5 % for b = 0.1.
+	// so close to an end that floating-point numbers cannot distinguish them from the
+	// end. This does not matter for an end at zero. At any other end, the probability of
+	// these points is lost. If the fraction q of the support nearest to the end has a
+	// probability of order qᵇ, the lost probability is of order (1e-16)ᵇ. This is 1e-8
+	// for b = ½, but 2.5 % for b = 0.1.
 	LogProb(x float64) float64
 	// Quantile returns the x such that a draw is below x with probability p, for p in [0,
 	// 1]. The support is [Quantile(0), Quantile(1)], and a draw is Quantile(u) for a
@@ -38,11 +39,11 @@ var (
 	_ Distribution = Truncated{}
 )
 
-// Truncated is a distribution that is cut off outside [Min, Max],
+// Truncated is the distribution Of, truncated to [Min, Max]:
 //
 //	p(x) = q(x) / (Q(Max) − Q(Min)),   Min ≤ x ≤ Max,
 //
-// where q is the density and Q the distribution function of Of.
+// Here q is the density and Q the distribution function of Of.
 type Truncated struct {
 	Of interface {
 		Distribution
@@ -60,21 +61,22 @@ func (d Truncated) LogProb(x float64) float64 {
 	return d.Of.LogProb(x) - math.Log(mass)
 }
 
-// mass returns Q(Max) − Q(Min), and reports whether it has nearly all its digits however
-// small it is.
+// The method mass() returns Q(Max) − Q(Min). It also reports whether this difference is
+// accurate to nearly all digits, even if it is very small.
 func (d Truncated) mass() (mass float64, exact bool) {
 	d, _, _ = d.mirrored()
 	a := d.Of.CDF(d.Min)
 	return d.Of.CDF(d.Max) - a, a < 0.5
 }
 
-// leastMass is the smallest mass that a Truncated may keep of the upper half of a
-// distribution other than the normal one. Its relative rounding error is 1e-6.
+// leastMass is the smallest probability mass that a Truncated may keep if it is cut out
+// of the upper half of a distribution that is not normal. The relative rounding error of
+// such a mass is about 1e-6.
 const leastMass = 1e-10
 
-// mirrored returns the mirror image of d about the mean mu of its normal distribution, if
-// what is left of that distribution lies in its upper half. In the lower half,
-// probabilities have all their digits however small they are.
+// The method mirrored() returns the mirror image of d about the mean mu of its normal
+// distribution, if the interval [Min, Max] lies in the upper half of this distribution.
+// In the lower half, even very small probabilities are accurate to all digits.
 func (d Truncated) mirrored() (m Truncated, mu float64, ok bool) {
 	of, ok := d.Of.(distuv.Normal)
 	if !ok || !(d.Min > of.Mu) {
@@ -85,7 +87,8 @@ func (d Truncated) mirrored() (m Truncated, mu float64, ok bool) {
 
 // Quantile returns the quantile at p.
 func (d Truncated) Quantile(p float64) float64 {
-	// Return the ends themselves, without the rounding errors of CDF and Quantile.
+	// Return the exact ends of the support, without the rounding errors of CDF and
+	// Quantile.
 	switch p {
 	case 0:
 		return max(d.Min, d.Of.Quantile(0))
@@ -101,7 +104,7 @@ func (d Truncated) Quantile(p float64) float64 {
 
 func (d Truncated) String() string { return fmt.Sprintf("%+v on [%g, %g]", d.Of, d.Min, d.Max) }
 
-// Positive returns the normal distribution N(mu, sigma²) cut off below zero.
+// Positive returns the normal distribution N(mu, sigma²) truncated to positive numbers.
 // Positive(0, sigma) is the half-normal distribution.
 func Positive(mu, sigma float64) Truncated {
 	return Truncated{Of: distuv.Normal{Mu: mu, Sigma: sigma}, Max: math.Inf(1)}
@@ -134,8 +137,9 @@ func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
 //	θ = lo (hi/lo)^{1/(1 + e⁻ᵘ)}   on (lo, hi), if log is true
 //
 // The density of u is the density of θ times |dθ/du|. The last form is for priors over
-// several powers of ten, such as 1e-5 to 1e3. In the form before it, nearly all of their
-// probability lies far out at negative u, where the prior is an exponential tail.
+// several powers of ten, such as 1e-5 to 1e3. With the fourth form, nearly all of the
+// probability of such a prior would lie far out at negative u, where the density of u
+// falls exponentially.
 type transform struct {
 	lo, hi float64
 	log    bool
@@ -146,8 +150,8 @@ var identity = transform{lo: math.Inf(-1), hi: math.Inf(1)}
 // The method support() checks the prior, and returns the ends of its support.
 func (p *Param) support() (t transform, err error) {
 	defer func() {
-		// Distributions with impossible parameters panic, with a message that does not
-		// name the model parameter.
+		// A distribution with impossible parameters panics, and its message does not
+		// contain the name of the model parameter.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("bayes: the prior of %q, %s, cannot be used: %v", p.Name, valueText(p.Prior), r)
 		}
@@ -163,12 +167,13 @@ func (p *Param) support() (t transform, err error) {
 	}
 	median := p.Prior.Quantile(0.5)
 	if math.IsNaN(p.Prior.LogProb(median)) || math.IsInf(p.Prior.LogProb(median), 0) {
-		// This happens if a distribution is cut off where it has no mass.
+		// This happens if a distribution is truncated to an interval on which it has no
+		// probability mass.
 		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
 	}
 	if ratio := t.hi / t.lo; t.lo > 0 && !math.IsInf(ratio, 1) {
-		// The better of the two forms has the median nearer to u = 0, where both
-		// transforms are most nearly linear.
+		// Both transforms are most nearly linear at u = 0, so use the form for which the
+		// median is nearer to u = 0.
 		log := t
 		log.log = true
 		t.log = math.Abs(log.from(median)) < math.Abs(t.from(median))

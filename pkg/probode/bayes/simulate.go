@@ -11,9 +11,10 @@ import (
 
 // Simulate returns p with simulated data in place of its own, at the same times and with
 // the same missing values. It also returns the draw from the prior at which the data were
-// simulated, and the log likelihood at that draw. noisy says whether the solver's noise
-// is part of the model that generates the data. It is an error if the equations cannot be
-// solved at the draw, or if the distribution of the data is undefined there.
+// simulated, and the log likelihood at that draw. The argument noisy says whether the
+// solver's noise is part of the model that generates the data. It is an error if the
+// equations cannot be solved at the draw, or if the distribution of the data is undefined
+// there.
 func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {
@@ -48,7 +49,8 @@ func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q 
 		data.Y = y
 		q.Experiments[i].Data = &data
 	}
-	// The density of the data must not be zero, because the chain begins here.
+	// The density of the data must not be zero, because sbc.Run starts its chain at
+	// theta.
 	terms := make([]float64, len(e.terms))
 	for i, r := range e.parts {
 		r.x = &q.Experiments[i]

@@ -10,12 +10,12 @@ import (
 )
 
 // Tangents returns, for each experiment, the derivatives of its locations (see
-// Part.Locations) at θ, without noise. dtheta contains M directions in θ, as a row-major
-// M×p matrix, and
+// Part.Locations) at θ, without noise. The argument dtheta contains M directions in θ, as
+// a row-major M×p matrix, and
 //
 //	Tangents(...)[i][l*M+m] = d/ds of location l of experiment i at θ + s·dtheta[m], s = 0.
 //
-// They come from the derivatives of the path (see probode.Tangential), and from
+// They are computed from the derivatives of the path (see probode.Tangential), and from
 // Experiment.ObserveSlopes or central differences of Observe, which are accurate to about
 // 10⁻⁷. The result is nil if the density is not Differentiable.
 func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
@@ -38,9 +38,9 @@ func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
 	return out
 }
 
-// Differentiable reports whether all paths have derivatives. Paths of an accurate solver
-// have none. Nor do paths whose steps are chosen anew at every θ and are not held (see
-// Density.Hold).
+// Differentiable reports whether all paths have derivatives. The paths of an accurate
+// solver have no derivatives. Paths whose steps are chosen anew at every θ have
+// derivatives only while they are held (see Density.Hold).
 func (e *Density) Differentiable() bool {
 	for _, r := range e.parts {
 		if _, ok := r.now().(probode.Tangential); !ok {
@@ -74,8 +74,9 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 }
 
 // The method tangents() writes the derivative of expected value i in direction k to
-// dst[i*m+k]. It sets err, as evaluate() does. In Work, each direction is counted as one
-// more solution, except for problems whose θ does not change in that direction.
+// dst[i*m+k]. Like evaluate(), it stores an error in the field err. In Work, each
+// direction counts as one more solution of each problem whose θ changes in that
+// direction.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -131,8 +132,8 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	}
 }
 
-// The method slope() writes the derivatives, along (dx, dtheta), of the expected values
-// of a row, at intervals of stride elements.
+// The method slope() writes the derivatives of the expected values of a row in the
+// direction (dx, dtheta) to dst, at intervals of stride elements.
 func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
 	r.row0 = row
 	c := len(r.errors)

@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// errMissing is returned for a Posterior that lacks a required part.
+// errMissing is returned for a Posterior in which a required field is not set.
 var errMissing = errors.New("bayes: want Params, Experiments, Method and Mesh in a Posterior")
 
 // validate returns an error that names the first mistake in the model. NewDensity
@@ -45,7 +45,7 @@ func (p *Posterior) validate() error {
 	return nil
 }
 
-// A validator checks the parts of a posterior.
+// A validator checks the fields of a posterior.
 type validator struct {
 	p    *Posterior
 	lows []float64 // lower end of the support of each parameter
@@ -71,8 +71,8 @@ func (v *validator) params() error {
 	return nil
 }
 
-// The method known() returns an error if a value names a parameter that the model does
-// not have.
+// The method known() returns an error if the model has no parameter with the given name.
+// An empty name is allowed.
 func (v *validator) known(name string) error {
 	if name == "" || v.p.index(name) >= 0 {
 		return nil
@@ -108,8 +108,8 @@ func (v *validator) alpha() error {
 	return nil
 }
 
-// The method experiment() checks that the parts of an experiment are consistent with each
-// other and with the parameters. Its errors do not name the experiment.
+// The method experiment() checks that the fields of an experiment are consistent with
+// each other and with the parameters. Its errors do not name the experiment.
 func (v *validator) experiment(x *Experiment) error {
 	if x.Problem == nil || x.Data == nil || len(x.Errors) == 0 {
 		return errors.New("want Problem, Data and Errors")
@@ -121,7 +121,7 @@ func (v *validator) experiment(x *Experiment) error {
 		return fmt.Errorf("the length of Params is %d: want %d, one element for each parameter of %s", len(x.Params), n, x.Problem.Name)
 	}
 	for k := range x.Params {
-		// A name that was given but matches no parameter is a mistake.
+		// A name in Params that belongs to no parameter of the model is a mistake.
 		if name := x.Params[k]; name != x.Problem.ParamName(k) && name != "-" {
 			if err := v.known(name); err != nil {
 				return err
@@ -180,7 +180,7 @@ func (v *validator) column(x *Experiment, k int) error {
 	if !described {
 		return nil
 	}
-	// For an unknown number, a small value and a large value are tried.
+	// If a number of the likelihood is unknown, a small and a large value are tried.
 	numbers := make([]float64, len(about.Own))
 	possible := func(y, m, unknown float64) bool {
 		for i, own := range of.Own() {
@@ -200,9 +200,9 @@ func (v *validator) column(x *Experiment, k int) error {
 }
 
 // checkMethod returns an error if a field of the method is out of range, such as a number
-// of steps that is too large. Package probode panics if it gets such a method, because
-// the mistake is then in the calling program. Here, however, the value may come from the
-// user of a program.
+// of steps that is too large. For such a method, package probode panics, because it
+// regards an invalid field as a programming error. Here, however, the value may have been
+// entered by the user of a program.
 func checkMethod(m probode.Method) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -14,13 +14,13 @@ import (
 )
 
 // A solution with an accurate solver can cost as much as twenty solutions with the
-// adaptive Radau method shape.Lender, and it has no derivatives. The modes of the two
-// posteriors are nearly the same. So the search uses the Radau method, and the accurate
-// solver is used only to climb from the modes that were found.
+// adaptive Radau method shape.Lender, and provides no derivatives. The posteriors with
+// these two solvers have nearly the same modes. So the search uses the Radau method, and
+// the accurate solver is used only to climb from the modes that were found.
 
 // findByLender does the same as find(), for a posterior with an accurate solver. If the
 // two solvers do not agree at the modes, or if the search with the Radau method fails,
-// there is another search with the accurate solver.
+// the search is repeated with the accurate solver.
 func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	out, err := find(ctx, p.SolvedBy(shape.Lender), s)
 	agree := false
@@ -46,10 +46,10 @@ func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.M
 	return find(ctx, p, s) // if this fails, too, the error speaks of p
 }
 
-// moveTo climbs from each mode in m, a mode of the same model with another solver, to a
-// mode of p, which replaces it in m. A mode with a negligible mass is removed. The
-// function moveTo() reports whether the log densities at the modes agree; if they do not,
-// m is of no use.
+// moveTo moves the modes in m, which were found with another solver, to modes of p. From
+// each mode in m it climbs to a mode of p, and stores this mode in m instead. Modes with
+// a negligible mass are removed. The result agree says whether the log densities with the
+// two solvers agree at the modes; if it is false, m must not be used.
 func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes) (agree bool, err error) {
 	const equal = 0.01 // largest difference of the log densities
 	begin := time.Now()

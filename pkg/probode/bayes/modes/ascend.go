@@ -9,8 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// The whole search may use these fractions of the number of solves in a run with the
-// default settings. Its cost includes the work that turns the end points into modes.
+// These constants limit the cost of the whole search, as a fraction of the number of
+// solves in a sampling run with the default settings. The cost includes the work that
+// turns the end points into modes.
 const (
 	sharePlanned = 0.165 // no search begins beyond this share,
 	shareMore    = 0.15  // and no additional search beyond this one;
@@ -18,19 +19,19 @@ const (
 )
 
 // The method climb() runs the searches, and returns their end points and the number of
-// searches. The searches run in groups, so that later ones can stop early if they lead to
-// known end points. After each group some searches begin at local maxima on the
+// searches. The searches run in groups, so that later searches can stop early if they
+// lead to known end points. After each group some searches begin at local maxima on the
 // coordinate lines through the highest end point. If n searches have found w end points,
 //
 //	w (n − 1)/(n − w − 2)
 //
-// distinct end points are expected in total [Boender & Rinnooy Kan 1987]. If that exceeds
-// w by at least one half, more searches follow from the remaining points.
+// distinct end points are expected in total [Boender & Rinnooy Kan 1987]. If this number
+// exceeds w by at least one half, more searches begin at the remaining points.
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
-	// The function room() returns the number of searches, at most one group, that fit
-	// within a fraction of the work of a run.
+	// The function room() returns how many searches, at most one group, can begin without
+	// exceeding the given fraction of the work of a run.
 	room := func(share float64) int {
 		if !q.free {
 			return group
@@ -76,11 +77,11 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 	return ends, searches, err
 }
 
-// solvesLeft returns how many solves are left for searches if the whole search may cost
-// the given share of a run. It subtracts the solves already performed, and those that
-// will be needed to turn the end points into modes. These solves refine each end point
-// whose mass may not be negligible, compute the Hessian there, and check that the end
-// points are distinct.
+// solvesLeft returns how many solves are left for further searches if the search for
+// modes may use at most the given fraction of the solves in a run. It subtracts the
+// solves already performed, and those that will be needed to turn the end points into
+// modes. These solves refine each end point whose mass may not be negligible, compute the
+// Hessian there, and check that the end points are distinct.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	highest := math.Inf(-1)
 	for _, c := range ends {
@@ -99,15 +100,15 @@ func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	return out
 }
 
-// The function take() splits off the first n climbs, or all if there are fewer, and
-// returns them and the rest.
+// The function take() divides the climbs into the first n (or all, if there are fewer)
+// and the remaining climbs.
 func take(climbs []*climb, n int) (first, rest []*climb) {
 	n = min(n, len(climbs))
 	return slices.Clone(climbs[:n]), climbs[n:]
 }
 
-// The function spread() splits off n evenly spaced climbs, or all if there are fewer, and
-// returns them and the rest.
+// The function spread() divides the climbs into n evenly spaced climbs (or all, if there
+// are fewer) and the remaining climbs.
 func spread(climbs []*climb, n int) (some, rest []*climb) {
 	n = min(n, len(climbs))
 	for i, c := range climbs {
@@ -120,9 +121,10 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 	return some, rest
 }
 
-// ascend runs searches, given the known end points. In each round, every search takes a
-// few steps. Between rounds, searches that have met are merged, and a search is stopped
-// if it leads to a point where an earlier search has ended, or if it would take too long.
+// The method ascend() runs the given searches, and returns the known end points together
+// with the new ones. In each round, every search takes a few steps. Between rounds,
+// searches that have met are merged, and a search is stopped if it leads to a point where
+// an earlier search has ended, or if it would take too long.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
 	const rounds, each = 25, 3
 	all := len(climbs)
@@ -179,7 +181,8 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 
 // The method lead() returns the searches that do not lead to a known end point. A search
 // approaches a known end point if its next step, without damping, would bring it much
-// nearer to that point, and if the density rises along the straight line to it.
+// nearer to that point, and if the density does not fall noticeably along the straight
+// line to this point.
 func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
 	const tests, points, contraction = 3, 5, 0.4
 	to := make([]*climb, len(active))

@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Shares returns, for each mode of m, the fraction of the draws that belong to it: see
-// Assign. It is an error if the chains belong to a different model.
+// Shares returns, for each mode in m, the fraction of the draws that belong to this mode
+// (see Assign). It is an error if the chains belong to a different model.
 func Shares(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([]float64, error) {
 	all, err := Assign(p, m, chains)
 	if err != nil {
@@ -35,8 +35,8 @@ func Shares(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([]float64,
 
 // Assign returns, by chain and draw, the index in m of the mode to which a draw belongs.
 // This is the mode with the largest product of its mass and its Gaussian density at the
-// draw. It is −1 for a draw outside the supports of the priors. It is an error if the
-// chains belong to a different model.
+// draw. The index is −1 for a draw outside the supports of the priors. It is an error if
+// the chains belong to a different model.
 func Assign(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([][]int, error) {
 	e, err := bayes.NewDensity(context.Background(), p)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A climb is a running search, with the information that the search for modes needs
-// about it.
+// A climb is one of the searches from a starting point, with the data needed to compare
+// it with the other searches.
 type climb struct {
 	shape.Ascent
 	s       *shape.Surface
@@ -41,10 +41,11 @@ func (c *climb) absorb(o *climb) {
 	o.s, o.Information = nil, nil
 }
 
-// The method hopeless() reports whether a climb is so low and so slow that it would need
-// very many more steps to reach a height at which an end point would be kept. "Very many"
-// means a hundred if the climb has already taken many steps, and more if it has taken
-// few.
+// The method hopeless() reports whether a climb is so low and so slow that its end point
+// would probably not be kept. This is so if it would need more than 200 further steps,
+// each with the predicted rise of the last step, to reach a log density at which end
+// points are kept. The limit is higher, up to 2000 steps, if the climb has taken fewer
+// than 15 steps.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false
@@ -61,7 +62,7 @@ func (c *climb) hopeless(highest float64) bool {
 	return 2*c.Gain < share*(highest-lowest-c.Value)
 }
 
-// The method polish() climbs to the maximum with accurate derivatives.
+// The method polish() continues the climb to the maximum, with more accurate derivatives.
 func (c *climb) polish(e *bayes.Density) {
 	s := c.with(e)
 	s.Forward, s.Draws = false, 256
@@ -70,14 +71,14 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// The function near() reports whether two searches are close to each other in the metrics
-// of both.
+// The function near() reports whether the distance between two searches is small, both in
+// the metric of the first and in that of the second.
 func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }
 
-// The function unite() removes each search that is near a higher one, which takes over
-// its counts.
+// The function unite() merges each search with a higher search near it, if there is one.
+// The counts of the lower search are added to those of the higher search.
 func unite(climbs []*climb) []*climb {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb

@@ -23,8 +23,9 @@ type foundMode struct {
 
 // The method finish() turns the end points into modes.
 func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, error) {
-	// An end point far below the highest one has negligible mass, unless it is much
-	// wider; the metric is accurate enough to decide that.
+	// An end point far below the highest end point has a negligible mass, unless the
+	// density around it is much wider; the information matrix is accurate enough to
+	// estimate this width.
 	rough := func(c *climb) float64 {
 		var chol mat.Cholesky
 		if c.Information == nil || !chol.Factorize(c.Information) {
@@ -83,9 +84,8 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 }
 
 // The method hold() makes the smooth densities of s use the grids that error control
-// chooses at theta, until release() is called. A worker that created its density later
-// would choose a grid of its own, so hold() creates the densities of all workers in
-// advance.
+// chooses at theta, until release() is called. A density created later would use a
+// different grid, so hold() creates the densities of all workers in advance.
 func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (release func()) {
 	for len(q.all) < cmp.Or(q.s.Workers, runtime.GOMAXPROCS(0)) {
 		q.idle = append(q.idle, q.another(ctx))
@@ -101,9 +101,9 @@ func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (r
 	}
 }
 
-// The method distinct() merges end points that have no barrier between them. There is no
-// barrier if, along a straight or a bent line, the density does not fall below e^−½ times
-// the lower of the densities at the two points.
+// The method distinct() merges end points that are not separated by a barrier. There is
+// no barrier if, along a straight or a bent line, the density does not fall below e^−½
+// times the lower of the densities at the two points.
 func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb
@@ -144,9 +144,9 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 	return out, nil
 }
 
-// The function nearest() returns the index of the climb that is nearest to c in its
-// metric. It returns −1 in one dimension, where no path leads around a barrier, and if c
-// has no metric.
+// The function nearest() returns the index of the climb that is nearest to c in the
+// metric of c. It returns −1 if c has no metric. It also returns −1 in one dimension,
+// where no path can avoid a barrier.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
 	if len(c.X) < 2 || c.Information == nil {
@@ -165,7 +165,8 @@ func nearest(climbs []*climb, c *climb) int {
 func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	const points = 15
 	u := make([]float64, len(a))
-	// Begin in the middle, because a barrier is most likely there.
+	// Test the points in the middle of the line first, because a barrier is most likely
+	// there.
 	for m := range points {
 		at := (points + 1) / 2
 		if m%2 == 0 {
@@ -222,7 +223,8 @@ func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	return true
 }
 
-// A plane is a surface that uses only the part of each expansion that lies in a plane.
+// A plane is a surface restricted to a plane: its expansions allow steps only within this
+// plane.
 type plane struct {
 	*shape.Surface
 	normal []float64

@@ -15,19 +15,19 @@ import (
 )
 
 // The search for modes begins at draws from the prior: some of the draws with the highest
-// densities, and some others. A few searches run first. A later search stops early if the
-// density along the way to a known end point shows that the search would end there. Other
-// searches begin at local maxima on the coordinate lines through the highest end point.
-// More searches follow as long as many of the end points are new. End points that are not
-// separated by a barrier count as one mode.
+// densities, and some of the other draws. A few searches run first. A later search stops
+// early if its next step leads towards a known end point, and the density along the line
+// to this point shows no barrier. Other searches begin at local maxima on the coordinate
+// lines through the highest end point. More searches follow as long as many of the end
+// points are new. End points that are not separated by a barrier count as one mode.
 
 // Find searches for the modes of the posterior with ξ = 0, without solver noise. It is an
 // error if the density is zero at all draws from the prior and at all points of s.From;
 // the error gives the reason for the first draw. Find panics if a point of s.From does
 // not have one number for each parameter.
 //
-// The posterior may have other modes elsewhere. The method Missed of the result says how
-// much the search may have missed.
+// The posterior may have modes that the search has not found; see the method Missed of
+// the result.
 func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	if ctx == nil {
 		return nil, errors.New("modes: the context is nil")
@@ -41,7 +41,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	return find(ctx, p, s)
 }
 
-// The function find() does the same as Find, with the solver of p.
+// The function find() does the same as Find, but always uses the solver of p.
 func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	begin := time.Now()
 	ctx, hook := progress.Begin(ctx, "modes")

@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
-// A search is the state of Find.
+// A search holds the state of a call to Find.
 type search struct {
 	p     *bayes.Posterior
 	s     Settings
@@ -37,7 +37,7 @@ func (q *search) take(ctx context.Context) *bayes.Density {
 	return q.another(ctx)
 }
 
-// The method another() makes a density.
+// The method another() creates a density for a further worker.
 func (q *search) another(ctx context.Context) *bayes.Density {
 	e := q.bound.Clone()
 	q.all, q.release = append(q.all, e), append(q.release, e.Bind(ctx))
@@ -51,7 +51,7 @@ func (q *search) close() {
 }
 
 // The method work() returns the number of steps that the solvers have taken, divided by
-// the number in one solution of all equations.
+// the number of steps in one solution of all equations.
 func (q *search) work() float64 {
 	steps := 0
 	for _, e := range q.all {
@@ -103,8 +103,8 @@ func (q *search) values(ctx context.Context, points [][]float64, of func(e *baye
 	return out, err
 }
 
-// The method gradients() does for gradients what the method values() does for values;
-// gradients are NaN where they cannot be computed.
+// The method gradients() returns the gradient of the log density at each of the points.
+// The first element of a gradient is NaN if the gradient cannot be computed.
 func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([][]float64, error) {
 	out := make([][]float64, len(points))
 	err := q.each(ctx, len(points), nil, func(e *bayes.Density, i int) error {
@@ -117,8 +117,8 @@ func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *b
 	return out, err
 }
 
-// The method tell() returns the progress hook for one of the three parts of a search, or
-// nil if there is none.
+// The method tell() returns a function that reports the progress of one of the three
+// stages of Find, or nil if there is no progress hook.
 func (q *search) tell(part int, doing string) func(done, total int) {
 	if q.hook == nil {
 		return nil

@@ -12,19 +12,21 @@ import (
 // Two modes often differ in only a few parameters. Examples are initial values from which
 // a fast transient leads to the same orbit, and frequencies for which the solution is the
 // same at the observation times. Draws from the prior rarely find the second mode if its
-// basin is small, but the density along a coordinate line through the first mode reveals
-// it.
+// basin is small, but the density along a coordinate line through the first mode usually
+// has a maximum near the second mode.
 
 // The variable scanned holds probabilities; the density is evaluated at the corresponding
-// quantiles of the prior. Most are in the middle, which suits uniform priors; two are far
-// out, which suits priors with long tails.
+// quantiles of the prior. Most of these probabilities are near the middle, which suits
+// uniform priors. The first and the last are far out in the tails, which suits priors
+// with long tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
-// scan evaluates the density along each coordinate line through the highest end point,
-// unless it has done so for this point before. It returns searches that begin at the
-// highest summits that are separated from the end point by a valley. Their number is
-// limited by the argument most. It leaves out summits whose density does not exceed the
-// highest density at the draws from the prior, because they are not better starts.
+// The method scan() evaluates the density along each coordinate line through the highest
+// end point, unless this point has been scanned before. It returns new searches, at most
+// as many as the argument most, that begin at the highest summits separated from the end
+// point by a valley. It leaves out summits whose density does not exceed the highest
+// density at the draws from the prior, because they are no better as starts than these
+// draws.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {
@@ -54,7 +56,7 @@ func (q *search) scan(ctx context.Context, ends []*climb, above float64, most in
 	return climbs, err
 }
 
-// A summit is a local maximum of the density along a coordinate.
+// A summit is a local maximum of the density along a coordinate line.
 type summit struct {
 	u         []float64
 	f         float64
@@ -113,7 +115,8 @@ func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 		line = append(line, end)
 		slices.SortStableFunc(line, func(a, b *climb) int { return cmp.Compare(a.X[k], b.X[k]) })
 		here := slices.Index(line, end)
-		// Go outwards from the end point, on both sides.
+		// Go through the points on the line in both directions, beginning at the end
+		// point.
 		for _, way := range [2]int{-1, 1} {
 			low := end.Value
 			for i := here + way; i >= 0 && i <= n; i += way {

@@ -1,26 +1,27 @@
 package modes
 
-// Settings says how to search for modes. The zero value is ready for use.
+// Settings holds the settings of a search for modes. The zero value is ready for use.
 type Settings struct {
 	Seed uint64 // seed of the draws from the prior
 
-	// From holds further points at which searches begin, such as the modes found with
-	// another step.
+	// From holds additional starting points, such as the modes found with a different
+	// step size.
 	From [][]float64
 
 	// Workers is the number of goroutines; zero means the number of cores. It does not
 	// change the result.
 	Workers int
 
-	// Points is the number of draws from the prior at which the density is evaluated.
-	// They are spread evenly over the prior of each parameter. Zero means 400, and a
+	// Points is the number of draws from the prior at which the density is evaluated. The
+	// draws are spread evenly over the prior of each parameter. Zero means 400, and a
 	// negative number means none. Starts is the number of these draws at which searches
 	// begin. Zero means 24 (more if there are few dimensions), or up to four times that
 	// number if the end points of the first searches suggest that there are other modes.
 	// With Starts = 0, further searches begin where the density rises again along a
 	// coordinate line through the highest end point. The number of solves is then
-	// limited. A run with the default settings takes 4 (2000 + 250 d) solves, and no
-	// search begins once a sixth of them have been used.
+	// limited: a sampling run with the default settings takes 4 (2000 + 250 d) solves for
+	// d parameters, and no new search begins once about a sixth of this number has been
+	// used.
 	Points, Starts int
 }
 
@@ -33,8 +34,8 @@ const (
 	// The constant barrier is the amount by which the log density must fall between two
 	// modes.
 	barrier = 0.5
-	// An end point is kept only if the difference between the highest log density of any
-	// end point and its own is less than the constant lowest. For log masses, which at
-	// first are known only roughly, the limit is larger by 4.
+	// An end point is kept only if its log density is lower than that of the highest end
+	// point by less than the constant lowest. For log masses, which at first are known
+	// only roughly, the limit is larger by 4.
 	lowest = 14
 )

@@ -13,8 +13,8 @@ import (
 
 // drawPoints evaluates the density at draws from the prior. It returns the draws with a
 // positive density, in order of decreasing density. It also returns the first θ at which
-// the density was zero or the solve failed. If few draws have a positive density, it
-// draws more, up to four times as many.
+// the density was zero or the solve failed. If only a few draws have a positive density,
+// more draws are made, up to four times the original number.
 func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []float64, err error) {
 	rng := probode.Stream(q.s.Seed, 0x6d6f6465)
 	for round := 0; q.s.Points > 0 && (round == 0 || round < 4 && len(points) > 0 && len(points) < q.s.Starts); round++ {
@@ -41,7 +41,7 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 		thetas[i] = make([]float64, d)
 	}
 	for k := range d {
-		// The prior is divided into parts of equal mass, one for each draw.
+		// The prior is divided into intervals of equal probability, one for each draw.
 		for i, part := range rng.Perm(len(thetas)) {
 			at := (float64(rng.Uint64()>>11) + 0.5) / (1 << 53)
 			thetas[i][k] = q.p.Params[k].Prior.Quantile((float64(part) + at) / float64(len(thetas)))
@@ -75,11 +75,12 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 	return points, failed, nil
 }
 
-// The method starts() chooses the points at which searches begin. Up to a third are
-// summits, which are higher than their nearest neighbours [Törn & Viitanen 1992]. Another
-// third are the highest of the other points. The last third are spread over the remaining
-// points, because with few draws there may be no high point near a narrow mode. The
-// method also returns the points that it has not chosen.
+// The method starts() chooses the points at which searches begin. Up to a third of them
+// are summits, that is, points with a higher density than their nearest neighbours [Törn
+// & Viitanen 1992]. Another third are the points with the highest densities among the
+// others. The last third are spread evenly over the remaining points, because with few
+// draws there may be no high point near a narrow mode. The method also returns the points
+// that it has not chosen.
 func (q *search) starts(points []*climb) (out, left []*climb) {
 	n := min(q.s.Starts, len(points))
 	taken := make([]bool, len(points))
@@ -113,8 +114,8 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 			left = append(left, c)
 		}
 	}
-	// Take the three kinds of starts in turn, because the last ones are left out if the work reaches its
-	// limit.
+	// Arrange the starts so that the three kinds alternate, because the last starts are
+	// not used if the search reaches its limit.
 	kinds := (n + 2) / 3
 	mixed := make([]*climb, 0, n)
 	for i := range kinds {
@@ -125,9 +126,9 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 	return mixed, left
 }
 
-// The method summits() returns the indices of the points that are higher than their
-// nearest neighbours, where distances are measured in units of the quartiles of the
-// priors. The points are sorted in order of decreasing density.
+// The method summits() returns the indices of the points at which the density is higher
+// than at their nearest neighbours. Distances are measured in units of the interquartile
+// ranges of the priors. The points are sorted in order of decreasing density.
 func (q *search) summits(points []*climb) []int {
 	const neighbours = 6
 	scale := make([]float64, len(q.p.Params))

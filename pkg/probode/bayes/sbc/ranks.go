@@ -8,8 +8,8 @@ import (
 // k has that rank. It also returns simultaneous bands: if the ranks are uniform, all
 // counts lie between lo and hi with the given probability, or with a slightly larger one,
 // since counts are whole numbers. A hump in the middle means that the spread of the draws
-// is too large. High counts at both ends mean that it is too small. A slope means that
-// the draws are biased.
+// is too large. High counts at both ends mean that the spread is too small. A histogram
+// that slopes to one side means that the draws are biased.
 //
 // The bands are pointwise binomial bands with equal tails. They are just wide enough to
 // contain all counts with the given joint probability, which is computed exactly.
@@ -55,8 +55,8 @@ func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	return z, diff, lo, hi
 }
 
-// The function widest() returns the largest pointwise level at which, with at least the
-// given probability, uniform ranks lie within all the bands. The largest level gives the
+// The function widest() returns the largest pointwise level for which uniform ranks lie
+// within all bands with at least the given probability. The largest level gives the
 // narrowest bands.
 func widest(probability float64, joint func(level float64) float64) float64 {
 	a, b := 0.0, 1-probability
@@ -70,11 +70,11 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 	return a
 }
 
-// P returns the p-value of a test that the ranks of quantity k are uniform. The test uses
-// the largest deviation of the ranks, and measures the deviation at each point by its
-// probability there. The p-value is the probability that uniform ranks deviate at least
-// as much as the observed ones. It is exact for independent draws. A P below about 10⁻⁴
-// means that the sampler is wrong, or that its draws are too strongly correlated.
+// P returns the p-value of a test that the ranks of quantity k are uniform. The test
+// statistic is the smallest pointwise two-sided tail probability of the cumulative counts
+// of the ranks. The p-value is the probability that uniform ranks deviate at least as
+// much as the observed ranks. It is exact for independent draws. A p-value below about
+// 10⁻⁴ means that the sampler is wrong, or that its draws are too strongly correlated.
 func (r *Result) P(k int) float64 {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)
@@ -87,8 +87,8 @@ func (r *Result) P(k int) float64 {
 	if least >= 1 {
 		return 1 // every point is at its median
 	}
-	// Points that are as unlikely as the observed ones must lie outside the bands,
-	// despite rounding errors.
+	// Cumulative counts that are as unlikely as the least likely observed count must lie
+	// outside the bands, despite rounding errors.
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 
@@ -105,8 +105,8 @@ func (r *Result) cumulated(k int) []int {
 	return c[:r.Draws]
 }
 
-// The type binomial computes binomial distributions for up to n trials. It contains log
-// 0!, …, log n!.
+// The type binomial computes binomial distributions for up to n trials. Its elements are
+// log 0!, …, log n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {
@@ -123,9 +123,9 @@ func (l binomial) prob(m, k int, logp, logq float64) float64 {
 	return math.Exp(l[m] - l[k] - l[m-k] + float64(k)*logp + float64(m-k)*logq)
 }
 
-// The method inside() returns the probability that the numbers of ranks ≤ i lie within
-// the pointwise bands of the given level for all i, if the ranks of n data sets are
-// uniform on 0, …, ranks.
+// The method inside() returns the probability that the cumulative counts of the ranks lie
+// within the pointwise bands of the given level, if the ranks of n data sets are uniform
+// on 0, …, ranks.
 func (l binomial) inside(ranks int, level float64) float64 {
 	n := len(l) - 1
 	los, his := make([]int, ranks+1), make([]int, ranks+1)
@@ -146,7 +146,8 @@ func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	p[0] = 1
 	for i := range bins - 1 {
 		clear(next)
-		// An item that is not counted yet is in this bin with probability 1/(bins−i).
+		// An item that is in none of the bins before i is in bin i with probability
+		// 1/(bins−i).
 		step := 1 / float64(bins-i)
 		logp, logq := math.Log(step), math.Log1p(-step)
 		for c, pc := range p {

@@ -1,7 +1,7 @@
 // Package sbc checks samplers by simulation-based calibration.
 //
 // If θ is a draw from the prior and Y a draw from the model given θ, then θ is also a
-// draw from the posterior given Y. So its rank among L independent draws from that
+// draw from the posterior given Y. So the rank of θ among L independent draws from that
 // posterior is uniform on 0, …, L. The ranks from many data sets show whether a sampler
 // draws from the posterior that it claims to sample, even if nothing else is known about
 // that posterior.
@@ -24,8 +24,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Settings says how simulation-based calibration is done. The zero value is ready for
-// use.
+// Settings holds the settings of simulation-based calibration. The zero value is ready
+// for use.
 type Settings struct {
 	// Sets is the number of data sets. Zero means 200.
 	Sets int
@@ -46,8 +46,8 @@ type Settings struct {
 	// Seed determines all random numbers.
 	Seed uint64
 
-	// Workers is the number of data sets in progress at the same time. Zero means the
-	// number of cores. It does not change the result.
+	// Workers is the number of data sets that are processed in parallel. Zero means the
+	// number of cores. The result does not depend on Workers.
 	Workers int
 
 	// Progress, if not nil, is called from time to time with the number of completed data
@@ -68,9 +68,9 @@ type Result struct {
 	Draws int
 	Ranks [][]int
 
-	// Redrawn counts the draws of θ that were replaced because the equations could not be
-	// solved for them or gave impossible data. Short counts the data sets whose chain did
-	// not reach the effective sample size.
+	// Redrawn is the number of draws of θ that were replaced because the equations could
+	// not be solved at θ, or because the simulated data were impossible. Short is the
+	// number of data sets whose chain did not reach the required effective sample size.
 	Redrawn, Short int
 }
 
@@ -86,13 +86,13 @@ type Result struct {
 // weights.
 //
 // Each data set has one chain, which starts at the θ that generated the data: the test
-// shows whether a chain stays in the right distribution, not whether it finds that
-// distribution. Each data set has random numbers of its own. So the result does not
-// depend on the number of workers, and the first n data sets do not depend on how many
-// follow.
+// shows whether the sampler leaves the posterior invariant, not whether a chain started
+// elsewhere converges to the posterior. Each data set has its own stream of random
+// numbers. So the result does not depend on the number of workers, and the first n data
+// sets do not depend on the total number of data sets.
 //
-// If ctx ends first, the result holds the data sets done by then, and the error
-// is ctx.Err().
+// If ctx ends first, the result holds the data sets that were complete by then, and the
+// error is ctx.Err().
 func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Settings) (*Result, error) {
 	if s.Sets < 0 || s.Ranks < 0 || s.Workers < 0 || !(s.Independent >= 0) {
 		panic("sbc: a number in Settings is negative: want numbers ≥ 0")
@@ -147,7 +147,7 @@ type set struct {
 	short   bool
 }
 
-// redraws is the largest number of successive draws of θ that are allowed to fail.
+// The constant redraws is the largest number of successive draws of θ that may fail.
 const redraws = 1000
 
 func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s *Settings, i uint64) error {
@@ -206,7 +206,7 @@ func below(a, b float64, rng *rand.Rand) int {
 	return 0
 }
 
-// String returns a table of P and the mean rank of each quantity.
+// String returns a table with the p-value P and the mean rank of each quantity.
 func (r *Result) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: %d data sets, ranks 0 to %d", r.Sampler, len(r.Ranks[0]), r.Draws)

@@ -7,22 +7,22 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// An Adjuster is a Function that can maximise over some coordinates at little cost. Adjust
-// is called after Value at the same x, with its result. It changes x, and returns the value
-// there.
+// An Adjuster is a Function that can be maximised over some coordinates at little cost.
+// Adjust is called after Value at the same x, with the result of Value as its argument.
+// It changes x, and returns the value of the function at the new x.
 type Adjuster interface {
 	Function
 	Adjust(x []float64, value float64) float64
 }
 
 // An Ascent maximises a Function by a trust-region method with the Fisher information as
-// the curvature. Each step leads to the maximum of the expansion within the bounds and
-// within the distance Radius. After each step the derivatives are computed anew, or only
-// corrected if Function.Follow is able to correct them.
+// the curvature. Each step leads to the point, within the bounds and within the distance
+// Radius, at which the expansion has its maximum. After each step the derivatives are
+// corrected if Function.Follow is able to do so; otherwise they are computed anew.
 //
 // If the log density has kinks, a step leads to the maximum of an expansion that contains
-// the kinks. Modes usually lie at kinks, as a median lies at a data point. The gradient is
-// not zero there, but the expansion predicts no further rise at a mode.
+// the kinks. Modes usually lie at kinks, just as a sample median lies at a data point. At
+// such a mode the gradient is not zero, but the expansion predicts no further rise.
 //
 // Source: Moré (1983), Recent developments in algorithms and software for trust region
 // methods; Bertsekas (1982), SIAM J. Control Optim. 20, 221, for the bounds.
@@ -43,16 +43,17 @@ type Ascent struct {
 	fresh   bool // the derivatives were computed at X
 	damping float64
 	// rest estimates, from the changes in the gradient, the difference between the
-	// negative second derivatives and the Fisher information. If corrected is true, rest
-	// is added to the information: this is so if the last rise would have been predicted
-	// better with this correction than without it.
+	// negative second derivatives and the Fisher information. The field corrected is true
+	// if this correction would have improved the prediction of the last rise; rest is
+	// then added to the information.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
 	slopes    *mat.VecDense
 }
 
-// Step takes one step uphill. It tries shorter steps until one of them leads uphill.
+// Step takes one step uphill. If a step does not increase the function, a shorter step is
+// tried.
 func (a *Ascent) Step(f Function) {
 	const (
 		shortest   = 1e-9
@@ -87,7 +88,8 @@ func (a *Ascent) Step(f Function) {
 		}
 		value := valueAt(f, trial)
 		if !(value > a.Value) && !a.fresh {
-			// The derivatives may be out of date.
+			// The derivatives may be inaccurate, because they were only corrected after
+			// the last step.
 			if !a.expand(f) {
 				return
 			}
@@ -116,7 +118,7 @@ func (a *Ascent) Step(f Function) {
 	a.Done = true
 }
 
-// valueAt returns f at x. If f is an Adjuster, it first adjusts x.
+// valueAt returns f at x. If f is an Adjuster, x is first changed by f.Adjust.
 func valueAt(f Function, x []float64) float64 {
 	value := f.Value(x)
 	if adjuster, ok := f.(Adjuster); ok && !math.IsInf(value, -1) {
@@ -125,8 +127,8 @@ func valueAt(f Function, x []float64) float64 {
 	return value
 }
 
-// Finish climbs towards the maximum until the predicted rise is at most tolerance; at the
-// end the derivatives are computed anew.
+// Finish climbs towards the maximum until the predicted rise is at most the argument
+// tolerance. The last prediction uses derivatives that were computed at the final point.
 func (a *Ascent) Finish(f Function, tolerance float64) {
 	const most = 100 // steps
 	a.Tolerance, a.Radius, a.Known, a.Done = tolerance, 0, false, false
@@ -147,8 +149,8 @@ func (a *Ascent) expand(f Function) bool {
 	return true
 }
 
-// The method move() goes to a higher point, at which f was last evaluated. The argument
-// ratio is the actual rise divided by the predicted one.
+// The method move() moves the ascent to a higher point, at which f was last evaluated.
+// The argument ratio is the actual rise divided by the predicted one.
 func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.choose(to, value-a.Value)
 	before := slices.Clone(a.X)
@@ -158,7 +160,8 @@ func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	}
 	copy(a.X, to)
 	a.Value = value
-	// Derivatives that predicted a much larger rise are no longer valid.
+	// Derivatives are no longer valid if they predicted a much larger rise than the
+	// actual one.
 	a.Known = (a.fresh || ratio >= 0.1) && f.Follow(&a.Point, before)
 	if a.Known {
 		a.from = nil
@@ -256,9 +259,9 @@ func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 	return d, rise
 }
 
-// The method damped() returns the step that Within takes, in scaled coordinates whose
-// unit is 1. The argument negative is an upper bound on the absolute values of the
-// negative eigenvalues of the curvature.
+// The method damped() computes the step for Within, in coordinates divided by their
+// units. The argument negative is an upper bound on the absolute values of the negative
+// eigenvalues of the curvature.
 func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius float64, low, high []float64) []float64 {
 	var largest float64
 	for k := range g {
@@ -286,8 +289,8 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 			break
 		}
 		if damping = math.Sqrt(least * most); most > 1e4*least {
-			// As the damping grows, the length falls at most about as fast as
-			// 1/damping.
+			// As the damping grows, the length of the step decreases at most about as
+			// fast as 1/damping.
 			damping = min(max(damping, least*10), most/10)
 		}
 	}
@@ -297,9 +300,9 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 
 // Left returns the rise that the expansion predicts within the bounds and the given
 // distance, and the largest slope at X. The slope is the largest component of the
-// gradient; a component that points outwards at a bound that X has reached is ignored.
-// With kinks it is the mean slope along the path to the predicted maximum, where the
-// length of that path is taken to be at least 10⁻⁶.
+// gradient; a component that points outwards at a bound that X has reached is ignored. If
+// the density has kinks, the slope is instead the predicted rise divided by the distance
+// to the predicted maximum, or by 10⁻⁶ if the distance is shorter.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	const near = 1e-9 // of a bound
 	d, rise := a.Within(radius)
@@ -326,10 +329,11 @@ func (a *Ascent) length(d []float64) float64 {
 func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }
 
 // The function boxed() returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H +
-// λI)d, where low ≤ 0 ≤ high. It moves from one face of the box to another. On each face
-// it solves for the free coordinates and stops at the first bound in the way. Once it has
-// reached the maximum on the face, it releases one of the coordinates at a bound: the one
-// whose release promises the largest rise.
+// λI)d, where low ≤ 0 ≤ high. This active-set method goes from one face of the box to
+// another. On each face it moves towards the maximum over the free coordinates, and stops
+// at the first bound that it reaches. After the maximum on a face has been reached, one
+// coordinate at a bound is released: the coordinate for which the largest rise is
+// predicted.
 func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	n := len(g)
 	d = make([]float64, n)
@@ -369,9 +373,9 @@ func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d
 	return d, !slices.ContainsFunc(d, func(v float64) bool { return v-v != 0 })
 }
 
-// onFace moves d to the maximum over the free coordinates, or up to the first bound in
-// the way. It returns the coordinate of that bound, or −1 if no bound was reached. The
-// result ok is false if the curvature is not positive.
+// onFace moves d to the maximum over the free coordinates, or to the first bound that is
+// reached before this maximum. It returns the coordinate of that bound, or −1 if no bound
+// was reached. The result ok is false if the curvature is not positive.
 func onFace(d []float64, h *mat.SymDense, lambda float64, low, high []float64, free []bool, slope func(k int) float64) (hit int, ok bool) {
 	var in []int
 	for k, is := range free {

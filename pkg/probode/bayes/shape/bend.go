@@ -11,7 +11,8 @@ import (
 // A Bender is a Function that helps an Ascent to follow a narrow and curved ridge. Bend
 // returns the change in the gradient that is due to the curvature of the locations of the
 // data along d: −Jᵀ I r″, where r″ are the second derivatives of the locations along d.
-// The last expansion must have been at p.X. The result is nil if it cannot be computed.
+// The last expansion must have been at p.X. Bend returns nil if this change cannot be
+// computed.
 type Bender interface {
 	Function
 	Bend(p *Point, d []float64) []float64
@@ -19,8 +20,8 @@ type Bender interface {
 
 // The method bent() returns the point at which a step along d should end on a curved
 // ridge: x + d + c/2, where the acceleration c compensates for the curvature of the
-// predictions. Coordinates with d = 0 do not move. It returns nil if the acceleration is
-// unknown, or if it is not small compared with d.
+// predictions. Coordinates with d = 0 do not move. The result is nil if the acceleration
+// is unknown, or if it is not small compared with d.
 //
 // Source: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
@@ -49,10 +50,11 @@ func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
 	return to
 }
 
-// Toward considers the points at which coordinate k has moved by h. It returns the one
-// with the highest log density that the expansion predicts, and this log density. It
-// returns nil if the derivatives cannot be computed. If the log density has kinks, it
-// moves only coordinate k.
+// Toward moves coordinate k by h, and moves the other coordinates such that the quadratic
+// term of the expansion lowers the log density as little as possible. It returns this
+// point and the log density that the expansion predicts. If f is a Bender, the point is
+// also corrected for the curvature of the ridge. If the derivatives cannot be computed, x
+// is nil. If the log density has kinks, only coordinate k is moved.
 func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float64) {
 	const least = 1e-2 // damping that does not matter where standard deviations are below 10
 	if !(a.Known && a.fresh) && !a.expand(f) {

@@ -15,16 +15,17 @@ import (
 //
 // Under the prior, these sums are independent N(0, 1) variables.
 //
-// A block may also be any other unit vector in the space of ξ. It then has Weights, and v
-// = Σ Weights[i] ξ[From+i] (see Informed).
+// A block may also be any other unit vector in the space of ξ. In this case the field
+// Weights is set, and v = Σ Weights[i] ξ[From+i] (see Informed).
 type Block struct {
 	From, To, By int       // elements of ξ: From, From+By, … below To
 	Scale        float64   // 1/√n_b
 	Weights      []float64 // nil for a sum
 }
 
-// Blocks returns the given number of blocks of time for each experiment, or fewer if the
-// experiment has fewer steps that use ξ.
+// Blocks divides the steps of each experiment into the given number of intervals, or
+// fewer if there are fewer steps that use ξ. For each interval it returns one block for
+// each component of ξ.
 func Blocks(e *bayes.Density, count int) []Block {
 	var blocks []Block
 	at := 0
@@ -50,8 +51,8 @@ func Blocks(e *bayes.Density, count int) []Block {
 	return blocks
 }
 
-// Sum returns v_b. Two running sums are faster than one, because they do not wait for
-// each other.
+// Sum returns v_b. Two running sums are faster than one, because the processor can add to
+// both at the same time.
 func (b *Block) Sum(xi []float64) float64 {
 	xi = xi[b.From:b.To]
 	if b.Weights != nil {

@@ -29,9 +29,9 @@ type Datum struct {
 // the measurement errors, D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is taken
 // from the argument data, which must have been computed at the expected values in the
 // argument finer. Relative differences of at most the argument rounding are ignored. A
-// datum that is certain under finer, such as a count of 0 where 0 is expected, contributes
-// the change of its log probability, |Score × difference|, in place of its term. If it has
-// no slope, D is infinite unless both values are the same.
+// datum that is certain under finer, such as a count of 0 where 0 is expected,
+// contributes the change of its log probability, |Score × difference|, instead of the
+// term above. If its Score is zero, D is infinite unless both values are the same.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range data {
@@ -49,8 +49,8 @@ func Discrepancy(data []Datum, expected, finer []float64, rounding float64) floa
 	return math.Sqrt(d)
 }
 
-// Data returns the data at the point of the last call of Expand, ordered by experiment, row and
-// column.
+// Data returns the data at the point of the last call to Expand, ordered by experiment,
+// row and column.
 func (s *Surface) Data() []Datum {
 	var out []Datum
 	for i := range s.parts {

@@ -33,8 +33,8 @@ func (s *Surface) Expand(p *Point) bool {
 	return s.differentiate(p.X, true) && s.assemble(p)
 }
 
-// locate stores the states and locations of the last evaluation, and the cells of the
-// data there.
+// The method locate() stores the states and the locations of the last evaluation, and
+// fills the cells of the data at these locations.
 func (s *Surface) locate() {
 	rng := probode.Stream(0x73636f7265)
 	for i := range s.parts {
@@ -45,9 +45,9 @@ func (s *Surface) locate() {
 	}
 }
 
-// differentiate sets the derivatives of the locations at x, where the density was last
-// evaluated. It sets all of them, or only the derivatives with respect to coordinates
-// that occur in no equation.
+// The method differentiate() computes the derivatives of the locations at x, where the
+// density was last evaluated. It computes all of them, or only the derivatives with
+// respect to coordinates that occur in no equation.
 func (s *Surface) differentiate(x []float64, all bool) bool {
 	var plus, minus []float64
 	for k, at := range x {
@@ -126,8 +126,9 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 }
 
 // Follow corrects derivatives that were computed by differences, using the change of the
-// locations since the last point. If the derivatives are those of a path, it does nothing
-// and returns false, because their computation costs little more than a solve.
+// locations since the last point. If the derivatives were computed from those of a path,
+// Follow does nothing and returns false, because new derivatives cost little more than a
+// solve.
 func (s *Surface) Follow(point *Point, from []float64) bool {
 	if s.exact {
 		return false
@@ -143,7 +144,7 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 	}
 	for i := range s.parts {
 		p := &s.parts[i]
-		// Lengths are measured with the diagonal of the metric.
+		// Lengths are measured with the diagonal of the information matrix.
 		w := len(p.cols)
 		weight := make([]float64, w)
 		var square float64
@@ -170,8 +171,8 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 	return s.assemble(point)
 }
 
-// assemble computes the expansion at the argument point from the derivatives of the
-// locations, and reports whether it is finite.
+// The method assemble() computes the expansion at the argument point from the derivatives
+// of the locations, and reports whether it is finite.
 func (s *Surface) assemble(point *Point) bool {
 	n := len(point.X)
 	slopes, curvatures := s.priors(point.X)
@@ -231,7 +232,8 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 }
 
 // The method inform() sets dst to the Fisher information of the data, plus the curvatures
-// of the priors. The argument kinks says whether the expected values at kinks contribute.
+// of the priors. The argument kinks says whether to include the information on expected
+// values at which the log density has kinks.
 func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
 	dst.Zero()
 	for i := range s.parts {

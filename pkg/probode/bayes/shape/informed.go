@@ -15,8 +15,8 @@ import (
 // Between two observation times, ξ affects the later states only through the state at the
 // second of these times. To first order, the number of informed directions between these
 // times is therefore the number of components of the state. The directions are found from
-// the gradients of random combinations of the states. The result is nil if the path has
-// no such gradients.
+// the gradients of random combinations of the states. The result is nil if the path does
+// not provide such gradients.
 func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 	var blocks []Block
 	times, components := 0, 1
@@ -24,7 +24,8 @@ func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 		times += len(x.Data.T)
 		components = max(components, x.Problem.Dim())
 	}
-	// If there are too many directions, each direction is shared by several time points.
+	// If there would be too many directions, several observation times are treated as
+	// one.
 	together := (times*components + most - 1) / most
 	at := 0
 	for i := range e.Posterior().Experiments {
@@ -50,7 +51,8 @@ func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, togeth
 	if r.Grid() == nil {
 		return nil, errors.ErrUnsupported
 	}
-	// The space has d dimensions, or more if a step uses earlier states.
+	// The space of informed directions between two observation times has d dimensions, or
+	// more if a step uses earlier states.
 	d := x.Problem.Dim()
 	gradients := make([][]float64, 2*d)
 	rng := probode.Stream(0x626c6f636b)
@@ -87,7 +89,8 @@ func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, togeth
 }
 
 // The function span() returns an orthonormal basis of the column space of m; if that
-// space has more dimensions than the argument most, it returns a basis of its main part.
+// space has more dimensions than the argument most, the basis spans only the directions
+// with the largest singular values.
 func span(m *mat.Dense, most int) (basis [][]float64) {
 	const negligible = 1e-6
 	var svd mat.SVD

@@ -13,19 +13,20 @@ import (
 const slack = 1e-2
 
 // The constant sharpest is the final width of the hyperbolas that replace the absolute
-// values. If the maximum lies at a kink, the result is about this far from the kink.
+// values. If the maximum lies at a kink, the computed maximum is at about this distance
+// from the kink.
 const sharpest = 1e-10
 
-// bentStep returns the step d to the maximum of the expansion, with its kinks and within
-// the bounds. It also returns the rise that the expansion predicts. The diagonal of
+// bentStep returns the step d to the maximum, within the bounds, of an expansion with
+// kinks. It also returns the rise that the expansion predicts. The diagonal of
 // Information, multiplied by damping, is added to the curvature. The result ok is false
 // if a number is not finite.
 //
-// The absolute values |r| become √(r² + ε²), and Newton's method follows the maximum as ε
-// shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as additional
-// unknowns. This iteration converges even if the maximum lies at kinks, whereas Newton's
-// method for d without the unknowns λ does not [Chan, Golub & Mulet (1999), SIAM J. Sci.
-// Comput. 20, 1964].
+// The absolute values |r| are replaced by √(r² + ε²), and Newton's method follows the
+// maximum as ε shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as
+// additional unknowns. This iteration converges even if the maximum lies at kinks,
+// whereas Newton's method for d without the unknowns λ does not [Chan, Golub & Mulet
+// (1999), SIAM J. Sci. Comput. 20, 1964].
 func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gain float64, ok bool) {
 	n := len(p.X)
 	h := mat.NewSymDense(n, nil)
@@ -74,8 +75,8 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 			if !chol.Factorize(normal) {
 				break // rounding errors allow no further progress
 			}
-			// Kinks always make the matrix ill-conditioned, so a warning about that is
-			// not a failure.
+			// Kinks always make the matrix ill-conditioned, so a warning about its
+			// condition number is ignored.
 			_ = chol.SolveVecTo(step, slope)
 			falls := mat.Dot(step, slope)
 			if !(falls > 0.1*epsilon) {

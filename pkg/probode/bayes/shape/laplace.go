@@ -9,13 +9,13 @@ import (
 
 // The second derivatives at a mode are computed by differences along the principal axes
 // of the posterior, with steps of laplaceStep standard deviations. On a ridge the
-// curvatures differ by many powers of ten, and differences along other directions are
-// useless: the error of a difference is proportional to the largest curvature along its
-// direction, but must be small compared with the smallest curvature. The error has two
-// parts: O(laplaceStep²) times the deviation of the density from a Gaussian, and the
+// curvatures differ by many powers of ten, and differences along other directions are too
+// inaccurate: the error of a difference is proportional to the largest curvature along
+// its direction, but must be small compared with the smallest curvature. The error has
+// two parts: O(laplaceStep²) times the deviation of the density from a Gaussian, and the
 // rounding error of the log density divided by laplaceStep², which is about 1e-14
-// |f|/1e-4. Gradients are better where they exist: they need 2 d gradients in place of
-// d (d + 1) values, and their rounding error is divided by laplaceStep only.
+// |f|/1e-4. Gradients are better where they exist: they need 2 d gradients in place of d
+// (d + 1) values, and their rounding error is divided by laplaceStep only.
 const laplaceStep = 0.01
 
 // The constant flat is the standard deviation, on the unconstrained scale, above which a
@@ -33,8 +33,8 @@ const flat = 10
 // for points where the density cannot be computed. The function gradients() returns the
 // gradients of the log density, or NaN where there are none; it is nil if only values are
 // to be used. If the density has kinks it has no second derivatives, and the Fisher
-// information replaces them: over a distance of one standard deviation, many kinks
-// together have the effect of this curvature.
+// information replaces them: over a distance of one standard deviation, the combined
+// effect of many kinks is that of this curvature.
 func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients func([][]float64) ([][]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
 		cov, shape = laplace(func(points [][]float64) []float64 {
@@ -75,17 +75,18 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 // laplace does the work of Laplace for f = −log density; the function slopes() returns
 // gradients of the log density, or is nil.
 //
-// The columns of w are the axes, which are not known in advance. The first axes are the
-// axes of metric, a first guess of the second derivatives; without a metric they are
-// multiples of the unit vectors. Then they are repeatedly replaced by the principal axes
-// of the result, until f is about ½|z|² in their coordinates z.
+// The columns of w are the principal axes, which are not known in advance. At first they
+// are the principal axes of the argument metric, a first guess of the second derivatives;
+// without a metric they are multiples of the unit vectors. Then they are repeatedly
+// replaced by the principal axes of the computed Hessian, until f is about ½|z|², where z
+// are the coordinates along these axes.
 func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
 	f0 := f([][]float64{u})[0]
 	w := mat.NewDense(d, d, nil)
 	// The function bends() returns the second derivative of f along each of the given
-	// directions. A direction is a column of w or a sum of columns, and is given by the
-	// numbers of these columns.
+	// directions. A direction is a column of w or a sum of columns, and is specified by
+	// the indices of these columns.
 	bends := func(sums ...[]int) []float64 {
 		var points [][]float64
 		for _, axes := range sums {
@@ -111,9 +112,10 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 		}
 		return out
 	}
-	// The function fits() reports whether an axis with this second derivative has the
-	// right length, and returns the factor by which its length should be multiplied. Far
-	// from the right length a parabola is inaccurate, so the factor is bounded.
+	// The function fits() reports whether an axis has the right length, given the second
+	// derivative of f along this axis. It also returns the factor by which the length
+	// should be multiplied. If the length is far too large or too small, a parabola is a
+	// poor approximation, so the factor is bounded.
 	fits := func(v float64) (ok bool, by float64) {
 		v = math.Abs(v)
 		return v > 0.5 && v < 2, 1 / math.Sqrt(min(max(v, 0.01), 1e4))
@@ -220,8 +222,8 @@ func pairs(d int, bends func(sums ...[]int) []float64) *mat.SymDense {
 }
 
 // The function turns() returns the second derivatives of f in the coordinates of the
-// axes, which are the columns of w, from differences of gradients. It returns nil without
-// gradients.
+// axes, which are the columns of w, from differences of gradients. The result is nil if
+// no gradients are available.
 func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat.SymDense {
 	if slopes == nil {
 		return nil

@@ -27,8 +27,8 @@ type Point struct {
 	Curvature   *mat.SymDense // the part of Information without kinks; nil if there are none
 }
 
-// Slope returns the gradient including the kinks. At a kink it is the mean of the two
-// one-sided gradients.
+// Slope returns the gradient, including the contributions of the kinks. At a kink it is
+// the mean of the two one-sided gradients.
 func (p *Point) Slope() *mat.VecDense {
 	out := mat.VecDenseCopyOf(p.Gradient)
 	for i, u := range p.U {
@@ -63,8 +63,8 @@ func Distance(a, b []float64, m mat.Symmetric) float64 {
 	return math.Sqrt(max(0, mat.Inner(diff, m, diff)))
 }
 
-// The method clipped() returns v, or the bound of coordinate k if v is beyond it. If p.X
-// is itself beyond the bound, p.X[k] replaces the bound.
+// The method clipped() returns v, or the bound of coordinate k if v is beyond it. If
+// p.X[k] itself is beyond the bound, p.X[k] is used as the bound.
 func (p *Point) clipped(k int, v float64, low, high []float64) float64 {
 	if low == nil {
 		return v

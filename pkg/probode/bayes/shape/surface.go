@@ -9,9 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// A Surface is the log posterior density of a Density as a function that can be
-// expanded about a point. All derivatives of a posterior are computed here. It is a
-// Function of the unconstrained parameters.
+// A Surface is the log posterior density of a Density, as a Function of the unconstrained
+// parameters that can be expanded about a point.
 //
 // The distribution of each data value depends on its locations: the expected value and
 // the unknown parameters of its likelihood. Let J be the derivative of the locations with
@@ -20,24 +19,26 @@ import (
 // plus the contributions of the priors.
 //
 // J comes from derivatives of the path, if ∂f/∂θ is known, and otherwise from differences
-// between solves. If the solver is an accurate one, which provides no derivatives, they
-// come from an adaptive Radau method, provided that it predicts nearly the same data at
-// the point in question.
+// between solves. An accurate solver provides no derivatives. In this case they are
+// computed with an adaptive Radau method, provided that it predicts nearly the same data
+// at this point.
 //
-// In a model of many experiments, a change of one coordinate requires new solves only for
-// the experiments whose equations depend on it. A change in the size of the measurement
-// errors requires none. If J comes from differences, it is corrected after each step of
-// an ascent so that it reproduces the change of the locations in the step [Broyden 1965].
-// This is done for each experiment separately, and only in the coordinates on which that
-// experiment depends [Schubert 1970]. That needs no solve.
+// In a model with many experiments, a change of one coordinate requires new solves only
+// for the experiments whose equations depend on this coordinate. A change in the size of
+// the measurement errors requires no new solve. If J comes from differences, it is
+// corrected after each step of an ascent so that it reproduces the change of the
+// locations in the step [Broyden 1965]. The correction needs no solve. It is applied to
+// each experiment separately, and only to the coordinates on which the experiment depends
+// [Schubert 1970].
 type Surface struct {
 	// Low and High are the bounds of the coordinates. They are ±∞ unless a coordinate is
 	// moved on the natural scale of its parameter (see Param.Natural).
 	Low, High []float64
 
 	// Steps are the step sizes of the differences, one for each coordinate. NewSurface
-	// sets them to 10⁻⁵ times the width of the priors, because posteriors may be much
-	// narrower.
+	// sets them to 10⁻⁵ times the interquartile ranges of the priors, because the
+	// posterior may be much narrower than the prior. For sums of ξ over blocks it sets
+	// them to 10⁻³.
 	Steps []float64
 
 	// Forward uses one-sided differences, which take half the work but give only a rough
@@ -64,8 +65,8 @@ type Surface struct {
 	lent      bool      // of another method
 
 	// The field last is the point at which Value last solved the equations. The field by
-	// is the Density that did so, and work is the result of its method Work after that
-	// call.
+	// is the Density that was used, and the field work is the result of by.Work() after
+	// that solve.
 	last []float64
 	by   *bayes.Density
 	work int
@@ -86,15 +87,16 @@ type part struct {
 	origin, slopes []float64 // base and jac at the point of the last Expand
 }
 
-// The method row() returns the derivatives of a location.
+// The method row() returns the derivatives of a location with respect to the coordinates
+// in cols.
 func (p *part) row(location int) []float64 {
 	w := len(p.cols)
 	return p.jac[location*w : (location+1)*w]
 }
 
-// NewSurface returns the surface of e, which uses e for its solves. If blocks are given,
-// the coordinates are (θ, v), where v are the scaled sums of ξ over the blocks, which are
-// N(0, 1) under the prior.
+// NewSurface returns the surface of the log density e, and uses e for all solves. If
+// blocks are given, the coordinates are (θ, v), where v are the scaled sums of ξ over the
+// blocks, which are N(0, 1) under the prior.
 func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 	d := e.Dim()
 	n := d + len(blocks)
@@ -147,17 +149,17 @@ func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 	return s
 }
 
-// Use replaces the density on which s works by e, which must be a density of the same
-// posterior.
+// Use makes s use the density e from now on; e must be a density of the same posterior.
 func (s *Surface) Use(e *bayes.Density) { s.e = e }
 
-// Ascent returns an ascent that begins at x, where the log density is value. It ends about
-// 0.03 standard deviations from the mode.
+// Ascent returns an ascent that begins at x, where the log density is value. The ascent
+// ends at a distance of about 0.03 standard deviations from the mode.
 func (s *Surface) Ascent(x []float64, value float64) Ascent {
 	return Ascent{Point: Point{X: x, Value: value}, Low: s.Low, High: s.High, Unit: s.unit, Tolerance: 5e-4}
 }
 
-// The method place() sets θ and ξ from x, and returns the log density of the prior.
+// The method place() sets θ and ξ to their values at x, and returns the log density of
+// the prior.
 func (s *Surface) place(x []float64) float64 {
 	d := len(s.theta)
 	lp := s.e.Constrain(s.theta, x[:d])
@@ -170,8 +172,8 @@ func (s *Surface) place(x []float64) float64 {
 	return lp
 }
 
-// Value returns the log density at x, or −∞ if it cannot be evaluated. The Density then
-// holds the expected values of the data.
+// Value returns the log density at x, or −∞ if it cannot be evaluated. After the call,
+// the Density holds the expected values of the data at x.
 func (s *Surface) Value(x []float64) float64 {
 	lp := s.place(x)
 	if math.IsInf(lp, 0) {

@@ -9,17 +9,19 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// lentError is the largest discrepancy D at which the predictions of the method with
-// derivatives are accepted as equal to those of an accurate solver.
+// lentError is the bound on the discrepancy D between the predictions of the setup Lender
+// and those of an accurate solver. The derivatives of Lender are used only if D is
+// smaller.
 const lentError = 0.01
 
-// Lender is the setup that supplies derivatives in place of an accurate solver, which has
+// Lender is the setup from which derivatives are computed if the accurate solver provides
 // none.
 var Lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
 
 // The method along() sets the locations at x, and computes their derivatives from the
-// derivatives of the path. It reports whether that is possible; it does not try if ∂f/∂θ
-// is unknown, because differences then cost less. The density must be held at x.
+// derivatives of the path. It reports whether it succeeded. If ∂f/∂θ is unknown, the
+// derivatives of the solver's own path are not used, because finite differences then cost
+// less. The density must be held at x.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
 	own := s.e.Differentiable()
@@ -63,8 +65,9 @@ func (s *Surface) along(x []float64) bool {
 }
 
 // Smooth returns a density that agrees with e near the point where Expand was last
-// called. If e uses an accurate solver, this is the cheaper density of the method whose
-// derivatives are used there; otherwise it is e itself.
+// called. If e uses an accurate solver and the derivatives come from Lender, the result
+// is the density with the setup Lender, which costs less to evaluate; otherwise the
+// result is e itself.
 func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 	if s.lent {
 		if other, err := e.With(Lender); err == nil {
@@ -80,8 +83,8 @@ func (s *Surface) Gradients(e *bayes.Density) bool {
 	return s.sloped && s.Smooth(e).Differentiable()
 }
 
-// The method lend() returns the derivatives of the locations computed by another method,
-// or nil if that method does not predict the same data.
+// The method lend() returns the derivatives of the locations computed with the setup
+// Lender, or nil if Lender does not predict nearly the same data.
 func (s *Surface) lend(directions []float64) [][]float64 {
 	lent, err := s.e.With(Lender)
 	if err != nil {
