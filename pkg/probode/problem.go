@@ -316,6 +316,9 @@ func (p *Problem) Validate() error {
 	case p.Band != nil && (p.Band.Lower < 0 || p.Band.Upper < 0 || p.Band.Lower >= d || p.Band.Upper >= d):
 		return fmt.Errorf("%s: Band is (%d, %d): want each in [0, %d)", name, p.Band.Lower, p.Band.Upper, d)
 	}
+	if h := p.Hybrid; h != nil && h.Dim() < d {
+		return fmt.Errorf("%s: Hybrid has %d states: want the %d states of the problem, followed by others", name, h.Dim(), d)
+	}
 	for _, k := range p.Noiseless {
 		if k < 0 || k >= d {
 			return fmt.Errorf("%s: Noiseless contains %d: want numbers in [0, %d)", name, k, d)

@@ -42,8 +42,9 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &generator{p: p, e: e, q: q}
-	body := g.problem(name)
+	g := &generator{s: &e.system, q: q}
+	body := fmt.Sprintf("// %s returns %s.\nfunc %s() *probode.Problem {\nreturn %s\n}\n",
+		name, strings.Join(strings.Fields(text.Printable(q.Name)), " "), name, g.problem(e.hybrid))
 	if g.err != nil {
 		return nil, g.err
 	}
@@ -71,20 +72,19 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 
 // A generator writes Go code and stores the first error that occurs.
 type generator struct {
-	p   *File
-	e   *Instance
-	q   *probode.Problem
+	s   *system
+	q   *probode.Problem // of s
 	err error
 
 	weight string // the name of the slice of weights in a gradient
 }
 
-func (g *generator) problem(name string) string {
+// The method problem() writes the problem. The argument is the system of its Hybrid, or
+// nil if it has none.
+func (g *generator) problem(hybrid *system) string {
 	q, d := g.q, g.q.Dim()
 	var b strings.Builder
-	fmt.Fprintf(&b, "// %s returns %s.\n", name, strings.Join(strings.Fields(text.Printable(q.Name)), " "))
-	fmt.Fprintf(&b, "func %s() *probode.Problem {\n\treturn &probode.Problem{\n", name)
-	fmt.Fprintf(&b, "Name: %q,\nX0: make([]float64, %d),\nSpan: [2]float64{%v, %v},\n", q.Name, d, q.Span[0], q.Span[1])
+	fmt.Fprintf(&b, "&probode.Problem{\nName: %q,\nX0: make([]float64, %d),\nSpan: [2]float64{%v, %v},\n", q.Name, d, q.Span[0], q.Span[1])
 	fmt.Fprintf(&b, "States: %#v,\n", q.States)
 	if len(q.Theta) > 0 {
 		fmt.Fprintf(&b, "Params: %#v,\nTheta: %#v,\n", q.Params, q.Theta)
@@ -104,10 +104,10 @@ func (g *generator) problem(name string) string {
 		fmt.Fprintf(&b, "Band: &probode.Bandwidth{Lower: %d, Upper: %d},\n", q.Band.Lower, q.Band.Upper)
 	}
 
-	rates := vector("dst", g.e.rates)
+	rates := vector("dst", g.s.rates)
 	fmt.Fprintf(&b, "F: func(dst []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(rates))
-	both := vector("f", g.e.rates)
-	for i, row := range expr.Jacobian(g.e.rates, g.e.states) {
+	both := vector("f", g.s.rates)
+	for i, row := range expr.Jacobian(g.s.rates, g.s.states) {
 		for j, n := range row {
 			at := i*d + j
 			if q.Band != nil {
@@ -119,15 +119,15 @@ func (g *generator) problem(name string) string {
 	fmt.Fprintf(&b, "FJ: func(f, jac []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(both))
 	if len(q.Theta) > 0 {
 		var slopes []expr.Assignment
-		for i, row := range expr.Jacobian(g.e.rates, q.Params) {
+		for i, row := range expr.Jacobian(g.s.rates, q.Params) {
 			for j, n := range row {
 				slopes = entry(slopes, "dst", i*len(q.Theta)+j, n)
 			}
 		}
 		fmt.Fprintf(&b, "FTheta: func(dst []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(slopes))
-		fmt.Fprintf(&b, "Pullback: func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {\n%s},\n", g.gradient(g.e.rates, "lambda", "dx", true))
+		fmt.Fprintf(&b, "Pullback: func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {\n%s},\n", g.gradient(g.s.rates, "lambda", "dx", true))
 	}
-	fmt.Fprintf(&b, "Start: func(x0, theta []float64) {\n%s},\n", g.statements(vector("x0", g.e.initial)))
+	fmt.Fprintf(&b, "Start: func(x0, theta []float64) {\n%s},\n", g.statements(vector("x0", g.s.initial)))
 	if len(q.Events) > 0 {
 		b.WriteString("Events: []probode.Event{\n")
 		for k := range q.Events {
@@ -135,7 +135,12 @@ func (g *generator) problem(name string) string {
 		}
 		b.WriteString("},\n")
 	}
-	b.WriteString("}\n}\n")
+	if hybrid != nil {
+		h := &generator{s: hybrid, q: q.Hybrid, err: g.err}
+		fmt.Fprintf(&b, "Hybrid: %s,\n", h.problem(nil))
+		g.err = h.err
+	}
+	b.WriteString("}")
 	return b.String()
 }
 
@@ -146,10 +151,10 @@ func (g *generator) event(b *strings.Builder, k int) {
 	var time *expr.Node
 	var jumps []equations.Jump
 	fit := "if math.IsNaN(at) {\nreturn math.Inf(1)\n}\nreturn at"
-	if n := len(g.e.switches); k < n {
-		time = g.e.switches[k]
+	if n := len(g.s.switches); k < n {
+		time = g.s.switches[k]
 	} else {
-		event := &g.e.events[k-n]
+		event := &g.s.events[k-n]
 		if time, jumps = event.Time, event.Jumps; event.Trigger != nil {
 			time, _ = event.Trigger.Margin()
 		}
@@ -177,7 +182,7 @@ func (g *generator) event(b *strings.Builder, k int) {
 		to := ""
 		for i, j := range jumps {
 			list = append(list, expr.Assignment{To: fmt.Sprintf("to[%d]", i), Value: j.Value})
-			to += fmt.Sprintf("x[%d] = to[%d]\n", slices.Index(g.e.states, j.State), i)
+			to += fmt.Sprintf("x[%d] = to[%d]\n", slices.Index(g.s.states, j.State), i)
 		}
 		fmt.Fprintf(b, ", Jump: func(x []float64, t float64, theta []float64) {\nvar to [%d]float64\n%s%s}", len(jumps), g.statements(list), to)
 		g.jumpPullback(b, jumps)
@@ -194,7 +199,7 @@ func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
 	}
 	fmt.Fprintf(b, ", JumpPullback: func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {\nvar weight [%d]float64\n", len(jumps))
 	for i := len(jumps) - 1; i >= 0; i-- {
-		k := slices.Index(g.e.states, jumps[i].State)
+		k := slices.Index(g.s.states, jumps[i].State)
 		fmt.Fprintf(b, "weight[%d], lambda[%d] = lambda[%d], 0\n", i, k, k)
 	}
 	fmt.Fprintf(b, "%s}", g.gradient(values, "weight", "lambda", false))
@@ -206,7 +211,7 @@ func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
 // the statements add nothing and return NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
-	for i, id := range g.e.states {
+	for i, id := range g.s.states {
 		inputs, to = append(inputs, id), append(to, fmt.Sprintf("%s[%d]", dx, i))
 	}
 	for i, id := range g.q.Params {
@@ -258,7 +263,7 @@ func (g *generator) statements(list []expr.Assignment) string {
 		if id == expr.Time {
 			return "t", true
 		}
-		if k := slices.Index(g.e.states, id); k >= 0 {
+		if k := slices.Index(g.s.states, id); k >= 0 {
 			return fmt.Sprintf("x[%d]", k), true
 		}
 		if k := slices.Index(g.q.Params, id); k >= 0 {

@@ -22,6 +22,7 @@ var generated = []struct {
 }{
 	{"pk.yaml", "generated_pk_test.go", "generatedPK", generatedPK},
 	{"cascade.yaml", "generated_cascade_test.go", "generatedCascade", generatedCascade},
+	{"threshold.yaml", "generated_threshold_test.go", "generatedThreshold", generatedThreshold},
 }
 
 // The generated files of this package are what File.Go writes, and they compute the same
@@ -54,9 +55,15 @@ func TestGo(t *testing.T) {
 		if !slices.Equal(g.Theta, q.Theta) || !slices.Equal(g.Params, q.Params) || !slices.Equal(g.States, q.States) || g.Span != q.Span || len(g.Events) != len(q.Events) {
 			t.Errorf("%s: %+v, want %+v", c.file, g, q)
 		}
-		d, n := q.Dim(), len(q.Theta)
-		var out [2][5][]float64 // f, f and J, ∂f/∂θ, gradients, of both
-		for range 20 {
+		pairs := [][2]*probode.Problem{{q, g}}
+		if q.Hybrid != nil {
+			pairs = append(pairs, [2]*probode.Problem{q.Hybrid, g.Hybrid})
+		}
+		for i := range 20 * len(pairs) {
+			pair := pairs[i%len(pairs)]
+			q := pair[0]
+			d, n := q.Dim(), len(q.Theta)
+			var out [2][5][]float64 // f, f and J, ∂f/∂θ, gradients, of both
 			x, theta, time, weights := make([]float64, d), slices.Clone(q.Theta), 40*rng.Float64(), make([]float64, d)
 			for k := range x {
 				x[k], weights[k] = rng.Float64(), rng.NormFloat64()
@@ -64,7 +71,7 @@ func TestGo(t *testing.T) {
 			for k := range theta {
 				theta[k] *= 0.5 + rng.Float64()
 			}
-			for k, p := range []*probode.Problem{q, g} {
+			for k, p := range pair {
 				out[k] = [5][]float64{make([]float64, d), make([]float64, d), make([]float64, d*d), make([]float64, d*n), make([]float64, d+n)}
 				p.F(out[k][0], time, x, theta)
 				p.FJ(out[k][1], out[k][2], time, x, theta)
@@ -85,6 +92,9 @@ func TestGo(t *testing.T) {
 					at := e.Time
 					if e.When != nil {
 						at = e.When(theta)
+					}
+					if e.Trigger != nil {
+						at = e.Trigger(time, x, theta)
 					}
 					out[k][3] = append(append(out[k][3], after...), at)
 				}

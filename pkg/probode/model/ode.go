@@ -40,6 +40,9 @@ func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 		return nil, err
 	}
 	c.ode.Theta = theta
+	if h := c.ode.Hybrid; h != nil {
+		h.Theta, h.Span = theta, c.ode.Span
+	}
 	return c.ode, nil
 }
 
