@@ -23,7 +23,9 @@ type Problem struct {
 	Name string
 
 	// F writes f(t, x; θ) to dst. Both dst and x have the length d of X0; F must neither
-	// change nor keep x and theta.
+	// change nor keep x and theta. If f jumps at a known time, declare an event in Events. If
+	// f jumps where a state passes a value, set Hybrid; otherwise derivatives of a path lack
+	// the effect of θ on the time of the jump.
 	F func(dst []float64, t float64, x, theta []float64)
 
 	// FJ, if not nil, writes f(t, x; θ) into f and its Jacobian ∂f/∂x into jac in one
