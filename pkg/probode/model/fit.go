@@ -164,8 +164,8 @@ func (p *File) Size() (parameters, measurements int) {
 }
 
 // The function better() defines the order of optima: the best come first, and the optima
-// of failed searches come last. Equally good optima are sorted by the numbers of their
-// starts.
+// of failed searches come last. Equally good optima are sorted by the index of the start
+// that led to them.
 func better(a, b Optimum) int {
 	switch {
 	case a.Err == nil && b.Err == nil && a.value() != b.value():

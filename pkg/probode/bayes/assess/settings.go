@@ -27,7 +27,7 @@ type Settings struct {
 	// mode for every θ.
 	Tolerances []probode.Tolerance
 
-	// Sampler is the sampler for the inference with the solver's error in the model; nil
+	// Sampler is the sampler for inference with a model that includes the solver's error; nil
 	// means sample.Hamiltonian. The sampler marginal.Integrated integrates the error out.
 	Sampler sample.Sampler
 

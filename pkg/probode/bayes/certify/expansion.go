@@ -33,9 +33,9 @@ type expansion struct {
 	crossed *mat.SymDense // the part of C⁻¹ between own and other parameters; nil if it is left out
 	chol    mat.Cholesky  // Cholesky factor of C⁻¹
 
-	// The field indefinite is the sum of the matrix C⁻¹ above and the mixed derivatives
-	// that cross() returns, if this sum is not positive definite. In that case C does not
-	// include the mixed derivatives. Otherwise indefinite is nil.
+	// If the sum of C⁻¹ and the mixed derivatives that cross() returns is not positive
+	// definite, the field `indefinite` holds that sum, and C does not include the mixed
+	// derivatives. Otherwise `indefinite` is nil.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C

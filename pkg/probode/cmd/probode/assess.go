@@ -52,7 +52,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the value of -step, and 1/2, 1/4 and 1/8 of it")
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances, instead of -steps: error control chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; by default a thousandth of the relative tolerance, times the largest absolute value of each component")
-	name := flags.String("scheme", samplerName(sample.Hamiltonian{}), "`scheme` for the inference with the solver's error in the model: "+samplerNames())
+	name := flags.String("scheme", samplerName(sample.Hamiltonian{}), "`scheme` for inference with a model that includes the solver's error: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "largest bias (in posterior sd) and largest relative change of an sd that count as negligible")
 	confidence := flags.Float64("confidence", 0.95, "confidence level of the intervals, each of which must lie on one side of the threshold for a verdict; at least 0.5 and less than 1")
 	auto := flags.Bool("auto", false, "add draws while the verdict on a step is undecided, up to -budget; the confidence level holds for up to four interim analyses together")

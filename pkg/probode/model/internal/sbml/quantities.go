@@ -251,7 +251,7 @@ func (s *reader) event(e *tree.Element) {
 		s.Failf(e.Line, "event %s has no trigger", id)
 	}
 	if d := e.First("delay"); d != nil {
-		s.Refuse(d.Line, "delay of an event", "event %s has a delay: want a trigger that becomes true at the later time", id)
+		s.Refuse(d.Line, "delay of an event", "event %s has a delay: want no delay, but a trigger that becomes true when the assignments take effect", id)
 	}
 	if p := e.First("priority"); p != nil && len(s.root.List("listOfEvents")) > 1 {
 		s.Refuse(p.Line, "priority of an event", "event %s has one", id)
