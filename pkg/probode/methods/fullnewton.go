@@ -115,7 +115,7 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 				break
 			}
 			if largest <= noise {
-				s.settle(z, e)
+				s.settle(z, &s.eq, e)
 				return nil
 			}
 			if lambda < 1e-6 {

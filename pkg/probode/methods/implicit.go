@@ -310,9 +310,7 @@ func (s *implicit) iterate(z []float64, sys system) error {
 				break
 			}
 			if largest <= noise { // u is a rounding error, or f jumps within this small distance
-				if sys == system(&s.eq) {
-					s.settle(z, nil)
-				}
+				s.settle(z, sys, nil)
 				return nil
 			}
 			if lambda < 1e-4 {
@@ -347,11 +345,14 @@ func (s *implicit) iterate(z []float64, sys system) error {
 // error: if f jumps so close by that a correct update is as small as a rounding error, z
 // must move, because time does. Rounding errors do not converge. The updates use the
 // factors of full, or those of s if full is nil.
-func (s *implicit) settle(z []float64, full *fullNewton) {
+func (s *implicit) settle(z []float64, sys system, full *fullNewton) {
 	const (
 		most = 6
 		done = 1e-16 // as in iterate
 	)
+	if sys != system(&s.eq) {
+		return // the equations for derivatives are linear
+	}
 	for k, v := range s.u {
 		s.y[k] = z[k] + v
 	}
