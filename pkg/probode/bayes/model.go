@@ -207,8 +207,8 @@ func (p *Posterior) named(name string) bool {
 	return false
 }
 
-// Held lists in words those elements of θ in the problems that are not parameters of the
-// model and therefore keep their nominal values. If there are none, Held returns "".
+// Held describes, as text, the elements of each problem's θ that are not parameters of the
+// model and are therefore fixed at their nominal values. If there are none, Held returns "".
 func (p *Posterior) Held() string {
 	var all []string
 	where := map[string][]string{} // the experiments in which an element has its value

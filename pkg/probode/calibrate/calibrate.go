@@ -117,7 +117,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	out.SE, out.SETime = top.se*out.Alpha, top.time*out.Alpha
 	out.MeanSquare, out.Within = c.fit(top.logv)
 	if math.IsNaN(top.se) {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g, some paths cannot be computed, so the score ends there, and alpha* is only a lower bound; a smaller step may help", out.Alpha))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g, some paths cannot be computed, so the score cannot be evaluated beyond this value, and alpha* is only a lower bound; a smaller step may help", out.Alpha))
 	}
 	if top.time > 1 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span: if one tenth of the span is left out, alpha* can be far from this value (its standard error over time is %.2g alpha*), and elsewhere the spread may be many times too wide", out.Alpha, top.time))

@@ -213,9 +213,9 @@ func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 }
 
 // The method correct() multiplies a factor L by the Cholesky factor of an estimated
-// covariance of the whitened draws. This estimate has the standard deviations in the
-// argument scales; its correlations are the sample correlations of the window, multiplied
-// by the argument weight.
+// covariance of the whitened draws. The standard deviations of this covariance are the
+// elements of the argument `scales`; its correlations are the sample correlations of the
+// window, shrunk by the factor `weight`.
 func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
 	d := len(scales)
 	cov := mat.NewSymDense(d, nil)

@@ -18,8 +18,8 @@ import (
 // control may step over at any tolerance.
 
 const (
-	// ManySteps is the number of equal steps over the longest time span in a solution
-	// with which the reference must agree. Such a solution detects every pulse of f that
+	// ManySteps is the number of equal steps that a solution takes over the longest time
+	// span. The reference must agree with this solution, which detects every pulse of f that
 	// lasts for at least half a step.
 	ManySteps = 1 << 16
 	// manyRounded is the relative error that rounding may cause over ManySteps steps.
