@@ -31,8 +31,9 @@ func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	return
 }
 
-// The constant probes is the number of draws from the prior at which Observe is called to
-// find the effect of a parameter that neither the equations nor the likelihoods use.
+// If neither the equations nor the likelihoods use a parameter, Observe is called at several
+// draws from the prior to see whether it uses the parameter. The number of these draws is
+// the constant `probes`.
 const probes = 100
 
 // checkObserve returns an error if a parameter is not used, or if Observe does not write

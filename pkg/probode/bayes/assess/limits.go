@@ -2,8 +2,8 @@ package assess
 
 // These constants are the limits that determine verdicts.
 const (
-	// In remarks other than verdicts, an effect counts as detected if it exceeds its
-	// Monte Carlo standard error by at least the factor decisive.
+	// In remarks other than verdicts, an effect counts as detected if it is at least
+	// `decisive` times as large as its Monte Carlo standard error.
 	decisive = 2
 	// Standard errors are not trusted if R̂ is above the constant mixed, or if the number
 	// of effective draws is below the constant fewest.

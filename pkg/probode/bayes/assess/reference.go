@@ -236,7 +236,7 @@ func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	return math.Sqrt(sum / float64(n))
 }
 
-// The function solved() returns a density of p for which the equations have been solved
+// The function solved() returns the density of the posterior p, after solving the equations
 // at theta.
 func solved(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Density, error) {
 	d, err := bayes.NewDensity(ctx, p)

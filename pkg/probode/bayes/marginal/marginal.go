@@ -3,10 +3,10 @@
 // the Fenrir or the DALTON method (see filter.Marginal).
 //
 // The result is a bayes.Posterior without noise, so it can be used with fits, samplers
-// and Laplace approximations. The data of this posterior are the observations, and its
-// states are the means and the standard deviations of their predictive distributions (for
-// log-normal errors, the median and the standard deviation of the logarithm). This
-// posterior cannot be solved with another Setup. To compare solvers, compare its
+// and Laplace approximations. Its data are the observations. In place of the states of the
+// equation it has the mean and the standard deviation of the predictive distribution of
+// each observation (for log-normal errors, the median and the standard deviation of the
+// logarithm). This posterior cannot be solved with another Setup. To compare solvers, compare its
 // parameters with those of the original posterior.
 package marginal
 
@@ -57,7 +57,7 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	diffusion := slices.Index(names, s.Diffusion.Name)
 	switch {
 	case s.Diffusion.Name != "" && diffusion < 0:
-		return nil, fmt.Errorf("marginal: the model has no parameter %q: want the diffusion among its Params", s.Diffusion.Name)
+		return nil, fmt.Errorf("marginal: the model has no parameter %q: want the diffusion to be one of its Params", s.Diffusion.Name)
 	case s.Diffusion.Name == "" && !(s.Diffusion.Value > 0):
 		return nil, fmt.Errorf("marginal: the diffusion is %g: want a number > 0", s.Diffusion.Value)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// The function parse() reads the flags of a command, which may stand before and after its
+// The function parse() reads the flags of a command, which may appear before or after its
 // other arguments. If help is requested, parse() writes the help text to out.
 func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	flags.SetOutput(io.Discard) // errors are one line, written by main

@@ -49,7 +49,7 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	// If 1 − r² is below 1e-12, where r is the correlation, the rounding error of the
 	// covariance would determine the shape of the kernel.
 	if det := sxx*syy - sxy*sxy; !(det > 1e-12*sxx*syy) {
-		return Surface{}, errors.New("kde: all draws lie on one line: want draws that have a density in the plane")
+		return Surface{}, errors.New("kde: all draws lie on one line, so they have no density in the plane: want draws that do not")
 	}
 	s := f * f * math.Pow(n, -1.0/3)
 	sxx, syy, sxy = s*sxx, s*syy, s*sxy

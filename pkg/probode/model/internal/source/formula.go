@@ -45,8 +45,8 @@ func IsID(s string) bool {
 	return s != ""
 }
 
-// atLine matches the beginning of the message of an error in MathML. The expression is
-// used to remove the line number, which the message already contains.
+// atLine matches the line number at the beginning of the message of an error in MathML. The
+// number is removed, because the message of this package already gives the line.
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
 // FailMath stops reading because of the error err in a formula. If the formula uses a
