@@ -40,7 +40,7 @@ import (
 // result is less accurate. If events lie close together, use a grid through the
 // observation times.
 //
-// An Interpolator belongs to the grid of its Solver. If event times do not depend on θ,
+// An Interpolator is valid only for the grid of its Solver. If event times do not depend on θ,
 // it never changes, and all clones of its Solver and any number of goroutines can share
 // it. If event times depend on θ, an Interpolator can be used only with its own Solver,
 // and only after a solve.

@@ -37,7 +37,7 @@ func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] 
 // i > 0 is element i−1 of Own.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
-// The method count() returns the number of locations of one data value.
+// The method count() returns how many of the numbers of a data value are locations.
 func (l *columnErrors) count() int {
 	n := 1
 	for i := range l.own {
