@@ -175,24 +175,20 @@ func (c *controller) happen(cause int) error {
 // been taken. If so, the step is repeated so that it ends where a trigger first becomes
 // true.
 func (c *controller) locate(i int) (bool, error) {
-	end, ok, err := c.watch.Within(c.g.t[i], c.g.t[i+1], c.next, c.theta)
-	if !ok {
-		return false, err
-	}
-	_, err = trigger.Locate(c.g.t[i], end, func(t float64) (float64, error) {
-		c.g.t[i+1] = t
+	restore := func() {
 		if r, ok := c.step.(Rememberer); ok {
 			r.Restore(i, c.memory)
 		}
-		if err := c.step.Step(c.next, i, c.x, c.theta, nil, nil); err != nil {
-			return 0, err
-		}
-		return c.watch.Excess(t, c.next, c.theta)
-	})
-	if r, ok := c.step.(Rememberer); ok {
-		r.Restore(i, c.memory)
 	}
-	return true, err
+	_, ok, err := c.watch.Find(trigger.Step{A: c.g.t[i], B: c.g.t[i+1], X: c.x, Y: c.next, Theta: c.theta, F: c.p.F, To: func(t float64) ([]float64, error) {
+		c.g.t[i+1] = t
+		restore()
+		return c.next, c.step.Step(c.next, i, c.x, c.theta, nil, nil)
+	}})
+	if ok {
+		restore()
+	}
+	return ok, err
 }
 
 // The method grid() returns the grid of the last run for p at θ. The arguments p and θ

@@ -25,8 +25,9 @@ type Event struct {
 	// below 1. The time at which this happens is located along the numerical solution, up
 	// to rounding: see Adaptive. Only Adaptive and reference.Accurate can solve a problem
 	// that has an event with a Trigger. Trigger must be a continuous function of all its
-	// arguments. Two changes of sign within one step go unnoticed; to prevent this, set
-	// an upper bound on the step length.
+	// arguments. If it is positive only within a step, this is noticed if it has one maximum
+	// there, and if the maximum exceeds the error of the solution. Otherwise, set an upper
+	// bound on the step length.
 	Trigger func(t float64, x, theta []float64) float64
 
 	// AtStart says that the event also happens at the start of the span if Trigger is

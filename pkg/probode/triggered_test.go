@@ -450,3 +450,33 @@ func TestTriggerThatEndsWithAStep(t *testing.T) {
 		}
 	}
 }
+
+// In x₁ = cos t the event happens three times in 19 units of time, whenever x₁ falls below
+// −0.9999. Each time this lasts for 0.028, far less than a step. The event counts itself.
+// The tolerances are below the depth of the dips.
+func TestDipsWithinSteps(t *testing.T) {
+	p := &probode.Problem{Name: "dips", X0: []float64{1, 0, 0}, Span: [2]float64{0, 19}, Autonomous: true,
+		F: func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[1], dst[2] = x[1], -x[0], 0 },
+		Events: []probode.Event{{Name: "dip",
+			Trigger: func(_ float64, x, _ []float64) float64 { return -0.9999 - x[0] },
+			Jump:    func(x []float64, _ float64, _ []float64) { x[2]++ }}}}
+	for _, s := range []probode.Setup{
+		{Mesh: reference.Accurate{}},
+		{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-6}}},
+		{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}},
+		{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-5}}},
+		{Method: methods.BDF{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-7}}},
+	} {
+		path, err := s.Bind(t.Context(), p, nil, []float64{19})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float64, 3)
+		if err := path.States(t.Context(), x, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if x[2] != 3 || math.Abs(x[0]-math.Cos(19)) > 1e-3 {
+			t.Errorf("%v: %g dips, x = %g: want 3 and %g", s, x[2], x[0], math.Cos(19))
+		}
+	}
+}

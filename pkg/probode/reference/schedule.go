@@ -168,34 +168,28 @@ func (e *integration) locate(H float64, j int) (bool, error) {
 	if e.triggers == nil {
 		return false, nil
 	}
-	after := make([]float64, len(e.x))
-	excess := func(t float64) (float64, error) {
+	after, end, whole := make([]float64, len(e.x)), e.t+(e.tLow+H), H
+	state := func() []float64 {
 		for k, dx := range e.tab[0] {
 			after[k] = e.x[k] + (e.low[k] + dx)
 		}
-		return e.triggers.Excess(t, after, e.theta)
+		return after
 	}
-	end := e.t + (e.tLow + H)
-	if _, err := excess(end); err != nil { // sets after
-		return false, err
-	}
-	part, ok, err := e.triggers.Within(e.t, end, after, e.theta)
-	if !ok {
-		if err == nil {
-			e.triggers.Pass(end, after, e.theta)
+	at, ok, err := e.triggers.Find(trigger.Step{A: e.t, B: end, X: e.x, Y: state(), Theta: e.theta, F: e.p.F, To: func(t float64) ([]float64, error) {
+		if H = (t - e.t) - e.tLow; t == end {
+			H = whole
 		}
-		return false, err
-	}
-	at, err := trigger.Locate(e.t, part, func(t float64) (float64, error) {
-		H = (t - e.t) - e.tLow
 		for n := range j + 1 {
 			if !e.row(n, H) {
-				return 0, fmt.Errorf("the value of F is not finite shortly after t = %.6g, where the time of an event is sought", e.t)
+				return nil, fmt.Errorf("the value of F is not finite shortly after t = %.6g, where the time of an event is sought", e.t)
 			}
 		}
-		return excess(t)
-	})
-	if err != nil {
+		return state(), nil
+	}})
+	if err == nil && !ok {
+		e.triggers.Pass(end, state(), e.theta)
+	}
+	if !ok || err != nil {
 		return false, err
 	}
 	e.advance(H)

@@ -54,6 +54,8 @@ type Watch struct {
 	on    []bool
 	last  []float64 // the time at which each condition became true last
 	count []int     // how often it became true shortly after the time before
+
+	end, ahead []float64 // workspace of between
 }
 
 // New returns a Watch for the given conditions along solutions that cover a time span of
@@ -103,18 +105,129 @@ func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	return most, nil
 }
 
-// Within reports whether a condition that was false is true at the end of the step from a
-// to b, or just before b, where x is the state at b. The first result is the time at
-// which the condition is true. The method Within also examines the time just before b,
+// A Step is a step that has been taken, and that can be taken again with another length.
+type Step struct {
+	A, B  float64   // its ends
+	X, Y  []float64 // the states at A and B
+	Theta []float64
+	F     func(dst []float64, t float64, x, theta []float64) // the right-hand side
+	// To takes the step from A to t and returns the state at t, which may overwrite Y.
+	To func(t float64) ([]float64, error)
+}
+
+// Find returns the time in a step at which a condition that was false becomes true, and
+// takes the step again so that it ends at this time. The condition is true there, and was
+// false a few units in the last place earlier. The result ok is false if no condition
+// becomes true; the step then ends at B, as before.
+func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
+	end, ok, err := w.within(s.A, s.B, s.Y, s.Theta)
+	if !ok && err == nil {
+		end, ok, err = w.between(s)
+	}
+	if !ok {
+		return s.B, false, err
+	}
+	at, err = locate(s.A, end, func(t float64) (float64, error) {
+		y, err := s.To(t)
+		if err != nil {
+			return 0, err
+		}
+		return w.Excess(t, y, s.Theta)
+	})
+	return at, true, err
+}
+
+// The method within() reports whether a condition that was false is true at the end of the
+// step from a to b, or just before b, where x is the state at b. The first result is the
+// time at which the condition is true. The method also examines the time just before b,
 // because a condition such as x > 1 && t < 4 can become false again exactly at the end of
-// the step. The result ok is false if no such condition is true at either time.
-func (w *Watch) Within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
+// the step.
+func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
 	for _, end := range []float64{b, math.Nextafter(b, a)} {
 		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {
 			return end, err == nil, err
 		}
 	}
 	return b, false, nil
+}
+
+// The method between() reports whether a condition that is false at both ends of a step is
+// true in between, and at what time. If the slope of G is positive at A and negative at B,
+// G has a maximum in between, which the cubic with the same values and slopes predicts. If
+// the predicted maximum is nearer to zero than it is to the ends, the step is taken to the
+// time of the maximum, and the search continues on one of the two sides.
+func (w *Watch) between(s Step) (end float64, ok bool, err error) {
+	const most = 12 // steps
+	taken := false
+	defer func() {
+		if taken && !ok && err == nil {
+			_, err = s.To(s.B)
+		}
+	}()
+	w.end = append(w.end[:0], s.Y...) // To may overwrite Y
+	w.ahead = append(w.ahead[:0], s.Y...)
+	ahead := w.ahead
+	for k := range w.list {
+		if w.on[k] {
+			continue
+		}
+		// The method slope() returns G and its derivative along the solution.
+		slope := func(t, delta float64, x []float64) (g, dg float64) {
+			s.F(ahead, t, x, s.Theta)
+			for i, v := range ahead {
+				ahead[i] = x[i] + delta*v
+			}
+			g = w.list[k].G(t, x, s.Theta)
+			return g, (w.list[k].G(t+delta, ahead, s.Theta) - g) / delta
+		}
+		const small = 1e-4 // of the step
+		a, b, delta := s.A, s.B, small*(s.B-s.A)
+		ga, da := slope(a, delta, s.X)
+		gb, db := slope(b, -delta, w.end)
+		for range most {
+			if !(da > 0 && db < 0) {
+				break
+			}
+			part, top := maximum(ga, gb, da*(b-a), db*(b-a))
+			if rise := top - max(ga, gb); !(top > -rise) {
+				break
+			}
+			t := a + part*(b-a)
+			if !(a < t && t < b) {
+				break
+			}
+			taken = true
+			y, err := s.To(t)
+			if err != nil {
+				return 0, false, err
+			}
+			g, d := slope(t, delta, y)
+			switch {
+			case g > 0:
+				return t, true, nil
+			case d > 0:
+				a, ga, da = t, g, d
+			default:
+				b, gb, db = t, g, d
+			}
+		}
+	}
+	return s.B, false, nil
+}
+
+// The function maximum() returns the maximum of the cubic on [0, 1] that has the values a
+// and b and the slopes da > 0 and db < 0 at 0 and 1, and where it is.
+func maximum(a, b, da, db float64) (at, top float64) {
+	// The derivative is da + 2 p τ + 3 q τ².
+	p, q := 3*(b-a)-2*da-db, 2*(a-b)+da+db
+	// It is positive at 0 and negative at 1, so it has one root in between.
+	root := math.Sqrt(max(p*p-3*q*da, 0))
+	if p < 0 {
+		at = da / (root - p)
+	} else {
+		at = (p + root) / (-3 * q)
+	}
+	return at, a + at*(da+at*(p+at*q))
 }
 
 // Happen performs the jumps of the conditions that are true for the state x and were
@@ -177,11 +290,11 @@ func (w *Watch) accumulate(which []int, t float64) error {
 	return nil
 }
 
-// Locate returns the time in (a, b] at which the function excess(), which is not positive
+// The function locate() returns the time in (a, b] at which the function excess(), which is not positive
 // at a and positive at b, becomes positive. The function is positive at the result, and
 // it is not positive a few ulps before the result. The last call of excess() is made at
 // the result.
-func Locate(a, b float64, excess func(t float64) (float64, error)) (float64, error) {
+func locate(a, b float64, excess func(t float64) (float64, error)) (float64, error) {
 	least := 4 * 0x1p-52 * max(math.Abs(a), math.Abs(b))
 	below, above := math.NaN(), math.NaN() // of the values at a and b
 	at, up := b, false                     // the last time, and whether the value there was positive
