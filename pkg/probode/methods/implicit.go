@@ -68,7 +68,7 @@ type implicit struct {
 	eq      equations
 
 	full    *fullNewton // for steps in which one Jacobian for all stages fails
-	crosses bool        // steps may cross a jump of f: see undamped
+	crosses bool        // steps may cross a jump of f: see cross
 	tangent *tangent    // for the derivative of a step
 	reverse *reverseStages
 }
@@ -113,18 +113,18 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	}
 	clear(s.z)
 	s.eq = equations{x, theta, s.p.Autonomous}
-	err := s.iterate(s.z, &s.eq)
-	if err != nil && s.crosses {
-		err = s.undamped(t, h, x, theta)
-	}
-	if err != nil {
+	if err := s.iterate(s.z, &s.eq); err != nil {
 		if s.full == nil {
-			if s.full = newFullNewton(s); s.full == nil {
-				return err
-			}
+			s.full = newFullNewton(s)
 		}
-		clear(s.z)
-		if err := s.full.iterate(s, s.z); err != nil {
+		if s.full != nil {
+			clear(s.z)
+			err = s.full.iterate(s, s.z)
+		}
+		if err != nil && s.crosses {
+			err = s.cross(t, h, x, theta)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -340,76 +340,67 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
+// undamped makes at most the given number of undamped updates of z, and reports whether
+// they converge. Updates of at most the size noise, relative to the largest component, also
+// count as converged if they no longer shrink. The updates use the factors of full, or
+// those of s if full is nil.
+func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewton) bool {
+	const done = 1e-16 // as in iterate
+	before := 0.       // size of the previous update
+	for range most {
+		s.eq.residual(s, s.r, z)
+		if full != nil {
+			full.solve(s, s.v, s.r)
+		} else {
+			s.solve(s.v, s.r)
+		}
+		size, largest := s.norms(s.v, z, s.eq.x)
+		for k, v := range s.v {
+			z[k] += v
+		}
+		switch rate := size / before; {
+		case size-size != 0:
+			return false
+		case size <= done, rate < 1 && size*rate <= done*(1-rate), rate > 0.5 && largest <= noise:
+			return true
+		}
+		before = size
+	}
+	return false
+}
+
 // settle makes a few undamped updates of z, of which s.u is the first, and keeps them only
 // if they converge. Newton's method calls it before it takes an update for a rounding
 // error: if f jumps so close by that a correct update is as small as a rounding error, z
-// must move, because time does. Rounding errors do not converge. The updates use the
-// factors of full, or those of s if full is nil.
+// must move, because time does. Rounding errors do not converge.
 func (s *implicit) settle(z []float64, sys system, full *fullNewton) {
-	const (
-		most = 6
-		done = 1e-16 // as in iterate
-	)
 	if sys != system(&s.eq) {
 		return // the equations for derivatives are linear
 	}
 	for k, v := range s.u {
 		s.y[k] = z[k] + v
 	}
-	before := 0.
-	for range most {
-		s.eq.residual(s, s.r, s.y)
-		if full != nil {
-			full.solve(s, s.v, s.r)
-		} else {
-			s.solve(s.v, s.r)
-		}
-		size, _ := s.norms(s.v, s.y, s.eq.x)
-		for k, v := range s.v {
-			s.y[k] += v
-		}
-		if rate := size / before; size <= done || rate < 1 && size*rate <= done*(1-rate) {
-			copy(z, s.y)
-			return
-		}
-		before = size
+	if s.undamped(s.y, 6, 0, full) {
+		copy(z, s.y)
 	}
 }
 
-// undamped solves the equations of the stages of a step from x, beginning at z = 0, and
+// cross solves the equations of the stages of a step from x, beginning at z = 0, and
 // accepts updates that grow. If f jumps where a component passes a value, the equations
 // have a solution beyond the jump, but the update grows when a stage passes it, so no
 // damped iteration gets there. The error of such a step is as large as h times the jump.
 // Only a method whose error estimate shows this may take it. Step doubling does not: if f
 // jumps in the middle of a step, the step and its two halves make the same error.
-func (s *implicit) undamped(t, h float64, x, theta []float64) error {
-	const (
-		most  = 20
-		done  = 1e-16 // as in iterate
-		noise = 1e-12
-	)
+func (s *implicit) cross(t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {
 		return probode.ErrSingular
 	}
 	clear(s.z)
-	before := 0. // size of the previous update
-	for range most {
-		s.eq.residual(s, s.r, s.z)
-		s.solve(s.u, s.r)
-		size, largest := s.norms(s.u, s.z, x)
-		for k, v := range s.u {
-			s.z[k] += v
-		}
-		switch rate := size / before; {
-		case size-size != 0:
-			return probode.ErrNewton
-		case size <= done, rate < 1 && size*rate <= done*(1-rate), rate > 0.5 && largest <= noise:
-			return nil
-		}
-		before = size
+	if !s.undamped(s.z, 20, 1e-12, nil) {
+		return probode.ErrNewton
 	}
-	return probode.ErrNewton
+	return nil
 }
 
 // The method norms() returns the largest element of the update u in two units. The first
