@@ -117,8 +117,8 @@ type Runner interface {
 	Runs() bool
 }
 
-// A Recaller is a Stepper that can compute the values it stores from the states of a
-// path, as multistep methods can, without repeating the steps. Solver.Stepper uses it.
+// A Recaller is a Stepper, such as that of a multistep method, that can compute its stored
+// values from the states of a path without repeating the steps. Solver.Stepper uses it.
 type Recaller interface {
 	Stepper
 	// Recall sets the stored values to what they would be before step i of the path z.

@@ -165,7 +165,7 @@ step:
 }
 
 // reverse1 is an unrolled reverseOnce for a step that is linearised at the current
-// state x. If Γ has no accurate inverse, the result is false, and no gradient is changed.
+// state x. If Γ is numerically singular, the result is false, and no gradient is changed.
 func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.t1, a.inv
 	*jac = [1 * 1]float64{}
@@ -402,7 +402,7 @@ step:
 }
 
 // reverse2 is an unrolled reverseOnce for a step that is linearised at the current
-// state x. If Γ has no accurate inverse, the result is false, and no gradient is changed.
+// state x. If Γ is numerically singular, the result is false, and no gradient is changed.
 func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.t1, a.inv
 	*jac = [2 * 2]float64{}
@@ -623,7 +623,7 @@ step:
 }
 
 // reverse3 is an unrolled reverseOnce for a step that is linearised at the current
-// state x. If Γ has no accurate inverse, the result is false, and no gradient is changed.
+// state x. If Γ is numerically singular, the result is false, and no gradient is changed.
 func (a *moulton) reverse3(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.t1, a.inv
 	*jac = [3 * 3]float64{}

@@ -318,7 +318,7 @@ func (e *Density) fail(p *probode.PanicError, where string) {
 func (r *Part) describe(theta []float64) string {
 	d := r.x.Problem.Dim()
 	n := min(r.row0, len(r.x.Data.T)-1)
-	return fmt.Sprintf("Observe, a likelihood or a prior, at t = %g, x = %.4g, theta = %.4g", r.x.Data.T[n], r.state[n*d:(n+1)*d], theta)
+	return fmt.Sprintf("in Observe, in a likelihood or in a prior, at t = %g, x = %.4g, theta = %.4g", r.x.Data.T[n], r.state[n*d:(n+1)*d], theta)
 }
 
 // Err returns an error that says which function of the model panicked, and where. It is

@@ -165,9 +165,9 @@ func (c *division) sideLevel(k int, upper bool) float64 {
 	return level
 }
 
-// markRoot marks a root, and points around it along the axes of N(root, (AᵀA)⁻¹), with
-// A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the root the distribution is close to this normal
-// distribution.
+// markRoot marks a root and several points around it. These lie on the principal axes of
+// the covariance of N(root, (AᵀA)⁻¹), with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the root the
+// distribution is close to this normal distribution.
 func (c *division) markRoot(zeta [2]float64, z []float64) {
 	s, d := c.s, c.s.d
 	f, unit := make([]float64, d), make([]float64, d)

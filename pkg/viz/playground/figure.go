@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Figure has controls, and computes charts and sentences from their values. The
+// A Figure has controls, and produces charts and explanations from their values. The
 // computation starts again whenever a button is pressed, or a control is changed on which
 // the computation depends.
 type Figure struct {

@@ -96,8 +96,8 @@ func pkMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// boluses returns the model y′ = input − k y with y(0) = 5, observed with Gaussian errors
-// of sd 0.1; the true k is 0.5. The input gives one dose of 12 at t = 1 and another at t
+// The function boluses() returns the model y′ = input − k y with y(0) = 5, observed with
+// Gaussian errors of sd 0.1; the true k is 0.5. The input gives one dose of 12 at t = 1 and another at t
 // = 2. Each dose enters at a constant rate over 0.002 units of time. The jumps of the
 // input are declared as events, because a solver could step over a dose.
 func boluses(data *bayes.Data) *bayes.Posterior {

@@ -20,7 +20,7 @@ type EnoughSettings struct {
 	// deviations of the Gaussian approximation at the mode; zero means 0.1.
 	Threshold float64
 
-	// If Strict is true, D must also be below the threshold, as the shifts must.
+	// The shifts must always be below the threshold. If Strict is true, D must be, too.
 	Strict bool
 
 	// Number is the number of draws from the Gaussian approximations at the modes of the

@@ -15,7 +15,7 @@ import (
 // basin is small, but the density along a coordinate line through the first mode usually
 // has a maximum near the second mode.
 
-// The variable scanned holds probabilities; the density is evaluated at the corresponding
+// The elements of `scanned` are probabilities; the density is evaluated at the corresponding
 // quantiles of the prior. Most of these probabilities are near the middle, which suits
 // uniform priors. The first and the last are far out in the tails, which suits priors
 // with long tails.

@@ -313,6 +313,11 @@ func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes,
 	if best.U == nil {
 		return nil, "no mode was found", nil
 	}
+	for i := range p.Experiments {
+		if p.Experiments[i].Problem.Hybrid != nil {
+			return nil, "its right-hand side jumps at times that depend on the parameters, so no fixed grid fits all of them", nil
+		}
+	}
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
 		return nil, "", err
@@ -324,11 +329,6 @@ func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes,
 	stable, err := newRuler(ctx, e, far, 0)
 	if err != nil {
 		return nil, "", err
-	}
-	for i := range p.Experiments {
-		if p.Experiments[i].Problem.Hybrid != nil {
-			return nil, "its right-hand side jumps at times that depend on the parameters, so no fixed grid fits all of them", nil
-		}
 	}
 	var least *bayes.Posterior
 	words, cheapest := "", math.Inf(1)

@@ -103,6 +103,38 @@ func TestChooseNUTS(t *testing.T) {
 	}
 }
 
+// drawn returns 1000 draws in each of four chains by the sampler that Choose recommends, and
+// checks the beginning of the reason.
+func drawn(t *testing.T, p *bayes.Posterior, why string) *mcmc.Chains {
+	t.Helper()
+	s := mcmc.Settings{Chains: 4, Draws: 1000, Seed: 1}
+	plan, err := sample.Choose(context.Background(), p, nil, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(plan.Why, why) {
+		t.Errorf("the reason is %q", plan.Why)
+	}
+	s.Start = plan.Start
+	chains, err := sample.Run(context.Background(), plan.Posterior, plan.Sampler, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chains
+}
+
+// share replaces each draw by 1 if it is in a set, and by 0 otherwise.
+func share(draws [][]float64, in func(x float64) bool) [][]float64 {
+	for _, x := range draws {
+		for i, v := range x {
+			if x[i] = 0; in(v) {
+				x[i] = 1
+			}
+		}
+	}
+	return draws
+}
+
 // After a few half-lives nothing is left, however large k is, so large values of k are only
 // three standard deviations of the data away, and the half-Cauchy prior falls slowly. Draws
 // from a t distribution around the mode still look as if the posterior were nearly Gaussian,
@@ -113,19 +145,7 @@ func TestChooseHeavyTail(t *testing.T) {
 	p.Params[0].Prior = bayes.Truncated{Of: distuv.StudentsT{Mu: 0, Sigma: 2, Nu: 1}, Min: 0, Max: math.Inf(1)}
 	p.Experiments[0].Data.Y = [][]float64{{0.15}, {0.02}}
 	p.Experiments[0].Errors = []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}
-	s := mcmc.Settings{Chains: 4, Draws: 1000, Seed: 1}
-	plan, err := sample.Choose(context.Background(), p, nil, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(plan.Why, "tempering, because the tails of k1 are much heavier than those of a Gaussian distribution") {
-		t.Errorf("the reason is %q", plan.Why)
-	}
-	s.Start = plan.Start
-	chains, err := sample.Run(context.Background(), plan.Posterior, plan.Sampler, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chains := drawn(t, p, "tempering, because the tails of k1 are much heavier than those of a Gaussian distribution")
 	var sum, far float64
 	for u := -6.; u < 16; u += 0.001 { // u = log k
 		k := math.Exp(u)
@@ -135,14 +155,7 @@ func TestChooseHeavyTail(t *testing.T) {
 			far += w
 		}
 	}
-	beyond := chains.Parameter(0)
-	for _, x := range beyond {
-		for i, k := range x {
-			if x[i] = 0; k > 8 {
-				x[i] = 1
-			}
-		}
-	}
+	beyond := share(chains.Parameter(0), func(k float64) bool { return k > 8 })
 	mean, se := stat.Mean(slices.Concat(beyond...), nil), diag.MCSEMean(beyond)
 	if z := (mean - far/sum) / se; !(math.Abs(z) < 4) {
 		t.Errorf("the share of k1 above 8 is %.4f, want %.4f: %.1f standard errors", mean, far/sum, z)
@@ -167,19 +180,7 @@ func TestChooseTempering(t *testing.T) {
 		Observe: func(dst []float64, _ float64, _, th []float64) { dst[0], dst[1] = value(th[0]), th[1] },
 		Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}, bayes.Gaussian{Sigma: bayes.Known(0.5)}},
 	}}
-	s := mcmc.Settings{Chains: 4, Draws: 1000, Seed: 1}
-	plan, err := sample.Choose(context.Background(), p, nil, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(plan.Why, "tempering, because draws from the prior show that regions far from the modes found hold about 0.") {
-		t.Errorf("the reason is %q", plan.Why)
-	}
-	s.Start = plan.Start
-	chains, err := sample.Run(context.Background(), plan.Posterior, plan.Sampler, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chains := drawn(t, p, "tempering, because draws from the prior show that regions far from the modes found hold about 0.")
 	var sum, plateau float64
 	for a := -10.; a < 10; a += 1e-4 {
 		w := math.Exp(-value(a) * value(a) / 2)
@@ -187,20 +188,11 @@ func TestChooseTempering(t *testing.T) {
 			plateau += w
 		}
 	}
-	share := make([][]float64, len(chains.Draws))
-	for c, draws := range chains.Draws {
-		for _, x := range draws {
-			on := 0.
-			if math.Abs(x[0]) > 0.5 {
-				on = 1
-			}
-			share[c] = append(share[c], on)
-		}
-	}
+	far := share(chains.Parameter(0), func(a float64) bool { return math.Abs(a) > 0.5 })
 	for what, v := range map[string]struct {
 		x    [][]float64
 		want float64
-	}{"the share of the plateau": {share, plateau / sum}, "the mean of b": {chains.Parameter(1), 0.85}} {
+	}{"the share of the plateau": {far, plateau / sum}, "the mean of b": {chains.Parameter(1), 0.85}} {
 		mean, se := stat.Mean(slices.Concat(v.x...), nil), diag.MCSEMean(v.x)
 		if z := (mean - v.want) / se; !(math.Abs(z) < 4) || !(se < 0.05) {
 			t.Errorf("%s is %.4f ± %.4f, want %.4f", what, mean, se, v.want)

@@ -129,8 +129,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		}
 	})
 	if err != nil {
-		// The stays are sorted by the index of their first draw. So all draws with a
-		// smaller index than the first stay without a solution have weights.
+		// The elements of stays, the runs of equal draws, are sorted by the index of their
+		// first draw. So all draws before the first run without a solution have weights.
 		n := stays[done].from
 		out.Draws = slices.Clone(out.Draws)
 		for c := range out.Draws {

@@ -8,8 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// A Datum is an expected value on which the distribution of an observation depends. It is
-// either the expected value of the observation itself, or the expected value of another
+// A Datum describes one expected value on which the distribution of an observation
+// depends. It is either the expected value of the observation itself, or the expected value of another
 // column, which the likelihood uses as a parameter, such as a standard deviation. A
 // missing observation has no Datum.
 type Datum struct {

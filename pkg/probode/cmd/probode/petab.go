@@ -19,8 +19,8 @@ import (
 )
 
 const petabHelp = `Tries PEtab problems. The table shows which problems load, with the log-likelihood at
-the nominal parameters (including all constants, without priors) and the time that it took to compute,
-and which problems are refused, and why.
+the nominal parameters (including all constants, without priors) and the time of the
+computation, and which problems are refused, and why.
 
   probode petab Benchmark-Models
   probode petab Boehm_JProteomeRes2014 Fiedler_BMCSystBiol2016

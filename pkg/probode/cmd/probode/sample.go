@@ -60,10 +60,10 @@ and later see probode merge -help):
 Without -scheme the draws come from the posterior computed with an accurate solver. The
 command looks for the modes of the posterior, takes the cheapest solver whose error at
 the modes is at most 0.01 posterior standard deviations, and chooses between NUTS, split
-HMC, parallel tempering and random walks (deterministic). One line of
-the output says what was chosen, and why. If the solver is not accurate at points away
-from the modes where the posterior is not negligible, the command replaces it. At the end
-the command compares the solver with an accurate one at some of the draws.
+HMC, parallel tempering and random walks (deterministic). One line of the output says
+what was chosen, and why. If the solver is not accurate at points away from the modes
+where the posterior is not negligible, the command replaces it. At the end the command
+compares the solver with an accurate one at some of the draws.
 
 With -scheme nothing is chosen, and -method and -step give the solver. With
 -method or -step alone, an accurate solver checks each move that this solver accepts

@@ -23,10 +23,10 @@ import (
 
 const sbcHelp = `Simulation-based calibration: does a scheme draw from the right posterior? The command
 draws parameters from their priors and data from the model, and ranks the parameters
-among the draws of the scheme for these data. If the scheme is right, all
-ranks are equally likely. The model is logistic growth with an unknown rate, initial
-value and size of errors. Its step is so coarse that the error of the solver is as large
-as the errors in the data.
+among the draws of the scheme for these data. If the scheme is right, all ranks are
+equally likely. The model is logistic growth with an unknown rate, initial value and size
+of errors. Its step is so coarse that the error of the solver is as large as the errors
+in the data.
 
   probode sbc -scheme pcn -sets 1000 -out sbc.html
   probode sbc -scheme all -sets 200

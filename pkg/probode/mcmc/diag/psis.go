@@ -28,8 +28,8 @@ import (
 // The fit shrinks k̂ a little towards ½.
 //
 // The slice logw holds the logarithms of the raw weights up to a constant. An element of
-// −Inf or NaN stands for a weight of zero. The smoothed log weights are in the order of
-// logw, and the smoothed weights sum to one. If M < 5, or if the tail contains 1 to 4
+// −Inf or NaN stands for a weight of zero. The smoothed log weights are in the same
+// order as logw, and the smoothed weights sum to one. If M < 5, or if the tail contains 1 to 4
 // weights, nothing is smoothed and k̂ is +Inf. If M ≥ 5 and the tail is empty, the
 // largest weights are equal and k̂ is −Inf. If all weights are zero, or if any weight is
 // infinite, the smoothed weights and k̂ are NaN.

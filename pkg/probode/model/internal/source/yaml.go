@@ -12,9 +12,9 @@ import (
 )
 
 // A Node is a value in a YAML file, with its line number. Aliases are replaced by the
-// values that they stand for. A scalar is kept as text. The code that reads a field
-// decides whether a text such as y, no or 1e5 is a word or a number; the YAML decoder
-// does not.
+// values that they stand for. A scalar is kept as text. Whether a scalar such as y, no or
+// 1e5 is a string or a number is decided by the code that reads the field, not by the YAML
+// decoder.
 type Node struct {
 	File *File
 	Line int
