@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// The constant coarsest is the largest allowed relative tolerance for the error of a
-	// step.
-	coarsest = 1e-4
 	// The constant looser is the tolerance of the looser integration divided by the
 	// tolerance of the accurate one. With this ratio, the error of the looser integration
 	// is much larger than the error of the accurate one, and is therefore nearly equal to
@@ -23,8 +20,6 @@ const (
 	// The constant looserStiff replaces looser for implicit steps, whose errors depend
 	// less on the tolerance.
 	looserStiff = 64.0
-	// The constant loosest is the largest relative tolerance of the looser integration.
-	loosest = 1e-3
 	// The constant doubt is the claimed error divided by the difference between the two
 	// integrations.
 	doubt = 10.0
@@ -270,33 +265,6 @@ func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int)
 		}
 	}
 	return worst, at
-}
-
-// The method permitted() returns the error that the tolerances permit in component k if
-// its size is x.
-func (s *Settings) permitted(k int, x float64) float64 {
-	e := s.Relative * x
-	switch len(s.Absolute) {
-	case 0:
-	case 1:
-		e += s.Absolute[0]
-	default:
-		e += s.Absolute[k]
-	}
-	return e
-}
-
-// The method smallest() returns the size of component k below which the absolute
-// tolerance permits a larger error than the relative tolerance.
-func (s *Settings) smallest(k int) float64 {
-	if s.Absolute == nil {
-		return 0
-	}
-	relative := s.Relative
-	if relative == 0 {
-		relative = loosest
-	}
-	return s.permitted(k, 0) / relative
 }
 
 func scaled(x []float64, c float64) []float64 {

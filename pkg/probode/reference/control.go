@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -18,13 +17,6 @@ const (
 	aim     = 0.65 // error that the next step should have, in units of the tolerance
 	longest = 10   // largest ratio of successive steps
 )
-
-var errStopped = errors.New("stopped")
-
-// A stuckError is the error that steps became too short or too numerous.
-type stuckError string
-
-func (e stuckError) Error() string { return string(e) }
 
 // The method restart() discards the step sizes that were chosen before an event.
 func (e *integration) restart() {
@@ -135,10 +127,6 @@ func (e *integration) seeInput(h float64) {
 		e.rule.natural = first
 	}
 }
-
-// The function ulp() returns the distance between |t| and the next larger floating-point
-// number.
-func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }
 
 // The method divides() reports whether a shortened step is taken in two parts. The error
 // of implicit steps may depend only on their length, so if every step went from one

@@ -5,29 +5,6 @@ package reference
 // by factors in the hundreds.
 var explicitSubsteps = []int{2, 4, 6, 8, 10, 12, 14, 16}
 
-// A rule is an extrapolation method of one family, with the current state of its order
-// and step-size control.
-type rule struct {
-	family  family
-	n       []int     // numbers of substeps of the rows
-	work    []float64 // work for all rows up to row j, in calls of f
-	k       int       // the row that is expected to converge
-	natural float64   // the step that accuracy permits; 0 if it is not known
-	renew   float64   // the time up to which natural was measured
-	best    []float64 // the best step for row j
-	cost    []float64 // work divided by the step
-
-	linear // for the implicit rule
-}
-
-func newRule(f family, n []int, run int) *rule {
-	// The more accurate integration omits the first row, so that it differs from the
-	// looser integration even if output times determine the steps of both.
-	n = n[run:]
-	return &rule{family: f, n: n, k: (len(n) - 1) / 2,
-		work: make([]float64, len(n)), best: make([]float64, len(n)), cost: make([]float64, len(n))}
-}
-
 func (e *integration) newExplicit(run int) *rule {
 	r := newRule(explicit, explicitSubsteps, run)
 	sum := 1.0

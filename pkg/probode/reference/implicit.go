@@ -12,15 +12,6 @@ import (
 // which keeps the weights of the extrapolation small (Bader & Deuflhard 1983).
 var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
 
-// The type linear holds the workspace of the linearly implicit rule.
-type linear struct {
-	fj    *probode.Linearizer
-	jac   *probode.Matrix
-	lu    *probode.LU
-	ft    []float64 // ∂f/∂t, if f depends on t
-	delta []float64
-}
-
 // newImplicit returns the implicit rule, or nil if its matrices do not fit in memory.
 func (e *integration) newImplicit(run int) *rule {
 	d := e.p.Dim()

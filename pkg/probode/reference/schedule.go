@@ -3,10 +3,11 @@ package reference
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
 	"sort"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -19,13 +20,6 @@ type schedule struct {
 	events []occurrence
 	index  []int // grid points whose states are compared, in order
 	asked  []int // the elements of index whose states were requested
-}
-
-// An occurrence is an event with its time for a given θ.
-type occurrence struct {
-	event  *probode.Event
-	time   float64
-	inside bool // its time lies in the span; the grid has a place for it even if not
 }
 
 // newSchedule returns the schedule for the grid g, which was made for θ. The states are
@@ -51,6 +45,41 @@ func newSchedule(p *probode.Problem, theta []float64, g *probode.Grid, index []i
 	}
 	sort.SliceStable(c.events, func(a, b int) bool { return c.events[a].time < c.events[b].time })
 	return c
+}
+
+// newIntegration sets up one of the two integrations: the looser one if run is 0, or the
+// more accurate one if run is 1.
+func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop) *integration {
+	d := p.Dim()
+	e := &integration{problem: p, triggers: watchTriggers(p), theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
+	for _, v := range []*[]float64{&e.x, &e.low, &e.peak, &e.left, &e.f0, &e.before, &e.prev, &e.f, &e.at, &e.endX, &e.endF, &e.badX} {
+		*v = make([]float64, d)
+	}
+	for k := range e.left {
+		e.left[k] = math.Inf(-1)
+	}
+	e.p = e.watch()
+	e.rule = e.newExplicit(run)
+	e.rules[explicit] = e.rule
+	for range e.rule.n {
+		e.tab = append(e.tab, make([]float64, d))
+		e.smooth = append(e.smooth, make([]float64, d))
+	}
+	if s.fixed == implicit {
+		e.use(implicit)
+	}
+	return e
+}
+
+// The method run() integrates over the points of the schedule c. If a function of the
+// problem panics, run() returns the panic as an error.
+func (e *integration) run(c *schedule, out []float64) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("at t = %.6g, x = %s, theta = %.4g: %w", e.t, short(e.x), e.theta, &probode.PanicError{Value: v, Stack: debug.Stack()})
+		}
+	}()
+	return e.follow(c, out)
 }
 
 // The method follow() integrates over the points of the schedule c, and stores in the
@@ -106,93 +135,4 @@ func (e *integration) begin(c *schedule, passed int, end float64) {
 		e.to = math.Nextafter(c.events[passed].time, math.Inf(-1))
 	}
 	e.restart()
-}
-
-// The method happen() applies the jump of an event to the state, and then the jumps of
-// events whose triggers become positive as a result.
-func (e *integration) happen(h occurrence) error {
-	if !h.inside || h.event.Jump == nil {
-		return nil
-	}
-	return e.jump("the event "+h.event.Name, h.time, func(x []float64) error {
-		h.event.Jump(x, h.time, e.theta)
-		if e.triggers == nil {
-			return nil
-		}
-		return e.triggers.Happen(trigger.Start, h.time, x, e.theta)
-	})
-}
-
-// The method jump() changes the state by applying the function change() to it.
-func (e *integration) jump(what string, t float64, change func(x []float64) error) error {
-	after := e.at
-	copy(after, e.x)
-	if err := change(after); err != nil {
-		return err
-	}
-	if !vector.Finite(after) {
-		return fmt.Errorf("the state is %.4g after %s at t = %.6g: want finite numbers", after, what, t)
-	}
-	for k, x := range after {
-		if x != e.x[k] { // a component that the event does not change keeps its low digits
-			e.x[k], e.low[k] = x, 0
-		}
-		e.peak[k] = max(e.peak[k], math.Abs(x))
-	}
-	return nil
-}
-
-// watchTriggers returns the events of p that have a Trigger, or nil if there are none.
-func watchTriggers(p *probode.Problem) *trigger.Watch {
-	var list []trigger.Condition
-	for k := range p.Events {
-		if ev := &p.Events[k]; ev.Trigger != nil {
-			name := ev.Name
-			if name == "" {
-				name = fmt.Sprintf("event %d", k+1)
-			}
-			list = append(list, trigger.Condition{Name: name, G: ev.Trigger, Jump: ev.Jump, AtStart: ev.AtStart})
-		}
-	}
-	if list == nil {
-		return nil
-	}
-	return trigger.New(list, p.Span[1]-p.Span[0])
-}
-
-// The method locate() reports whether a trigger becomes positive in a step H that has
-// converged in row j. If a trigger becomes positive, the method takes the step again with
-// the same number of rows and a shorter length, so that the step ends when a trigger
-// first becomes positive, and then applies the jump of the event.
-func (e *integration) locate(H float64, j int) (bool, error) {
-	if e.triggers == nil {
-		return false, nil
-	}
-	after, end, whole := make([]float64, len(e.x)), e.t+(e.tLow+H), H
-	state := func() []float64 {
-		for k, dx := range e.tab[0] {
-			after[k] = e.x[k] + (e.low[k] + dx)
-		}
-		return after
-	}
-	at, ok, err := e.triggers.Find(trigger.Step{A: e.t, B: end, X: e.x, Y: state(), Theta: e.theta, F: e.p.F, To: func(t float64) ([]float64, error) {
-		if H = (t - e.t) - e.tLow; t == end {
-			H = whole
-		}
-		for n := range j + 1 {
-			if !e.row(n, H) {
-				return nil, fmt.Errorf("the value of F is not finite shortly after t = %.6g, where the time of an event is sought", e.t)
-			}
-		}
-		return state(), nil
-	}})
-	if err == nil && !ok {
-		e.triggers.Pass(end, state(), e.theta)
-	}
-	if !ok || err != nil {
-		return false, err
-	}
-	e.advance(H)
-	e.t, e.tLow = at, 0
-	return true, e.jump("an event", at, func(x []float64) error { return e.triggers.Happen(trigger.Crossing, at, x, e.theta) })
 }

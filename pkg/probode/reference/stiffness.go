@@ -13,18 +13,6 @@ import (
 // short, an explicit rule needs less work. After a trial, the family with the larger
 // ratio of step length to work is used.
 
-// The type stiffness holds the data for deciding whether to switch to the other family of
-// steps.
-type stiffness struct {
-	rho   float64 // of the last explicit step
-	hits  int     // grows with recent steps that gave a reason
-	since int     // steps since the last change of family
-	wait  int     // steps before the next trial
-	trial bool    // the current family is on trial
-	rate  float64 // rate of the other family
-	bad   int     // rejected steps since the last accepted one
-}
-
 const (
 	firstWait = 30  // steps; the first ones are short for other reasons
 	lastWait  = 300 // a family that has lost often is rarely tried

@@ -1,0 +1,106 @@
+package reference
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/trigger"
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
+
+// An occurrence is an event with its time for a given θ.
+type occurrence struct {
+	event  *probode.Event
+	time   float64
+	inside bool // its time lies in the span; the grid has a place for it even if not
+}
+
+// watchTriggers returns the events of p that have a Trigger, or nil if there are none.
+func watchTriggers(p *probode.Problem) *trigger.Watch {
+	var list []trigger.Condition
+	for k := range p.Events {
+		if ev := &p.Events[k]; ev.Trigger != nil {
+			name := ev.Name
+			if name == "" {
+				name = fmt.Sprintf("event %d", k+1)
+			}
+			list = append(list, trigger.Condition{Name: name, G: ev.Trigger, Jump: ev.Jump, AtStart: ev.AtStart})
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return trigger.New(list, p.Span[1]-p.Span[0])
+}
+
+// The method happen() applies the jump of an event to the state, and then the jumps of
+// events whose triggers become positive as a result.
+func (e *integration) happen(h occurrence) error {
+	if !h.inside || h.event.Jump == nil {
+		return nil
+	}
+	return e.jump("the event "+h.event.Name, h.time, func(x []float64) error {
+		h.event.Jump(x, h.time, e.theta)
+		if e.triggers == nil {
+			return nil
+		}
+		return e.triggers.Happen(trigger.Start, h.time, x, e.theta)
+	})
+}
+
+// The method jump() changes the state by applying the function change() to it.
+func (e *integration) jump(what string, t float64, change func(x []float64) error) error {
+	after := e.at
+	copy(after, e.x)
+	if err := change(after); err != nil {
+		return err
+	}
+	if !vector.Finite(after) {
+		return fmt.Errorf("the state is %.4g after %s at t = %.6g: want finite numbers", after, what, t)
+	}
+	for k, x := range after {
+		if x != e.x[k] { // a component that the event does not change keeps its low digits
+			e.x[k], e.low[k] = x, 0
+		}
+		e.peak[k] = max(e.peak[k], math.Abs(x))
+	}
+	return nil
+}
+
+// The method locate() reports whether a trigger becomes positive in a step H that has
+// converged in row j. If a trigger becomes positive, the method takes the step again with
+// the same number of rows and a shorter length, so that the step ends when a trigger
+// first becomes positive, and then applies the jump of the event.
+func (e *integration) locate(H float64, j int) (bool, error) {
+	if e.triggers == nil {
+		return false, nil
+	}
+	after, end, whole := make([]float64, len(e.x)), e.t+(e.tLow+H), H
+	state := func() []float64 {
+		for k, dx := range e.tab[0] {
+			after[k] = e.x[k] + (e.low[k] + dx)
+		}
+		return after
+	}
+	at, ok, err := e.triggers.Find(trigger.Step{A: e.t, B: end, X: e.x, Y: state(), Theta: e.theta, F: e.p.F, To: func(t float64) ([]float64, error) {
+		if H = (t - e.t) - e.tLow; t == end {
+			H = whole
+		}
+		for n := range j + 1 {
+			if !e.row(n, H) {
+				return nil, fmt.Errorf("the value of F is not finite shortly after t = %.6g, where the time of an event is sought", e.t)
+			}
+		}
+		return state(), nil
+	}})
+	if err == nil && !ok {
+		e.triggers.Pass(end, state(), e.theta)
+	}
+	if !ok || err != nil {
+		return false, err
+	}
+	e.advance(H)
+	e.t, e.tLow = at, 0
+	return true, e.jump("an event", at, func(x []float64) error { return e.triggers.Happen(trigger.Crossing, at, x, e.theta) })
+}

@@ -1,0 +1,194 @@
+package reference
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/trigger"
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
+
+// A family is one of the two basic rules that can be extrapolated, explicit or implicit.
+type family int
+
+const (
+	either family = iota // chosen during the integration
+	explicit
+	implicit
+)
+
+// An integration is one of the two integrations whose results are compared. An
+// integration stores the state in twice the working precision, as x + low, and all other
+// quantities as increments over a step, which are small compared with x. Therefore even
+// the accumulated rounding errors of many steps are not larger than the rounding errors
+// in the arguments of f.
+type integration struct {
+	problem *probode.Problem // as it was given
+	p       *probode.Problem // the copy of problem that watch returns
+	theta   []float64
+	set     Settings // with the tolerance of this integration
+	second  bool     // integration 1, the accurate one
+
+	// The following fields are used by the functions of p.
+	from, to float64 // t is kept in this interval
+	stop     *progress.Stop
+	evals    int
+
+	t, tLow float64
+	end     float64 // of the segment between events
+	x, low  []float64
+	peak    []float64 // largest |x| so far
+	left    []float64 // the time at which each component left zero (see leaves), or −∞
+	f0      []float64 // f(t, x)
+	fresh   bool      // f0, and the Jacobian for the implicit rule, belong to (t, x)
+	before  []float64 // errors that distance has found for the row before
+	divided bool      // the last step was the first of the two parts of a step
+	nudge   []float64 // factors of the arguments of f; nil for none
+
+	triggers *trigger.Watch // of the events with a Trigger; nil if there are none
+
+	rule         *rule // the rule in use
+	rules        [implicit + 1]*rule
+	stiff        stiffness
+	tab          [][]float64 // the last row of the extrapolation scheme
+	smooth       [][]float64 // the same for the smoothed results of the explicit rule
+	prev, f, at  []float64
+	endX, endF   []float64 // the end of the last row of the explicit rule, and f there
+	badT         float64   // the last time in this step at which f was not finite, or NaN
+	badX         []float64
+	steps        int
+	rejected     int
+	implicitOnes int
+}
+
+// A rule is an extrapolation method of one family, with the current state of its order
+// and step-size control.
+type rule struct {
+	family  family
+	n       []int     // numbers of substeps of the rows
+	work    []float64 // work for all rows up to row j, in calls of f
+	k       int       // the row that is expected to converge
+	natural float64   // the step that accuracy permits; 0 if it is not known
+	renew   float64   // the time up to which natural was measured
+	best    []float64 // the best step for row j
+	cost    []float64 // work divided by the step
+
+	linear // for the implicit rule
+}
+
+func newRule(f family, n []int, run int) *rule {
+	// The more accurate integration omits the first row, so that it differs from the
+	// looser integration even if output times determine the steps of both.
+	n = n[run:]
+	return &rule{family: f, n: n, k: (len(n) - 1) / 2,
+		work: make([]float64, len(n)), best: make([]float64, len(n)), cost: make([]float64, len(n))}
+}
+
+// The type linear holds the workspace of the linearly implicit rule.
+type linear struct {
+	fj    *probode.Linearizer
+	jac   *probode.Matrix
+	lu    *probode.LU
+	ft    []float64 // ∂f/∂t, if f depends on t
+	delta []float64
+}
+
+// The type stiffness holds the data for deciding whether to switch to the other family of
+// steps.
+type stiffness struct {
+	rho   float64 // of the last explicit step
+	hits  int     // grows with recent steps that gave a reason
+	since int     // steps since the last change of family
+	wait  int     // steps before the next trial
+	trial bool    // the current family is on trial
+	rate  float64 // rate of the other family
+	bad   int     // rejected steps since the last accepted one
+}
+
+var errStopped = errors.New("stopped")
+
+// A stuckError is the error that steps became too short or too numerous.
+type stuckError string
+
+func (e stuckError) Error() string { return string(e) }
+
+// The method watch() returns a copy of the problem whose functions keep t inside the
+// segment between events, count calls, and return NaN after the context has ended, so
+// that the step ends as well.
+func (e *integration) watch() *probode.Problem {
+	p := e.problem
+	q := *p
+	q.F = func(dst []float64, t float64, x, theta []float64) {
+		if e.stop.Ended() {
+			dst[0] = math.NaN()
+			return
+		}
+		e.evals++
+		p.F(dst, min(max(t, e.from), e.to), x, theta)
+	}
+	if p.FJ != nil {
+		q.FJ = func(f, jac []float64, t float64, x, theta []float64) {
+			if e.stop.Ended() {
+				f[0] = math.NaN()
+				return
+			}
+			e.evals++
+			p.FJ(f, jac, min(max(t, e.from), e.to), x, theta)
+		}
+	}
+	return &q
+}
+
+// The method eval() sets the argument f to the value f(t + dt, x + dx).
+func (e *integration) eval(f, dx []float64, dt float64) {
+	for k, x := range e.x {
+		e.at[k] = x + (e.low[k] + dx[k])
+	}
+	for k, c := range e.nudge {
+		e.at[k] *= c
+	}
+	e.p.F(f, e.t+(e.tLow+dt), e.at, e.theta)
+	if !vector.Finite(f) && vector.Finite(e.at) {
+		e.badT = e.t + (e.tLow + dt)
+		copy(e.badX, e.at)
+	}
+}
+
+// The constant epsilon is the distance between 1 and the next larger floating-point
+// number.
+const epsilon = 0x1p-52
+
+// The constant shortest is a step length, in units in the last place of t. In steps up to
+// this length, any increment of a component that has been zero is accepted: there is no
+// size with which its error could be compared, and the time of a kink or jump of f is not
+// known more accurately.
+const shortest = 16
+
+// The method leaves() reports whether component k has been zero so far and the length of
+// step H is no more than the given number of units in the last place of t.
+func (e *integration) leaves(k int, H, units float64) bool {
+	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
+}
+
+// twoSum returns the rounded sum of a and b and its rounding error (Knuth).
+func twoSum(a, b float64) (sum, err float64) {
+	sum = a + b
+	v := sum - a
+	return sum, (a - (sum - v)) + (b - v)
+}
+
+// The function short() formats the first elements of x.
+func short(x []float64) string {
+	const most = 8
+	if len(x) > most {
+		return fmt.Sprintf("%.4g… (%d elements)", x[:most], len(x))
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+// The function ulp() returns the distance between |t| and the next larger floating-point
+// number.
+func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }

@@ -1,0 +1,166 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
+)
+
+// Solve solves p at the given times, which must increase and lie in the span; the first
+// may be t₀. Steps end exactly at these times and at the events of p. No step crosses an
+// event, and f is never evaluated at the time of an event. If an event occurs at one of
+// the times, X contains the state before the event, or the state after it if SeenAfter is
+// set.
+//
+// Solve extrapolates the midpoint rule. The error of the basic solutions T_{j,1} over
+// one step H, with nⱼ substeps of h = H/nⱼ, has only even powers of h, so the scheme
+//
+//	T_{j,k+1} = T_{j,k} + (T_{j,k} − T_{j−1,k}) / ((nⱼ/n_{j−k})² − 1)
+//
+// gains two orders with each column. The number of rows, which determines the order, and
+// the step length H are chosen for each step so as to minimise the work. For stiff
+// problems Solve uses a linearly implicit rule, with Problem.FJ or with finite
+// differences of F. To decide which rule is better, it tries both.
+//
+// # What the error estimate means, and what it does not mean
+//
+// Solve integrates twice and returns the result of the integration with Tolerance. The
+// second integration has a tolerance that is sixteen times as large (64 times if the
+// problem is stiff), different numbers nⱼ, and different step lengths. The second
+// integration also moves the arguments of f by one unit in the last place, so that the
+// difference between the results includes the effect of rounding errors. Error is ten
+// times the difference between the two results (thirty times if the problem is stiff).
+// Because a difference may be small by chance, the estimate at a time uses the largest
+// difference over a preceding period that covers at least the last fifth of the time
+// since t₀ and contains at least three of the compared times. Relative to the size of the
+// component, this difference is also taken to be at least 0.3 times the largest relative
+// difference in any other component. Therefore Error is usually far larger than the true
+// error, and it exceeds the true error even for problems that amplify errors. If no digit
+// of X is correct, Error is larger than X itself. At t₀ Error is zero.
+//
+// Error is not a rigorous bound. A solver knows f only at the points at which it has
+// evaluated f. An input that begins and ends between two calls, or a change of f in a
+// region of the state that neither integration has entered, affects neither X nor Error.
+// A pulse in f(t) is found if it begins at t₀ or at an event, or if, with the default
+// MaxStep, its length is at least 1/1000 of the span. For shorter pulses, declare their
+// beginnings as Problem.Events, or set MaxStep to at most eight times the length of the
+// pulses. If f jumps at a time that is not an event, no step is short enough for a tight
+// tolerance, and Solve returns an error instead of guessing on which side the solution
+// continues. Error does not include errors in f itself, such as those due to a formula in
+// which nearly all digits cancel, a wrong value of Autonomous, or a parameter that is not
+// known exactly.
+//
+// Each integration locates the times of events with a Trigger on its own solution, up to
+// rounding errors. Therefore Error includes the effect of errors in these times.
+//
+// If the step length becomes as small as rounding errors in t, if f is not finite or
+// panics, or if too many steps are needed, Solve returns an error with the time at which
+// this happens and, if possible, a suggestion. If ctx ends first, Solve stops at the next
+// call of f, and the error wraps ctx.Err(). If there is an error, the result is nil.
+//
+// Sources: Gragg (1965), SIAM J. Numer. Anal. 2, 384; Bulirsch & Stoer (1966),
+// Numer. Math. 8, 1; Deuflhard (1983), Numer. Math. 41, 399, for the control
+// of order and step, as in Hairer, Nørsett & Wanner, Solving Ordinary
+// Differential Equations I, II.9; Bader & Deuflhard (1983), Numer. Math. 41,
+// 373, for the linearly implicit rule, as in Hairer & Wanner II, IV.9.
+func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings) (*Solution, error) {
+	return solve(ctx, p, s, func(theta []float64) (*schedule, error) {
+		// The last of the requested times may exceed the end of the span by a rounding
+		// error.
+		slack := 1e-12 * (p.Span[1] - p.Span[0])
+		inside := slices.Clone(times)
+		for i, t := range times {
+			if !(t >= p.Span[0] && t <= p.Span[1]+slack) {
+				return nil, fmt.Errorf("times[%d] is %g: want times in the span [%g, %g]", i, t, p.Span[0], p.Span[1])
+			}
+			if i > 0 && !(t > times[i-1]) {
+				return nil, fmt.Errorf("times[%d] is %g and follows %g: want increasing times", i, t, times[i-1])
+			}
+			inside[i] = min(t, p.Span[1])
+		}
+		if err := memory.Check(fmt.Sprintf("a solution of dimension %d at %d time points", p.Dim(), len(times)), max(1, len(times)), p.Dim(), 3); err != nil {
+			return nil, err
+		}
+		watched := inside
+		if len(inside) > 0 {
+			watched = slices.Concat(inside, checkpoints(p.Span[0], inside))
+			slices.Sort(watched)
+		}
+		g, err := probode.NewGrid(p, theta, watched)
+		if err != nil {
+			return nil, err
+		}
+		var index []int // nil if no times are requested
+		if len(watched) > 0 {
+			if index, err = g.Index(watched); err != nil {
+				return nil, err
+			}
+		}
+		c := newSchedule(p, theta, g, index)
+		c.asked = make([]int, len(times))
+		for i, t := range inside {
+			c.asked[i], _ = slices.BinarySearch(watched, t)
+		}
+		return c, nil
+	})
+}
+
+// The function solve() solves p. The function setOut returns the schedule for θ, which
+// lists the grid points and the events.
+func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*schedule, error)) (*Solution, error) {
+	if ctx == nil {
+		return nil, errors.New("reference: the context is nil")
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	fail := func(err error) (*Solution, error) { return nil, fmt.Errorf("%s: reference: %w", title(p), err) }
+	if err := s.complete(p); err != nil {
+		return fail(err)
+	}
+	c, err := setOut(s.Theta)
+	if err != nil {
+		return fail(err)
+	}
+	sol := &Solution{Times: make([]float64, len(c.asked))}
+	for i, w := range c.asked {
+		sol.Times[i] = c.t[c.index[w]]
+	}
+	if s.Global {
+		err = sol.global(ctx, p, c, s)
+	} else {
+		err = sol.twice(ctx, p, c, s)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return sol, nil
+}
+
+// TrueError returns an Indicator that computes the difference between a numerical
+// solution and an accurate solution, both before and after events.
+func TrueError(r Settings) calibrate.Indicator {
+	return func(ctx context.Context, s *probode.Solver, theta []float64) (*calibrate.Errors, error) {
+		r.Theta = theta
+		z := make([]float64, s.PathLen())
+		if err := s.Solve(z, theta, nil); err != nil { // moves the grid to θ
+			return nil, err
+		}
+		ref, err := solve(ctx, s.Problem(), r, func(theta []float64) (*schedule, error) {
+			index, err := s.Grid().Index(nil)
+			return newSchedule(s.Problem(), theta, s.Grid(), index), err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, x := range ref.X {
+			z[i] -= x
+		}
+		return &calibrate.Errors{E: z, Accuracy: ref.Error}, nil
+	}
+}
