@@ -19,16 +19,6 @@ import (
 // variates before the step are a linear function of the resulting variates, and no matrix
 // has to be inverted.
 
-// The type link expresses the normal variates u before a step or an event as u = drift/s
-// + Aᵀ(v, w), where v are the normal variates after the step or event, w are further
-// normal variates, and drift is computed from the residual and, for DALTON, from data.
-// The scale of the errors is s = κ unit^{q+1/2}: the error of z is s Rᵀu.
-type link struct {
-	before, after, rest int       // lengths of u, v and w
-	a                   []float64 // A, by columns
-	drift               []float64
-}
-
 // The method link() writes to l the link of the step that b has just taken.
 func (b *block) link(l *link, before int) {
 	n, w := len(b.z), b.w

@@ -163,12 +163,6 @@ func (b *block) disperse(sigma float64) {
 	}
 }
 
-func scale(x []float64, c float64) {
-	for k := range x {
-		x[k] *= c
-	}
-}
-
 // The method reduce() makes the predicted covariance factor upper triangular. If linked
 // is true, it also rotates the columns that hold the dependence on the normal variates
 // drawn before the step.

@@ -108,3 +108,9 @@ func (e *engine) local() float64 {
 	b := e.blocks[0]
 	return math.Sqrt(square/float64(len(e.fa))) / (b.growth * b.root)
 }
+
+// The function reach() returns the scale on which component c of x is varied for finite
+// differences, or 0 if x is zero.
+func reach(x []float64, c int) float64 {
+	return max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x))
+}

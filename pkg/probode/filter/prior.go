@@ -36,6 +36,12 @@ func rescale(z []float64, w int, ratio float64) {
 	}
 }
 
+func scale(x []float64, c float64) {
+	for k := range x {
+		x[k] *= c
+	}
+}
+
 // wiener returns the factor L of Q = L Lᵀ, row-major, with L[i*(q+1)+n] = 0 for i+n > q.
 // L is computed from the expansion of tᵐ in the orthonormal Legendre polynomials on [0,
 // 1], so no digits are lost although Q is ill-conditioned.

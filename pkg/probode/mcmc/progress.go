@@ -61,46 +61,6 @@ func (s status) String() string {
 	return strings.Join(parts, " · ")
 }
 
-// recordLength is the largest number of draws of each chain from which the R̂ of a
-// status is computed. It is even: see add.
-const recordLength = 1000
-
-// A record holds at most recordLength evenly spaced draws of one chain. A full record
-// drops every other draw and doubles its stride. One goroutine adds draws while another
-// goroutine may read them.
-type record struct {
-	seen int // draws offered
-
-	mu     sync.Mutex
-	stride int       // of the draws held, a power of two
-	n      int       // how many are held
-	draws  []float64 // one after another
-}
-
-// The method wants() reports whether the record will keep the next draw.
-func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
-
-// The method add() passes the next draw to the record, which keeps it only if wants()
-// returns true; otherwise the draw may be nil.
-func (r *record) add(x []float64) {
-	if r.wants() {
-		r.mu.Lock()
-		if r.n == recordLength {
-			d := len(x)
-			r.n /= 2
-			for k := range r.n {
-				copy(r.draws[k*d:(k+1)*d], r.draws[2*k*d:])
-			}
-			r.draws = r.draws[:r.n*d]
-			r.stride *= 2 // seen is a multiple of that too
-		}
-		r.draws = append(r.draws, x...)
-		r.n++
-		r.mu.Unlock()
-	}
-	r.seen++
-}
-
 // A reporter adds up the progress of all chains and passes it to the hook.
 type reporter struct {
 	hook    progress.Hook

@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/internal/progress"
@@ -169,4 +173,99 @@ func collect(chains []*Chain, s *Settings) *Chains {
 		out.Stats = append(out.Stats, c.kernel.Stats().plus(-1, c.burnIn))
 	}
 	return out
+}
+
+// Advance runs the chains until they have completed all iterations of a run with the
+// settings s. Each chain must have been started, or marked as complete by Finished.
+// Advance reports whether all chains were complete before ctx was done or a Sink stopped
+// them. The argument names holds the names of the coordinates, which appear in reports of
+// Progress about R̂. MinESS is ignored. If Progress, a kernel or a Sink panics or calls
+// runtime.Goexit, all chains stop and Advance returns an error.
+func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {
+	until := s.iterations(s.Draws)
+	report := newReporter(s.Progress, names, chains, until)
+	if complete, err = advance(ctx, chains, until, s.Workers, report); err == nil {
+		err = report.last(complete)
+	}
+	return complete, err
+}
+
+// advance runs all chains up to the given number of iterations, and reports whether they
+// completed these before ctx was done.
+//
+// The chains take turns of a few milliseconds, so that the chains of an interrupted run
+// have about the same length even with fewer workers than chains. At the end of its turn
+// a chain calls the method Turn of its Sink; if Turn returns false, all chains stop.
+func advance(ctx context.Context, chains []*Chain, until, workers int, report *reporter) (complete bool, err error) {
+	const short, long = 5 * time.Millisecond, 20 * time.Millisecond
+
+	chains = slices.DeleteFunc(slices.Clone(chains), func(c *Chain) bool { return c.kernel == nil })
+	if len(chains) == 0 {
+		return true, nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	queue := make(chan *Chain, len(chains))
+	for _, c := range chains {
+		if c.Sink == nil {
+			c.draws = slices.Grow(c.draws, (until-c.iteration)/c.settings.Thin*len(c.kernel.Position()))
+		}
+		queue <- c
+	}
+	var under, whole atomic.Int64
+	under.Store(int64(len(chains)))
+	var fault atomic.Pointer[error]
+	var group sync.WaitGroup
+	for range min(workers, len(chains)) {
+		group.Go(func() {
+			returned := false
+			defer func() {
+				if returned {
+					return
+				}
+				end := faultOf(recover())
+				fault.CompareAndSwap(nil, &end)
+				stop()
+				if under.Add(-1) == 0 { // the chain of this goroutine is not in the queue
+					close(queue)
+				}
+			}()
+			slice := 1
+			for c := range queue {
+				begin, from, before := time.Now(), c.iteration, c.kernel.Stats()
+				c.beginTurn()
+				c.advance(ctx.Done(), min(from+slice, until))
+				report.add(c.iteration-from, c.kernel.Stats().plus(-1, before))
+				switch took := time.Since(begin); {
+				case took < short:
+					slice *= 2
+				case took > long:
+					slice = max(1, slice/2)
+				}
+
+				switch {
+				case c.Interrupted():
+					stop()
+				case c.Sink != nil && !c.Sink.Turn(c, c.iteration == until):
+					stop()
+				}
+				if c.iteration < until && ctx.Err() == nil {
+					queue <- c // has room for every chain
+					continue
+				}
+				if c.iteration == until && !c.Interrupted() {
+					whole.Add(1)
+				}
+				if under.Add(-1) == 0 {
+					close(queue)
+				}
+			}
+			returned = true
+		})
+	}
+	group.Wait()
+	if end := fault.Load(); end != nil {
+		return false, *end
+	}
+	return int(whole.Load()) == len(chains), nil
 }

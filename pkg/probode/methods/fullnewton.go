@@ -128,6 +128,35 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	return probode.ErrNewton
 }
 
+// undamped makes at most the given number of undamped updates of z, and reports whether
+// they converge. Updates of at most the size noise, relative to the largest component, also
+// count as converged if they no longer shrink. The updates use the factors of full, or
+// those of s if full is nil.
+func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewton) bool {
+	const done = 1e-16 // as in iterate
+	before := 0.       // size of the previous update
+	for range most {
+		s.eq.residual(s, s.r, z)
+		if full != nil {
+			full.solve(s, s.v, s.r)
+		} else {
+			s.solve(s.v, s.r)
+		}
+		size, largest := s.norms(s.v, z, s.eq.x)
+		for k, v := range s.v {
+			z[k] += v
+		}
+		switch rate := size / before; {
+		case size-size != 0:
+			return false
+		case size <= done, rate < 1 && size*rate <= done*(1-rate), rate > 0.5 && largest <= noise:
+			return true
+		}
+		before = size
+	}
+	return false
+}
+
 // The method tangent() solves the linear equations for the derivatives, with one step of
 // iterative refinement.
 func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
@@ -148,4 +177,20 @@ func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 		}
 	}
 	return nil
+}
+
+// settle makes a few undamped updates of z, of which s.u is the first, and keeps them only
+// if they converge. Newton's method calls it before it takes an update for a rounding
+// error: if f jumps so close by that a correct update is as small as a rounding error, z
+// must move, because time does. Rounding errors do not converge.
+func (s *implicit) settle(z []float64, sys system, full *fullNewton) {
+	if sys != system(&s.eq) {
+		return // the equations for derivatives are linear
+	}
+	for k, v := range s.u {
+		s.y[k] = z[k] + v
+	}
+	if s.undamped(s.y, 6, 0, full) {
+		copy(z, s.y)
+	}
 }

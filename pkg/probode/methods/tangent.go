@@ -5,39 +5,6 @@ import "github.com/probode/probode/pkg/probode"
 // This file implements the derivatives of steps in given directions: see
 // probode.Differentiable.
 
-// A tangent holds the equations for the derivatives of the stages,
-//
-//	dzᵢ = Σⱼ aᵢⱼ (h (gⱼ + Jⱼ dzⱼ) + dh fⱼ),
-//
-// where gⱼ is the part of the derivative of fⱼ that comes from x, θ and t. These
-// equations are linear, and are solved with the factors that were computed for the
-// equations of the stages.
-type tangent struct {
-	at   []*probode.Differentiator // at the stages
-	g, f []float64                 // s×d
-	z    []float64
-	x    []float64 // the derivative of the state
-	h    float64   // the derivative of the step length
-}
-
-func (e *tangent) base() []float64 { return e.x }
-
-func (e *tangent) residual(s *implicit, r, z []float64) {
-	for j, at := range e.at {
-		f := s.stage(e.f, j)
-		copy(f, s.stage(e.g, j))
-		for k, v := range at.F() {
-			f[k] += e.h / s.h * v
-		}
-		at.Jacobian().AddMul(f, 1, s.stage(z, j))
-	}
-	s.collect(r, e.f, z)
-}
-
-func (e *tangent) jacobian(s *implicit, _ []float64) {
-	copy(s.jac.A, e.at[len(e.at)-1].Jacobian().A)
-}
-
 // Differentiate solves for the derivatives of the stages.
 func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *probode.Tangents) error {
 	if s.tangent == nil {

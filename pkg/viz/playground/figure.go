@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -46,31 +45,6 @@ type content interface {
 
 	// The method show() adds the results so far to a View.
 	show(v *View)
-}
-
-// The variable figures holds the kinds of figures by name.
-var figures = map[string]kind{
-	"calibration": {"problem", "fitzhugh-nagumo", "This cannot be computed", nil, newCalibration},
-	"dragons":     {"", "", "This cannot be computed", nil, newDragons},
-	"model":       {"text", lynx, "This is not possible", nil, newModel},
-	"paths": {"problem", "fitzhugh-nagumo", "The solver finds no solution with these settings",
-		[]string{"component", "show", "cut"}, newPaths},
-	"posterior": {"problem", "fitzhugh-nagumo", "There are no draws", []string{"x", "y", "stop", "step"}, newPosterior},
-	"step":      {"problem", "cubic", "The step cannot be shown", nil, newStep},
-}
-
-// Names lists the figures.
-func Names() []string { return slices.Sorted(maps.Keys(figures)) }
-
-// Open returns a new Figure whose controls have their default values.
-func Open(name string) (*Figure, error) {
-	k, ok := figures[name]
-	if !ok {
-		return nil, fmt.Errorf("figure %q: want one of %s", name, strings.Join(Names(), ", "))
-	}
-	f := &Figure{kind: k}
-	f.content = k.make(f)
-	return f, f.Set(nil)
 }
 
 // Controls returns descriptions of the controls. The description of a control may depend
@@ -146,40 +120,3 @@ func (f *Figure) File(name string) ([]byte, error) {
 
 // Close stops the computations of the Figure.
 func (f *Figure) Close() { f.work.stop() }
-
-// A View holds the charts, sentences and files that a Figure shows.
-type View struct {
-	Charts   []Chart            `json:"charts"`
-	Says     []string           `json:"says"`     // the figure in words, also for a screen reader
-	Progress float64            `json:"progress"` // from 0 to 1
-	Done     bool               `json:"done"`     // Advance has nothing left to do
-	Problems []Problem          `json:"problems,omitempty"`
-	Files    []File             `json:"files,omitempty"`
-	Numbers  map[string]float64 `json:"numbers,omitempty"` // unrounded numbers, for tests
-}
-
-// The method say() adds a sentence to the View.
-func (v *View) say(format string, values ...any) {
-	v.Says = append(v.Says, fmt.Sprintf(format, values...))
-}
-
-// The method draw() adds a chart to the View, which may share a row of the page with
-// other charts.
-func (v *View) draw(id, title string, height int, x, y Axis, series ...Series) {
-	v.Charts = append(v.Charts, Chart{ID: id, Title: title, Height: height, X: x, Y: y, Series: series})
-}
-
-// A Problem is a mistake in a text that the reader has entered. Line and Column are
-// counted from 1; 0 means unknown.
-type Problem struct {
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-	Text   string `json:"text"`
-}
-
-// A File is a file that the reader can download.
-type File struct {
-	Name    string `json:"name"`
-	Type    string `json:"type"` // media type
-	content func() []byte
-}

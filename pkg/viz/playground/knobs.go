@@ -1,6 +1,7 @@
 package playground
 
 import (
+	_ "embed"
 	"fmt"
 	"math"
 	"reflect"
@@ -34,6 +35,9 @@ type Option struct {
 
 // The type knobs is a list of controls with their values.
 type knobs []Control
+
+// The constant parameter is the prefix in the names of sliders for parameters.
+const parameter = "p."
 
 // The method fill() sets the values of the controls. A control gets its value in the
 // argument given or, if it has none there, its earlier value in the argument before,

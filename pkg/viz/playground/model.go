@@ -54,9 +54,6 @@ const modelName = "model.yaml"
 
 func newModel(f *Figure) content { return &modelFigure{Figure: f} }
 
-// The constant parameter is the prefix in the names of sliders for parameters.
-const parameter = "p."
-
 // The method controls() uses the same names for the solvers as the command certify.
 func (f *modelFigure) controls(text string) knobs {
 	file := f.file

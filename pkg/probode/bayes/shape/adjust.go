@@ -1,7 +1,6 @@
 package shape
 
 import (
-	"math"
 	"slices"
 )
 
@@ -76,18 +75,4 @@ func (s *Surface) unsolved() (free []int) {
 		}
 	}
 	return free
-}
-
-// The method unmoved() returns the log density at x without a new solve, from the states
-// that the last solve computed.
-func (s *Surface) unmoved(x []float64) float64 {
-	sum := s.place(x)
-	for i := range s.parts {
-		ll, err := s.e.Part(i).Observe(s.theta)
-		if err != nil || math.IsNaN(ll) {
-			return math.Inf(-1)
-		}
-		sum += ll
-	}
-	return sum
 }

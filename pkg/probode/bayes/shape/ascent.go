@@ -52,6 +52,12 @@ type Ascent struct {
 	slopes    *mat.VecDense
 }
 
+// Ascent returns an ascent that begins at x, where the log density is value. The ascent
+// ends at a distance of about 0.03 standard deviations from the mode.
+func (s *Surface) Ascent(x []float64, value float64) Ascent {
+	return Ascent{Point: Point{X: x, Value: value}, Low: s.Low, High: s.High, Unit: s.unit, Tolerance: 5e-4}
+}
+
 // Step takes one step uphill. If a step does not increase the function, a shorter step is
 // tried.
 func (a *Ascent) Step(f Function) {

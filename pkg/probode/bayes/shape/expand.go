@@ -6,8 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/probode/probode/pkg/probode"
 )
 
 // Expand computes the derivatives at p.X. If the steps are chosen anew at every θ, the
@@ -31,18 +29,6 @@ func (s *Surface) Expand(p *Point) bool {
 	}
 	s.locate()
 	return s.differentiate(p.X, true) && s.assemble(p)
-}
-
-// The method locate() stores the states and the locations of the last evaluation, and
-// fills the cells of the data at these locations.
-func (s *Surface) locate() {
-	rng := probode.Stream(0x73636f7265)
-	for i := range s.parts {
-		p, r := &s.parts[i], s.e.Part(i)
-		p.state = append(p.state[:0], s.e.States(i)...)
-		p.base = r.Locations(p.base[:0])
-		r.Score(p.cells, s.Draws, rng)
-	}
 }
 
 // The method differentiate() computes the derivatives of the locations at x, where the

@@ -152,12 +152,6 @@ func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 // Use makes s use the density e from now on; e must be a density of the same posterior.
 func (s *Surface) Use(e *bayes.Density) { s.e = e }
 
-// Ascent returns an ascent that begins at x, where the log density is value. The ascent
-// ends at a distance of about 0.03 standard deviations from the mode.
-func (s *Surface) Ascent(x []float64, value float64) Ascent {
-	return Ascent{Point: Point{X: x, Value: value}, Low: s.Low, High: s.High, Unit: s.unit, Tolerance: 5e-4}
-}
-
 // The method place() sets θ and ξ to their values at x, and returns the log density of
 // the prior.
 func (s *Surface) place(x []float64) float64 {
@@ -194,6 +188,20 @@ func (s *Surface) again(x []float64) float64 {
 		return s.unmoved(x)
 	}
 	return s.Value(x)
+}
+
+// The method unmoved() returns the log density at x without a new solve, from the states
+// that the last solve computed.
+func (s *Surface) unmoved(x []float64) float64 {
+	sum := s.place(x)
+	for i := range s.parts {
+		ll, err := s.e.Part(i).Observe(s.theta)
+		if err != nil || math.IsNaN(ll) {
+			return math.Inf(-1)
+		}
+		sum += ll
+	}
+	return sum
 }
 
 func finite(all ...float64) bool {

@@ -64,6 +64,18 @@ func (s *Surface) along(x []float64) bool {
 	return true
 }
 
+// The method locate() stores the states and the locations of the last evaluation, and
+// fills the cells of the data at these locations.
+func (s *Surface) locate() {
+	rng := probode.Stream(0x73636f7265)
+	for i := range s.parts {
+		p, r := &s.parts[i], s.e.Part(i)
+		p.state = append(p.state[:0], s.e.States(i)...)
+		p.base = r.Locations(p.base[:0])
+		r.Score(p.cells, s.Draws, rng)
+	}
+}
+
 // Smooth returns a density that agrees with e near the point where Expand was last
 // called. If e uses an accurate solver and the derivatives come from Lender, the result
 // is the density with the setup Lender, which costs less to evaluate; otherwise the

@@ -1,0 +1,62 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+)
+
+// String returns the summary as a table, followed by the counts, the notes and the
+// Warnings, if there are any.
+func (c *Chains) String() string {
+	var b strings.Builder
+	summary := c.Summary()
+	b.WriteString(summary.String())
+
+	fmt.Fprintf(&b, "%d chains of %d draws", len(c.Draws), c.length())
+	var sum Stats
+	var rates, latent []float64
+	for _, s := range c.Stats {
+		sum = sum.plus(1, s)
+		rates = append(rates, s.Rate())
+		latent = append(latent, s.Latent.Rate())
+	}
+	if sum.Proposed > 0 {
+		fmt.Fprintf(&b, "; accepted %.2f (%.2f to %.2f)", sum.Rate(), slices.Min(rates), slices.Max(rates))
+		if sum.Latent.Proposed > 0 {
+			fmt.Fprintf(&b, ", of the latent moves %.2f (%.2f to %.2f)", sum.Latent.Rate(), slices.Min(latent), slices.Max(latent))
+		}
+		if failed := sum.Failed + sum.Latent.Failed; failed > 0 {
+			fmt.Fprintf(&b, "; failed %d of %d evaluations", failed, sum.Proposed+sum.Latent.Proposed)
+		}
+	}
+	b.WriteByte('\n')
+	if h, ok := c.hamiltonian(); ok {
+		fmt.Fprintf(&b, "%v\n", h)
+	}
+	if c.LogWeights != nil {
+		if w := c.weights(summary); w.trusted() {
+			fmt.Fprintf(&b, "weighted draws, %v\n", w) // otherwise there is a warning below
+		}
+	}
+	for _, n := range c.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	for _, w := range c.warnings(summary) {
+		fmt.Fprintf(&b, "caution: %s\n", w)
+	}
+	return b.String()
+}
+
+// minBulkESS returns the smallest bulk ESS of any parameter. The result is NaN if the
+// bulk ESS of any parameter is NaN.
+func (c *Chains) minBulkESS() float64 {
+	least := math.Inf(1)
+	for i := range c.Names {
+		least = math.Min(least, diag.BulkESS(c.Parameter(i)))
+	}
+	return least
+}
