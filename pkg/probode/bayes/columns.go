@@ -59,13 +59,6 @@ func (l *columnErrors) scratch() []float64 {
 	return l.zeros
 }
 
-func (x *Experiment) errors(column int) Likelihood {
-	if len(x.Errors) == 1 {
-		return x.Errors[0]
-	}
-	return x.Errors[column]
-}
-
 // columnOf returns the column of x whose expected value the likelihood uses as v. It
 // returns −1 if v is a known number or a parameter.
 func (p *Posterior) columnOf(x *Experiment, v Value) int {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
-	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -69,137 +68,10 @@ type Part struct {
 	release func()
 }
 
-// NewDensity returns the density of p. It checks p, creates the grids, and measures local
-// errors if the Scaling requires them.
-func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
-	if ctx == nil {
-		return nil, errors.New("bayes: the context is nil")
-	}
-	if p == nil {
-		return nil, errors.New("bayes: the Posterior is nil")
-	}
-	if err := p.validate(); err != nil {
-		return nil, err
-	}
-	e := &Density{p: p, alpha: -1, solveState: &solveState{ctx: context.Background()}}
-	if p.AlphaParam != "" {
-		e.alpha = p.index(p.AlphaParam)
-	}
-	for k := range p.Params {
-		t, err := p.Params[k].transform()
-		if err != nil {
-			return nil, err
-		}
-		e.transforms = append(e.transforms, t)
-	}
-	values := 0
-	for i := range p.Experiments {
-		r, err := e.newPart(ctx, i)
-		if err != nil {
-			return nil, fmt.Errorf("bayes: %s: %w", p.Experiments[i].title(i), err)
-		}
-		e.parts = append(e.parts, r)
-		e.noise += r.noise
-		values += len(r.x.Data.T) * r.x.Data.columns()
-	}
-	e.setFit(make([]float64, values))
-	e.setTerms()
-	if err := e.checkObserve(); err != nil {
-		return nil, err
-	}
-	return e, nil
-}
-
-func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
-	p, x := e.p, &e.p.Experiments[number]
-	problem := x.Problem
-	if err := problem.Validate(); err != nil {
-		return nil, err
-	}
-	path, err := p.Bind(ctx, problem, p.at(x), x.Data.T)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := path.(probode.Gridded); p.AlphaParam != "" && path.NoiseLen() > 0 && !ok {
-		return nil, fmt.Errorf("α is the parameter %q, but the noise of %v has a scale that cannot be changed: want a known Alpha", p.AlphaParam, p.Setup)
-	}
-	d, columns := problem.Dim(), x.Data.columns()
-	r := &Part{e: e, number: number, x: x, differ: newDiffer(columns), noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}
-	r.on(path)
-	for k := range problem.Theta {
-		r.param = append(r.param, p.index(x.param(k)))
-	}
-	if x.Observe == nil {
-		if r.pick, err = x.pick(); err != nil {
-			return nil, err
-		}
-	}
-	for k := range columns {
-		l := columnErrors{Likelihood: x.errors(k)}
-		if _, described := description(l.Likelihood); described { // use its own description, not that of an embedded likelihood
-			l.exact, _ = l.Likelihood.(SlopedLikelihood)
-		}
-		for _, v := range l.Own() {
-			i := -1
-			if v.Name != "" {
-				i = p.index(v.Name)
-			}
-			l.param = append(l.param, i)
-			l.column = append(l.column, p.columnOf(x, v))
-			l.own = append(l.own, v.Value)
-		}
-		r.errors = append(r.errors, l)
-	}
-	return r, nil
-}
-
-// The method at() returns the θ at which the steps for the problem of x are chosen if the
-// mesh is Frozen.
-func (p *Posterior) at(x *Experiment) []float64 {
-	theta := slices.Clone(x.Problem.Theta)
-	for k := range theta {
-		if i := p.index(x.param(k)); i >= 0 && p.GridAt != nil {
-			theta[k] = p.GridAt[i]
-		}
-	}
-	return theta
-}
-
 // The method on() sets the path that r uses in all later evaluations.
 func (r *Part) on(path probode.Path) {
 	r.path = path
 	r.grid, _ = path.(probode.Gridded)
-}
-
-// Clone returns a density of the same posterior for another goroutine, with the same
-// grids and the same local errors. Its count of steps begins at zero, and it is not bound
-// to a context.
-func (e *Density) Clone() *Density {
-	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, solveState: &solveState{ctx: context.Background(), fault: e.fault}}
-	for _, r := range e.parts {
-		c.parts = append(c.parts, r.clone(c))
-	}
-	c.setFit(make([]float64, len(e.fit)))
-	c.terms = make([]float64, len(e.terms))
-	for _, d := range e.others {
-		other := d.Clone()
-		other.solveState = c.solveState
-		c.others = append(c.others, other)
-	}
-	return c
-}
-
-func (r *Part) clone(e *Density) *Part {
-	c := *r
-	c.e, c.done, c.release = e, nil, nil
-	c.on(r.path.Clone())
-	c.held, c.row0, c.back, c.differ = nil, 0, nil, newDiffer(len(r.errors))
-	c.state, c.theta = make([]float64, len(r.state)), slices.Clone(r.theta)
-	c.errors = slices.Clone(r.errors)
-	for k := range c.errors {
-		c.errors[k].own, c.errors[k].zeros, c.errors[k].score = slices.Clone(c.errors[k].own), nil, nil
-	}
-	return &c
 }
 
 // setFit sets the slice in which the expected values of the data are stored.
@@ -344,26 +216,6 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 // context ended.
 func (e *Density) Interrupted() bool { return e.broken }
 
-// With returns the density of the same posterior with a different Setup (see
-// Posterior.SolvedBy). The new density counts its steps together with those of e, and the
-// same context stops its solves. It is created only once, and Clone copies it together
-// with e.
-func (e *Density) With(s probode.Setup) (*Density, error) {
-	p := e.p.SolvedBy(s)
-	for _, d := range e.others {
-		if d.p.Setup.Equal(p.Setup) {
-			return d, nil
-		}
-	}
-	d, err := NewDensity(e.ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	d.solveState = e.solveState
-	e.others = append(e.others, d)
-	return d, nil
-}
-
 // Posterior returns the posterior whose density e computes.
 func (e *Density) Posterior() *Posterior { return e.p }
 
@@ -417,34 +269,6 @@ func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	ll, err := e.LogLikelihood(e.theta, xi)
 	return lp + ll, err
 }
-
-// Quantities returns the names of the quantities that Generate writes.
-func (e *Density) Quantities() []string {
-	names := []string{"lp__"}
-	for i := range e.fit {
-		names = append(names, fmt.Sprintf("y_hat.%d", i+1))
-	}
-	for i := range e.terms {
-		names = append(names, fmt.Sprintf("log_lik.%d", i+1))
-	}
-	return names
-}
-
-// Generate writes, for a draw of θ, its log density, the expected values of the data, and
-// the log probability of each value that is not missing. If dst is longer than
-// Quantities, the elements directly after the log density are left for the statistics of
-// a sampler.
-func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
-	dst[0] = logp
-	rest := dst[e.statistics(len(dst)):]
-	copy(rest, expected)
-	e.pointwise(rest[len(expected):], expected, theta)
-}
-
-// The method statistics() returns the index of the first expected value among the n
-// quantities that are stored for a draw. The log density and the statistics of the
-// sampler come before the expected values.
-func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }
 
 // The method solve() computes the states of a part at the observation times, with the
 // noise at the beginning of xi, and returns the remaining elements of xi, which belong to

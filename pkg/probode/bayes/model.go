@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
 )
 
@@ -67,29 +66,6 @@ type Param struct {
 	Natural bool
 }
 
-// A Value is a number on which the model depends: either a known number, or the parameter
-// with the given name. In a [Likelihood] the name can also be the name of another column
-// of the data. The number is then the value that Observe writes for this column, such as
-// a standard deviation that depends on the state. If the column serves only this purpose,
-// all of its data are NaN.
-type Value struct {
-	Name  string // name of a parameter or column; empty for a known number
-	Value float64
-}
-
-// Known returns the Value of a known number.
-func Known(v float64) Value { return Value{Value: v} }
-
-// Unknown returns the Value of the parameter with the given name.
-func Unknown(name string) Value { return Value{Name: name} }
-
-func (v Value) String() string {
-	if v.Name != "" {
-		return v.Name
-	}
-	return fmt.Sprintf("%g", v.Value)
-}
-
 // An Experiment is a data set with the equation that explains it.
 type Experiment struct {
 	// Name is used in error messages; it may be empty.
@@ -137,6 +113,13 @@ func (x *Experiment) title(i int) string {
 		return fmt.Sprintf("experiment %q", x.Name)
 	}
 	return fmt.Sprintf("experiment %d", i+1)
+}
+
+func (x *Experiment) errors(column int) Likelihood {
+	if len(x.Errors) == 1 {
+		return x.Errors[0]
+	}
+	return x.Errors[column]
 }
 
 // Format returns the parameters theta as text, each with its name.
@@ -236,11 +219,6 @@ func (p *Posterior) Held() string {
 	return "held at their nominal values: " + strings.Join(all, ", ")
 }
 
-// valueText writes a prior or a likelihood as text.
-func valueText(v any) string {
-	return strings.ReplaceAll(strings.TrimPrefix(literal.Declared(v), "distuv."), ", Src: nil", "")
-}
-
 // Names returns the names of the parameters.
 func (p *Posterior) Names() []string {
 	var names []string
@@ -327,4 +305,16 @@ func (p *Posterior) Describe() [][2]string {
 			[2]string{key("data"), fmt.Sprintf("%d rows of %d, hash %016x", len(x.Data.T), x.Data.columns(), h.Sum64())})
 	}
 	return out
+}
+
+// The method at() returns the θ at which the steps for the problem of x are chosen if the
+// mesh is Frozen.
+func (p *Posterior) at(x *Experiment) []float64 {
+	theta := slices.Clone(x.Problem.Theta)
+	for k := range theta {
+		if i := p.index(x.param(k)); i >= 0 && p.GridAt != nil {
+			theta[k] = p.GridAt[i]
+		}
+	}
+	return theta
 }

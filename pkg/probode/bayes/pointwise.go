@@ -98,3 +98,31 @@ func (e *Density) pointwise(dst, fit, theta []float64) {
 		fit = fit[len(r.x.Data.Y)*c:]
 	}
 }
+
+// Quantities returns the names of the quantities that Generate writes.
+func (e *Density) Quantities() []string {
+	names := []string{"lp__"}
+	for i := range e.fit {
+		names = append(names, fmt.Sprintf("y_hat.%d", i+1))
+	}
+	for i := range e.terms {
+		names = append(names, fmt.Sprintf("log_lik.%d", i+1))
+	}
+	return names
+}
+
+// Generate writes, for a draw of θ, its log density, the expected values of the data, and
+// the log probability of each value that is not missing. If dst is longer than
+// Quantities, the elements directly after the log density are left for the statistics of
+// a sampler.
+func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
+	dst[0] = logp
+	rest := dst[e.statistics(len(dst)):]
+	copy(rest, expected)
+	e.pointwise(rest[len(expected):], expected, theta)
+}
+
+// The method statistics() returns the index of the first expected value among the n
+// quantities that are stored for a draw. The log density and the statistics of the
+// sampler come before the expected values.
+func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }

@@ -64,9 +64,3 @@ func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q 
 	}
 	return q, theta, ll, nil
 }
-
-func normals(dst []float64, rng *rand.Rand) {
-	for i := range dst {
-		dst[i] = rng.NormFloat64()
-	}
-}

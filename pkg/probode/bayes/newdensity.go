@@ -1,0 +1,145 @@
+package bayes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// NewDensity returns the density of p. It checks p, creates the grids, and measures local
+// errors if the Scaling requires them.
+func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
+	if ctx == nil {
+		return nil, errors.New("bayes: the context is nil")
+	}
+	if p == nil {
+		return nil, errors.New("bayes: the Posterior is nil")
+	}
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	e := &Density{p: p, alpha: -1, solveState: &solveState{ctx: context.Background()}}
+	if p.AlphaParam != "" {
+		e.alpha = p.index(p.AlphaParam)
+	}
+	for k := range p.Params {
+		t, err := p.Params[k].transform()
+		if err != nil {
+			return nil, err
+		}
+		e.transforms = append(e.transforms, t)
+	}
+	values := 0
+	for i := range p.Experiments {
+		r, err := e.newPart(ctx, i)
+		if err != nil {
+			return nil, fmt.Errorf("bayes: %s: %w", p.Experiments[i].title(i), err)
+		}
+		e.parts = append(e.parts, r)
+		e.noise += r.noise
+		values += len(r.x.Data.T) * r.x.Data.columns()
+	}
+	e.setFit(make([]float64, values))
+	e.setTerms()
+	if err := e.checkObserve(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
+	p, x := e.p, &e.p.Experiments[number]
+	problem := x.Problem
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	path, err := p.Bind(ctx, problem, p.at(x), x.Data.T)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := path.(probode.Gridded); p.AlphaParam != "" && path.NoiseLen() > 0 && !ok {
+		return nil, fmt.Errorf("α is the parameter %q, but the noise of %v has a scale that cannot be changed: want a known Alpha", p.AlphaParam, p.Setup)
+	}
+	d, columns := problem.Dim(), x.Data.columns()
+	r := &Part{e: e, number: number, x: x, differ: newDiffer(columns), noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}
+	r.on(path)
+	for k := range problem.Theta {
+		r.param = append(r.param, p.index(x.param(k)))
+	}
+	if x.Observe == nil {
+		if r.pick, err = x.pick(); err != nil {
+			return nil, err
+		}
+	}
+	for k := range columns {
+		l := columnErrors{Likelihood: x.errors(k)}
+		if _, described := description(l.Likelihood); described { // use its own description, not that of an embedded likelihood
+			l.exact, _ = l.Likelihood.(SlopedLikelihood)
+		}
+		for _, v := range l.Own() {
+			i := -1
+			if v.Name != "" {
+				i = p.index(v.Name)
+			}
+			l.param = append(l.param, i)
+			l.column = append(l.column, p.columnOf(x, v))
+			l.own = append(l.own, v.Value)
+		}
+		r.errors = append(r.errors, l)
+	}
+	return r, nil
+}
+
+// Clone returns a density of the same posterior for another goroutine, with the same
+// grids and the same local errors. Its count of steps begins at zero, and it is not bound
+// to a context.
+func (e *Density) Clone() *Density {
+	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, solveState: &solveState{ctx: context.Background(), fault: e.fault}}
+	for _, r := range e.parts {
+		c.parts = append(c.parts, r.clone(c))
+	}
+	c.setFit(make([]float64, len(e.fit)))
+	c.terms = make([]float64, len(e.terms))
+	for _, d := range e.others {
+		other := d.Clone()
+		other.solveState = c.solveState
+		c.others = append(c.others, other)
+	}
+	return c
+}
+
+func (r *Part) clone(e *Density) *Part {
+	c := *r
+	c.e, c.done, c.release = e, nil, nil
+	c.on(r.path.Clone())
+	c.held, c.row0, c.back, c.differ = nil, 0, nil, newDiffer(len(r.errors))
+	c.state, c.theta = make([]float64, len(r.state)), slices.Clone(r.theta)
+	c.errors = slices.Clone(r.errors)
+	for k := range c.errors {
+		c.errors[k].own, c.errors[k].zeros, c.errors[k].score = slices.Clone(c.errors[k].own), nil, nil
+	}
+	return &c
+}
+
+// With returns the density of the same posterior with a different Setup (see
+// Posterior.SolvedBy). The new density counts its steps together with those of e, and the
+// same context stops its solves. It is created only once, and Clone copies it together
+// with e.
+func (e *Density) With(s probode.Setup) (*Density, error) {
+	p := e.p.SolvedBy(s)
+	for _, d := range e.others {
+		if d.p.Setup.Equal(p.Setup) {
+			return d, nil
+		}
+	}
+	d, err := NewDensity(e.ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	d.solveState = e.solveState
+	e.others = append(e.others, d)
+	return d, nil
+}

@@ -1,0 +1,62 @@
+package bayes
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// DrawPrior returns a draw of the parameters from their priors, for example as the start
+// of a chain:
+//
+//	s.Start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
+func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
+	theta := make([]float64, len(p.Params))
+	for k := range theta {
+		theta[k] = draw(p.Params[k].Prior, rng)
+	}
+	return theta
+}
+
+// The method support() checks the prior, and returns the ends of its support.
+func (p *Param) support() (t transform, err error) {
+	defer func() {
+		// A distribution with impossible parameters panics, and its message does not
+		// contain the name of the model parameter.
+		if r := recover(); r != nil {
+			err = fmt.Errorf("bayes: the prior of %q, %s, cannot be used: %v", p.Name, valueText(p.Prior), r)
+		}
+	}()
+	t = transform{lo: p.Prior.Quantile(0), hi: p.Prior.Quantile(1)}
+	if !(t.lo < t.hi) {
+		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want Quantile(0) < Quantile(1)", p.Name, t.lo, t.hi)
+	}
+	if d, ok := p.Prior.(Truncated); ok {
+		if mass, exact := d.mass(); mass < leastMass && !exact {
+			return t, fmt.Errorf("bayes: the truncated prior of %q keeps only %.2g of the probability of a distribution, in its upper tail, where this number is mostly rounding error: want at least %g", p.Name, mass, leastMass)
+		}
+	}
+	median := p.Prior.Quantile(0.5)
+	if math.IsNaN(p.Prior.LogProb(median)) || math.IsInf(p.Prior.LogProb(median), 0) {
+		// This happens if a distribution is truncated to an interval on which it has no
+		// probability mass.
+		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
+	}
+	if ratio := t.hi / t.lo; t.lo > 0 && !math.IsInf(ratio, 1) {
+		// Both transforms are most nearly linear at u = 0, so use the form for which the
+		// median is nearer to u = 0.
+		log := t
+		log.log = true
+		t.log = math.Abs(log.from(median)) < math.Abs(t.from(median))
+	}
+	return t, nil
+}
+
+// The method transform() returns the transform of the parameter.
+func (p *Param) transform() (transform, error) {
+	t, err := p.support()
+	if err == nil && p.Natural {
+		return identity, nil
+	}
+	return t, err
+}

@@ -1,0 +1,36 @@
+package bayes
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/literal"
+)
+
+// A Value is a number on which the model depends: either a known number, or the parameter
+// with the given name. In a [Likelihood] the name can also be the name of another column
+// of the data. The number is then the value that Observe writes for this column, such as
+// a standard deviation that depends on the state. If the column serves only this purpose,
+// all of its data are NaN.
+type Value struct {
+	Name  string // name of a parameter or column; empty for a known number
+	Value float64
+}
+
+// Known returns the Value of a known number.
+func Known(v float64) Value { return Value{Value: v} }
+
+// Unknown returns the Value of the parameter with the given name.
+func Unknown(name string) Value { return Value{Name: name} }
+
+func (v Value) String() string {
+	if v.Name != "" {
+		return v.Name
+	}
+	return fmt.Sprintf("%g", v.Value)
+}
+
+// valueText writes a prior or a likelihood as text.
+func valueText(v any) string {
+	return strings.ReplaceAll(strings.TrimPrefix(literal.Declared(v), "distuv."), ", Src: nil", "")
+}
