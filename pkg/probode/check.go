@@ -1,7 +1,6 @@
 package probode
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -14,19 +13,6 @@ import (
 // Autonomous is set, f must be 0 for the components in Noiseless, and F must set every
 // element of dst. These conditions are checked at the initial state, and at a few points
 // of the first path that a Solver computes. Later paths are not checked.
-
-// checkSteps returns an error if the step size is not positive and finite, if it exceeds
-// the span, or if a path with steps of this size does not fit in memory.
-func (p *Problem) checkSteps(h float64) error {
-	if err := checkStep(p.Span, h); err != nil {
-		return fmt.Errorf("%s: %w", p.Title(), err)
-	}
-	n := int((p.Span[1] - p.Span[0]) / h)
-	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", n, p.Dim()), n+1, p.Dim()+1); err != nil {
-		return fmt.Errorf("%s: the step is %g: %w", p.Title(), h, err)
-	}
-	return nil
-}
 
 // The method fits() returns an error if a path does not fit in memory.
 func (p *Problem) fits(g *Grid, n Noise) error {
@@ -88,31 +74,6 @@ func (p *Problem) beside(t float64, theta []float64) float64 {
 	return t
 }
 
-// checkPath checks whether the fields of the problem are consistent at a few points of a
-// path.
-func (s *Solver) checkPath(z, theta []float64) error {
-	const points = 5
-	n := s.Steps()
-	for k := 1; k <= points; k++ {
-		if s.stop.Ended() {
-			return s.Fail(n, theta, nil, s.cause())
-		}
-		i := (2*k - 1) * n / (2 * points)
-		from, to := s.g.Segment(i)
-		if i == to {
-			continue // an event
-		}
-		*s.now = s.g.seg[s.g.segment(min(i+1, to))].now
-		if s.g.t[i] == s.g.t[i+1] || from == to {
-			continue
-		}
-		if err := s.inside.checkAt(s.g.t[i], row(z, i, s.d), theta); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // checkAt checks whether the fields of the problem p are consistent at (t, x, θ).
 func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	f, again := make([]float64, p.Dim()), make([]float64, p.Dim())
@@ -154,14 +115,6 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 		return err
 	}
 	return p.checkBand(t, x, theta)
-}
-
-// The method recovered() converts a panic in a function of p into an error. The argument
-// t is a pointer because the time may change before the panic.
-func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
-	if v := recover(); v != nil {
-		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, short(x), short(theta), &PanicError{v, stack()})
-	}
 }
 
 // CheckJacobian compares FJ at (t, x, θ) with F and with central differences of F, and
@@ -292,50 +245,6 @@ func (p *Problem) checkWideBand(t float64, x, theta []float64) error {
 	return nil
 }
 
-// Fail returns the *SolveError for a failure of step i, which began at the state x. If
-// the path diverged or a matrix was singular, Fail looks for the reason, which may be f
-// itself. Failures are frequent in samplers, so Fail allocates nothing but the error.
-func (s *Solver) Fail(i int, theta, x []float64, err error) error {
-	i = min(i, s.Steps()-1)
-	all := new(struct {
-		SolveError
-		few [16]float64
-	})
-	kept := append(append(all.few[:0], x...), theta...)
-	e := &all.SolveError
-	*e = SolveError{problem: s.p.Title(), method: s.m, grid: s.g.rule, Step: i, T: s.g.t[i],
-		x: kept[:len(x):len(x)], theta: kept[len(x):], Err: err}
-	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
-		return e
-	}
-	if s.f == nil {
-		s.f = make([]float64, s.d)
-	}
-	for _, t := range [2]float64{s.g.t[i+1], e.T} {
-		if s.inside.F(s.f, t, x, theta); !vector.Finite(s.f) {
-			break
-		}
-	}
-	if !vector.Finite(s.f) {
-		e.Err = fmt.Errorf("%w: F is %s", ErrField, short(s.f))
-	} else if s.p.FJ != nil && s.p.CheckDense(2) == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
-		if s.jac == nil {
-			s.jac = s.p.NewJacobian()
-		}
-		clear(s.jac.A)
-		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !vector.Finite(s.f) || !vector.Finite(s.jac.A) {
-			e.Err = fmt.Errorf("%w: the Jacobian that FJ returns has elements that are NaN or infinite", ErrField)
-			return e
-		}
-	}
-	if vector.Finite(s.f) && !s.checked { // no path has been checked yet: the problem may break a promise
-		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
-			e.Err = broken
-		}
-	}
-	return e
-}
-
 // checkPullback compares Pullback at (t, x, θ) with FJ and FTheta, or with differences of F.
 func (p *Problem) checkPullback(t float64, x, theta []float64) error {
 	if p.Pullback == nil || p.CheckDense(2) != nil {
@@ -365,4 +274,14 @@ func (p *Problem) checkPullback(t float64, x, theta []float64) error {
 		}
 	}
 	return nil
+}
+
+// The function sane() reports whether all elements of x are finite and not too large.
+func sane(x []float64) bool {
+	for _, v := range x {
+		if !(math.Abs(v) < TooLarge) {
+			return false
+		}
+	}
+	return true
 }

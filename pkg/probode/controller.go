@@ -418,29 +418,3 @@ func (c *controller) worst(local []float64) float64 {
 	n := len(c.g.t) - 1
 	return c.set.Tolerance.worst(local, c.x, c.next, c.peak, (c.g.t[n]-c.g.t[n-1])/(c.p.Span[1]-c.p.Span[0]))
 }
-
-// The method worst() returns the largest of the local errors of a step from the state x
-// to the state next, in units of the tolerance. The argument peak holds the largest
-// absolute value of each component up to x, and part is the length of the step as a
-// fraction of the span.
-func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
-	worst, top := 0., vector.MaxAbs(peak)
-	if top == 0 {
-		// The relative error of a step from a zero state may be the same for every length
-		// of the step, as for x′ = t⁵. The error is then compared with the size that the
-		// state would reach over the whole span.
-		top = min(vector.MaxAbs(next)/part, math.MaxFloat64)
-	}
-	top = max(top, vector.MaxAbs(next))
-	for k, e := range local {
-		// Comparisons are much faster than the built-in function max, which treats NaN
-		// and −0 separately.
-		r := math.Abs(e) / t.size(k, x[k], next[k], peak[k], top)
-		if !(r <= worst) {
-			if worst = r; e != e {
-				return math.Inf(1)
-			}
-		}
-	}
-	return worst
-}

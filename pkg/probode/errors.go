@@ -73,3 +73,11 @@ func short(x []float64) string {
 }
 
 func stack() []byte { return debug.Stack() }
+
+// The method recovered() converts a panic in a function of p into an error. The argument
+// t is a pointer because the time may change before the panic.
+func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, short(x), short(theta), &PanicError{v, stack()})
+	}
+}

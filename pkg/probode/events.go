@@ -2,8 +2,6 @@ package probode
 
 import (
 	"fmt"
-
-	"github.com/probode/probode/pkg/probode/internal/trigger"
 )
 
 // An Event is a moment at which the state jumps, as at a dose, or at which f changes
@@ -68,31 +66,6 @@ func (e *Event) title(k int) string {
 	return fmt.Sprintf("event %d", k+1)
 }
 
-// The method triggers() returns the events of p that have a Trigger, or nil if there are
-// none.
-func (p *Problem) triggers() *trigger.Watch {
-	var list []trigger.Condition
-	for k := range p.Events {
-		if e := &p.Events[k]; e.Trigger != nil {
-			list = append(list, trigger.Condition{Name: e.title(k), G: e.Trigger, Jump: e.Jump, AtStart: e.AtStart})
-		}
-	}
-	if list == nil {
-		return nil
-	}
-	return trigger.New(list, p.Span[1]-p.Span[0])
-}
-
-// The method timed() returns an error if an event of p has a Trigger.
-func (p *Problem) timed() error {
-	for k := range p.Events {
-		if p.Events[k].Trigger != nil {
-			return fmt.Errorf("%s: %s has a trigger, so its time is not known in advance, and no fixed grid can contain it: want probode.Adaptive or reference.Accurate, without noise", p.Title(), p.Events[k].title(k))
-		}
-	}
-	return nil
-}
-
 // Doses returns an event for each of the given times, at which amount is added to the
 // given component of the state, counted from 0.
 func Doses(component int, amount float64, times ...float64) []Event {
@@ -155,6 +128,15 @@ func (u *Input) Events() []Event {
 	return out
 }
 
+// A mark is an event in a grid.
+type mark struct {
+	event  *Event
+	number int // of the event in Problem.Events
+	title  string
+	time   float64
+	inside bool // it happens within the span
+}
+
 // A segment is the interval between two neighbouring events, or between an event and an
 // end of the span.
 type segment struct {
@@ -166,28 +148,4 @@ type segment struct {
 type window struct {
 	now    *segment
 	params int // number of parameters of the problem that has the events
-}
-
-// The method segmented() returns a copy of p whose functions are never called with the
-// time of an event. The argument now points to the segment of the current step. If the
-// step begins or ends at an event, t is moved by one ulp into this segment, so that a
-// condition such as t < 5 in F is evaluated on the side on which the step lies. The code
-// of a method need not take account of such conditions.
-func (p *Problem) segmented(now *segment) *Problem {
-	q := *p
-	q.window = &window{now, len(p.Theta)}
-	inside := func(t float64) float64 { return min(max(t, now.from), now.to) }
-	q.F = func(dst []float64, t float64, x, theta []float64) { p.F(dst, inside(t), x, theta) }
-	if p.FJ != nil {
-		q.FJ = func(f, jac []float64, t float64, x, theta []float64) { p.FJ(f, jac, inside(t), x, theta) }
-	}
-	if p.FTheta != nil {
-		q.FTheta = func(dst []float64, t float64, x, theta []float64) { p.FTheta(dst, inside(t), x, theta) }
-	}
-	if p.Pullback != nil {
-		q.Pullback = func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
-			return p.Pullback(dx, dtheta, lambda, inside(t), x, theta)
-		}
-	}
-	return &q
 }

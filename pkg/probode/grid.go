@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -46,15 +47,6 @@ type stretch struct {
 	widest   float64   // the largest difference of two neighbouring fracs
 	length   float64   // at the θ for which the grid was made
 	now      segment   // with the ends that F may be called with
-}
-
-// A mark is an event in a grid.
-type mark struct {
-	event  *Event
-	number int // of the event in Problem.Events
-	title  string
-	time   float64
-	inside bool // it happens within the span
 }
 
 // maxSteps is a bound on the number of steps of a grid.
@@ -132,6 +124,19 @@ func checkStep(span [2]float64, h float64) error {
 		return fmt.Errorf("the step is %g: want at most the span, %g", h, length)
 	case length/h > maxSteps:
 		return fmt.Errorf("the step is %g: this would take %g steps over the span of %g, more than the limit of %d", h, math.Round(length/h), length, maxSteps)
+	}
+	return nil
+}
+
+// checkSteps returns an error if the step size is not positive and finite, if it exceeds
+// the span, or if a path with steps of this size does not fit in memory.
+func (p *Problem) checkSteps(h float64) error {
+	if err := checkStep(p.Span, h); err != nil {
+		return fmt.Errorf("%s: %w", p.Title(), err)
+	}
+	n := int((p.Span[1] - p.Span[0]) / h)
+	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", n, p.Dim()), n+1, p.Dim()+1); err != nil {
+		return fmt.Errorf("%s: the step is %g: %w", p.Title(), h, err)
 	}
 	return nil
 }

@@ -262,40 +262,6 @@ func (e *fieldAdjoint) slope(lambda []float64, t float64, x, theta []float64) fl
 	return vector.Dot(lambda, e.ft)
 }
 
-// timeSlope writes ∂f/∂t to dst. The argument f is a workspace.
-func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
-	clear(dst)
-	p.timeDifference(cbrtEps, t, func(c, t float64) {
-		p.F(f, t, x, theta)
-		addScaled(dst, c, f)
-	})
-}
-
-// timeDifference passes the coefficients and times of a second-order difference inside
-// the segment to the function at(). The argument increment is relative to |t| plus a
-// hundredth of the span.
-func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
-	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))
-	from, to := math.Inf(-1), math.Inf(1)
-	if p.window != nil {
-		from, to = p.window.now.from, p.window.now.to
-	}
-	t = min(max(t, from), to)
-	if t-h >= from && t+h <= to {
-		width := (t + h) - (t - h)
-		at(1/width, t+h)
-		at(-1/width, t-h)
-		return
-	}
-	if t+2*h > to {
-		h = -h
-	}
-	h = (t + h) - t
-	at(2/h, t+h)
-	at(-0.5/h, t+2*h)
-	at(-1.5/h, t)
-}
-
 // addMulTransposed adds Mᵀx to dst.
 func (m *Matrix) addMulTransposed(dst, x []float64) {
 	for i, v := range x {

@@ -2,6 +2,7 @@ package probode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -406,16 +407,75 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	return err
 }
 
+// checkPath checks whether the fields of the problem are consistent at a few points of a
+// path.
+func (s *Solver) checkPath(z, theta []float64) error {
+	const points = 5
+	n := s.Steps()
+	for k := 1; k <= points; k++ {
+		if s.stop.Ended() {
+			return s.Fail(n, theta, nil, s.cause())
+		}
+		i := (2*k - 1) * n / (2 * points)
+		from, to := s.g.Segment(i)
+		if i == to {
+			continue // an event
+		}
+		*s.now = s.g.seg[s.g.segment(min(i+1, to))].now
+		if s.g.t[i] == s.g.t[i+1] || from == to {
+			continue
+		}
+		if err := s.inside.checkAt(s.g.t[i], row(z, i, s.d), theta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fail returns the *SolveError for a failure of step i, which began at the state x. If
+// the path diverged or a matrix was singular, Fail looks for the reason, which may be f
+// itself. Failures are frequent in samplers, so Fail allocates nothing but the error.
+func (s *Solver) Fail(i int, theta, x []float64, err error) error {
+	i = min(i, s.Steps()-1)
+	all := new(struct {
+		SolveError
+		few [16]float64
+	})
+	kept := append(append(all.few[:0], x...), theta...)
+	e := &all.SolveError
+	*e = SolveError{problem: s.p.Title(), method: s.m, grid: s.g.rule, Step: i, T: s.g.t[i],
+		x: kept[:len(x):len(x)], theta: kept[len(x):], Err: err}
+	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
+		return e
+	}
+	if s.f == nil {
+		s.f = make([]float64, s.d)
+	}
+	for _, t := range [2]float64{s.g.t[i+1], e.T} {
+		if s.inside.F(s.f, t, x, theta); !vector.Finite(s.f) {
+			break
+		}
+	}
+	if !vector.Finite(s.f) {
+		e.Err = fmt.Errorf("%w: F is %s", ErrField, short(s.f))
+	} else if s.p.FJ != nil && s.p.CheckDense(2) == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
+		if s.jac == nil {
+			s.jac = s.p.NewJacobian()
+		}
+		clear(s.jac.A)
+		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !vector.Finite(s.f) || !vector.Finite(s.jac.A) {
+			e.Err = fmt.Errorf("%w: the Jacobian that FJ returns has elements that are NaN or infinite", ErrField)
+			return e
+		}
+	}
+	if vector.Finite(s.f) && !s.checked { // no path has been checked yet: the problem may break a promise
+		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
+			e.Err = broken
+		}
+	}
+	return e
+}
+
 // TooLarge is the size of a component at which a path is regarded as diverged. A Runner
 // returns ErrDiverged when a component reaches this size.
 const TooLarge = 1e100
-
-// The function sane() reports whether all elements of x are finite and not too large.
-func sane(x []float64) bool {
-	for _, v := range x {
-		if !(math.Abs(v) < TooLarge) {
-			return false
-		}
-	}
-	return true
-}

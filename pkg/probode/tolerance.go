@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A Tolerance bounds the local error of a step, component by component, by
@@ -84,4 +86,30 @@ func (t Tolerance) String() string {
 		return fmt.Sprintf("rtol = %g, atol = %g", t.Relative, t.Absolute[0])
 	}
 	return fmt.Sprintf("rtol = %g, atol by component", t.Relative)
+}
+
+// The method worst() returns the largest of the local errors of a step from the state x
+// to the state next, in units of the tolerance. The argument peak holds the largest
+// absolute value of each component up to x, and part is the length of the step as a
+// fraction of the span.
+func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
+	worst, top := 0., vector.MaxAbs(peak)
+	if top == 0 {
+		// The relative error of a step from a zero state may be the same for every length
+		// of the step, as for x′ = t⁵. The error is then compared with the size that the
+		// state would reach over the whole span.
+		top = min(vector.MaxAbs(next)/part, math.MaxFloat64)
+	}
+	top = max(top, vector.MaxAbs(next))
+	for k, e := range local {
+		// Comparisons are much faster than the built-in function max, which treats NaN
+		// and −0 separately.
+		r := math.Abs(e) / t.size(k, x[k], next[k], peak[k], top)
+		if !(r <= worst) {
+			if worst = r; e != e {
+				return math.Inf(1)
+			}
+		}
+	}
+	return worst
 }
