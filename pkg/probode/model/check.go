@@ -137,10 +137,3 @@ func (m *Model) uses(used map[string]bool) {
 		add(m.Data[i].noiseParams...)
 	}
 }
-
-// builtIn reports whether a name needs no definition, because it is a constant or the
-// time.
-func builtIn(name string) bool {
-	_, ok := expr.Constant(name)
-	return ok || name == expr.Time
-}

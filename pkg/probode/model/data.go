@@ -106,17 +106,3 @@ func (m *Model) observableIDs() (ids []string) {
 	}
 	return ids
 }
-
-// The method formulas() returns the formula of the observable and the formulas of its
-// distribution.
-func (o *observable) formulas() []*expr.Node {
-	return append([]*expr.Node{o.formula}, numbers(o.freedom, o.noise)...)
-}
-
-// The method symbols() returns the names that occur in the formulas of the observable.
-func (o *observable) symbols() (names []string) {
-	for _, n := range o.formulas() {
-		names = append(names, n.Symbols()...)
-	}
-	return names
-}

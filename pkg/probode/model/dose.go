@@ -111,14 +111,6 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 	m.States[i].Rate = expr.Call("plus", terms...)
 }
 
-// A fixed formula specifies when an infusion begins or how long it lasts. The value of a
-// fixed formula must not change during an experiment.
-type fixed struct {
-	dose, what string
-	formula    *expr.Node
-	where      source.Where
-}
-
 // checkFixed reports an error if a formula in r.fixed depends on the time or on a state,
 // directly or through assignments. The formulas for the times of events are checked
 // elsewhere.

@@ -4,62 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
-
-// An Instance, called an experiment for short, is a model under one condition. If the
-// data require it, the model is first preequilibrated under another condition.
-//
-// The expressions of an Instance may contain the time ([expr.Time]), the IDs of the
-// states of the system, and the IDs of the parameters of the file.
-type Instance struct {
-	model            *Model
-	Condition        string
-	preequilibration string // "" if there is none
-
-	// If pre is not nil, the system pre runs from its initial values to its steady state
-	// before the other system starts. The system pre does not depend on time and has no
-	// events. Instances with the same preequilibration share one pointer.
-	pre *system
-	system
-	hybrid *system // see branches; nil if it would equal system
-	rows   []row   // sorted by time; rows at the same time are in the order of the file
-}
-
-// A system is the initial value problem of a model under one condition. The system starts
-// at the start time of the model.
-type system struct {
-	states []string
-
-	// The field initial contains formulas for the values at the start. After
-	// preequilibration, a state in these formulas stands for its value in the steady
-	// state.
-	initial []*expr.Node
-	rates   []*expr.Node
-	events  []equations.Event // Time contains parameters only, Jumps also time and states
-
-	// The field switches holds the times, as formulas of parameters, at which a condition
-	// in the right-hand sides changes; no step should cross such a time.
-	switches []*expr.Node
-}
-
-// A row is a measurement with its own formulas.
-type row struct {
-	observable string
-	time       float64 // +Inf: at the steady state
-	value      float64
-
-	// The fields formula, noise, freedom and limit have the same meaning as in the type
-	// observable, but contain only the time, states and parameters.
-	formula, noise, freedom *expr.Node
-	limit                   *expr.Node
-	scale                   Scale
-	distribution            noiseDistribution
-
-	index int // index of the measurement in the data of the model
-}
 
 // Instances returns the models of p for every pair of preequilibration and condition in
 // the data, in the order in which the pairs first appear. For a model without data it
@@ -152,4 +99,66 @@ func (m *Model) condition(id string) *condition {
 		}
 	}
 	return &condition{id: id}
+}
+
+// The method row() expresses the formulas of a measurement in terms of time, states and
+// parameters. Rows of one observable with the same parameters share their formulas.
+func (l *lowering) row(index int) row {
+	d := &l.m.Data[index]
+	key := d.Observable
+	for _, n := range d.observableParams {
+		key += ";" + n.String()
+	}
+	key += "|"
+	for _, n := range d.noiseParams {
+		key += ";" + n.String()
+	}
+	r := l.rows[key]
+	if r == nil {
+		o := l.observables[d.Observable]
+		if o == nil {
+			d.where.Failf("%s is not an observable", d.Observable)
+		}
+		by := map[string]*expr.Node{}
+		placeholders(by, "observableParameter", o.id, d.observableParams)
+		placeholders(by, "noiseParameter", o.id, d.noiseParams)
+		l.placeholdersFit(d, o, by)
+		r = &row{observable: o.id, scale: o.scale, distribution: o.distribution, limit: o.limit,
+			formula: l.at(o.formula.Substitute(by), o.where, "formula of "+o.id).Simplify()}
+		f := o.formula.Substitute(by)
+		if o.increase {
+			r.formula = l.increase(o.id, r.formula, d).Simplify()
+			f = r.formula
+		}
+		// In the formula of the noise, the ID of the observable stands for its formula,
+		// unless the model itself defines that ID.
+		if !l.isModels(o.id) {
+			by[o.id] = f
+		}
+		number := func(n *expr.Node, what string) *expr.Node {
+			if n == nil {
+				return nil
+			}
+			n = l.at(n.Substitute(by), o.where, what+" of "+o.id).Simplify()
+			if v, ok := n.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
+				d.where.Failf("the %s of %s is %v: want a positive number", what, o.id, v)
+			}
+			return n
+		}
+		r.noise, r.freedom = number(o.noise, "noise"), number(o.freedom, "number of degrees of freedom")
+		l.rows[key] = r
+	}
+	row := *r
+	row.time, row.value, row.index = d.Time, d.Value, index
+	return row
+}
+
+// The method timeless() reports an error if the formulas of an observable that is
+// measured at the steady state depend on time.
+func (l *lowering) timeless(r row, d *Observation) {
+	for _, n := range r.formulas() {
+		if slices.Contains(n.Symbols(), expr.Time) {
+			d.where.Failf("%s is measured at time inf, yet its formula depends on time", r.observable)
+		}
+	}
 }

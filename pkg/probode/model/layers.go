@@ -10,22 +10,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A layered parameter has a prior that depends on other parameters through formulas, or
-// has a separate value in each condition, or both, as in a population model. A layered
-// parameter is expressed in non-centred form: the estimated parameter is a score z whose
-// prior does not depend on other parameters, and the layered parameter is a function of
-// z, for example
-//
-//	CL = exp(location + scale × z),   z ~ N(0, 1).
-//
-// If each condition has few data, the scores in this form are nearly independent of the
-// scale, so the posterior has no funnel [Papaspiliopoulos, Roberts & Sköld 2007].
-type layered struct {
-	Parameter
-	each    bool       // each condition has its own value
-	formula *expr.Node // in terms of score(ID); nil if the prior consists of numbers
-}
-
 // The function score() returns the name of the score of a parameter.
 func score(id string) string { return id + "_score" }
 

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -261,87 +260,8 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	return e
 }
 
-// The method row() expresses the formulas of a measurement in terms of time, states and
-// parameters. Rows of one observable with the same parameters share their formulas.
-func (l *lowering) row(index int) row {
-	d := &l.m.Data[index]
-	key := d.Observable
-	for _, n := range d.observableParams {
-		key += ";" + n.String()
-	}
-	key += "|"
-	for _, n := range d.noiseParams {
-		key += ";" + n.String()
-	}
-	r := l.rows[key]
-	if r == nil {
-		o := l.observables[d.Observable]
-		if o == nil {
-			d.where.Failf("%s is not an observable", d.Observable)
-		}
-		by := map[string]*expr.Node{}
-		placeholders(by, "observableParameter", o.id, d.observableParams)
-		placeholders(by, "noiseParameter", o.id, d.noiseParams)
-		l.placeholdersFit(d, o, by)
-		r = &row{observable: o.id, scale: o.scale, distribution: o.distribution, limit: o.limit,
-			formula: l.at(o.formula.Substitute(by), o.where, "formula of "+o.id).Simplify()}
-		f := o.formula.Substitute(by)
-		if o.increase {
-			r.formula = l.increase(o.id, r.formula, d).Simplify()
-			f = r.formula
-		}
-		// In the formula of the noise, the ID of the observable stands for its formula,
-		// unless the model itself defines that ID.
-		if !l.isModels(o.id) {
-			by[o.id] = f
-		}
-		number := func(n *expr.Node, what string) *expr.Node {
-			if n == nil {
-				return nil
-			}
-			n = l.at(n.Substitute(by), o.where, what+" of "+o.id).Simplify()
-			if v, ok := n.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
-				d.where.Failf("the %s of %s is %v: want a positive number", what, o.id, v)
-			}
-			return n
-		}
-		r.noise, r.freedom = number(o.noise, "noise"), number(o.freedom, "number of degrees of freedom")
-		l.rows[key] = r
-	}
-	row := *r
-	row.time, row.value, row.index = d.Time, d.Value, index
-	return row
-}
-
 func (l *lowering) isModels(id string) bool {
 	return l.index.states[id] != nil || l.constants[id] != nil || l.assignments[id] != nil || l.params[id]
-}
-
-// The function placeholders() adds to a map the values of placeholders, which have names
-// such as observableParameter1_id.
-func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.Node) {
-	for i, v := range values {
-		by[placeholder(prefix, i+1, id)] = v
-	}
-}
-
-// placeholdersFit reports an error unless the row has values for exactly those
-// placeholders that its formulas contain.
-func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]*expr.Node) {
-	asked := map[string]bool{}
-	for _, name := range o.symbols() {
-		if isPlaceholder(name, o.id) {
-			asked[name] = true
-			if by[name] == nil {
-				d.where.Failf("the row has no value for %s: want one", name)
-			}
-		}
-	}
-	for name := range by {
-		if !asked[name] {
-			d.where.Failf("the row gives a value for %s, which the formulas of %s do not contain", name, o.id)
-		}
-	}
 }
 
 // The method autonomous() reports an error if a system with preequilibration depends on
@@ -350,16 +270,6 @@ func (l *lowering) autonomous(condition string) {
 	for i, r := range l.rates {
 		if slices.Contains(r.Symbols(), expr.Time) {
 			l.m.States[i].Where.Refuse("preequilibration that depends on the time", "the right-hand side of %s depends on time under condition %s", l.system.states[i], condition)
-		}
-	}
-}
-
-// The method timeless() reports an error if the formulas of an observable that is
-// measured at the steady state depend on time.
-func (l *lowering) timeless(r row, d *Observation) {
-	for _, n := range r.formulas() {
-		if slices.Contains(n.Symbols(), expr.Time) {
-			d.where.Failf("%s is measured at time inf, yet its formula depends on time", r.observable)
 		}
 	}
 }

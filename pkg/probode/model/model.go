@@ -130,3 +130,24 @@ type Prior struct {
 	Type string
 	A, B float64
 }
+
+// The method formulas() returns the formula of the observable and the formulas of its
+// distribution.
+func (o *observable) formulas() []*expr.Node {
+	return append([]*expr.Node{o.formula}, numbers(o.freedom, o.noise)...)
+}
+
+// The method symbols() returns the names that occur in the formulas of the observable.
+func (o *observable) symbols() (names []string) {
+	for _, n := range o.formulas() {
+		names = append(names, n.Symbols()...)
+	}
+	return names
+}
+
+// builtIn reports whether a name needs no definition, because it is a constant or the
+// time.
+func builtIn(name string) bool {
+	_, ok := expr.Constant(name)
+	return ok || name == expr.Time
+}

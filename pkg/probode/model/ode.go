@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -597,4 +598,24 @@ func (s *scatter) eval(vector, matrix []float64, t float64, x, theta []float64) 
 		matrix[i] = m.out[s.first+k]
 	}
 	s.pool.Put(m)
+}
+
+// The method within() sets the context of later searches for steady states of c, which
+// end when ctx ends.
+func (c *compiledInstance) within(ctx context.Context) {
+	c.end.within(ctx)
+	if c.pre != nil {
+		c.pre.within(ctx)
+	}
+}
+
+// The method unsettled() returns the error of the last search for a steady state of c if
+// that search failed, and nil otherwise.
+func (c *compiledInstance) unsettled() error {
+	if c.pre != nil {
+		if err := c.pre.failed(); err != nil {
+			return err
+		}
+	}
+	return c.end.failed()
 }

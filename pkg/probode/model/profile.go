@@ -237,17 +237,6 @@ func (s *side) join(t side, k int, sign float64) {
 	s.end, s.open, s.err = t.end, t.open, t.err
 }
 
-// The method within() returns the coordinates of theta. Values outside the bounds are
-// moved to the bounds.
-func (f *fitting) within(theta []float64) []float64 {
-	x := make([]float64, len(f.boxes))
-	for i, j := range f.free {
-		b := &f.boxes[i]
-		x[i] = min(max(b.scale.of(theta[j])/b.unit, b.low), b.high)
-	}
-	return x
-}
-
 // A higherError is the error that a point of a profile has a higher log-likelihood than
 // the optimum from which the profile is computed.
 type higherError struct {

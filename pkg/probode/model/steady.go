@@ -351,26 +351,6 @@ func (r *steadyFinder) atRest(length float64) *probode.Problem {
 	return &s
 }
 
-// The method within() sets the context of later searches for steady states of c, which
-// end when ctx ends.
-func (c *compiledInstance) within(ctx context.Context) {
-	c.end.within(ctx)
-	if c.pre != nil {
-		c.pre.within(ctx)
-	}
-}
-
-// The method unsettled() returns the error of the last search for a steady state of c if
-// that search failed, and nil otherwise.
-func (c *compiledInstance) unsettled() error {
-	if c.pre != nil {
-		if err := c.pre.failed(); err != nil {
-			return err
-		}
-	}
-	return c.end.failed()
-}
-
 func nanRow(n int) []float64 {
 	row := make([]float64, n)
 	for i := range row {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"path"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
@@ -241,17 +239,3 @@ func readOverrides(s *source.File, line int, what, text string) []*expr.Node {
 	}
 	return list
 }
-
-var placeholderRE = regexp.MustCompile(`^(observable|noise)Parameter[1-9][0-9]*_`)
-
-// isPlaceholder reports whether a name is a placeholder of the given observable, that is,
-// a name whose value is set by each row of the data. In the formulas of one observable,
-// the placeholders of other observables are ordinary names.
-func isPlaceholder(name, observable string) bool {
-	at := placeholderRE.FindStringIndex(name)
-	return at != nil && name[at[1]:] == observable
-}
-
-// The function placeholder() returns the name by which formulas refer to the n-th
-// parameter of a row.
-func placeholder(prefix string, n int, id string) string { return prefix + strconv.Itoa(n) + "_" + id }

@@ -1,0 +1,153 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/internal/text"
+)
+
+// A box is the range of one parameter. The coordinates of a search are values on the
+// scale of the parameter, divided by the field unit, so that a change by 1 is a typical
+// change.
+type box struct {
+	scale      Scale
+	unit       float64
+	low, high  float64 // bounds of the coordinate or ends of the support of its prior, ±∞ for none
+	start      Prior
+	closed     bool // both bounds are finite
+	from, span float64
+	prior      *scalePrior // nil if it is not part of what is maximised
+}
+
+func newBox(q *Parameter, withPrior bool) (box, error) {
+	b := box{scale: q.Scale, unit: 1, low: math.Inf(-1), high: math.Inf(1), start: q.start}
+	if !math.IsNaN(q.Lower) {
+		b.low = q.Scale.of(q.Lower)
+	}
+	if !math.IsNaN(q.Upper) {
+		b.high = q.Scale.of(q.Upper)
+	}
+	b.closed = b.low-b.low == 0 && b.high-b.high == 0
+	if !b.closed && q.Prior.Type != "" {
+		// A value outside the support of the prior, such as a negative standard
+		// deviation, is impossible, even if the objective does not include the prior.
+		d, err := newScalePrior(q)
+		if err != nil {
+			return b, err
+		}
+		b.low, b.high = max(b.low, q.Scale.of(d.Quantile(0))), min(b.high, q.Scale.of(d.Quantile(1)))
+	}
+	at := q.Scale.of(q.Nominal)
+	switch {
+	case b.closed && !(b.low < b.high):
+		return b, fmt.Errorf("parameter %s has the bounds %g and %g: want the lower one first", text.Clip(q.ID), q.Lower, q.Upper)
+	case b.closed:
+		b.from, b.span = b.low, b.high-b.low
+	case b.start.Type == "" && at-at == 0:
+		// If a parameter has no bounds, searches begin near its nominal value.
+		b.from, b.span = at-1, 2
+		if q.Scale == Lin {
+			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
+		}
+	case b.start.Type == "":
+		return b, fmt.Errorf("parameter %s has no bounds, no nominal value and no initialisation prior: want one of them, to choose where searches begin", text.Clip(q.ID))
+	}
+	switch width := priorWidth(q); {
+	case q.Scale == Log:
+		b.unit = math.Ln10
+	case q.Scale == Lin && !b.closed && width > 0:
+		// The nominal value indicates the location of the parameter but not its width:
+		// the nominal value of a standard normal score, for example, is 0.
+		b.unit = width / 4
+	case q.Scale == Lin && b.span > 0:
+		b.unit = b.span / 4
+	}
+	b.low, b.high, b.from, b.span = b.low/b.unit, b.high/b.unit, b.from/b.unit, b.span/b.unit
+	if withPrior && q.Prior.Type != "" {
+		d, err := newScalePrior(q)
+		if err != nil {
+			return b, err
+		}
+		b.prior = &d
+	}
+	return b, nil
+}
+
+// priorWidth returns the width of the central 90 % interval of the prior of q, or 0 if q
+// has no prior.
+func priorWidth(q *Parameter) float64 {
+	if q.Prior.Type == "" {
+		return 0
+	}
+	d, err := newScalePrior(q)
+	if err != nil {
+		return 0
+	}
+	width := d.Quantile(0.95) - d.Quantile(0.05)
+	if math.IsInf(width, 0) || math.IsNaN(width) {
+		return 0
+	}
+	return width
+}
+
+// The method at() returns the u-quantile of the distribution of the starts, as a
+// coordinate. If the parameter has two finite bounds, the result lies slightly inside
+// them; otherwise a value beyond an end of the range is reflected at this end.
+func (b *box) at(u float64) float64 {
+	v := b.from + b.span*u
+	if f := familyNamed(b.start.Type); f.name != "" {
+		v = f.of(b.start.A, b.start.B).Quantile(u)
+		if f.on != "" {
+			v = b.scale.of(f.on.linear(v))
+		}
+		v /= b.unit
+	}
+	if !b.closed {
+		if v < b.low {
+			v = 2*b.low - v
+		}
+		if v > b.high {
+			v = 2*b.high - v
+		}
+		return min(max(v, b.low), b.high)
+	}
+	if v != v {
+		v = b.low
+	}
+	inside := 1e-3 * (b.high - b.low)
+	return min(max(v, b.low+inside), b.high-inside)
+}
+
+// The method linear() converts a coordinate to the value on the linear scale.
+func (b *box) linear(x float64) float64 { return b.scale.linear(x * b.unit) }
+
+// logPrior returns the log density of the prior at a value on the linear scale.
+func (b *box) logPrior(v float64) float64 {
+	if b.prior == nil {
+		return 0
+	}
+	if !(v >= b.prior.Min && v <= b.prior.Max) {
+		return math.Inf(-1)
+	}
+	return b.prior.Of.LogProb(b.prior.On.of(v))
+}
+
+// The method steep() returns the amount by which a coordinate of the surface changes if
+// the corresponding coordinate of the search changes by 1. The coordinate of the surface
+// is the value on the linear scale or its natural logarithm.
+func (b *box) steep() float64 {
+	if b.scale == Log10 {
+		return math.Ln10 * b.unit
+	}
+	return b.unit
+}
+
+// A fitPrior is the prior of a parameter in a search. If the box of the parameter has
+// no prior, the density is constant on the scale that the search uses.
+type fitPrior struct {
+	flat
+	box *box
+}
+
+func (f fitPrior) LogProb(x float64) float64 { return f.flat.LogProb(x) + f.box.logPrior(x) }

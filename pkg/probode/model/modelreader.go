@@ -1,0 +1,105 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
+)
+
+// A modelReader reads the formulas of one model file.
+type modelReader struct {
+	*source.File
+	time      string // the name of the time in formulas
+	lambdas   map[string]*expr.Node
+	callables []string
+	layers    []layered
+	fixed     []fixed
+}
+
+// A layered parameter has a prior that depends on other parameters through formulas, or
+// has a separate value in each condition, or both, as in a population model. A layered
+// parameter is expressed in non-centred form: the estimated parameter is a score z whose
+// prior does not depend on other parameters, and the layered parameter is a function of
+// z, for example
+//
+//	CL = exp(location + scale × z),   z ~ N(0, 1).
+//
+// If each condition has few data, the scores in this form are nearly independent of the
+// scale, so the posterior has no funnel [Papaspiliopoulos, Roberts & Sköld 2007].
+type layered struct {
+	Parameter
+	each    bool       // each condition has its own value
+	formula *expr.Node // in terms of score(ID); nil if the prior consists of numbers
+}
+
+// A fixed formula specifies when an infusion begins or how long it lasts. The value of a
+// fixed formula must not change during an experiment.
+type fixed struct {
+	dose, what string
+	formula    *expr.Node
+	where      source.Where
+}
+
+// The method id() returns v. If v cannot be a name in formulas, the method reports an
+// error.
+func (r *modelReader) id(line int, what, v string) string {
+	if !source.IsID(v) || expr.Reserved(v) {
+		r.Failf(line, "%s is %q: want letters, digits and _, not beginning with a digit, and not a reserved word such as \"inf\" or \"and\"", what, v)
+	}
+	return v
+}
+
+// The method name() returns the ID that is the value of a key.
+func (r *modelReader) name(n *source.Node, key string) string {
+	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
+	if v == r.time || v == expr.Time {
+		r.Failf(n.LineOf(key), "%s is %s, which stands for the time: want another name", key, v)
+	}
+	return v
+}
+
+// The method formula() reads the formula that is the value of a key; the key must be
+// present.
+func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
+	return r.finish(n.LineOf(key), key, r.File.Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
+}
+
+// The method condition() reads the condition that is the value of a key; the key must be
+// present.
+func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
+	line, text := n.LineOf(key), n.Must("an entry", key)
+	e, err := expr.Parse(text, r.callables...)
+	if err != nil {
+		r.FailMath(line, key, err)
+	}
+	if !e.Boolean() {
+		r.Failf(line, "%s %q is a number: want a condition such as x < 1", key, text)
+	}
+	return r.expand(line, key, e)
+}
+
+// The method finish() does the same as expand(), and also reports an error if the formula
+// is a condition.
+func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
+	if e = r.expand(line, key, e); e.Boolean() {
+		r.Failf(line, "%s is a condition: want a number", key)
+	}
+	return e
+}
+
+// The method expand() expands calls of functions that the file defines, and replaces the
+// name that the file uses for the time by expr.Time.
+func (r *modelReader) expand(line int, key string, e *expr.Node) *expr.Node {
+	e, err := e.Expand(r.lambdas)
+	if err != nil {
+		r.FailMath(line, key, err)
+	}
+	if r.time != expr.Time {
+		if slices.Contains(e.Symbols(), expr.Time) {
+			r.Failf(line, "%s uses %s: the time is called %s in this file", key, expr.Time, r.time)
+		}
+		e = e.Substitute(map[string]*expr.Node{r.time: expr.Sym(expr.Time)})
+	}
+	return e
+}

@@ -1,0 +1,356 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/methods"
+	"gonum.org/v1/gonum/mat"
+)
+
+// A search maximises the total log-likelihood of all experiments.
+type search struct {
+	*fitting
+	ctx         context.Context
+	fine        *LogLikelihood
+	posterior   bayes.Posterior // on the scales of the parameters
+	partOf      []*part         // for each experiment of posterior, the part of fine from which it comes
+	surface     *shape.Surface
+	held        int // coordinate that Adjust does not move; −1 for none
+	evaluations int
+	failed      error // the last error
+}
+
+const (
+	// A search continues until the predicted rise in log-likelihood is below the
+	// constant rise. After a call of refine(), it continues until the predicted rise is
+	// below fineRise. A search has converged if Optimum.Left ≤ short and Optimum.Slope ≤
+	// flatSlope.
+	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
+	// Let b be the log-likelihood at the end of the best search. A search that ended
+	// below b − reach is not refined. A search that ended between b − reach and b −
+	// nearBest continues for only a few iterations after it was refined. A few iterations
+	// are enough at an optimum, but not on a long ridge.
+	nearBest, few, reach = 2, 20, 20
+	// A measurement counts as equal to the model's value if the absolute residual, in
+	// units of the noise scale, is less than the constant met.
+	met = 1e-6
+)
+
+// The method search() returns a new search, which only one goroutine may use.
+func (f *fitting) search(ctx context.Context) (*search, error) {
+	s := &search{fitting: f, ctx: ctx, held: -1}
+	var err error
+	if s.fine, err = f.p.LogLikelihood(LikelihoodSettings{Workers: 1}); err != nil {
+		return nil, err
+	}
+	for _, q := range s.fine.parts {
+		x, _, err := f.p.observed(q.compiledInstance, f.theta, f.free, true)
+		if err != nil {
+			return nil, err
+		}
+		s.posterior.Experiments = append(s.posterior.Experiments, x...)
+		for range x {
+			s.partOf = append(s.partOf, q)
+		}
+	}
+	for i, j := range f.free {
+		b := &f.boxes[i]
+		at := 1.0 // any value at which the density is positive
+		if b.prior != nil {
+			at = b.prior.Quantile(0.5)
+		}
+		to := bayes.Param{Name: f.p.Params[j].ID, Prior: fitPrior{flat{at: at}, b}, Natural: true}
+		if b.scale != Lin {
+			to.Prior, to.Natural = fitPrior{flat{at: at, on: Log}, b}, false
+		}
+		s.posterior.Params = append(s.posterior.Params, to)
+	}
+	s.posterior.Method = methods.Radau{}
+	return s, nil
+}
+
+// The method solved() prepares the search for solving the equations on the given mesh,
+// and reports whether that succeeded. The first solve will be at the point x.
+func (f *search) solved(mesh probode.Mesh, x []float64) bool {
+	p := f.posterior
+	p.Mesh, p.GridAt = mesh, f.linear(x)
+	for _, q := range f.fine.parts {
+		q.within(f.ctx)
+	}
+	d, err := bayes.NewDensity(f.ctx, &p)
+	if err != nil {
+		f.failed = err
+		return false
+	}
+	d.Bind(f.ctx)
+	f.surface = shape.NewSurface(d)
+	return true
+}
+
+// The method coarse() returns the mesh with the tolerance in the settings. The number of
+// steps is limited, because searches also try values of θ for which a solve would take a
+// very long time.
+func (f *fitting) coarse() probode.Mesh { return steps{Tolerance: f.set.Tolerance, most: 2e4} }
+
+// Value implements shape.Function. The method returns the log-likelihood or, if Map is
+// set, the sum of the log-likelihood and the log densities of the priors.
+func (f *search) Value(x []float64) float64 {
+	f.evaluations++
+	return f.surface.Value(f.coordinates(x))
+}
+
+// Adjust implements shape.Adjuster.
+func (f *search) Adjust(x []float64, value float64) float64 {
+	u, low, high := f.coordinates(x), make([]float64, len(x)), make([]float64, len(x))
+	for i := range f.boxes {
+		b := &f.boxes[i]
+		if low[i], high[i] = b.low*b.steep(), b.high*b.steep(); i == f.held {
+			low[i], high[i] = u[i], u[i]
+		}
+	}
+	value = f.surface.Adjust(u, value, low, high)
+	for i := range f.boxes {
+		if b := &f.boxes[i]; u[i] != x[i]*b.steep() {
+			x[i] = min(max(u[i]/b.steep(), b.low), b.high)
+		}
+	}
+	return value
+}
+
+// Expand implements shape.Function, with exact derivatives.
+func (f *search) Expand(p *shape.Point) bool {
+	f.evaluations++
+	q := shape.Point{X: f.coordinates(p.X)}
+	if !f.surface.Expand(&q) {
+		return false
+	}
+	for i := range f.boxes {
+		unit := f.boxes[i].steep()
+		q.Gradient.SetVec(i, unit*q.Gradient.AtVec(i))
+		for _, row := range q.J {
+			row[i] *= unit
+		}
+		for j := range i + 1 {
+			for _, m := range []*mat.SymDense{q.Information, q.Curvature} {
+				if m != nil {
+					m.SetSym(i, j, unit*f.boxes[j].steep()*m.At(i, j))
+				}
+			}
+		}
+	}
+	q.X = p.X
+	q.Value = p.Value
+	*p = q
+	return true
+}
+
+// The method coordinates() converts coordinates of the search to coordinates of the
+// surface.
+func (f *search) coordinates(x []float64) []float64 {
+	u := slices.Clone(x)
+	for i := range f.boxes {
+		u[i] *= f.boxes[i].steep()
+	}
+	return u
+}
+
+// Follow returns false, so the derivatives are recomputed at each point. Exact
+// derivatives cost little more than a value.
+func (f *search) Follow(*shape.Point, []float64) bool { return false }
+
+// Bend implements shape.Bender. Only profiles use this method, because their points lie
+// along ridges that are narrow and curved.
+func (f *search) Bend(p *shape.Point, d []float64) []float64 {
+	if f.held < 0 {
+		return nil
+	}
+	f.evaluations++
+	v := f.surface.Nonlinear(f.coordinates(p.X), f.coordinates(d))
+	for i := range v {
+		v[i] *= f.boxes[i].steep()
+	}
+	return v
+}
+
+// The type end holds the point that a search has reached; the search may still continue.
+type end struct {
+	Optimum
+	from   []float64
+	ascent shape.Ascent
+}
+
+// The method rough() runs a search with the solver tolerance in the settings.
+func (f *search) rough(e *end) {
+	f.evaluations = 0
+	a := &e.ascent
+	a.Tolerance = rise
+	for _, b := range f.boxes {
+		a.Low, a.High = append(a.Low, b.low), append(a.High, b.high)
+	}
+	if e.Err = f.begin(e); e.Err != nil {
+		return
+	}
+	f.climb(e, f.set.Iterations)
+	e.Evaluations = f.evaluations
+}
+
+// The method begin() sets the point at which the search begins. For every second start
+// that is drawn at random, the search begins at the best of several points, because the
+// likelihood may be almost constant over a large part of the box, and no search can leave
+// that part. An example is an oscillator observed with an unknown scale: for parameters
+// without oscillations, the best scale is often zero. The other searches begin at e.from,
+// because the best of several points is more often near a broad local optimum. If the
+// likelihood cannot be computed at any of these points, begin() draws more points.
+func (f *search) begin(e *end) error {
+	const most = 25
+	points := 1
+	if drawn := e.Start - len(f.set.From); drawn >= 0 && drawn%2 == 1 {
+		points = 5
+	}
+	random := rand.New(rand.NewPCG(f.set.Seed, uint64(e.Start)))
+	a, x := &e.ascent, e.from
+	for try := range most {
+		if err := f.ctx.Err(); err != nil {
+			return err
+		}
+		if f.solved(f.coarse(), x) {
+			value := f.Value(x)
+			if math.IsInf(value, -1) {
+				f.failed = errors.New("the log-likelihood is −∞")
+			} else if value = f.Adjust(x, value); a.X == nil || value > a.Value {
+				a.X, a.Value = x, value
+			}
+		}
+		if a.X != nil && try >= points-1 {
+			break
+		}
+		x = make([]float64, len(f.boxes))
+		for i := range x {
+			x[i] = f.boxes[i].at(random.Float64())
+		}
+	}
+	if a.X == nil {
+		if _, err := f.fine.At(f.ctx, f.all(e.from), false); err != nil {
+			f.failed = err
+		}
+		return fmt.Errorf("found no start at which the likelihood can be computed: %w", f.failed)
+	}
+	if !f.solved(f.coarse(), a.X) {
+		return f.failed
+	}
+	return nil
+}
+
+// The method finish() completes the Optimum of a search. The argument `below` is the
+// difference between the best value of all searches and the value of this search. If this
+// difference is less than the constant reach, the search first continues with the tighter
+// tolerances that accurate optima need, unless f.ctx has ended.
+func (f *search) finish(e *end, below float64) {
+	if e.Err != nil {
+		return
+	}
+	f.evaluations = 0
+	a := &e.ascent
+	refined := below < reach && f.ctx.Err() == nil
+	if refined {
+		most := f.set.Iterations
+		if below > nearBest {
+			most = min(most, e.Iterations+few)
+		}
+		if e.Err = f.refine(a); e.Err == nil {
+			f.climb(e, most)
+		}
+	}
+	stopped := f.ctx.Err() != nil
+	if stopped { // the likelihood at the point is computed all the same
+		defer func(ctx context.Context) { f.ctx = ctx }(f.ctx)
+		f.ctx, e.Err = context.WithoutCancel(f.ctx), nil
+	}
+	if (stopped || !refined) && !f.solved(f.coarse(), a.X) {
+		e.Err = f.failed
+	}
+	if e.Err != nil {
+		return
+	}
+	e.Theta = f.all(a.X)
+	v, err := f.fine.At(f.ctx, e.Theta, false)
+	if err != nil {
+		e.Err = err
+		return
+	}
+	e.LogLikelihood, e.Error, e.Left, e.Slope = v.LogLikelihood, v.Error, math.Inf(1), math.Inf(1)
+	for i, v := range f.linear(a.X) {
+		e.LogPrior += f.boxes[i].logPrior(v)
+	}
+	if a.Known || f.Expand(&a.Point) {
+		e.Left, e.Slope = a.Left(1)
+	}
+	for _, u := range a.U {
+		if math.Abs(u) < met {
+			e.Kinks++
+		}
+	}
+	e.Evaluations += f.evaluations
+	e.Converged = e.Left <= short && e.Slope <= flatSlope
+	switch {
+	case !e.Converged && stopped:
+		e.Reason = "stopped: no optimum yet"
+	case !e.Converged && e.Iterations == f.set.Iterations:
+		e.Reason = "too many iterations: no optimum yet"
+	case !e.Converged && below > nearBest:
+		e.Reason = fmt.Sprintf("left more than %d below the best", nearBest)
+	case !e.Converged:
+		e.Reason = "no progress: no optimum"
+	case e.Kinks == 0:
+		e.Reason = "optimum"
+	case e.Kinks == 1:
+		e.Reason = "optimum at 1 kink"
+	default:
+		e.Reason = fmt.Sprintf("optimum at %d kinks", e.Kinks)
+	}
+}
+
+// The method refine() tightens the tolerances to those that an accurate optimum near the
+// current point needs. The search then continues with the new tolerances.
+func (f *search) refine(a *shape.Ascent) error {
+	v, err := f.fine.At(f.ctx, f.all(a.X), false)
+	if err != nil {
+		return err
+	}
+	mesh := byProblem{}
+	for i, q := range f.partOf {
+		mesh[f.posterior.Experiments[i].Problem] = steps{Tolerance: v.Instances[slices.Index(f.fine.parts, q)].Tolerance, most: 1e5}
+	}
+	if !f.solved(mesh, a.X) {
+		return f.failed
+	}
+	a.Value = f.Value(a.X)
+	a.Tolerance, a.Radius, a.Known, a.Done = fineRise, 0, false, false
+	return nil
+}
+
+// byProblem is a Mesh with its own tolerance for each problem.
+type byProblem map[*probode.Problem]steps
+
+// Bind calls the Bind method of the underlying mesh for p.
+func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
+	return b[p].Bind(ctx, s, p, at, times)
+}
+
+func (b byProblem) String() string { return "tolerances by experiment" }
+
+// The method climb() iterates until the ascent is done, the search has made the given
+// number of iterations, or f.ctx ends.
+func (f *search) climb(e *end, most int) {
+	for ; !e.ascent.Done && e.Iterations < most && f.ctx.Err() == nil; e.Iterations++ {
+		e.ascent.Step(f)
+	}
+}
