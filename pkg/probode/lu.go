@@ -151,23 +151,6 @@ func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	return true
 }
 
-// The function subtract() subtracts l times the vector top from the vector row; both have
-// the same length.
-func subtract(row []float64, l float64, top []float64) {
-	row = row[:len(top)]
-	q := 0
-	for ; q <= len(top)-4; q += 4 {
-		r, t := (*[4]float64)(row[q:]), (*[4]float64)(top[q:])
-		r[0] -= l * t[0]
-		r[1] -= l * t[1]
-		r[2] -= l * t[2]
-		r[3] -= l * t[3]
-	}
-	for ; q < len(top); q++ {
-		row[q] -= l * top[q]
-	}
-}
-
 // solveDense processes four rows at a time, because the processor computes four
 // independent sums side by side; it then processes the triangle of these rows.
 func (f *LU) solveDense(b []float64) {

@@ -132,3 +132,26 @@ func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float6
 func (g *Grid) grid(context.Context, *Problem, Method, []float64, []float64) (*Grid, error) {
 	return g, nil
 }
+
+// StepSize returns the size h of the steps of a Uniform or Through mesh, and 0 for
+// any other.
+func (s Setup) StepSize() float64 {
+	switch m := s.Mesh.(type) {
+	case Uniform:
+		return float64(m)
+	case Through:
+		return float64(m)
+	}
+	return 0
+}
+
+// WithStepSize returns s with steps of size h. If the Mesh of s is a Through, so is the
+// Mesh of the result; otherwise it is a Uniform.
+func (s Setup) WithStepSize(h float64) Setup {
+	if _, ok := s.Mesh.(Through); ok {
+		s.Mesh = Through(h)
+	} else {
+		s.Mesh = Uniform(h)
+	}
+	return s
+}

@@ -49,29 +49,6 @@ func (s Setup) NeedsMethod() bool {
 	return !ok || m.NeedsMethod()
 }
 
-// StepSize returns the size h of the steps of a Uniform or Through mesh, and 0 for
-// any other.
-func (s Setup) StepSize() float64 {
-	switch m := s.Mesh.(type) {
-	case Uniform:
-		return float64(m)
-	case Through:
-		return float64(m)
-	}
-	return 0
-}
-
-// WithStepSize returns s with steps of size h. If the Mesh of s is a Through, so is the
-// Mesh of the result; otherwise it is a Uniform.
-func (s Setup) WithStepSize(h float64) Setup {
-	if _, ok := s.Mesh.(Through); ok {
-		s.Mesh = Through(h)
-	} else {
-		s.Mesh = Uniform(h)
-	}
-	return s
-}
-
 // A gridder is a Mesh that has a grid.
 type gridder interface {
 	Mesh

@@ -45,48 +45,8 @@ package expr
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 )
-
-// A Node is an immutable expression: a number, a name, or an operator with its arguments.
-// Any number of goroutines may use a Node at the same time. Nodes are made with [Parse],
-// [ParseMathML], [Num], [Sym] or [Call].
-type Node struct {
-	op   op
-	val  float64 // opNum; opBool: 1 is true
-	name string  // opSym, opUser; opLambda: the parameters, separated by spaces
-	args []*Node
-}
-
-var canonicalNaN = math.NaN()
-
-// Num returns the expression that is the number v.
-func Num(v float64) *Node {
-	if math.IsNaN(v) {
-		v = canonicalNaN // all NaNs become one, so that equal nodes have equal numbers
-	}
-	return &Node{op: opNum, val: v}
-}
-
-// The function boolean() returns the condition that always has the value v.
-func boolean(v bool) *Node {
-	if v {
-		return &Node{op: opBool, val: 1}
-	}
-	return &Node{op: opBool}
-}
-
-// Sym returns a Node for a name, which stands for a number. Sym panics if the name is
-// empty, or if it contains a backquote, because String encloses unusual names in
-// backquotes.
-func Sym(name string) *Node {
-	if name == "" || strings.Contains(name, "`") {
-		panic(fmt.Sprintf("expr: the name of a symbol is %q: want a name that is not empty and has no backquotes", name))
-	}
-	return &Node{op: opSym, name: name}
-}
 
 // Call returns the operator or function with the given name, applied to args. The names
 // are those that [Parse] accepts in calls, and those of MathML: plus, minus (of one or
@@ -130,9 +90,6 @@ func Constant(name string) (float64, bool) {
 // definition in the SI.
 const avogadro = 6.02214179e23
 
-// Boolean reports whether n is a condition rather than a number.
-func (n *Node) Boolean() bool { return n.op.isBool() }
-
 // Const returns the value of n if n simplifies to a number or a constant condition. The
 // value of a condition is 0 or 1.
 func (n *Node) Const() (float64, bool) {
@@ -163,36 +120,6 @@ func (n *Node) Operator() (name string, args []*Node) {
 		return strconv.FormatBool(n.val != 0), nil
 	}
 	return operators[n.op].name, n.args
-}
-
-// Symbol reports whether n is just a name, and returns that name.
-func (n *Node) Symbol() (string, bool) { return n.name, n.op == opSym }
-
-// Symbols returns a sorted list of the names in n, without the parameters of lambdas.
-func (n *Node) Symbols() []string {
-	if n.op != opLambda {
-		return SymbolsOf(n)
-	}
-	return slices.DeleteFunc(SymbolsOf(n.args[0]), func(name string) bool { return slices.Contains(n.params(), name) })
-}
-
-// Parts lists n and all its parts without repetitions. Arguments come before the
-// expressions that use them.
-func (n *Node) Parts() []*Node { return postorder(n) }
-
-// SymbolsOf returns a sorted list of the names that occur in the expressions, without
-// repetitions. SymbolsOf visits a shared part only once.
-func SymbolsOf(list ...*Node) []string {
-	var names []string
-	seen := map[string]bool{}
-	for _, m := range postorder(list...) {
-		if m.op == opSym && !seen[m.name] {
-			seen[m.name] = true
-			names = append(names, m.name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Substitute replaces names by expressions. All replacements are made simultaneously, so
@@ -226,83 +153,4 @@ func (n *Node) Equal(m *Node) bool {
 	p := newPool()
 	pair := p.adopt(n, m)
 	return pair[0] == pair[1]
-}
-
-// The method params() returns the names of a lambda's parameters.
-func (n *Node) params() []string { return strings.Fields(n.name) }
-
-// The method with() returns a copy of n with the given arguments, or n itself if it
-// already has these arguments.
-func (n *Node) with(args []*Node) *Node {
-	if slices.Equal(n.args, args) {
-		return n
-	}
-	if n.op == opNeg {
-		return neg(args[0]) // keeps −(number) a number
-	}
-	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args)}
-}
-
-// The function postorder() returns all nodes of the expressions in the argument roots,
-// without repetitions. Arguments come before the nodes that use them. The function does
-// not recurse, because expressions may be nested more deeply than the stack allows.
-func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
-
-// postorderBut is like postorder(), but it omits the nodes in done and all nodes below
-// them.
-func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
-	type frame struct {
-		n    *Node
-		next int
-	}
-	var list []*Node
-	seen := map[*Node]bool{}
-	var stack []frame
-	for _, r := range roots {
-		if seen[r] || done[r] != nil {
-			continue
-		}
-		seen[r] = true
-		stack = append(stack, frame{n: r})
-		for len(stack) > 0 {
-			top := &stack[len(stack)-1]
-			if top.next == len(top.n.args) {
-				list = append(list, top.n)
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			a := top.n.args[top.next]
-			top.next++
-			if !seen[a] && done[a] == nil {
-				seen[a] = true
-				stack = append(stack, frame{n: a})
-			}
-		}
-	}
-	return list
-}
-
-// The function rebuild() makes a new expression from n. The function calls f with each
-// node and a slice of the rebuilt arguments of that node; f must not keep the slice.
-func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
-	return rebuildAll([]*Node{n}, f)[0]
-}
-
-// rebuildAll does the same as rebuild(), for several expressions. A shared part is
-// rebuilt only once.
-func rebuildAll(list []*Node, f func(m *Node, args []*Node) *Node) []*Node {
-	done := map[*Node]*Node{}
-	var args []*Node
-	for _, m := range postorder(list...) {
-		args = args[:0]
-		for _, a := range m.args {
-			args = append(args, done[a])
-		}
-		done[m] = f(m, args)
-	}
-	out := make([]*Node, len(list))
-	for i, n := range list {
-		out[i] = done[n]
-	}
-	return out
 }

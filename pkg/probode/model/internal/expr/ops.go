@@ -127,6 +127,13 @@ func sign(x float64) float64 {
 	return x // ±0, NaN
 }
 
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // apply1 returns the value of an operator applied to numbers, where 1 and 0 stand for
 // true and false.
 func apply1(o op, v []float64) float64 {

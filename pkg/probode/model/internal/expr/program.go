@@ -177,13 +177,6 @@ func (s *straightLine) fuse() {
 	}
 }
 
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // Eval reads the inputs from in and writes the outputs to dst. The two slices may share
 // memory. Eval panics unless dst has length Outputs() and in has length Inputs().
 func (p *Program) Eval(dst, in []float64) {
@@ -377,60 +370,4 @@ func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 		ahead = len(runs)
 	}
 	return runs, ahead
-}
-
-// evalSeldom evaluates a rare or slow instruction, for which the cost of a function call
-// does not matter.
-func (in *instr) evalSeldom(a, b float64) float64 {
-	switch in.code {
-	case codeMin:
-		return math.Min(a, b)
-	case codeMax:
-		return math.Max(a, b)
-	case codeQuotient:
-		return math.Trunc(a / b)
-	case codeRem:
-		return math.Mod(a, b)
-	case codeEq:
-		return truth(a == b)
-	case codeNe:
-		return truth(a != b)
-	case codeNot:
-		return 1 - a
-	case codeAnd:
-		return a * b // a and b are 0 or 1
-	case codeOr:
-		return math.Max(a, b)
-	}
-	return operators[in.code-codeFunc].eval(a)
-}
-
-// The method eval() evaluates an instruction that is not fused.
-func (in *instr) eval(a, b, c float64) float64 {
-	switch in.code {
-	case codeAdd:
-		return a + b
-	case codeSub:
-		return a - b
-	case codeMul:
-		return a * b
-	case codeDiv:
-		return a / b
-	case codeNeg:
-		return -a
-	case codeSqrt:
-		return math.Sqrt(a)
-	case codePow:
-		return math.Pow(a, b)
-	case codeSelect:
-		if a != 0 {
-			return b
-		}
-		return c
-	case codeLt:
-		return truth(a < b)
-	case codeLe:
-		return truth(a <= b)
-	}
-	return in.evalSeldom(a, b)
 }

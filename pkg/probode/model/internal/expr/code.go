@@ -1,0 +1,130 @@
+package expr
+
+import "math"
+
+// A code identifies the operation of an instruction. For a function of one number, the
+// code is codeFunc plus the op of the function.
+type code uint8
+
+const (
+	codeNone code = iota
+	codeAdd
+	codeSub
+	codeMul
+	codeDiv
+	codeNeg
+	codeSqrt
+	codePow
+	codeMin
+	codeMax
+	codeQuotient
+	codeRem
+	codeSelect // b if the condition a holds, otherwise c
+	codeLt
+	codeLe
+	codeEq
+	codeNe // also for conditions
+	codeNot
+	codeAnd
+	codeOr
+
+	// The following instructions are made by the method fuse(). Their results are rounded
+	// in the same way as those of the separate instructions that they replace.
+	codeMul3   // (a b) c
+	codeMulAdd // a b + c
+	codeMulSub // a b − c
+	codeSubMul // c − a b
+	codeAdd3   // (a + b) + c
+	codeDivAdd // a/(b + c)
+
+	codeFunc
+)
+
+func (c code) isBool() bool { return codeLt <= c && c <= codeOr }
+
+// An instr is an instruction, which computes a value from the values with the numbers a,
+// b and c. Values are numbered in this order: inputs, constants, results of instructions.
+type instr struct {
+	code    code
+	a, b, c int32
+}
+
+// The method operands() returns pointers to the numbers of the values that an instruction
+// uses.
+func (in *instr) operands() []*int32 {
+	switch {
+	case in.code >= codeMul3 && in.code <= codeDivAdd, in.code == codeSelect:
+		return []*int32{&in.a, &in.b, &in.c}
+	case in.code == codeNeg, in.code == codeNot, in.code == codeSqrt, in.code >= codeFunc:
+		return []*int32{&in.a}
+	}
+	return []*int32{&in.a, &in.b}
+}
+
+// A straightLine is a list of instructions that compute outputs from inputs. Shared parts
+// are computed only once, and the result of every instruction is used.
+type straightLine struct {
+	inputs  int
+	consts  []float64
+	code    []instr
+	outputs []int32
+}
+
+// The method first() returns the number of the value that the first instruction computes.
+func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
+
+// The method eval() evaluates an instruction that is not fused.
+func (in *instr) eval(a, b, c float64) float64 {
+	switch in.code {
+	case codeAdd:
+		return a + b
+	case codeSub:
+		return a - b
+	case codeMul:
+		return a * b
+	case codeDiv:
+		return a / b
+	case codeNeg:
+		return -a
+	case codeSqrt:
+		return math.Sqrt(a)
+	case codePow:
+		return math.Pow(a, b)
+	case codeSelect:
+		if a != 0 {
+			return b
+		}
+		return c
+	case codeLt:
+		return truth(a < b)
+	case codeLe:
+		return truth(a <= b)
+	}
+	return in.evalSeldom(a, b)
+}
+
+// evalSeldom evaluates a rare or slow instruction, for which the cost of a function call
+// does not matter.
+func (in *instr) evalSeldom(a, b float64) float64 {
+	switch in.code {
+	case codeMin:
+		return math.Min(a, b)
+	case codeMax:
+		return math.Max(a, b)
+	case codeQuotient:
+		return math.Trunc(a / b)
+	case codeRem:
+		return math.Mod(a, b)
+	case codeEq:
+		return truth(a == b)
+	case codeNe:
+		return truth(a != b)
+	case codeNot:
+		return 1 - a
+	case codeAnd:
+		return a * b // a and b are 0 or 1
+	case codeOr:
+		return math.Max(a, b)
+	}
+	return operators[in.code-codeFunc].eval(a)
+}
