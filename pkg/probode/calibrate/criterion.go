@@ -72,19 +72,3 @@ func (c Criterion) match(logv, loge2 []float64) (score, width float64) {
 	}
 	return score, width
 }
-
-// The method fit() returns the mean of E²/v, and the shares of points at which |E| is
-// below one standard deviation and below two.
-func (c *calibrator) fit(logv []float64) (meanSquare float64, within [2]float64) {
-	n := float64(len(logv))
-	for k, l := range logv {
-		z2 := math.Exp(c.loge2[k] - l)
-		meanSquare += z2 / n
-		for m := range within {
-			if z2 < float64((m+1)*(m+1)) {
-				within[m] += 1 / n
-			}
-		}
-	}
-	return meanSquare, within
-}

@@ -3,7 +3,6 @@ package calibrate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -107,33 +106,6 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	}
 	c.noise = make([][]float64, min(s.Paths, maxKept/max(1, c.solver.NoiseLen())))
 	return c, nil
-}
-
-// The method check() returns an error if a setting is not allowed. It is called before
-// anything is computed.
-func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
-	const maxWorkers = 4096
-	switch {
-	case ctx == nil:
-		return errors.New("calibrate: the context is nil")
-	case p == nil:
-		return errors.New("calibrate: the problem is nil")
-	case s.Workers < 0 || s.Workers > maxWorkers:
-		return fmt.Errorf("%s: the number of workers is %d: want 1 to %d, or 0 for as many as there are cores", p.Title(), s.Workers, maxWorkers)
-	case s.Criterion != Bhattacharyya && s.Criterion != LogScore:
-		return fmt.Errorf("%s: %v: want Bhattacharyya or LogScore", p.Title(), s.Criterion)
-	case s.Paths < 2*jackknifeGroups:
-		return fmt.Errorf("%s: the number of paths is %d: want at least %d to calibrate", p.Title(), s.Paths, 2*jackknifeGroups)
-	}
-	for _, k := range s.Components {
-		if k < 0 || k >= p.Dim() {
-			return fmt.Errorf("%s: Components contains %d: want numbers from 0 to %d", p.Title(), k, p.Dim()-1)
-		}
-	}
-	if err := memory.Check(fmt.Sprintf("the results of %d paths", s.Paths), s.Paths/16+1, 8); err != nil {
-		return fmt.Errorf("%s: %w", p.Title(), err)
-	}
-	return nil
 }
 
 // solveOn creates the grid at θ and a solver for that grid.

@@ -26,46 +26,8 @@ import (
 // None of these bounds can be improved: each is attained or approached by distributions
 // for which w takes only two values.
 
-// A Bound limits the effect of the solver's error on a posterior that could not be
-// sampled. The bound holds for every distribution over the points that the chains have
-// reached, except for the few points outside Range.
-type Bound struct {
-	Points int     // different points at which the log likelihoods were compared
-	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
-	// At each point the log likelihood computed with the step differs from that of the
-	// reference. Range is an interval that contains these differences except for the
-	// smallest 0.1 % and the largest 0.1 %. Whole is an interval that contains all these
-	// differences.
-	Range, Whole [2]float64
-	// Verdict is Negligible if the bounds are within the threshold, Whole is shorter than
-	// 1, there are at least fifty points, the reference is accurate at these points, both
-	// posteriors have the same modes, and there is a certificate. Otherwise Verdict is
-	// Undecided. The certificate is needed because chains that hardly move explore only a
-	// small region.
-	Verdict Verdict
-}
-
-const (
-	left    = 1000 // one point in so many is left out at either end of Bound.Range
-	longest = 1    // the longest Bound.Whole for a verdict
-)
-
-func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }
-
-// The method covered() returns the percentage of the points whose differences lie in
-// Range.
-func (b *Bound) covered() float64 {
-	return 100 * float64(b.Points-2*(b.Points/left)) / float64(b.Points)
-}
-
-// Shift returns the bound on the shift of a mean, in standard deviations.
-func (b *Bound) Shift() float64 { return math.Sinh(b.length() / 2) }
-
-// Ratio returns the bound on the factor by which a standard deviation changes.
-func (b *Bound) Ratio() float64 { return math.Exp(b.length() / 2) }
-
-// Probability returns the bound on the change of a probability.
-func (b *Bound) Probability() float64 { return math.Tanh(b.length() / 4) }
+// The constant longest is the greatest length of Bound.Whole for a verdict.
+const longest = 1
 
 // The method bound() compares the steps with the reference at the weighted draws of y,
 // whose chains have not mixed. If the smallest step has the verdict Negligible, no

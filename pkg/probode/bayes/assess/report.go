@@ -321,3 +321,42 @@ func (a *Report) Warnings() (all []string) {
 
 // The method controlled() reports whether the ladder consists of tolerances.
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
+
+// A Bound limits the effect of the solver's error on a posterior that could not be
+// sampled. The bound holds for every distribution over the points that the chains have
+// reached, except for the few points outside Range.
+type Bound struct {
+	Points int     // different points at which the log likelihoods were compared
+	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
+	// At each point the log likelihood computed with the step differs from that of the
+	// reference. Range is an interval that contains these differences except for the
+	// smallest 0.1 % and the largest 0.1 %. Whole is an interval that contains all these
+	// differences.
+	Range, Whole [2]float64
+	// Verdict is Negligible if the bounds are within the threshold, Whole is shorter than
+	// 1, there are at least fifty points, the reference is accurate at these points, both
+	// posteriors have the same modes, and there is a certificate. Otherwise Verdict is
+	// Undecided. The certificate is needed because chains that hardly move explore only a
+	// small region.
+	Verdict Verdict
+}
+
+// One point in left is excluded at either end of Bound.Range.
+const left = 1000
+
+func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }
+
+// The method covered() returns the percentage of the points whose differences lie in
+// Range.
+func (b *Bound) covered() float64 {
+	return 100 * float64(b.Points-2*(b.Points/left)) / float64(b.Points)
+}
+
+// Shift returns the bound on the shift of a mean, in standard deviations.
+func (b *Bound) Shift() float64 { return math.Sinh(b.length() / 2) }
+
+// Ratio returns the bound on the factor by which a standard deviation changes.
+func (b *Bound) Ratio() float64 { return math.Exp(b.length() / 2) }
+
+// Probability returns the bound on the change of a probability.
+func (b *Bound) Probability() float64 { return math.Tanh(b.length() / 4) }

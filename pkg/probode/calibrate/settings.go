@@ -1,0 +1,106 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Settings holds the options of Run and Score.
+type Settings struct {
+	// StepSize is h, for a uniform grid.
+	StepSize float64
+	// Mesh, if not nil, generates the grid and takes the place of StepSize.
+	Mesh probode.Mesh
+	// Scaling says how the size of the noise depends on the step; zero means the default
+	// for the grid. ScaleLocal gives the spread that is closest to the error: see
+	// docs/calibration.md. The result α* is valid only for this scaling: see
+	// NoiseScale.Settings.
+	Scaling probode.Scaling
+	// Criterion is the score that α* maximises; zero is LogScore. The paper uses
+	// Bhattacharyya.
+	Criterion Criterion
+	// Theta is the parameter value; nil means Problem.Theta.
+	Theta []float64
+	// Indicator estimates the error; nil means Richardson. The indicator
+	// reference.TrueError computes the difference from an accurate solution.
+	Indicator Indicator
+	// Components are the components of the state, counted from 0, that enter the score;
+	// nil means all.
+	Components []int
+	// Paths is the size of the ensemble; zero means 1000. The standard error of log α* is
+	// inversely proportional to the square root of Paths.
+	Paths int
+	// Seed determines the noise, which is the same for every α.
+	Seed uint64
+	// Workers is the number of goroutines; zero means the number of cores. The number of
+	// goroutines does not change the result.
+	Workers int
+	// Progress, if not nil, is called with the number of evaluations of the score done so
+	// far, and an upper bound on their total number. The bound increases if α* is outside
+	// [1e-6, 1e6].
+	Progress func(done, total int)
+}
+
+// The method check() returns an error if a setting is not allowed. It is called before
+// anything is computed.
+func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
+	const maxWorkers = 4096
+	switch {
+	case ctx == nil:
+		return errors.New("calibrate: the context is nil")
+	case p == nil:
+		return errors.New("calibrate: the problem is nil")
+	case s.Workers < 0 || s.Workers > maxWorkers:
+		return fmt.Errorf("%s: the number of workers is %d: want 1 to %d, or 0 for as many as there are cores", p.Title(), s.Workers, maxWorkers)
+	case s.Criterion != Bhattacharyya && s.Criterion != LogScore:
+		return fmt.Errorf("%s: %v: want Bhattacharyya or LogScore", p.Title(), s.Criterion)
+	case s.Paths < 2*jackknifeGroups:
+		return fmt.Errorf("%s: the number of paths is %d: want at least %d to calibrate", p.Title(), s.Paths, 2*jackknifeGroups)
+	}
+	for _, k := range s.Components {
+		if k < 0 || k >= p.Dim() {
+			return fmt.Errorf("%s: Components contains %d: want numbers from 0 to %d", p.Title(), k, p.Dim()-1)
+		}
+	}
+	if err := memory.Check(fmt.Sprintf("the results of %d paths", s.Paths), s.Paths/16+1, 8); err != nil {
+		return fmt.Errorf("%s: %w", p.Title(), err)
+	}
+	return nil
+}
+
+// A NoiseScale is the α* that Run has found, with its uncertainty.
+type NoiseScale struct {
+	// Alpha is α*. SE is the Monte Carlo standard error of α*, computed by the jackknife
+	// over groups of paths. SE is NaN if a path cannot be computed at a scale close to
+	// α*. The scale α* is valid only for this problem, this θ and these units of the
+	// state: if the state is ten times as large in other units, α* is a hundred times as
+	// large.
+	Alpha, SE float64
+	// Scaling is the scaling for which α* was found. Scaling is never ScaleDefault: see
+	// Settings.
+	Scaling probode.Scaling
+	// SETime is the standard error of α* that is due to the limited time span, computed
+	// by the jackknife over ten consecutive blocks of the points in the score. Using more
+	// paths does not reduce SETime. SETime is large if α* is determined mainly by the
+	// errors at a few points.
+	SETime float64
+	// MeanSquare is the mean of E²/v over the points in the score, and Within[k] is the
+	// share of points at which |E| is less than k+1 times the standard deviation √v. For
+	// a Gaussian error with that spread, these values are 1, 68 % and 95 %. An error that
+	// keeps its sign and grows is not Gaussian, so no α gives all three values.
+	MeanSquare float64
+	Within     [2]float64
+	// Warnings are sentences that a user should read before trusting these numbers.
+	Warnings []string
+}
+
+// Settings returns s with the Scaling and the Alpha of c, because an α has no meaning
+// without its scaling.
+func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
+	s.Scaling, s.Alpha = c.Scaling, c.Alpha
+	return s
+}

@@ -1,0 +1,211 @@
+package sbml
+
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
+	"github.com/probode/probode/pkg/probode/model/internal/tree"
+)
+
+// A reader holds the elements of a model, indexed by their IDs, while it converts them to
+// equations.
+type reader struct {
+	*source.File
+	level string
+	root  *tree.Element
+	ids   map[string]int  // line of each ID
+	order []*tree.Element // compartments, species, parameters and factors, as in the file
+
+	functions                                             map[string]*expr.Node
+	species, compartments, parameters, reactions, factors map[string]*tree.Element
+	init, assign, rate                                    map[string]*tree.Element // by the ID that they set
+	jumped                                                map[string]bool          // IDs that an event sets
+	flow                                                  map[string]*expr.Node
+	maths                                                 map[*tree.Element]*expr.Node
+
+	out *equations.Equations
+}
+
+// The method id() returns the ID of an element. It is an error if the ID is not valid, or
+// if another element has the same ID.
+func (s *reader) id(e *tree.Element) string {
+	id := e.Get("id")
+	switch {
+	case id == "":
+		s.Failf(e.Line, "<%s> has no id", e.Name)
+	case !source.IsID(id):
+		s.Failf(e.Line, "id %q: want letters, digits and _, not beginning with a digit", id)
+	case id == expr.Time:
+		s.Failf(e.Line, "<%s> has the id %s, which stands for the time: want another id", e.Name, id)
+	}
+	if line, twice := s.ids[id]; twice {
+		s.Failf(e.Line, "id %s appears twice: the first time on line %d", id, line)
+	}
+	s.ids[id] = e.Line
+	return id
+}
+
+// mathOf returns the formula of an element, with calls of the model's functions
+// expanded and the names in the map local replaced by their values.
+func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node {
+	if n := s.maths[e]; n != nil {
+		return n
+	}
+	m := e.First("math")
+	if m == nil {
+		s.Failf(e.Line, "<%s> has no <math>", e.Name)
+	}
+	n, err := expr.ParseMathML(m)
+	if err == nil {
+		n, err = n.Expand(s.functions)
+	}
+	if err != nil {
+		s.FailMath(m.Line, "", err)
+	}
+	if _, _, ok := n.Lambda(); ok {
+		s.Failf(m.Line, "<%s> holds a lambda: want an expression", e.Name)
+	}
+	if n.Boolean() != (e.Name == "trigger") {
+		s.Failf(m.Line, "<%s> holds a condition instead of a number, or a number instead of a condition", e.Name)
+	}
+	n = n.Substitute(local)
+	for _, name := range n.Symbols() {
+		if name != expr.Time && s.entity(name) == nil && s.reactions[name] == nil {
+			s.Failf(m.Line, "%s is not defined", identifier(name))
+		}
+	}
+	s.maths[e] = n
+	return n
+}
+
+// The function identifier() returns the name that a symbol has in the SBML file.
+func identifier(symbol string) string {
+	if symbol == expr.NamedTime {
+		return expr.Time
+	}
+	return symbol
+}
+
+// The method lambda() reads a function definition. It is an error if the function uses
+// names other than its arguments and the time.
+func (s *reader) lambda(e *tree.Element) *expr.Node {
+	m := e.First("math")
+	if m == nil {
+		s.Failf(e.Line, "function %s has no <math>", e.Get("id"))
+	}
+	n, err := expr.ParseMathML(m)
+	if err != nil {
+		s.FailMath(m.Line, "", err)
+	}
+	if _, _, ok := n.Lambda(); !ok {
+		s.Failf(m.Line, "function %s is not a lambda", e.Get("id"))
+	}
+	for _, name := range n.Symbols() {
+		if name != expr.Time {
+			s.Failf(m.Line, "function %s uses %s, which is not one of its arguments", e.Get("id"), identifier(name))
+		}
+	}
+	return n
+}
+
+// The method entity() returns the element with the given ID if it is one that has a
+// value: a species, parameter, compartment or stoichiometry. For any other ID it returns
+// nil.
+func (s *reader) entity(id string) *tree.Element {
+	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
+		if e := in[id]; e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// setBy adds a rule or initial assignment to the map under the ID of the element that it
+// sets. It is an error if the map already has a rule or initial assignment for this ID.
+func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {
+	id := e.Get(attr)
+	if s.entity(id) == nil {
+		s.Failf(e.Line, "found a %s for %q, which is not a compartment, species or parameter", e.Name, id)
+	}
+	if first := into[id]; first != nil {
+		s.Failf(e.Line, "found a second %s for %s: the first is on line %d", e.Name, id, first.Line)
+	}
+	if attr == "variable" {
+		s.changeable(e.Line, "a rule", id)
+	}
+	into[id] = e
+}
+
+// The method changeable() reports an error if an element that a rule or an event sets is
+// declared constant.
+func (s *reader) changeable(line int, by, id string) {
+	e := s.entity(id)
+	def := s.level == "2" && e.Name != "species" // the default of Level 2
+	if s.flag(e, "constant", def) {
+		s.Failf(line, "%s sets %s, which is constant", by, id)
+	}
+}
+
+// The method flag() returns the value of a boolean attribute.
+func (s *reader) flag(e *tree.Element, name string, def bool) bool {
+	switch v := e.Get(name); v {
+	case "":
+		return def
+	case "true", "1":
+		return true
+	case "false", "0":
+		return false
+	default:
+		s.Failf(e.Line, "%s is %q: want true or false", name, v)
+		return false
+	}
+}
+
+// The method number() returns the number in an attribute. The result is nil if the
+// attribute is absent or NaN; in SBML, NaN means that there is no value.
+func (s *reader) number(e *tree.Element, name string) *expr.Node {
+	v := e.Get(name)
+	if v == "" || v == "NaN" {
+		return nil
+	}
+	x, err := source.ParseNumber(v)
+	if err != nil || math.IsInf(x, 0) {
+		s.Failf(e.Line, "%s is %q: want a finite number", name, v)
+	}
+	return expr.Num(x)
+}
+
+// timeUnit returns the unit of time, if the model specifies it.
+func (s *reader) timeUnit() string {
+	id := s.root.Get("timeUnits")
+	if id == "" {
+		id = "time"
+	}
+	for _, e := range s.root.List("listOfUnitDefinitions") {
+		if e.Get("id") != id {
+			continue
+		}
+		if n := e.Get("name"); n != "" {
+			return n
+		}
+		if u := e.List("listOfUnits"); len(u) == 1 && u[0].Get("kind") == "second" {
+			switch u[0].Get("multiplier") {
+			case "", "1":
+				return "s"
+			case "60":
+				return "min"
+			case "3600":
+				return "h"
+			case "86400":
+				return "d"
+			}
+		}
+		return ""
+	}
+	if id == "second" {
+		return "s"
+	}
+	return ""
+}

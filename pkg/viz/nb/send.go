@@ -1,0 +1,63 @@
+package nb
+
+import (
+	"fmt"
+	"html"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+type bundle = map[protocol.MIMEType]any
+
+// The function send() passes a bundle to the kernel. A bundle replaces any earlier bundle
+// with the same id.
+func send(b bundle, id string) {
+	if !gonbui.IsNotebook {
+		if id == "" {
+			fmt.Println(b[protocol.MIMETextPlain])
+		}
+		return
+	}
+	gonbui.SendData(&protocol.DisplayData{Data: b, DisplayID: id})
+}
+
+// The function note() shows a line in small type.
+func note(text string) {
+	pause()
+	send(bundle{
+		protocol.MIMETextHTML:  `<small style="color:#666">` + html.EscapeString(text) + `</small>`,
+		protocol.MIMETextPlain: text,
+	}, "")
+	synchronise()
+}
+
+// The function pause() gives the kernel time to read the lines that have been printed so
+// far. Printed lines and displays reach the kernel on separate channels, so a display
+// could otherwise appear above lines that were printed before it. (Show needs no pause
+// for a graphic, since drawing takes longer than the pause.)
+func pause() {
+	if gonbui.IsNotebook {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// The function synchronise() waits until the kernel has forwarded everything that was
+// sent to it, because anything that is not yet forwarded is lost when the process ends.
+// If the pipe to the kernel is broken, it does not wait, whereas the function of package
+// gonbui would wait for ever.
+func synchronise() {
+	if !gonbui.IsNotebook || gonbui.Error() != nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		gonbui.Sync()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+	}
+}
