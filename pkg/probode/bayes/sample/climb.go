@@ -76,7 +76,7 @@ func middle(p *bayes.Posterior) []float64 {
 // The function ascend() climbs from theta to a mode, with a solver that is roughly
 // accurate at theta. It also returns the Fisher information at the mode.
 func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mode, *mat.SymDense, error) {
-	q, _, err := accurateEnough(ctx, p, &bayes.Modes{Modes: []*bayes.Mode{{Theta: theta, U: theta}}}, roughD, nil)
+	q, _, err := accurateEnough(ctx, p, &bayes.Modes{Modes: []*bayes.Mode{{Theta: theta, U: theta}}}, 10*mattersD, nil)
 	if err != nil {
 		return nil, nil, err
 	}

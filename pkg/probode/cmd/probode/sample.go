@@ -208,8 +208,8 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	}
 	r.p, r.sampler, r.settings.Start = r.plan.Posterior, r.plan.Sampler, r.plan.Start
 	r.note(r.plan.Why)
-	if err = r.trust(ctx); err != nil {
-		return err
+	if r.plan.Caution != "" {
+		r.note("caution: " + r.plan.Caution + " With -scheme delayed-acceptance-accurate an accurate solver checks each move")
 	}
 	r.missed()
 	fmt.Fprint(r.out, r.unknown)

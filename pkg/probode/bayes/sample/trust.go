@@ -1,4 +1,4 @@
-package main
+package sample
 
 import (
 	"context"
@@ -12,16 +12,15 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
-	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The function sample.Choose compares solvers with an accurate solver mainly at the modes
-// and close to them. If the data contain little information, much of the posterior mass
-// is far from the modes. Far from the modes an explicit method on a grid that was frozen
-// at a mode may be unstable. If it is, the computed density may vanish where the
+// The function accurateEnough() compares solvers with an accurate solver mainly at the
+// modes and close to them. If the data contain little information, much of the posterior
+// mass is far from the modes. Far from the modes an explicit method on a grid that was
+// frozen at a mode may be unstable. If it is, the computed density may vanish where the
 // posterior has mass, or it may have a phantom mode, in which all chains may end. In both
 // cases R̂ is close to 1, and the draws do not reveal the error. A certificate also
 // compares the solvers far from the modes.
@@ -32,53 +31,47 @@ import (
 // prior either.
 const mostTrusted = 15
 
-// The method trust() certifies the chosen solver. If this solver differs too much from an
-// accurate solver in a region where the posterior density is not negligible, trust()
-// replaces it by Radau5, which is stable. It first tries frozen grids, and then, if the
-// sampler needs no gradients, steps that are chosen anew for every θ. If none of these
-// solvers is accurate enough, trust() prints a caution.
-func (r *sampleRun) trust(ctx context.Context) error {
-	q := r.plan.Posterior
-	if t := r.plan.Sampler.Target(); t.Distribution != sample.Classical || q.Modes == nil || len(q.Params) > mostTrusted {
-		return nil // the sampler itself solves accurately, or a certificate takes too long
+// The method trust() certifies the solver of the plan. If this solver differs too much
+// from an accurate solver in a region where the posterior density is not negligible,
+// trust() replaces it by Radau5, which is stable, and returns the reason. It first tries
+// frozen grids and then, if the sampler needs no gradients, steps that are chosen anew for
+// every θ. If none of these solvers is accurate enough, trust() sets Caution.
+func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err error) {
+	q := p.Posterior
+	if len(q.Params) > mostTrusted {
+		return "", nil
 	}
-	why, err := differs(ctx, q, r.settings)
-	if err != nil || why == "" {
-		return err
+	if why, err = differs(ctx, q, s); err != nil || why == "" {
+		return "", err
 	}
 	meshes := []probode.Mesh{}
 	for _, tolerance := range []float64{1e-2, 1e-4, 1e-6} {
 		meshes = append(meshes, probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}, MaxSteps: 20_000})
 	}
-	switch r.plan.Sampler.(type) {
-	case sample.Deterministic, sample.Tempering:
+	switch p.Sampler.(type) {
+	case Deterministic, Tempering:
 		meshes = append(meshes, probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 1e5})
 	}
 	for _, mesh := range meshes {
-		s := q.SolvedBy(probode.Setup{Method: methods.Radau{}, Mesh: mesh})
-		s.Modes, s.GridAt = q.Modes, q.GridAt
-		still, err := differs(ctx, s, r.settings)
+		r := q.SolvedBy(probode.Setup{Method: methods.Radau{}, Mesh: mesh})
+		r.Modes, r.GridAt = q.Modes, q.GridAt
+		still, err := differs(ctx, r, s)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if still == "" {
-			r.plan.Posterior, r.p = s, s
-			r.note(fmt.Sprintf("solved by %v instead, because the solver chosen first is not accurate away from the modes: %s", s.Setup, why))
-			return nil
+			p.Posterior = r
+			return why, nil
 		}
 	}
-	r.note("caution: the solver is not accurate at points where the posterior is not negligible, so the draws may be wrong: " + why + " With -scheme delayed-acceptance-accurate an accurate solver checks each move")
-	return nil
+	p.Caution = "the solver is not accurate at points where the posterior is not negligible, so the draws may be wrong: " + why
+	return "", nil
 }
 
 // The function differs() describes a point at which the error of q's solver is so large
 // that a parameter could be shifted by a tenth of a standard deviation, or that a part of
 // the posterior could be missing. The result is empty if no such point was found.
 func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, error) {
-	const (
-		minor   = 0.01 // mass of modes that are ignored
-		matters = 0.1  // standard deviations
-	)
 	var from [][]float64
 	for _, m := range q.Modes.Modes {
 		from = append(from, m.Theta)
@@ -89,7 +82,7 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 		if own, err := modes.Find(ctx, q, modes.Settings{Seed: s.Seed, Workers: s.Workers, From: from}); err == nil {
 			from = nil
 			for i, m := range own.Modes {
-				if i == 0 || m.Mass > minor {
+				if i == 0 || m.Mass > leastMass {
 					from = append(from, m.Theta)
 				}
 			}
@@ -102,12 +95,12 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 	if err != nil {
 		return "", nil // there is no mode at which anything could be compared
 	}
-	m := &c.Modes[c.Worst(matters)]
+	m := &c.Modes[c.Worst(mattersD)]
 	phantom := m.Found && !(m.Moved < 5)
-	if m.Err != "" || !phantom && (m.Where == nil || m.Bound < matters) {
+	if m.Err != "" || !phantom && (m.Where == nil || m.Bound < mattersD) {
 		return jumps(ctx, q)
 	}
-	answer, _, _ := strings.Cut(c.Answer(matters), "\n")
+	answer, _, _ := strings.Cut(c.Answer(mattersD), "\n")
 	return strings.TrimPrefix(answer, "Not certified: "), nil
 }
 

@@ -1,0 +1,114 @@
+package sample
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+const (
+	importance = 100 // draws that show whether a mode is nearly Gaussian, or from which a start is chosen
+	scattered  = 400 // draws from the prior that show whether there is mass far from the modes
+)
+
+// gaussianShare generates draws from a Student t distribution that has 5 degrees of
+// freedom and the location and shape of a mode. It computes importance weights for these
+// draws with respect to the posterior, and returns their effective sample size as a
+// fraction of their number. In few dimensions this fraction is near 0.8 if the posterior
+// is Gaussian.
+func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
+	const degrees = 5
+	d := e.Dim()
+	weights := make([]float64, importance)
+	u := make([]float64, d)
+	for i := range weights {
+		var chi float64
+		for range degrees {
+			v := rng.NormFloat64()
+			chi += v * v
+		}
+		square, ok := around(u, m, math.Sqrt(degrees/chi), rng)
+		logp, err := e.LogPosterior(u, nil)
+		if err != nil || math.IsNaN(logp) || !ok {
+			logp = math.Inf(-1)
+		}
+		weights[i] = logp - m.LogP + float64(degrees+d)/2*math.Log1p(square/degrees)
+	}
+	return diag.Kish([][]float64{weights})
+}
+
+// The function elsewhere() estimates the mass of the posterior far from the given modes,
+// relative to the mass of their Gaussian approximations. The estimate uses the likelihood
+// at those draws from the prior that lie outside a wide ellipsoid around each mode. It
+// detects plateaus and broad modes, but not narrow modes. The result is zero if no mode
+// has a Gaussian approximation.
+func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
+	d := e.Dim()
+	wide := math.Sqrt(4 * float64(d+8)) // radius in standard deviations: 6 for one parameter, 9.6 for 15
+	shapes, masses := make([]mat.Cholesky, len(around)), make([]float64, len(around))
+	for k, m := range around {
+		if m.Cov == nil || !shapes[k].Factorize(m.Cov) {
+			return 0
+		}
+		masses[k] = m.LogMass
+	}
+	mass, far := floats.LogSumExp(masses), 0.
+	u := make([]float64, d)
+	for range scattered {
+		theta := e.Posterior().DrawPrior(rng)
+		if e.Unconstrain(u, theta) != nil {
+			continue
+		}
+		near := false
+		for k, m := range around {
+			near = near || stat.Mahalanobis(mat.NewVecDense(d, u), mat.NewVecDense(d, m.U), &shapes[k]) < wide
+		}
+		if near {
+			continue
+		}
+		if ll, err := e.LogLikelihood(theta, nil); err == nil {
+			far += math.Exp(ll-mass) / scattered
+		}
+	}
+	return far
+}
+
+// The function heavyTail() returns a parameter whose profile, the maximum of the log
+// density over all other parameters, falls much more slowly than that of the Gaussian
+// approximation at the mode m, or −1 if there is none. A random walk explores such tails
+// slowly, and no diagnostic of its draws shows it.
+func heavyTail(e *bayes.Density, m *bayes.Mode) int {
+	const (
+		far   = 4.0 // standard deviations
+		share = 0.5 // of the drop of a Gaussian density
+		most  = 10  // steps of a climb
+	)
+	d := e.Dim()
+	f := shape.NewSurface(e)
+	for k := range d {
+		sd := math.Sqrt(m.Cov.At(k, k))
+		for _, side := range []float64{-far, far} {
+			a := shape.Ascent{Point: shape.Point{X: slices.Clone(m.U)}, Tolerance: 0.1}
+			for i := range d {
+				a.X[i] += side * m.Cov.At(i, k) / sd // the profile of the approximation
+				a.Low, a.High = append(a.Low, math.Inf(-1)), append(a.High, math.Inf(1))
+				a.Unit = append(a.Unit, math.Sqrt(m.Cov.At(i, i)))
+			}
+			a.Low[k], a.High[k] = a.X[k], a.X[k]
+			for a.Value = f.Value(a.X); !a.Done && a.Steps < most && !math.IsInf(a.Value, -1); {
+				a.Step(f)
+			}
+			if m.LogP-a.Value < share*far*far/2 {
+				return k
+			}
+		}
+	}
+	return -1
+}
