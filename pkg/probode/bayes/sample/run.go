@@ -234,6 +234,8 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	case j.running == nil:
 		if j.running, err = mcmc.Begin(j.kernel, j.settings); err == nil {
 			chains, err = j.running.Run(inner)
+		} else if ctx.Err() != nil { // then any starting point is refused
+			err = ctx.Err()
 		}
 	default:
 		for _, d := range j.densities {

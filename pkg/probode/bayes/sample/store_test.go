@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -248,6 +249,33 @@ func TestStreamResumes(t *testing.T) {
 			}
 			sameFiles(t, whole, dir)
 		})
+	}
+}
+
+// A run that is resumed can be stopped before it draws, and even if each solution takes
+// long, the error says only that it was stopped.
+func TestStreamStopsWhileItResumes(t *testing.T) {
+	for _, sampler := range []sample.Sampler{sample.Deterministic{}, sample.PCNWithinGibbs{}, sample.PseudoMarginal{}} {
+		sampler = ruled(sampler)
+		dir := begun(t, sampler)
+		for n := 1; n < 100_000; n += 1 + n/3 {
+			synctest.Test(t, func(t *testing.T) { // in which only a sleep takes time
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				var seen atomic.Int64
+				s := streamSettings
+				s.Draws, s.Thin = 10_000, 1
+				err := sample.Store(ctx, streamModel(func() {
+					if seen.Add(1) >= int64(n) {
+						stop()
+						time.Sleep(time.Second)
+					}
+				}), sampler, dir, s, store.Options{Checkpoint: time.Hour})
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("%v, stopped at evaluation %d: %v", sampler, n, err)
+				}
+			})
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -104,7 +105,7 @@ func roundingHint(d *mismatch, there, here maker) string {
 // that differ from s; the error names one of these settings. All chains in dir are
 // checked, not only those of this call. A smaller number of draws than in s is not an
 // error.
-func compare(dir string, files []*file, s *study, l *layout) error {
+func compare(ctx context.Context, dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
 	check := func(path string, t *table, f *file) error {
 		want := s.fields(t.chain - 1)
@@ -123,7 +124,7 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 			// If two hashes differ, the size of the difference is not known, but the log
 			// density at the position of the chain shows it.
 			if f != nil && f.state != nil && !f.done && isHash(d.a) && isHash(d.b) {
-				if err := f.restore(s.maker); err != nil {
+				if err := f.restore(ctx, s.maker); err != nil {
 					return err
 				}
 			}

@@ -126,6 +126,9 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 			continue
 		}
 		if err := f.chain.Start(kernel(f.chain.Index())); err != nil {
+			if f.chain.Interrupted() && ctx.Err() != nil { // then any point is refused
+				return ctx.Err()
+			}
 			return err
 		}
 		f.chain.Sink = f
@@ -141,12 +144,12 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 			return err
 		}
 	}
-	if err := compare(dir, files, s, l); err != nil {
+	if err := compare(ctx, dir, files, s, l); err != nil {
 		return err
 	}
 	for _, f := range active {
 		if f.state != nil {
-			if err := f.restore(s.maker); err != nil {
+			if err := f.restore(ctx, s.maker); err != nil {
 				return err
 			}
 		}
